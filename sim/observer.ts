@@ -5,15 +5,15 @@ import type { ReminderTick } from "../src/ports/reminder-book.ts";
 import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../src/ports/reminders.ts";
 import type { Commit, CommitVerdict, Taken, TakeRequest } from "../src/ports/store.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   Closing,
+  DeliveryOutcome,
+  InboxMessage,
   RunStart,
   StartOutcome,
   TaskClaim,
   TaskClaims,
+  TaskCompletion,
   TaskReturn,
 } from "../src/ports/workflows.ts";
 import type { Question } from "../src/world/database.ts";
@@ -142,8 +142,8 @@ export interface Observer {
   activityEnded?(run: ActivityRun, isDone: boolean): void;
   /** Runs were started, other than by a commit or a step. */
   begun?(process: Process, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void;
-  arrived?(process: Process, batch: readonly Arrival[], outcomes: readonly ArrivalOutcome[]): void;
-  appended?(process: Process, batch: readonly Append[], outcomes: readonly AppendOutcome[]): void;
+  arrived?(process: Process, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
+  appended?(process: Process, batch: readonly TaskCompletion[], outcomes: readonly AppendOutcome[]): void;
   closed?(process: Process, closing: Closing, isDone: boolean): void;
   polled?(process: Process, request: TaskClaim, claims: TaskClaims): void;
   gaveBack?(process: Process, batch: readonly TaskReturn[], counted: readonly boolean[]): void;

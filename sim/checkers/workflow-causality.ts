@@ -1,9 +1,9 @@
 // Nothing comes of what was not decided: every result names a decision that stands before it, comes once, and is what whoever did it gave.
-import type { Decision, News } from "../../src/workflows/events.ts";
+import type { CommandEvent, ExternalEvent } from "../../src/workflows/events.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenEvent, type SeenRun } from "./workflow-runs.ts";
 
-const ANSWERS: { readonly [kind: string]: readonly Decision["kind"][] } = {
+const ANSWERS: { readonly [kind: string]: readonly CommandEvent["kind"][] } = {
   ActivityCompleted: ["ActivityScheduled", "ActorCalled"],
   ActivityFailed: ["ActivityScheduled", "ActorCalled"],
   ActivityTimedOut: ["ActivityScheduled"],
@@ -18,7 +18,7 @@ const ANSWERS: { readonly [kind: string]: readonly Decision["kind"][] } = {
 const MORE: ReadonlySet<string> = new Set(["ActivityRetryScheduled"]);
 
 interface Known {
-  readonly decisions: Map<number, Decision>;
+  readonly decisions: Map<number, CommandEvent>;
   readonly answered: Map<number, string>;
   readonly ids: Set<string>;
   at: number;
@@ -34,7 +34,7 @@ export const workflowCausality: CheckerKind = {
 
     function checkAnswer(
       run: SeenRun,
-      news: Extract<News, { of: number }>,
+      news: Extract<ExternalEvent, { of: number }>,
       { decisions, answered }: Known,
       who: string,
     ) {

@@ -1,6 +1,6 @@
 // Whoever has the lease on the task of a run decides for it, and nobody else: no two at a time, and none that was overtaken. Whoever has it
 // knows the whole history, so nothing that it writes is in vain.
-import { isDecision, isEnd } from "../../src/workflows/events.ts";
+import { isCommandEvent, isEnd } from "../../src/workflows/events.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
 
@@ -48,7 +48,7 @@ export const workflowOneDecision: CheckerKind = {
         const who = `event ${number} of ${labelOfRun(run)}, ${event.kind},`;
         if (over.has(run)) report(`${who} stands behind its end`);
         if (event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut") over.add(run);
-        if (!isDecision(event)) return;
+        if (!isCommandEvent(event)) return;
         const before = decided.get(run) ?? 0;
         if (event.n !== before + 1) report(`${who} is decision ${event.n}, and ${before} is the one before it`);
         decided.set(run, event.n);

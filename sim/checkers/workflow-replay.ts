@@ -1,5 +1,5 @@
 // The history is all there is: code that is told it again, from the beginning, decides the same again, to the last word.
-import { type Decision, isDecision, readPage, type Step } from "../../src/workflows/events.ts";
+import { type CommandEvent, isCommandEvent, readEventBatch, type Step } from "../../src/workflows/events.ts";
 import { Execution, type ExecutionDeps, type NewDecision } from "../../src/workflows/execution.ts";
 import { SCRIPTS } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
@@ -10,18 +10,18 @@ const SHORT = 8;
 
 /** Remembers all that is decided, and not only what is new. */
 class Replay extends Execution {
-  readonly decisions: Decision[] = [];
+  readonly decisions: CommandEvent[] = [];
 
   override decide(decision: NewDecision): number {
     const n = super.decide(decision);
-    if (n > 0) this.decisions.push({ ...decision, n } as Decision);
+    if (n > 0) this.decisions.push({ ...decision, n } as CommandEvent);
     return n;
   }
 }
 
 /** Who runs an activity is no decision of the code; and times are compared with those of the history, which JSON has written. */
-function wordsOf(decision: Decision): string {
-  const { eager: _, ...rest } = decision as Decision & { readonly eager?: true };
+function wordsOf(decision: CommandEvent): string {
+  const { eager: _, ...rest } = decision as CommandEvent & { readonly eager?: true };
   return JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -40,13 +40,18 @@ export const workflowReplay: CheckerKind = {
     };
 
     async function check(run: SeenRun): Promise<void> {
-      const steps = run.pages.map(({ data }) => readPage(data));
-      const recorded = steps.flatMap(({ events }) => events).filter(isDecision);
+      const steps = run.pages.map(({ data }) => readEventBatch(data));
+      const recorded = steps.flatMap(({ events }) => events).filter(isCommandEvent);
       const lengths = steps.length <= SHORT ? steps.map((_, i) => i + 1) : [steps.length >> 1, steps.length];
       for (const length of lengths) await replay(run, steps.slice(0, length), recorded, length === steps.length);
     }
 
-    async function replay(run: SeenRun, steps: Step[], recorded: readonly Decision[], isWhole: boolean): Promise<void> {
+    async function replay(
+      run: SeenRun,
+      steps: Step[],
+      recorded: readonly CommandEvent[],
+      isWhole: boolean,
+    ): Promise<void> {
       const definition = SCRIPTS.find(({ name }) => name === run.type)!;
       const again = new Replay(definition, { ...needs, namespace: run.namespace });
       const who = `${labelOfRun(run)}, replayed to step ${steps.length},`;
@@ -56,7 +61,7 @@ export const workflowReplay: CheckerKind = {
         report(`${who} fails: ${error}`);
         return;
       }
-      const told = steps.flatMap(({ events }) => events).filter(isDecision).length;
+      const told = steps.flatMap(({ events }) => events).filter(isCommandEvent).length;
       // What it decides beyond these steps is in those that follow; chance and time may have been others then.
       const wrong = again.decisions.findIndex((one, i) => {
         const other = recorded[i];

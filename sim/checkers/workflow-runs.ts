@@ -3,18 +3,18 @@
 
 import type { Commit, CommitVerdict } from "../../src/ports/store.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   ClaimedTask,
   Closing,
+  DeliveryOutcome,
+  InboxMessage,
   RunStart,
   StoredRun,
   TaskClaim,
+  TaskCompletion,
   TaskReturn,
 } from "../../src/ports/workflows.ts";
-import { type HistoryEvent, readPage } from "../../src/workflows/events.ts";
+import { type HistoryEvent, readEventBatch } from "../../src/workflows/events.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { ActivityRun, Observer } from "../observer.ts";
 import type { Stage } from "../stage.ts";
@@ -59,13 +59,13 @@ export type Cause =
   | {
       readonly kind: "append";
       readonly process: Process;
-      readonly append: Append;
+      readonly append: TaskCompletion;
       readonly outcome: AppendOutcome;
       /** The same step was done before. */
       readonly isAgain: boolean;
     }
   | { readonly kind: "close"; readonly process: Process; readonly closing: Closing; readonly isDone: boolean }
-  | { readonly kind: "arrive"; readonly process: Process; readonly arrival: Arrival }
+  | { readonly kind: "arrive"; readonly process: Process; readonly arrival: InboxMessage }
   | { readonly kind: "give back"; readonly process: Process; readonly back: TaskReturn; readonly counted: boolean };
 
 export interface RunWatcher {
@@ -164,12 +164,12 @@ export class WorkflowRuns implements Observer {
     return outcome !== "committed" && !this.#commits.has(id);
   }
 
-  arrived(process: Process, batch: readonly Arrival[], outcomes: readonly ArrivalOutcome[]): void {
+  arrived(process: Process, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void {
     for (const [i, arrival] of batch.entries()) if (outcomes[i]!.kind === "arrived") this.#arrived(process, arrival);
   }
 
-  appended(process: Process, batch: readonly Append[], outcomes: readonly AppendOutcome[]): void {
-    const fresh: Append[] = [];
+  appended(process: Process, batch: readonly TaskCompletion[], outcomes: readonly AppendOutcome[]): void {
+    const fresh: TaskCompletion[] = [];
     for (const [i, append] of batch.entries()) {
       const outcome = outcomes[i]!;
       const run = this.byRef.get(append.ref);
@@ -246,7 +246,7 @@ export class WorkflowRuns implements Observer {
     });
   }
 
-  #arrived(process: Process, arrival: Arrival): void {
+  #arrived(process: Process, arrival: InboxMessage): void {
     const { namespace, workflowId, runId } = arrival;
     const run = runId === undefined ? this.of(namespace, workflowId).at(-1) : this.byRunId.get(runId);
     if (run !== undefined) this.#look(run, { kind: "arrive", process, arrival });
@@ -268,7 +268,7 @@ export class WorkflowRuns implements Observer {
   }
 
   #read(run: SeenRun, from: number, data: string): void {
-    const { at, events } = readPage(data);
+    const { at, events } = readEventBatch(data);
     for (const [i, event] of events.entries()) {
       const seen: SeenEvent = { number: from + i, at, seenAt: this.#stage.now, event };
       run.events.push(seen);

@@ -1,5 +1,5 @@
 // A signal that was accepted is seen, once and in its order. Only a run that is over for good need not see what it has not taken.
-import type { Arrival, ArrivalOutcome } from "../../src/ports/workflows.ts";
+import type { DeliveryOutcome, InboxMessage } from "../../src/ports/workflows.ts";
 import type { End } from "../../src/workflows/events.ts";
 import { readMessage } from "../../src/workflows/messages.ts";
 import type { ScriptInput } from "../scripts.ts";
@@ -103,7 +103,7 @@ export const workflowSignals: CheckerKind = {
           if (message.kind === "SignalReceived") refused.set(message.id, labelOf(key));
         }
       },
-      arrived(_process: unknown, batch: readonly Arrival[], outcomes: readonly ArrivalOutcome[]) {
+      arrived(_process: unknown, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]) {
         for (const [i, { data }] of batch.entries()) {
           const outcome = outcomes[i]!;
           const { message } = readMessage(data);

@@ -4,10 +4,17 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Commit, CommitVerdict } from "../../src/ports/store.ts";
-import type { Append, Arrival, RunStart, StoredRun, TaskClaim, TypeClaim } from "../../src/ports/workflows.ts";
+import type {
+  InboxMessage,
+  RunStart,
+  StoredRun,
+  TaskClaim,
+  TaskCompletion,
+  TypeClaim,
+} from "../../src/ports/workflows.ts";
 import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
 import type { HistoryEvent } from "../../src/workflows/events.ts";
-import { writePage } from "../../src/workflows/events.ts";
+import { writeEventBatch } from "../../src/workflows/events.ts";
 import { Execution } from "../../src/workflows/execution.ts";
 import { writeMessage } from "../../src/workflows/messages.ts";
 import type { Process } from "../../src/world/process.ts";
@@ -91,7 +98,7 @@ class Scene {
     const events: HistoryEvent[] = [{ ...began, ...(continuedFrom === undefined ? {} : { continuedFrom }) }];
     return {
       ...{ ...FLOW, runId, type: "Script", queue: "default", bound: undefined, attributes: "{}", memo: "{}" },
-      ...{ first: writePage({ at: this.now, events }), delayMs: 0, ifClosed: "start", lease: undefined },
+      ...{ first: writeEventBatch({ at: this.now, events }), delayMs: 0, ifClosed: "start", lease: undefined },
       ...{ refusal: undefined, reminders: [] },
       ...more,
     };
@@ -115,8 +122,14 @@ class Scene {
     await this.tell((one) => one.polled?.(this.process(), request, claims));
   }
 
-  step(ref: number, token: string, last: number, events: HistoryEvent[], more: Partial<Append> = {}): Append {
-    const page = events.length === 0 ? undefined : writePage({ at: this.now, events });
+  step(
+    ref: number,
+    token: string,
+    last: number,
+    events: HistoryEvent[],
+    more: Partial<TaskCompletion> = {},
+  ): TaskCompletion {
+    const page = events.length === 0 ? undefined : writeEventBatch({ at: this.now, events });
     return {
       ...{ ref, token, last, page, taken: 0, fate: { kind: "keep", leaseMs: LEASE_MS }, affinity: undefined },
       ...{ attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] },
@@ -125,14 +138,14 @@ class Scene {
   }
 
   /** `said`: as those who look on are told of it, if that is something else. */
-  async append(append: Append, said: Append = append): Promise<void> {
+  async append(append: TaskCompletion, said: TaskCompletion = append): Promise<void> {
     const outcomes = await this.truth.workflows.append([append]);
     await this.tell((one) => one.appended?.(this.process(), [said], outcomes));
   }
 
   async signal(word: string, runId?: string): Promise<void> {
     const data = writeMessage({ kind: "SignalReceived", id: word, name: "north", input: word });
-    const batch: Arrival[] = [{ ...FLOW, runId, key: word, data, goesAlong: true }];
+    const batch: InboxMessage[] = [{ ...FLOW, runId, key: word, data, goesAlong: true }];
     const outcomes = await this.truth.workflows.arrive(batch);
     await this.tell((one) => one.arrived?.(this.process(), batch, outcomes));
   }

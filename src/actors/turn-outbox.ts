@@ -2,14 +2,14 @@
 // together with its state, and taken back if it throws.
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type { Commit } from "../ports/store.ts";
-import type { Arrival, RunStart } from "../ports/workflows.ts";
+import type { InboxMessage, RunStart } from "../ports/workflows.ts";
 
 export type Outgoing = Pick<Commit, "reminders" | "starts" | "arrivals">;
 
 type Entry =
   | { readonly kind: "reminder"; readonly write: ReminderWrite }
   | { readonly kind: "start"; readonly start: RunStart }
-  | { readonly kind: "arrival"; readonly arrival: Arrival };
+  | { readonly kind: "arrival"; readonly arrival: InboxMessage };
 
 export class TurnOutbox {
   #entries: Entry[] = [];
@@ -22,7 +22,7 @@ export class TurnOutbox {
     this.#entries.push({ kind: "start", start });
   }
 
-  send(arrival: Arrival): void {
+  send(arrival: InboxMessage): void {
     this.#entries.push({ kind: "arrival", arrival });
   }
 

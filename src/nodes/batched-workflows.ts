@@ -5,12 +5,12 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Reminders, Rewriting, Settlement } from "../ports/reminders.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
+  DeliveryOutcome,
+  InboxMessage,
   RunStart,
   StartOutcome,
+  TaskCompletion,
   Workflows,
 } from "../ports/workflows.ts";
 import { Batcher } from "../reminders/batcher.ts";
@@ -59,13 +59,13 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
     keyOf: ({ workflowId }) => workflowId,
     inDoubt: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),
   });
-  const arrivals = new Batcher<Arrival, ArrivalOutcome>({
+  const arrivals = new Batcher<InboxMessage, DeliveryOutcome>({
     clock,
     ...LATE,
     send: (batch) => store.arrive(batch),
     inDoubt: (_, outcome) => (outcome.kind === "arrived" ? outcome : { ...outcome, isInDoubt: true }),
   });
-  const steps = new Batcher<Append, AppendOutcome>({
+  const steps = new Batcher<TaskCompletion, AppendOutcome>({
     clock,
     ...LANES,
     ...LATE,

@@ -8,7 +8,7 @@ import { type TestApp, testLimpet } from "../testing.ts";
 import type { WorkflowContext } from "../workflows/context.ts";
 import { workflow } from "../workflows/definition.ts";
 import { ENGINE_FLAGS } from "../workflows/engine-flags.ts";
-import { writePage } from "../workflows/events.ts";
+import { writeEventBatch } from "../workflows/events.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 
 const hasCode =
@@ -196,7 +196,7 @@ describe("a run that is blocked", () => {
     const store = new MemoryStore();
     await using app = await testLimpet({ workflows: [quiet], stateStore: store });
     const { start, started, at } = app.workflows.prepare("quiet", { id: "later", input: undefined });
-    const first = writePage({ at, events: [{ ...started, flags: ENGINE_FLAGS + 1 }] });
+    const first = writeEventBatch({ at, events: [{ ...started, flags: ENGINE_FLAGS + 1 }] });
     await store.workflows.start([{ ...start, first }]);
     await app.advance("1m");
     const { blocked, status } = await app.workflows.get("later").describe();

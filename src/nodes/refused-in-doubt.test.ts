@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
 import type { Rewriting } from "../ports/reminders.ts";
-import type { Arrival, RunStart, Workflows } from "../ports/workflows.ts";
+import type { InboxMessage, RunStart, Workflows } from "../ports/workflows.ts";
 import { type TestApp, testLimpet } from "../testing.ts";
 import { workflow } from "../workflows/definition.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
@@ -23,7 +23,7 @@ const waits = workflow("waits", async (ctx, input: string) => {
 class Doubtful {
   readonly clock = new VirtualClock();
   readonly late: (() => Promise<unknown>)[] = [];
-  isLost: (request: RunStart | Arrival) => boolean = () => false;
+  isLost: (request: RunStart | InboxMessage) => boolean = () => false;
   more: Partial<Workflows> = {};
   readonly store = storeWith(this.clock, (workflows) => ({
     start: async (batch) => this.#answer(batch, () => workflows.start(batch)),
@@ -32,7 +32,7 @@ class Doubtful {
     history: (...args) => (this.more.history ?? workflows.history.bind(workflows))(...args),
   }));
 
-  async #answer<T>(batch: readonly (RunStart | Arrival)[], work: () => Promise<T>): Promise<T> {
+  async #answer<T>(batch: readonly (RunStart | InboxMessage)[], work: () => Promise<T>): Promise<T> {
     if (!batch.some((request) => this.isLost(request))) return work();
     this.late.push(work);
     throw new LimpetError("COMMIT_UNKNOWN", "no answer in time");

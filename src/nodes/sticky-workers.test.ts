@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
 import { query, update, workflow } from "../workflows/definition.ts";
-import { writePage } from "../workflows/events.ts";
+import { writeEventBatch } from "../workflows/events.ts";
 import { go, NAMESPACE, NO_TASKS, resting, StickySites, sums } from "./sticky-kit.test.ts";
 
 const MINUTE = 60_000;
@@ -133,7 +133,7 @@ describe("the life of a worker", () => {
     });
     assert.deepEqual([(await arrived)[0]?.kind, (await claimed).tasks.length], ["arrived", 1]);
     const event = { kind: "SignalReceived", id: "five", name: "go", input: 5 } as const;
-    const page = writePage({ at: sites.clock.now(), events: [event] });
+    const page = writeEventBatch({ at: sites.clock.now(), events: [event] });
     const affinity = { worker: owner.worker, ms: MINUTE };
     const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] };
     const step = {

@@ -24,7 +24,7 @@ import type { StoredRun, Workflows } from "../ports/workflows.ts";
 import { readBinding } from "../workflows/bindings.ts";
 import { closed, type WorkflowClient } from "../workflows/client.ts";
 import { checkWorkflowId } from "../workflows/definition.ts";
-import { readPage, type Started } from "../workflows/events.ts";
+import { readEventBatch, type Started } from "../workflows/events.ts";
 import { awaitedBy, type QueuedPlace, summaryOf } from "../workflows/explain-run.ts";
 import {
   HISTORY_SUGGESTED_BYTES,
@@ -152,14 +152,14 @@ export class StoredWorkflows implements WorkflowAdmin {
     see: (event: {
       readonly number: number;
       readonly at: number;
-      readonly event: ReturnType<typeof readPage>["events"][number];
+      readonly event: ReturnType<typeof readEventBatch>["events"][number];
     }) => boolean,
   ): Promise<void> {
     for (let last = after; last < events; ) {
       const { pages } = await this.#deps.store.history(ref, last, READ_BYTES);
       if (pages.length === 0) return;
       for (const { from, count, data } of pages) {
-        const { at, events: page } = readPage(data);
+        const { at, events: page } = readEventBatch(data);
         for (const [i, event] of page.entries()) {
           // A page may begin before the place that was asked for.
           if (from + i > last && !see({ number: from + i, at, event })) return;

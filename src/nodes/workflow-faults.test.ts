@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import type { Append, TaskClaim } from "../ports/workflows.ts";
+import type { TaskClaim, TaskCompletion } from "../ports/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
 import { workflow } from "../workflows/definition.ts";
-import { type HistoryEvent, writePage } from "../workflows/events.ts";
+import { type HistoryEvent, writeEventBatch } from "../workflows/events.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { blockedBy, go, healthy, isWell, NAMESPACE, step, storeWith } from "./faults-kit.test.ts";
 
@@ -94,9 +94,9 @@ describe("a worker whose lease is gone", () => {
       { kind: "ActivityCompleted", of: 1, result: "of the thief" },
       { kind: "WorkflowCompleted", n: 2, result: "of the thief" },
     ];
-    const page = writePage({ at: clock.now(), events });
+    const page = writeEventBatch({ at: clock.now(), events });
     const fate = { kind: "close", status: "completed", result: JSON.stringify({ result: "of the thief" }) } as const;
-    const stolen: Append = { ref, token, last, page, taken, fate, ...NOTHING };
+    const stolen: TaskCompletion = { ref, token, last, page, taken, fate, ...NOTHING };
     assert.equal((await store.workflows.append([stolen]))[0]?.kind, "done");
     await app.advance("1m");
     assert.equal(await handle.result(), "of the thief");

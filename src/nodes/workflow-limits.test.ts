@@ -7,7 +7,7 @@ import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { type TestApp, testLimpet } from "../testing.ts";
 import type { WorkflowHandle } from "../workflows/client.ts";
 import { update, workflow } from "../workflows/definition.ts";
-import { type HistoryEvent, writePage } from "../workflows/events.ts";
+import { type HistoryEvent, writeEventBatch } from "../workflows/events.ts";
 import { HISTORY_MOST_EVENTS, HISTORY_SUGGESTED_EVENTS } from "../workflows/history-budget.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { blockedBy, go, hasCode, healthy, isWell, NAMESPACE, step } from "./faults-kit.test.ts";
@@ -26,7 +26,7 @@ describe("a history at its limit", () => {
     const { start, started } = app.workflows.prepare("listens", { id: "l", input: undefined });
     const heard = (n: number): HistoryEvent => ({ kind: "SignalReceived", id: `s${n}`, name: "go", input: n });
     const events = [started, ...Array.from({ length: signals }, (_, n) => heard(n))];
-    const first = writePage({ at: app.clock.now(), events });
+    const first = writeEventBatch({ at: app.clock.now(), events });
     await app.store.workflows.start([{ ...start, first }]);
     return app.workflows.get("l");
   }

@@ -13,7 +13,14 @@ import type { ReminderKey, Reminders, ReminderWrite } from "../ports/reminders.t
 import type { Settle } from "../ports/settle.ts";
 import type { WorkflowWriter } from "../ports/workflow-book.ts";
 import type { WorkflowAdmin } from "../ports/workflow-door.ts";
-import type { Arrival, ArrivalOutcome, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import type {
+  DeliveryOutcome,
+  InboxMessage,
+  RunStart,
+  StartOutcome,
+  StoredRun,
+  Workflows,
+} from "../ports/workflows.ts";
 import { ActivityRunner, type StandIn } from "../workflows/activity-runner.ts";
 import { ActivityTasks } from "../workflows/activity-tasks.ts";
 import { ActivityWorker } from "../workflows/activity-worker.ts";
@@ -365,14 +372,14 @@ export class WorkflowNode {
     return outcome;
   }
 
-  async #arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }> {
+  async #arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }> {
     const outcome = await this.#send(arrival);
     if (outcome.kind === "arrived") return outcome;
     const refusal = closed(arrival.workflowId, outcome.status);
     throw outcome.isInDoubt ? maybeDone(refusal.message) : refusal;
   }
 
-  async #send(arrival: Arrival): Promise<ArrivalOutcome> {
+  async #send(arrival: InboxMessage): Promise<DeliveryOutcome> {
     if (this.#stopped !== undefined) throw this.#stopped;
     const outcome = await sendTo(this.#store, arrival);
     if (outcome.kind === "arrived" && !this.worker.nudgeRun(outcome.ref)) {

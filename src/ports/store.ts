@@ -14,7 +14,7 @@ import type { ActorKey } from "../kernel/names.ts";
 import type { Coordination } from "./coordination.ts";
 import type { Reminders, ReminderWrite, Settlement } from "./reminders.ts";
 import type { Shards } from "./shards.ts";
-import type { Arrival, RunStart, Workflows } from "./workflows.ts";
+import type { InboxMessage, RunStart, Workflows } from "./workflows.ts";
 
 export interface TakeRequest extends ActorKey {
   /** Who takes it: the incarnation of the process. Shown to people; the epoch is what counts. */
@@ -64,7 +64,7 @@ export interface Commit {
    * Starts keep a run that is open. What becomes of them is not told: what cannot arrive because its run is over is dropped.
    */
   readonly starts?: readonly RunStart[] | undefined;
-  readonly arrivals?: readonly Arrival[] | undefined;
+  readonly arrivals?: readonly InboxMessage[] | undefined;
 }
 
 /** `void`: the row still waits for a commit of this writer, but a reminder that this one settles is not its writer's any more. */

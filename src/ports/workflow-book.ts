@@ -1,6 +1,6 @@
 // Workflows, as actors ask for them: started and signalled in the transaction of a turn.
 import type { Duration } from "../kernel/durations.ts";
-import type { Arrival, RunStart } from "./workflows.ts";
+import type { InboxMessage, RunStart } from "./workflows.ts";
 
 /** What an actor may say of a workflow that it starts. What of it makes sense is decided in workflows/. */
 export interface TurnStart {
@@ -22,10 +22,10 @@ export interface TurnStart {
 export interface WorkflowWriter {
   /** What is to be written. A workflow of that id that runs already stays, and nothing is started. */
   start(type: string, options: TurnStart): RunStart;
-  signal(workflowId: string, name: string, input: unknown): Arrival;
-  cancel(workflowId: string, reason: string): Arrival;
+  signal(workflowId: string, name: string, input: unknown): InboxMessage;
+  cancel(workflowId: string, reason: string): InboxMessage;
   /** Writes them without anything else. */
-  write(starts: readonly RunStart[], arrivals: readonly Arrival[]): Promise<void>;
+  write(starts: readonly RunStart[], arrivals: readonly InboxMessage[]): Promise<void>;
   /** They are durable: what is ready need not wait to be looked for. */
   written(): void;
 }

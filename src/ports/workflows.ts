@@ -20,7 +20,7 @@ export interface WorkflowKey {
 }
 
 /** Events of one step. Encoded; `count` says how many there are. */
-export interface Page {
+export interface EventBatch {
   readonly count: number;
   readonly data: string;
 }
@@ -46,7 +46,7 @@ export interface RunStart extends WorkflowKey {
   readonly queue: string;
   /** What it is bound to: only workers that claim such runs get its tasks. Undefined: nothing. */
   readonly bound: string | undefined;
-  readonly first: Page;
+  readonly first: EventBatch;
   /** What can be searched for, encoded as an object of plain values. */
   readonly attributes: string;
   readonly memo: string;
@@ -58,7 +58,7 @@ export interface RunStart extends WorkflowKey {
   readonly lease: TaskLease | undefined;
   readonly reminders: readonly ReminderWrite[];
   /** Who is told in the same step when it is not started because another run is there. Only as part of a step. */
-  readonly refusal: Arrival | undefined;
+  readonly refusal: InboxMessage | undefined;
 }
 
 export interface StartOutcome {
@@ -74,7 +74,7 @@ export interface StartOutcome {
   readonly isInDoubt?: boolean | undefined;
 }
 
-export interface Arrival extends WorkflowKey {
+export interface InboxMessage extends WorkflowKey {
   /** A certain run; undefined: the open one. */
   readonly runId: string | undefined;
   /** Two arrivals with the same key are one, as long as the first is in the inbox. */
@@ -86,7 +86,7 @@ export interface Arrival extends WorkflowKey {
   readonly wakes?: boolean | undefined;
 }
 
-export type ArrivalOutcome =
+export type DeliveryOutcome =
   | { readonly kind: "arrived"; readonly ref: number; readonly runId: string; readonly number: number }
   /** There is no such run, or it is over. `isInDoubt`: as with a start, the store may have applied an earlier attempt, or may still do so. */
   | { readonly kind: "closed"; readonly status: RunStatus | undefined; readonly isInDoubt?: boolean | undefined };
@@ -104,13 +104,13 @@ export type TaskFate =
  * One step of a run: all of it is done, or none. In this order: the page, the fate, the starts, the refusals of those that were not
  * started, the arrivals, and what goes along.
  */
-export interface Append {
+export interface TaskCompletion {
   readonly ref: number;
   readonly token: string;
   /** The number of the last event this builds on. */
   readonly last: number;
   /** Undefined: nothing was decided. */
-  readonly page: Page | undefined;
+  readonly page: EventBatch | undefined;
   /** Arrivals up to this number are in the history now; they leave the inbox. */
   readonly taken: number;
   readonly fate: TaskFate;
@@ -121,7 +121,7 @@ export interface Append {
   readonly reminders: readonly ReminderWrite[];
   /** Runs that are started with it, and what it sends to other runs. What cannot arrive because its run is over is dropped. */
   readonly starts: readonly RunStart[];
-  readonly arrivals: readonly Arrival[];
+  readonly arrivals: readonly InboxMessage[];
 }
 
 export type AppendOutcome =
@@ -211,21 +211,21 @@ export interface TaskReturn {
 export interface Closing extends WorkflowKey {
   readonly runId: string | undefined;
   readonly status: "terminated" | "timed out";
-  readonly page: Page;
+  readonly page: EventBatch;
   readonly result: string;
   /** What follows from it and others are told of it, in the same step. */
   readonly reminders: readonly ReminderWrite[];
-  readonly arrivals: readonly Arrival[];
+  readonly arrivals: readonly InboxMessage[];
 }
 
 export interface RunPages {
   /** From the first that has events beyond `after`, in order; `from` is the number of its first event. */
-  readonly pages: readonly (Page & { readonly from: number })[];
+  readonly pages: readonly (EventBatch & { readonly from: number })[];
   /** There are more behind these. */
   readonly isCut: boolean;
 }
 
-export interface StoredArrival {
+export interface StoredInboxMessage {
   readonly number: number;
   readonly key: string;
   readonly data: string;
@@ -325,9 +325,9 @@ export interface StickyCounts {
 export interface Workflows {
   /** Answers stand in the order of the starts. No workflow twice in one batch. */
   start(batch: readonly RunStart[]): Promise<StartOutcome[]>;
-  arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]>;
+  arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]>;
   /** No run twice in one batch. */
-  append(batch: readonly Append[]): Promise<AppendOutcome[]>;
+  append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]>;
   /** One that is over already stays as it is: false. */
   close(closing: Closing): Promise<boolean>;
   /** A task whose lease has run out has lost an attempt. It is counted in the step that hands the task out again. */
@@ -342,7 +342,7 @@ export interface Workflows {
   wake(key: WorkflowKey, forgives?: boolean): Promise<boolean>;
   /** At most so many bytes, but one page at least. */
   history(ref: number, after: number, bytes: number): Promise<RunPages>;
-  inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]>;
+  inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]>;
   /** The open run, or else the latest; or that one. */
   find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined>;
   /** Those of these that are over. Marks the others as watched. */

@@ -2,7 +2,7 @@
 // the next, and it sees to it that nothing is done twice by that.
 import { isLimpetError } from "../kernel/errors.ts";
 import { systemRandom } from "../nodes/system.ts";
-import type { Arrival } from "../ports/workflows.ts";
+import type { InboxMessage } from "../ports/workflows.ts";
 import { sendTo } from "../workflows/arrivals.ts";
 import {
   closed,
@@ -76,11 +76,11 @@ class LastingClient {
     return this.#now.prepare(type, options);
   }
 
-  signalTo(workflowId: string, runId: string | undefined, name: string, input: unknown): Arrival {
+  signalTo(workflowId: string, runId: string | undefined, name: string, input: unknown): InboxMessage {
     return this.#now.signalTo(workflowId, runId, name, input);
   }
 
-  cancelTo(workflowId: string, runId: string | undefined, reason: string): Arrival {
+  cancelTo(workflowId: string, runId: string | undefined, reason: string): InboxMessage {
     return this.#now.cancelTo(workflowId, runId, reason);
   }
 
@@ -105,7 +105,7 @@ class LastingClient {
   }
 
   /** The same arrival each time: one that comes twice counts once. */
-  async #arrive(arrival: Arrival): Promise<void> {
+  async #arrive(arrival: InboxMessage): Promise<void> {
     await this.#machine.ask(async (process) => {
       const outcome = await sendTo(process.store.workflows, arrival);
       if (outcome.kind === "closed") throw closed(arrival.workflowId, outcome.status);

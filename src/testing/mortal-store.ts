@@ -3,13 +3,13 @@
 import type { ReminderOutcome, Reminders, ReminderWrite, Rewriting, Settlement } from "../ports/reminders.ts";
 import type { Commit, CommitOutcome, Store, Taken, TakeRequest } from "../ports/store.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
   Closing,
+  InboxMessage,
   RunStart,
   StartOutcome,
   TaskClaims,
+  TaskCompletion,
   TaskReturn,
   WorkerRow,
   Workflows,
@@ -127,9 +127,9 @@ export class MortalStore {
           }
         },
       },
-      arrive: { tell: (batch: readonly Arrival[]) => batch.map(arrivalText).join("; ") },
+      arrive: { tell: (batch: readonly InboxMessage[]) => batch.map(arrivalText).join("; ") },
       append: {
-        tell: (batch: readonly Append[]) =>
+        tell: (batch: readonly TaskCompletion[]) =>
           batch.map((append) => appendText(append, this.#runs.get(append.ref) ?? `run ${append.ref}`)).join("; "),
         answered: (_: readonly AppendOutcome[], batch) => {
           for (const { ref, fate } of batch) if (fate.kind !== "keep") leases.taskOver(ref);

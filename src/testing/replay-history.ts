@@ -7,7 +7,7 @@ import { processGuards } from "../nodes/workflow-guards.ts";
 import type { RunHistoryEvent } from "../workflows/client.ts";
 import type { AnyWorkflow } from "../workflows/definition.ts";
 import { describeDecision } from "../workflows/divergence.ts";
-import { type HistoryEvent, isDecision, type Step, writePage } from "../workflows/events.ts";
+import { type HistoryEvent, isCommandEvent, type Step, writeEventBatch } from "../workflows/events.ts";
 import { Execution } from "../workflows/execution.ts";
 import type { Activities } from "./test-app.ts";
 
@@ -70,11 +70,11 @@ function stepsOf(events: readonly RunHistoryEvent[]): Step[] {
   const steps: { readonly at: number; readonly events: HistoryEvent[] }[] = [];
   for (const [i, { at, event }] of events.entries()) {
     const before = events[i - 1];
-    const begins = before?.at !== at || (!isDecision(event) && isDecision(before.event));
+    const begins = before?.at !== at || (!isCommandEvent(event) && isCommandEvent(before.event));
     if (begins) steps.push({ at, events: [event] });
     else steps.at(-1)!.events.push(event);
   }
-  return steps.map((step) => ({ ...step, bytes: writePage(step).data.length }));
+  return steps.map((step) => ({ ...step, bytes: writeEventBatch(step).data.length }));
 }
 
 function eventsOf(history: RecordedHistory): readonly RunHistoryEvent[] {

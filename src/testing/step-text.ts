@@ -1,7 +1,7 @@
 // How what a process writes is told to people: one line for a transaction. Pure.
 import type { ReminderWrite, Settlement } from "../ports/reminders.ts";
-import type { Append, Arrival, Closing, RunStart } from "../ports/workflows.ts";
-import { type HistoryEvent, readPage } from "../workflows/events.ts";
+import type { Closing, InboxMessage, RunStart, TaskCompletion } from "../ports/workflows.ts";
+import { type HistoryEvent, readEventBatch } from "../workflows/events.ts";
 import { readMessage } from "../workflows/messages.ts";
 
 const nameIn = (event: object): string =>
@@ -9,16 +9,16 @@ const nameIn = (event: object): string =>
 
 const eventText = (event: HistoryEvent): string => `${event.kind}${nameIn(event)}`;
 
-const eventsText = (data: string): string => readPage(data).events.map(eventText).join(", ");
+const eventsText = (data: string): string => readEventBatch(data).events.map(eventText).join(", ");
 
 export const startText = ({ workflowId, first }: RunStart): string => `${workflowId}: ${eventsText(first.data)}`;
 
-export function arrivalText({ workflowId, data }: Arrival): string {
+export function arrivalText({ workflowId, data }: InboxMessage): string {
   const { message } = readMessage(data);
   return `to ${workflowId}: ${message.kind}${nameIn(message)}`;
 }
 
-export const appendText = ({ page, fate }: Append, workflowId: string): string =>
+export const appendText = ({ page, fate }: TaskCompletion, workflowId: string): string =>
   `${workflowId}: ${page === undefined ? "nothing new" : eventsText(page.data)}${fate.kind === "rest" ? ", rests" : ""}`;
 
 export const closingText = ({ workflowId, status }: Closing): string => `${workflowId}: ${status}`;

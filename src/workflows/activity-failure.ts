@@ -2,7 +2,7 @@
 // never throws, and no more than some of it is kept. Pure.
 import { CATALOGUE, type ErrorCode, isLimpetError } from "../kernel/errors.ts";
 import { type SerializedCause, type SerializedError, serializeError } from "../kernel/told-error.ts";
-import type { News } from "./events.ts";
+import type { ExternalEvent } from "./events.ts";
 import { bounded } from "./kept-error.ts";
 
 export interface ActivityFailure {
@@ -41,7 +41,7 @@ export function timeoutOf(problem: string, last?: SerializedError): SerializedEr
 }
 
 /** Nobody tries again, and its run is told. */
-export function lastNews(n: number, { kind, error }: ActivityFailure, attempts: number): News {
+export function lastNews(n: number, { kind, error }: ActivityFailure, attempts: number): ExternalEvent {
   const isTold = error.errorCode === "ACTIVITY_TIMED_OUT";
   if (kind === "timed out") {
     return {

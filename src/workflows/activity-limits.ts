@@ -7,7 +7,7 @@ import type { SerializedError } from "../kernel/told-error.ts";
 import type { StoredReminder, Tick } from "../ports/reminders.ts";
 import { type ActivityFailure, lastNews, timeoutOf } from "./activity-failure.ts";
 import { pauseAfter, startToCloseOf } from "./activity-options.ts";
-import type { News } from "./events.ts";
+import type { ExternalEvent } from "./events.ts";
 import type { QueuedActivity } from "./messages.ts";
 
 interface Limited {
@@ -34,7 +34,7 @@ export function afterFailure(
   attempts: number,
   failure: ActivityFailure,
   now: number,
-): { readonly pauseMs: number } | { readonly news: News } {
+): { readonly pauseMs: number } | { readonly news: ExternalEvent } {
   const { n, options } = activity;
   const isOver = failure.isFinal || failure.kind === "cancelled";
   const pauseMs = isOver ? undefined : pauseAfter(options, attempts, failure.names);
@@ -44,7 +44,7 @@ export function afterFailure(
   return { pauseMs };
 }
 
-export const timedOut = ({ n }: Pick<Timed, "n">, problem: string, last?: SerializedError): News => ({
+export const timedOut = ({ n }: Pick<Timed, "n">, problem: string, last?: SerializedError): ExternalEvent => ({
   kind: "ActivityTimedOut",
   of: n,
   error: timeoutOf(problem, last),

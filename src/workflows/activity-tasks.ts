@@ -8,7 +8,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { ClaimedReminder, ReminderKey, Reminders, Rewriting, Settlement, Tick } from "../ports/reminders.ts";
 import type { ActivityFailure } from "./activity-failure.ts";
 import { afterFailure, lateness, lookAt, timedOut } from "./activity-limits.ts";
-import type { News, Wire } from "./events.ts";
+import type { ExternalEvent, Wire } from "./events.ts";
 import { type ActivityWatch, type QueuedActivity, readActivity, writeActivity, writeMessage } from "./messages.ts";
 
 export interface ActivityTasksDeps {
@@ -160,7 +160,7 @@ export class ActivityTasks {
     return { ...held, activity, leaseUntil: now + leaseMs };
   }
 
-  async #end(held: ClaimedActivity, news: News): Promise<void> {
+  async #end(held: ClaimedActivity, news: ExternalEvent): Promise<void> {
     const { store, settle } = this.#deps;
     const { generation, token, activity, leaseUntil } = held;
     const isSure = this.#deps.now() < leaseUntil - MARGIN_MS;
@@ -170,7 +170,7 @@ export class ActivityTasks {
     await settle({ generation, token, kind: "done" });
   }
 
-  async #tell(activity: QueuedActivity, news: News): Promise<void> {
+  async #tell(activity: QueuedActivity, news: ExternalEvent): Promise<void> {
     await this.#deps.tell(activity, `activity ${activity.n}`, writeMessage(news));
   }
 

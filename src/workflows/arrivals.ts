@@ -2,8 +2,8 @@
 // of one run is for that run alone. Who is asked to end hears it at once, also when its code could not go on and waits for its next try.
 import { LimpetError } from "../kernel/errors.ts";
 import { textProblem } from "../kernel/names.ts";
-import type { Arrival, ArrivalOutcome, Workflows } from "../ports/workflows.ts";
-import type { News } from "./events.ts";
+import type { DeliveryOutcome, InboxMessage, Workflows } from "../ports/workflows.ts";
+import type { ExternalEvent } from "./events.ts";
 import { type Message, type Sent, writeMessage } from "./messages.ts";
 import { nextOf } from "./run-reader.ts";
 
@@ -15,7 +15,7 @@ export const signalKey = (id: string): string => `signal ${id}`;
 export const updateKey = (id: string): string => `update ${id}`;
 
 /** By which a run knows what it has heard; undefined: there is nothing to know it by. */
-export const keyOf = (news: News): string | undefined => {
+export const keyOf = (news: ExternalEvent): string | undefined => {
   if (news.kind === "CleanupRequested") return CLEANUP_KEY;
   if (!("id" in news)) return undefined;
   return news.kind === "SignalReceived" ? signalKey(news.id) : updateKey(news.id);
@@ -31,10 +31,10 @@ const asksToEnd = ({ kind }: Message): boolean =>
   kind === "CancelRequested" || kind === "TerminateRequested" || kind === "CleanupRequested";
 
 export function arrivalOf(
-  to: Omit<Arrival, "data" | "goesAlong">,
+  to: Omit<InboxMessage, "data" | "goesAlong">,
   message: Message,
   more?: Omit<Sent, "message">,
-): Arrival {
+): InboxMessage {
   const { namespace, workflowId, runId, key } = to;
   const goesAlong = !("of" in message) && message.kind !== "LookAgain";
   const arrival = { namespace, workflowId, runId, key, data: writeMessage(message, more), goesAlong };
@@ -42,7 +42,10 @@ export function arrivalOf(
 }
 
 /** Sends it. What was meant for a run that others continue by now follows them to the one that is open. */
-export async function sendTo(store: Pick<Workflows, "arrive" | "find">, arrival: Arrival): Promise<ArrivalOutcome> {
+export async function sendTo(
+  store: Pick<Workflows, "arrive" | "find">,
+  arrival: InboxMessage,
+): Promise<DeliveryOutcome> {
   let isInDoubt: boolean | undefined;
   for (let to = arrival; ; ) {
     const [outcome] = await store.arrive([to]);

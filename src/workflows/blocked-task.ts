@@ -2,7 +2,7 @@
 // wrong with it. The run is blocked: somebody may have it again after a while, longer each time; and it can be asked to end all the same.
 import { type ErrorCode, isLimpetError, type LimpetError } from "../kernel/errors.ts";
 import type { Log } from "../ports/log.ts";
-import type { Append, ClaimedTask } from "../ports/workflows.ts";
+import type { ClaimedTask, TaskCompletion } from "../ports/workflows.ts";
 import { type EndingDeps, endOfBroken, endOfRefused } from "./ending.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
 import { Stray } from "./stray.ts";
@@ -52,7 +52,7 @@ async function endIfAsked(task: ClaimedTask, deps: BlockedTaskDeps): Promise<boo
   return end !== undefined && (await writeEnd(task, end, deps));
 }
 
-async function writeEnd(task: ClaimedTask, end: Append, deps: BlockedTaskDeps): Promise<boolean> {
+async function writeEnd(task: ClaimedTask, end: TaskCompletion, deps: BlockedTaskDeps): Promise<boolean> {
   const [outcome] = await deps.store.append([end]);
   if (outcome!.kind === "done") deps.written(end, outcome!, task.runId);
   return outcome!.kind === "done";

@@ -7,7 +7,7 @@ import { serializeError } from "../kernel/told-error.ts";
 import { toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { Arrival, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import type { InboxMessage, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
 import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "./arrivals.ts";
 import { checkAttributes, presentAttributes } from "./attributes.ts";
 import { checkHandleOptions, checkQuery, checkStart } from "./checked-options.ts";
@@ -16,7 +16,7 @@ import { checked, checkWorkflowId } from "./definition.ts";
 import type { EndWatch, RunEnd } from "./end-watch.ts";
 import { endFromOutside } from "./ending.ts";
 import type { Started } from "./events.ts";
-import { readPage } from "./events.ts";
+import { readEventBatch } from "./events.ts";
 import { keptReason } from "./kept-error.ts";
 import { type Message, writeError } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
@@ -53,7 +53,7 @@ export interface WorkflowClientDeps {
   /** Starts it, here if that is possible. */
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   /** Something arrives at a run. */
-  arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
+  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
   query(run: StoredRun, name: string, input: unknown): Promise<unknown>;
   /** The run is worked on in this process, so its end will be told. */
   isHere(ref: number): boolean;
@@ -146,11 +146,11 @@ export class WorkflowClient {
       build: options.build,
       delayMs,
     });
-    return { start, started: readPage(start.first.data).events[0] as Started, at };
+    return { start, started: readEventBatch(start.first.data).events[0] as Started, at };
   }
 
   /** What is sent to signal one. */
-  signalTo(workflowId: string, runId: string | undefined, name: string, input: unknown): Arrival {
+  signalTo(workflowId: string, runId: string | undefined, name: string, input: unknown): InboxMessage {
     checkWorkflowId(workflowId);
     const id = this.#deps.random.id();
     const message = {
@@ -162,12 +162,12 @@ export class WorkflowClient {
     return this.#to(workflowId, runId, signalKey(id), message);
   }
 
-  cancelTo(workflowId: string, runId: string | undefined, reason: string): Arrival {
+  cancelTo(workflowId: string, runId: string | undefined, reason: string): InboxMessage {
     checkWorkflowId(workflowId);
     return this.#to(workflowId, runId, CANCEL_KEY, { kind: "CancelRequested", reason: keptReason(reason) });
   }
 
-  #to(workflowId: string, runId: string | undefined, key: string, message: Message): Arrival {
+  #to(workflowId: string, runId: string | undefined, key: string, message: Message): InboxMessage {
     return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
   }
 

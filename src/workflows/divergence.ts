@@ -1,8 +1,8 @@
 // Whether what the code decides is what the history says it decided, and how both are told to people. Pure.
-import type { Decision } from "./events.ts";
+import type { CommandEvent } from "./events.ts";
 
 /** What makes a decision what it is; values that go along may differ, since code may be mended. */
-export function subjectOf(decision: Decision): string {
+export function subjectOf(decision: CommandEvent): string {
   switch (decision.kind) {
     case "ActivityScheduled":
       return decision.name;
@@ -27,25 +27,25 @@ export function subjectOf(decision: Decision): string {
   }
 }
 
-export function isSameDecision(one: Decision, other: Decision): boolean {
+export function isSameDecision(one: CommandEvent, other: CommandEvent): boolean {
   return one.kind === other.kind && one.n === other.n && subjectOf(one) === subjectOf(other);
 }
 
 /** Also what goes along is the same; who runs it makes no difference. */
-export const isEqualDecision = (one: Decision, other: Decision): boolean => written(one) === written(other);
+export const isEqualDecision = (one: CommandEvent, other: CommandEvent): boolean => written(one) === written(other);
 
-const written = (decision: Decision): string => JSON.stringify({ ...decision, eager: undefined });
+const written = (decision: CommandEvent): string => JSON.stringify({ ...decision, eager: undefined });
 
 /** Of what goes along. */
 const SHOWN = 200;
 
-export function describeWithValues(decision: Decision): string {
+export function describeWithValues(decision: CommandEvent): string {
   const { kind, n, ...values } = decision;
   const text = JSON.stringify({ ...values, eager: undefined });
   return `${kind} ${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text} as decision ${n}`;
 }
 
-export function describeDecision(decision: Decision): string {
+export function describeDecision(decision: CommandEvent): string {
   const subject = subjectOf(decision);
   return `${decision.kind}${subject === "" ? "" : ` ${subject}`} as decision ${decision.n}`;
 }

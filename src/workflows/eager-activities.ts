@@ -3,7 +3,7 @@
 import { failureOf, timeoutOf } from "./activity-failure.ts";
 import { afterFailure, attemptMs, notHeard } from "./activity-limits.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
-import type { Decision, Wire } from "./events.ts";
+import type { CommandEvent, Wire } from "./events.ts";
 import type { Item, LoadedRun } from "./held-run.ts";
 import type { QueuedActivity } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
@@ -16,7 +16,7 @@ export interface EagerActivitiesDeps {
   now(): number;
 }
 
-type Scheduled = Extract<Decision, { kind: "ActivityScheduled" }>;
+type Scheduled = Extract<CommandEvent, { kind: "ActivityScheduled" }>;
 
 /** One that says how long it may be silent is expected to be long: in a queue it survives its worker, with what it has said of itself. */
 export const isEager = ({ name, options }: Scheduled, { queue, activities }: EagerActivitiesDeps): boolean =>

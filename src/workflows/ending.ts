@@ -2,9 +2,9 @@
 // such an end is worked out from the history: children and the parent hear of it, and nothing of the run goes on without it.
 import { LimpetError } from "../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../kernel/told-error.ts";
-import type { Append, ClaimedTask, Closing, StoredRun, Workflows } from "../ports/workflows.ts";
+import type { ClaimedTask, Closing, StoredRun, TaskCompletion, Workflows } from "../ports/workflows.ts";
 import type { EndedFromOutside, HistoryEvent } from "./events.ts";
-import { writePage } from "./events.ts";
+import { writeEventBatch } from "./events.ts";
 import { isMeant, toChildren } from "./family.ts";
 import { type Message, readMessage, type Sent, writeError } from "./messages.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
@@ -37,7 +37,7 @@ export async function endFromOutside(
   const event: EndedFromOutside = { kind, reason: error.message };
   const { reminders, arrivals } = follows(known, error, dispatcher.forQueue(run.queue), at);
   const told = new Set(known.children.keys());
-  const page = writePage({ at, events: [event] });
+  const page = writeEventBatch({ at, events: [event] });
   const closing = { namespace, workflowId, runId, status, page, result: writeError(error), reminders, arrivals };
   if (!(await store.close(closing))) return false;
   try {
@@ -57,7 +57,7 @@ function follows(run: RemoteRun, error: SerializedError, dispatcher: Dispatcher,
 }
 
 /** The end of a run whose code cannot go on, if somebody has asked for it; whoever has its task may write it. */
-export async function endOfBroken(task: ClaimedTask, deps: EndingDeps): Promise<Append | undefined> {
+export async function endOfBroken(task: ClaimedTask, deps: EndingDeps): Promise<TaskCompletion | undefined> {
   const { store } = deps;
   const requests = await endRequests(task, store);
   if (requests.length === 0) return undefined;
@@ -83,7 +83,7 @@ export async function endOfRefused(
   task: ClaimedTask,
   refusal: LimpetError,
   deps: EndingDeps,
-): Promise<Append | undefined> {
+): Promise<TaskCompletion | undefined> {
   const run = await new RemoteRuns(deps.store, 0).get(task.ref, task.last);
   if (run === undefined) return undefined;
   const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", refusal.message));
@@ -102,14 +102,14 @@ function endingStep(
   run: RemoteRun,
   { events, status, error }: EndingStep,
   { dispatcher, now }: EndingDeps,
-): Append {
+): TaskCompletion {
   const at = Math.max(run.at, now());
   return {
     ref,
     token,
     last,
     taken,
-    page: writePage({ at, events }),
+    page: writeEventBatch({ at, events }),
     fate: { kind: "close", status, result: writeError(error) },
     affinity: undefined,
     attributes: undefined,

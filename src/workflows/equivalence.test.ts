@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { WorkflowContext } from "./context.ts";
 import { workflow } from "./definition.ts";
-import type { Decision, News } from "./events.ts";
+import type { CommandEvent, ExternalEvent } from "./events.ts";
 import { DrivenRun } from "./execution-kit.test.ts";
 
 /** A program of a workflow: what it does, one after the other or side by side. */
@@ -95,9 +95,9 @@ async function perform(ctx: WorkflowContext, program: Program, seen: unknown[]):
 }
 
 /** What may happen to a run that has decided this. */
-function answers(open: readonly Decision[]): News[] {
+function answers(open: readonly CommandEvent[]): ExternalEvent[] {
   const error = { errorCode: "ACTIVITY_FAILED", message: "no", retry: "never" } as const;
-  return open.flatMap((decision): News[] => {
+  return open.flatMap((decision): ExternalEvent[] => {
     switch (decision.kind) {
       case "ActivityScheduled":
         return [
@@ -142,10 +142,12 @@ describe("a run in memory and its replay", () => {
           if (run.execution.end !== undefined) break;
           const open = run.steps
             .flatMap(({ events }) => events)
-            .filter((event): event is Decision => "n" in event && run.execution.isAwaited(event.n));
-          const news: News[] = [
+            .filter((event): event is CommandEvent => "n" in event && run.execution.isAwaited(event.n));
+          const news: ExternalEvent[] = [
             ...answers(open),
-            ...SIGNALS.map((name): News => ({ kind: "SignalReceived", id: `s${choice}`, name, input: choice })),
+            ...SIGNALS.map(
+              (name): ExternalEvent => ({ kind: "SignalReceived", id: `s${choice}`, name, input: choice }),
+            ),
             { kind: "UpdateAccepted", id: `u${steps}`, name: "note", input: choice },
             { kind: "CancelRequested", reason: "enough" },
           ];

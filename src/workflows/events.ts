@@ -5,7 +5,7 @@
 // Values stand in events in their JSON-ready form (kernel/values.ts), so that a page is one JSON text that a person can read. Names of
 // events are those that workers in other languages know. What is written here stays readable for ever: fields are added, never changed.
 import type { SerializedError } from "../kernel/told-error.ts";
-import type { Page } from "../ports/workflows.ts";
+import type { EventBatch } from "../ports/workflows.ts";
 
 /** A value in its JSON-ready form. */
 export type Wire = unknown;
@@ -39,7 +39,7 @@ export interface ParallelGroup {
 }
 
 /** What the code of a workflow decides. */
-export type Decision =
+export type CommandEvent =
   | {
       readonly kind: "ActivityScheduled";
       readonly n: number;
@@ -156,7 +156,7 @@ export type End =
     };
 
 /** What comes from outside. */
-export type News =
+export type ExternalEvent =
   | { readonly kind: "ActivityCompleted"; readonly of: number; readonly result: Wire }
   | { readonly kind: "ActivityFailed"; readonly of: number; readonly error: SerializedError; readonly attempts: number }
   | { readonly kind: "ActivityTimedOut"; readonly of: number; readonly error: SerializedError }
@@ -238,7 +238,7 @@ export type EndedFromOutside =
   | { readonly kind: "WorkflowTerminated"; readonly reason: string }
   | { readonly kind: "WorkflowTimedOut"; readonly reason: string };
 
-export type HistoryEvent = Started | Decision | News | EndedFromOutside;
+export type HistoryEvent = Started | CommandEvent | ExternalEvent | EndedFromOutside;
 
 /** Events of one step, and when it was taken: the time that the workflow's code sees. */
 export interface Step {
@@ -248,7 +248,7 @@ export interface Step {
   readonly bytes?: number;
 }
 
-const DECISIONS: ReadonlySet<string> = new Set<Decision["kind"]>([
+const DECISIONS: ReadonlySet<string> = new Set<CommandEvent["kind"]>([
   "ActivityScheduled",
   "ActorCalled",
   "TimerScheduled",
@@ -273,7 +273,7 @@ const DECISIONS: ReadonlySet<string> = new Set<Decision["kind"]>([
   "WorkflowContinuedAsNew",
 ]);
 
-export const isDecision = (event: HistoryEvent): event is Decision => DECISIONS.has(event.kind);
+export const isCommandEvent = (event: HistoryEvent): event is CommandEvent => DECISIONS.has(event.kind);
 
 export const isEnd = (event: HistoryEvent): event is End =>
   event.kind === "WorkflowCompleted" ||
@@ -281,6 +281,6 @@ export const isEnd = (event: HistoryEvent): event is End =>
   event.kind === "WorkflowCancelled" ||
   event.kind === "WorkflowContinuedAsNew";
 
-export const writePage = (step: Step): Page => ({ count: step.events.length, data: JSON.stringify(step) });
+export const writeEventBatch = (step: Step): EventBatch => ({ count: step.events.length, data: JSON.stringify(step) });
 
-export const readPage = (data: string): Step => JSON.parse(data) as Step;
+export const readEventBatch = (data: string): Step => JSON.parse(data) as Step;

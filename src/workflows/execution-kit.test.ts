@@ -2,8 +2,8 @@
 // and one that was replayed must have come to the same point.
 import assert from "node:assert/strict";
 import type { AnyWorkflow } from "./definition.ts";
-import type { Decision, HistoryEvent, News, Step } from "./events.ts";
-import { readPage, writePage } from "./events.ts";
+import type { CommandEvent, ExternalEvent, HistoryEvent, Step } from "./events.ts";
+import { readEventBatch, writeEventBatch } from "./events.ts";
 import { Execution, type ExecutionDeps } from "./execution.ts";
 
 export const NEEDS: ExecutionDeps = {
@@ -41,15 +41,15 @@ export class DrivenRun {
   }
 
   /** What it decided because of this. */
-  async tell(news: News): Promise<Decision[]> {
+  async tell(news: ExternalEvent): Promise<CommandEvent[]> {
     this.at += 1_000;
     await this.execution.tell(news, this.at);
     return this.#record([news]);
   }
 
-  async #record(before: readonly HistoryEvent[]): Promise<Decision[]> {
+  async #record(before: readonly HistoryEvent[]): Promise<CommandEvent[]> {
     const fresh = this.execution.takeFresh();
-    this.steps.push(readPage(writePage({ at: this.at, events: [...before, ...fresh] }).data));
+    this.steps.push(readEventBatch(writeEventBatch({ at: this.at, events: [...before, ...fresh] }).data));
     await this.replay();
     return fresh;
   }
@@ -73,15 +73,15 @@ export class DrivenRun {
     return this.steps.flatMap(({ events }) => events.filter((event) => "n" in event).map(({ kind }) => kind));
   }
 
-  complete(of: number, result?: unknown): Promise<Decision[]> {
+  complete(of: number, result?: unknown): Promise<CommandEvent[]> {
     return this.tell({ kind: "ActivityCompleted", of, result });
   }
 
-  fire(of: number): Promise<Decision[]> {
+  fire(of: number): Promise<CommandEvent[]> {
     return this.tell({ kind: "TimerFired", of });
   }
 
-  signal(name: string, input?: unknown): Promise<Decision[]> {
+  signal(name: string, input?: unknown): Promise<CommandEvent[]> {
     return this.tell({ kind: "SignalReceived", id: `${name} ${this.at}`, name, input });
   }
 }

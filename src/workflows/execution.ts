@@ -14,8 +14,8 @@ import { Continued } from "./continued.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { describeDecision, describeWithValues, isEqualDecision, isSameDecision, placeIn } from "./divergence.ts";
 import { checkFlags } from "./engine-flags.ts";
-import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
-import { isDecision, isEnd } from "./events.ts";
+import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started, Step } from "./events.ts";
+import { isCommandEvent, isEnd } from "./events.ts";
 import { type Inside, runInside } from "./inside.ts";
 import { keptError } from "./kept-error.ts";
 import { checkPayload } from "./payload-size.ts";
@@ -41,7 +41,7 @@ export interface ExecutionDeps {
 
 /** Without its number: that is given when it is decided. */
 type Numbered<D> = D extends { readonly n: number } ? Omit<D, "n"> : never;
-export type NewDecision = Numbered<Decision>;
+export type NewDecision = Numbered<CommandEvent>;
 
 /** Rounds in which conditions are looked at again because the one before let some code run. */
 const MOST_ROUNDS = 10_000;
@@ -73,11 +73,11 @@ export class Execution {
   readonly #waits: Waits;
   #now = 0;
   #decided = 0;
-  #fresh: Decision[] = [];
+  #fresh: CommandEvent[] = [];
   #ownFrom = Number.POSITIVE_INFINITY;
   readonly #recorded = new RecordedDecisions();
   /** Decisions of the history that were still waited for at its end. */
-  #replayed: readonly Decision[] = [];
+  #replayed: readonly CommandEvent[] = [];
   #end: End | undefined;
   #broken: LimpetError | undefined;
   #isRunning = false;
@@ -111,11 +111,11 @@ export class Execution {
   }
 
   /** Decided, and not in the history yet. */
-  get fresh(): readonly Decision[] {
+  get fresh(): readonly CommandEvent[] {
     return this.#fresh;
   }
 
-  takeFresh(): Decision[] {
+  takeFresh(): CommandEvent[] {
     const fresh = this.#fresh;
     this.#fresh = [];
     return fresh;
@@ -131,12 +131,12 @@ export class Execution {
   }
 
   /** Decisions of this kind that are still waited for. */
-  awaited(...kinds: readonly Decision["kind"][]): number[] {
+  awaited(...kinds: readonly CommandEvent["kind"][]): number[] {
     return this.#waits.of(...kinds);
   }
 
   /** Those of them that were in the history when it was replayed. */
-  recordedAwaited(...kinds: readonly Decision["kind"][]): Decision[] {
+  recordedAwaited(...kinds: readonly CommandEvent["kind"][]): CommandEvent[] {
     return this.#replayed.filter(({ n, kind }) => kinds.includes(kind) && this.#waits.has(n));
   }
 
@@ -162,7 +162,7 @@ export class Execution {
   }
 
   /** Something happened, at that moment. */
-  async tell(news: News, at: number): Promise<void> {
+  async tell(news: ExternalEvent, at: number): Promise<void> {
     this.#now = at;
     await this.#run(() => this.#deliver(news));
   }
@@ -195,7 +195,7 @@ export class Execution {
   async #pass(event: HistoryEvent, at: number): Promise<void> {
     if (event.kind === "WorkflowStarted") return this.begin(event, at);
     if (event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut") return;
-    if (!isDecision(event)) return this.tell(event, at);
+    if (!isCommandEvent(event)) return this.tell(event, at);
     // Decided by now, or never.
     if (event.n > this.#decided) {
       const what = `the history has ${describeDecision(event)} (event ${this.events}), and the code does not decide it`;
@@ -276,7 +276,7 @@ export class Execution {
     return { kind: isCancel ? "WorkflowCancelled" : "WorkflowFailed", error };
   }
 
-  #deliver(news: News): void {
+  #deliver(news: ExternalEvent): void {
     switch (news.kind) {
       case "ActivityCompleted":
       case "ChildRunCompleted":
@@ -336,7 +336,7 @@ export class Execution {
     if (this.#end !== undefined) return 0;
     this.#checkRunning(decision.kind);
     const n = ++this.#decided;
-    const numbered = { ...decision, n } as Decision;
+    const numbered = { ...decision, n } as CommandEvent;
     const recorded = this.#recorded.at(n);
     const last = this.isReplaying && isEnd(numbered) ? this.#recorded.beyond(n) : undefined;
     if (recorded === undefined && last !== undefined) this.#diverge(numbered, last, describeDecision);
@@ -349,7 +349,7 @@ export class Execution {
     return n;
   }
 
-  #addFresh(decision: Decision): void {
+  #addFresh(decision: CommandEvent): void {
     this.#ownFrom = Math.min(this.#ownFrom, decision.n);
     this.#fresh.push(decision);
   }
@@ -359,7 +359,7 @@ export class Execution {
     return this.#ownFrom;
   }
 
-  #diverge(code: Decision, history: Decision, tell: (decision: Decision) => string): never {
+  #diverge(code: CommandEvent, history: CommandEvent, tell: (decision: CommandEvent) => string): never {
     const said = `the history has ${tell(history)}, the code now decides ${tell(code)}`;
     // What the code decides at its end is not decided at a place.
     const place = isEnd(code) ? undefined : placeIn(new LimpetError("WORKFLOW_DIVERGED", said));
@@ -393,7 +393,7 @@ export class Execution {
     return this.answerTo(n, decision.kind);
   }
 
-  answerTo(n: number, kind: Decision["kind"]): Promise<unknown> {
+  answerTo(n: number, kind: CommandEvent["kind"]): Promise<unknown> {
     return this.#waits.forAnswer(n, kind);
   }
 

@@ -4,7 +4,7 @@
 // one is a child of this very run. What a child says is for the run that started it, and nobody else.
 import { LimpetError } from "../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../kernel/told-error.ts";
-import type { Arrival } from "../ports/workflows.ts";
+import type { InboxMessage } from "../ports/workflows.ts";
 import { arrivalOf } from "./arrivals.ts";
 import type { ParentClosePolicy, Started, Wire } from "./events.ts";
 import type { Sent } from "./messages.ts";
@@ -21,7 +21,7 @@ export function toChildren(
   namespace: string,
   { workflowId: parent, runId }: { readonly workflowId: string; readonly runId: string },
   children: ReadonlyMap<number, ChildOfRun>,
-): Arrival[] {
+): InboxMessage[] {
   const reason = `its parent ${parent} is over`;
   return [...children].flatMap(([n, { workflowId, onParentClose }]) => {
     if (onParentClose === "abandon") return [];
@@ -36,7 +36,7 @@ export const isMeant = ({ parent }: Started, { onlyFor }: Pick<Sent, "onlyFor">)
   onlyFor === undefined || (parent?.runId === onlyFor.runId && parent.n === onlyFor.n);
 
 /** A run is over: its parent hears what came of it. */
-export function toParent(namespace: string, { parent }: Started, outcome: RunOutcome): Arrival[] {
+export function toParent(namespace: string, { parent }: Started, outcome: RunOutcome): InboxMessage[] {
   if (parent === undefined) return [];
   const { workflowId, runId, n } = parent;
   const message =
@@ -51,7 +51,7 @@ export function refusalOf(
   namespace: string,
   { workflowId, runId, n }: NonNullable<Started["parent"]>,
   child: string,
-): Arrival {
+): InboxMessage {
   const taken = new LimpetError(
     "WORKFLOW_EXISTS",
     `there is a workflow ${child} already, and it is no child of this run`,

@@ -1,12 +1,12 @@
 // One run in the memory of a worker: its execution, how far its history is known, and what its eager activities are up to.
 import type { ReminderWrite } from "../ports/reminders.ts";
 import { signalKey, updateKey } from "./arrivals.ts";
-import type { ActivityOptionsTold, Decision, HistoryEvent, News, ParentClosePolicy } from "./events.ts";
+import type { ActivityOptionsTold, CommandEvent, ExternalEvent, HistoryEvent, ParentClosePolicy } from "./events.ts";
 import type { Execution } from "./execution.ts";
 
 /** Something that is to be recorded. */
 export interface Item {
-  readonly news: News;
+  readonly news: ExternalEvent;
   /** What is written with it. */
   readonly reminders?: readonly ReminderWrite[];
 }
@@ -30,7 +30,7 @@ export class LoadedRun {
   /** What it is bound to. */
   bound: string | undefined;
   /** What was decided when it was started here, and is still to be done. */
-  first: readonly Decision[] = [];
+  first: readonly CommandEvent[] = [];
   /** How often its task was claimed since it last came to an end: more than once, and whoever had it before is gone. */
   attempt = 1;
   /** The time of its last step. */

@@ -4,7 +4,7 @@
 import type { ReminderWriter } from "../ports/reminder-book.ts";
 import type { Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type { StoredRun, Workflows } from "../ports/workflows.ts";
-import type { Decision } from "./events.ts";
+import type { CommandEvent } from "./events.ts";
 import { readMessage } from "./messages.ts";
 import type { Dispatcher } from "./outgoing.ts";
 import type { RemoteRun } from "./remote/run.ts";
@@ -45,18 +45,18 @@ export async function mend(stored: StoredRun, deps: MendingDeps): Promise<number
 }
 
 /** Steps that wait for a reminder. An activity that is eager or local has none. */
-function awaitedSteps(run: RemoteRun): Decision[] {
+function awaitedSteps(run: RemoteRun): CommandEvent[] {
   const steps = run.execution
     .awaited("TimerScheduled", "ActivityScheduled")
     .map((n) => run.steps.get(n) ?? waitTimer(run, n));
   return steps.filter((step) => {
     if (step === undefined) return false;
     return step.kind !== "ActivityScheduled" || (step.eager !== true && step.local !== true);
-  }) as Decision[];
+  }) as CommandEvent[];
 }
 
 /** The timer that ends a wait is no event of its own. */
-function waitTimer(run: RemoteRun, n: number): Decision | undefined {
+function waitTimer(run: RemoteRun, n: number): CommandEvent | undefined {
   const opened = run.history.find(({ events }) => events.some((event) => event === run.waits.get(n)));
   const seconds = run.waits.get(n)?.seconds;
   if (opened === undefined || seconds === undefined) return undefined;

@@ -1,9 +1,9 @@
 // What waits in a run's inbox, and what timers and queued activities carry: written by one process, read by another. JSON text.
-import type { ActivityOptionsTold, News, Wire } from "./events.ts";
+import type { ActivityOptionsTold, ExternalEvent, Wire } from "./events.ts";
 
 /** What can arrive at a run: news of what it waits for, or a request. */
 export type Message =
-  | News
+  | ExternalEvent
   | { readonly kind: "UpdateRequested"; readonly id: string; readonly name: string; readonly input: Wire }
   /** Nothing happened; its worker is to look again. */
   | { readonly kind: "LookAgain" }

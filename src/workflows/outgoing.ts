@@ -4,13 +4,13 @@ import { END_OF_TIME, inTime } from "../kernel/end-of-time.ts";
 import { toWire } from "../kernel/values.ts";
 import type { ReminderWriter } from "../ports/reminder-book.ts";
 import type { ReminderKey, ReminderWrite } from "../ports/reminders.ts";
-import type { Arrival, RunStart } from "../ports/workflows.ts";
+import type { InboxMessage, RunStart } from "../ports/workflows.ts";
 import { firstLook } from "./activity-limits.ts";
 import { arrivalOf, signalKey } from "./arrivals.ts";
 import { readBinding, writeBinding } from "./bindings.ts";
 import { ENGINE_FLAGS } from "./engine-flags.ts";
-import type { Decision, End, HistoryEvent, News, Started } from "./events.ts";
-import { writePage } from "./events.ts";
+import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started } from "./events.ts";
+import { writeEventBatch } from "./events.ts";
 import type { Execution } from "./execution.ts";
 import { refusalOf, toChildren, toParent } from "./family.ts";
 import type { LoadedRun } from "./held-run.ts";
@@ -29,7 +29,7 @@ import {
 export interface Outgoing {
   readonly reminders: ReminderWrite[];
   readonly starts: RunStart[];
-  readonly arrivals: Arrival[];
+  readonly arrivals: InboxMessage[];
 }
 
 /** A run as far as this has to know it: one that is in memory here, or one of a worker elsewhere. */
@@ -38,7 +38,7 @@ export interface DecidingRun
   /** What it is bound to. */
   readonly bound?: string | undefined;
   /** It was asked to clean up, until a deadline. */
-  readonly cleanup?: Extract<News, { kind: "CleanupRequested" }> | undefined;
+  readonly cleanup?: Extract<ExternalEvent, { kind: "CleanupRequested" }> | undefined;
   readonly execution: Pick<
     Execution,
     "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
@@ -63,7 +63,7 @@ const withData = (write: ReminderWrite, data: string): ReminderWrite =>
   write.kind === "set" ? { ...write, content: { ...write.content, data } } : write;
 
 /** Nothing more comes of an activity. */
-const ENDS: ReadonlySet<string> = new Set<News["kind"]>([
+const ENDS: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
   ...(["ActivityCompleted", "ActivityFailed", "ActivityTimedOut", "ActivityCancelled"] as const),
 ]);
 
@@ -90,13 +90,13 @@ export class Dispatcher {
   }
 
   /** What the decisions of a step bring about. */
-  of(run: DecidingRun, decisions: readonly Decision[], now: number): Outgoing {
+  of(run: DecidingRun, decisions: readonly CommandEvent[], now: number): Outgoing {
     const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
     for (const decision of decisions) this.#add(outgoing, run, decision, now);
     return outgoing;
   }
 
-  #add(outgoing: Outgoing, run: DecidingRun, decision: Decision, now: number): void {
+  #add(outgoing: Outgoing, run: DecidingRun, decision: CommandEvent, now: number): void {
     const { workflowId, runId } = run;
     switch (decision.kind) {
       case "ActivityScheduled":
@@ -144,7 +144,7 @@ export class Dispatcher {
    * A child is the business of the code that its parent was begun with, if that has it. Whatever is done in other queues, or by others of
    * this one, has builds of its own.
    */
-  #child(run: DecidingRun, decision: Extract<Decision, { kind: "ChildWorkflowScheduled" }>, now: number): RunStart {
+  #child(run: DecidingRun, decision: Extract<CommandEvent, { kind: "ChildWorkflowScheduled" }>, now: number): RunStart {
     const { namespace, queue: own, hasType } = this.#deps;
     const { n, type, input, onParentClose, queue = own, timeout, runTimeout } = decision;
     const { workflowId, runId } = run;
@@ -162,7 +162,7 @@ export class Dispatcher {
     return { ...start, refusal: refusalOf(namespace, parent, decision.workflowId) };
   }
 
-  #tell(workflowId: string, key: string, message: Message, runId?: string): Arrival {
+  #tell(workflowId: string, key: string, message: Message, runId?: string): InboxMessage {
     return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
   }
 
@@ -228,7 +228,7 @@ export class Dispatcher {
       queue: how.queue,
       bound: writeBinding({ build: how.build, definition: undefined }),
       // What it sees when it begins is the moment in which it does.
-      first: writePage({ at: how.at + delayMs, events: [started] }),
+      first: writeEventBatch({ at: how.at + delayMs, events: [started] }),
       attributes: JSON.stringify(told.attributes ?? {}),
       memo: JSON.stringify(told.memo ?? {}),
       delayMs,

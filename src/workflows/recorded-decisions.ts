@@ -1,10 +1,10 @@
 // What a history says was decided, while it is replayed: each decision of the code is held against the one with its number. Also which
 // version of a change the run follows.
 import type { HistoryEvent, Step } from "./events.ts";
-import { type Decision, isDecision } from "./events.ts";
+import { type CommandEvent, isCommandEvent } from "./events.ts";
 
 export class RecordedDecisions {
-  #byNumber: (Decision | undefined)[] = [];
+  #byNumber: (CommandEvent | undefined)[] = [];
   /** Events of the history that are still to come. */
   #ahead = 0;
   /** Those of the history, and those that the code has come by. */
@@ -20,7 +20,7 @@ export class RecordedDecisions {
   }
 
   #note(event: HistoryEvent): void {
-    if (!isDecision(event)) return;
+    if (!isCommandEvent(event)) return;
     this.#byNumber[event.n] = event;
     if (event.kind === "VersionMarkerRecorded") this.#versions.set(event.change, event.version);
   }
@@ -34,20 +34,20 @@ export class RecordedDecisions {
     return this.#ahead > 0;
   }
 
-  at(n: number): Decision | undefined {
+  at(n: number): CommandEvent | undefined {
     return this.#byNumber[n];
   }
 
   /** The last one of the history, if it is beyond that number. */
-  beyond(n: number): Decision | undefined {
+  beyond(n: number): CommandEvent | undefined {
     return this.#byNumber.length > n + 1 ? this.#byNumber.at(-1) : undefined;
   }
 
   /** All of it was gone through. Those of the decisions for which that is true. */
-  end(isWanted: (decision: Decision) => boolean): Decision[] {
+  end(isWanted: (decision: CommandEvent) => boolean): CommandEvent[] {
     const wanted = this.#byNumber.filter((decision) => decision !== undefined && isWanted(decision));
     this.#byNumber = [];
-    return wanted as Decision[];
+    return wanted as CommandEvent[];
   }
 
   /** Which version of a change the run follows, and whether the code comes by it for the first time and that is to be recorded. */

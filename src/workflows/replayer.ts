@@ -8,7 +8,7 @@ import type { ActivityRunner } from "./activity-runner.ts";
 import type { AnyWorkflow } from "./definition.ts";
 import { describeDecision } from "./divergence.ts";
 import type { Step } from "./events.ts";
-import { readPage, writePage } from "./events.ts";
+import { readEventBatch, writeEventBatch } from "./events.ts";
 import { Execution } from "./execution.ts";
 import { LoadedRun } from "./held-run.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
@@ -94,7 +94,7 @@ export class Replayer {
       const { pages } = await this.#deps.store.history(ref, after, PAGE_BYTES);
       invariant(pages.length > 0, `the history of ${ref} goes on after ${after} of ${last}`);
       for (const { from, count, data } of pages) {
-        steps.push({ ...readPage(data), bytes: data.length });
+        steps.push({ ...readEventBatch(data), bytes: data.length });
         after = from + count - 1;
       }
     }
@@ -108,7 +108,7 @@ export class Replayer {
     again.exactFrom = execution.ownFrom;
     const steps = await this.#read(ref, last);
     // As it would be read.
-    await again.replay([...steps, readPage(writePage(step).data)]);
+    await again.replay([...steps, readEventBatch(writeEventBatch(step).data)]);
     const [here, there] = [execution, again].map((each) =>
       [...each.waitsFor, ...each.fresh.map(describeDecision)].join(", "),
     );

@@ -5,7 +5,7 @@ import { fromWire } from "../kernel/values.ts";
 import type { StoredRun, Workflows } from "../ports/workflows.ts";
 import type { AttributeValue } from "./context.ts";
 import type { RunEnd } from "./end-watch.ts";
-import { readPage } from "./events.ts";
+import { readEventBatch } from "./events.ts";
 import { isContinueSuggested } from "./history-budget.ts";
 import type { RunDescription, RunHistoryEvent } from "./workflow-handle.ts";
 
@@ -44,7 +44,7 @@ export class RunReader {
       const { pages } = await this.#store.history(run.ref, after, HISTORY_BYTES);
       if (pages.length === 0) break;
       for (const { from, count, data } of pages) {
-        const step = readPage(data);
+        const step = readEventBatch(data);
         for (const [i, event] of step.events.entries()) events.push({ number: from + i, at: step.at, event });
         after = from + count - 1;
       }

@@ -5,13 +5,20 @@ import { serializeError } from "../kernel/told-error.ts";
 import { encodeValue, readWire, toWire } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
-import type { Append, AppendOutcome, Page, StoredArrival, TaskFate, Workflows } from "../ports/workflows.ts";
+import type {
+  AppendOutcome,
+  EventBatch,
+  StoredInboxMessage,
+  TaskCompletion,
+  TaskFate,
+  Workflows,
+} from "../ports/workflows.ts";
 import type { ActivityRunner } from "./activity-runner.ts";
 import { keyOf } from "./arrivals.ts";
 import { closeBy } from "./close-by.ts";
 import { isEager, runEagerly, takenOver } from "./eager-activities.ts";
-import type { Decision, End, HistoryEvent, News, Started, Step } from "./events.ts";
-import { isDecision, writePage } from "./events.ts";
+import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started, Step } from "./events.ts";
+import { isCommandEvent, writeEventBatch } from "./events.ts";
 import { isMeant } from "./family.ts";
 import type { Item, LoadedRun } from "./held-run.ts";
 import { checkLength, type HistoryLimit } from "./history-budget.ts";
@@ -33,7 +40,7 @@ export interface TaskDeps {
   /** The worker begins nothing new. */
   isDraining(): boolean;
   /** How long the run stays with this worker when it rests; undefined: it does not, or this worker takes no more. */
-  affinity(): Append["affinity"];
+  affinity(): TaskCompletion["affinity"];
   callActor(type: string, id: string, method: string, args: readonly unknown[]): Promise<unknown>;
   /**
    * In tests: throws what a replay of the history with these events behind it throws, or that it comes to another point. What is not
@@ -41,7 +48,7 @@ export interface TaskDeps {
    */
   readonly check?: ((run: LoadedRun, step: Step) => Promise<void>) | undefined;
   /** What was written is durable. */
-  written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
+  written(append: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
 }
 
 /** Arrivals that one step takes. */
@@ -95,29 +102,33 @@ export function firstStep(
   started: Started,
   at: number,
   deps: TaskDeps,
-): { readonly page: Page; readonly reminders: readonly ReminderWrite[]; readonly isSimple: boolean } {
+): { readonly page: EventBatch; readonly reminders: readonly ReminderWrite[]; readonly isSimple: boolean } {
   const events: HistoryEvent[] = [started];
   for (const decision of run.execution.fresh) {
     const isHere = decision.kind === "ActivityScheduled" && isEager(decision, deps);
     events.push(isHere ? { ...decision, eager: true } : decision);
   }
-  const decisions = events.filter(isDecision);
+  const decisions = events.filter(isCommandEvent);
   const isSimple = run.execution.end === undefined && !decisions.some(({ kind }) => !SIMPLE.has(kind));
   if (!isSimple) return { page: { count: 0, data: "" }, reminders: [], isSimple };
   run.execution.takeFresh();
   for (const event of events) run.note(event);
   run.first = decisions;
   const { reminders } = deps.dispatcher.of(run, decisions, at);
-  return { page: writePage({ at, events }), reminders, isSimple };
+  return { page: writeEventBatch({ at, events }), reminders, isSimple };
 }
 
-const SIMPLE: ReadonlySet<string> = new Set<Decision["kind"]>(["ActivityScheduled", "ActorCalled", "TimerScheduled"]);
+const SIMPLE: ReadonlySet<string> = new Set<CommandEvent["kind"]>([
+  "ActivityScheduled",
+  "ActorCalled",
+  "TimerScheduled",
+]);
 
 /** Eager activities whose results are not in the history are tried again: whoever ran them is gone. */
 function resume(run: LoadedRun, deps: TaskDeps): void {
   const { execution, first } = run;
   run.first = [];
-  const isActivity = ({ kind, n }: Decision): boolean =>
+  const isActivity = ({ kind, n }: CommandEvent): boolean =>
     (kind === "ActivityScheduled" || kind === "ActorCalled") && execution.isAwaited(n);
   for (const decision of [
     ...execution.recordedAwaited("ActivityScheduled", "ActorCalled"),
@@ -135,7 +146,7 @@ class StepInMaking {
   readonly #run: LoadedRun;
   readonly #deps: TaskDeps;
   readonly #events: HistoryEvent[] = [];
-  readonly #eager: Decision[] = [];
+  readonly #eager: CommandEvent[] = [];
   readonly #reminders: ReminderWrite[] = [];
   #at: number;
   #taken: number;
@@ -152,7 +163,7 @@ class StepInMaking {
   }
 
   /** All of them are seen at one moment, which is that of the step: a replay knows no other. */
-  async takeAll(arrivals: readonly StoredArrival[]): Promise<void> {
+  async takeAll(arrivals: readonly StoredInboxMessage[]): Promise<void> {
     const all = arrivals.map(({ number, data }) => ({ number, sent: readMessage(data) }));
     for (const { sent } of all) this.#at = Math.max(this.#at, sent.notBefore ?? 0);
     for (const { number, sent } of all) {
@@ -175,7 +186,7 @@ class StepInMaking {
   }
 
   /** Whether it is done is for the workflow to say. */
-  #accept({ id, name, input }: { readonly id: string; readonly name: string; readonly input: unknown }): News {
+  #accept({ id, name, input }: { readonly id: string; readonly name: string; readonly input: unknown }): ExternalEvent {
     const { execution, workflowId } = this.#run;
     try {
       if (execution.handlers.validate(name, readWire(input))) return { kind: "UpdateAccepted", id, name, input };
@@ -237,10 +248,10 @@ class StepInMaking {
     }
   }
 
-  #append(): Append {
+  #append(): TaskCompletion {
     const run = this.#run;
     const { execution } = run;
-    const decisions = this.#events.filter(isDecision);
+    const decisions = this.#events.filter(isCommandEvent);
     const outgoing = this.#deps.dispatcher.of(run, decisions, this.#at);
     const end = execution.end;
     this.fate = this.#fateOf(end, outgoing);
@@ -250,7 +261,7 @@ class StepInMaking {
       ref: run.ref,
       token: run.token!,
       last: run.last,
-      page: this.#events.length === 0 ? undefined : writePage({ at: this.#at, events: this.#events }),
+      page: this.#events.length === 0 ? undefined : writeEventBatch({ at: this.#at, events: this.#events }),
       taken: this.#taken,
       fate: this.fate,
       affinity: this.fate.kind === "close" ? undefined : this.#deps.affinity(),
@@ -318,20 +329,20 @@ class StepInMaking {
 }
 
 /** Late results, and what was heard before, are dropped. */
-function isWanted({ execution, seen }: LoadedRun, news: News): boolean {
+function isWanted({ execution, seen }: LoadedRun, news: ExternalEvent): boolean {
   if ("of" in news) return execution.isAwaited(news.of);
   if (news.kind === "CancelRequested") return !execution.isCancelled;
   const key = keyOf(news);
   return key === undefined || !seen.has(key);
 }
 
-function startActivity(run: LoadedRun, decision: Decision, deps: TaskDeps): void {
+function startActivity(run: LoadedRun, decision: CommandEvent, deps: TaskDeps): void {
   const controller = new AbortController();
   run.running.set(decision.n, controller);
   const done =
     decision.kind === "ActorCalled"
       ? callActor(decision, controller.signal, deps)
-      : runEagerly(run, decision as Extract<Decision, { kind: "ActivityScheduled" }>, controller.signal, deps);
+      : runEagerly(run, decision as Extract<CommandEvent, { kind: "ActivityScheduled" }>, controller.signal, deps);
   void done.then((item) => {
     if (run.running.get(decision.n) !== controller) return;
     run.running.delete(decision.n);
@@ -346,7 +357,7 @@ function startActivity(run: LoadedRun, decision: Decision, deps: TaskDeps): void
  * the call is made again. Undefined: others make it, because this worker stops.
  */
 async function callActor(
-  { n, type, id, method, input }: Extract<Decision, { kind: "ActorCalled" }>,
+  { n, type, id, method, input }: Extract<CommandEvent, { kind: "ActorCalled" }>,
   signal: AbortSignal,
   deps: TaskDeps,
 ): Promise<Item | undefined> {
@@ -365,7 +376,7 @@ async function callActor(
   }
 }
 
-const told = (news: News): Item => ({ news });
+const told = (news: ExternalEvent): Item => ({ news });
 
 /** Ends early when nobody waits any more. */
 async function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {

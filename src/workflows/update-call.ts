@@ -4,7 +4,7 @@ import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { deserializeError } from "../kernel/told-error.ts";
 import { fromWire } from "../kernel/values.ts";
 import type { Workflows } from "../ports/workflows.ts";
-import { type HistoryEvent, isEnd, readPage } from "./events.ts";
+import { type HistoryEvent, isEnd, readEventBatch } from "./events.ts";
 import { HISTORY_BYTES, nextOf, type RunReader } from "./run-reader.ts";
 import type { UpdateWatch } from "./update-watch.ts";
 
@@ -62,7 +62,7 @@ export class UpdateCall {
     let isOver = pages.length === 0;
     for (const { from, count, data } of pages) {
       this.#look = { ...this.#look, after: from + count - 1 };
-      for (const event of readPage(data).events) {
+      for (const event of readEventBatch(data).events) {
         isOver ||= isEnd(event) || event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut";
         if (!isOfUpdate(event) || event.id !== this.#id) continue;
         this.#isAccepted = true;

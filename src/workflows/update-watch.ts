@@ -1,7 +1,7 @@
 // Tells whoever waits for the answer to an update when it may be there: at once when the run is worked on in this process. What happens
 // elsewhere is seen when they look again.
 import type { Clock } from "../ports/clock.ts";
-import type { Append } from "../ports/workflows.ts";
+import type { TaskCompletion } from "../ports/workflows.ts";
 
 /** Waiting that has begun: what is written from then on ends it. */
 export interface AnswerWait {
@@ -40,7 +40,7 @@ export class UpdateWatch {
   }
 
   /** This is durable now. A run may do much else meanwhile, and nobody looks for an answer in that. */
-  written({ ref, page, fate }: Append): void {
+  written({ ref, page, fate }: TaskCompletion): void {
     if (!this.#waiting.has(ref)) return;
     if (fate.kind === "close" || page?.data.includes('"kind":"Update') === true) this.ended(ref);
   }

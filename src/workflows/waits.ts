@@ -1,12 +1,12 @@
 // Everything the code of one run waits for: what comes of decisions, signals, conditions. Pure but for the promises it settles.
 import type { LimpetError } from "../kernel/errors.ts";
-import type { Decision } from "./events.ts";
+import type { CommandEvent } from "./events.ts";
 import { inside } from "./inside.ts";
 
 interface Wait {
   /** Where in the code it began; known only when places are wanted. */
   readonly place: string | undefined;
-  readonly kind: Decision["kind"];
+  readonly kind: CommandEvent["kind"];
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly isShielded: boolean;
@@ -64,7 +64,7 @@ export class Waits {
     return this.#answers.has(n);
   }
 
-  of(...kinds: readonly Decision["kind"][]): number[] {
+  of(...kinds: readonly CommandEvent["kind"][]): number[] {
     return [...this.#answers].filter(([, { kind }]) => kinds.includes(kind)).map(([n]) => n);
   }
 
@@ -78,7 +78,7 @@ export class Waits {
   }
 
   /** Waits for what comes of a decision. 0: it was not decided, and nothing comes of it. */
-  forAnswer(n: number, kind: Decision["kind"]): Promise<unknown> {
+  forAnswer(n: number, kind: CommandEvent["kind"]): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     if (n > 0) this.#answers.set(n, { kind, resolve, reject, isShielded: isShielded(), place: this.#placeOf() });
     return quiet(promise);

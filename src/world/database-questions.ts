@@ -6,15 +6,15 @@ import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } 
 import type { RememberedChange, ShardHomeChange, ShardRule } from "../ports/shards.ts";
 import type { Commit, CommitVerdict, Taken, TakeRequest } from "../ports/store.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   Closing,
+  DeliveryOutcome,
+  InboxMessage,
   RunStart,
   StartOutcome,
   TaskClaim,
   TaskClaims,
+  TaskCompletion,
   TaskReturn,
 } from "../ports/workflows.ts";
 import type { Station } from "./network.ts";
@@ -56,8 +56,8 @@ export interface DatabaseWatcher {
   settled?(station: Station, batch: readonly Settlement[], counted: readonly boolean[]): void;
   /** Runs and arrivals that a commit or a step brings are told with that alone. */
   started?(station: Station, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void;
-  arrived?(station: Station, batch: readonly Arrival[], outcomes: readonly ArrivalOutcome[]): void;
-  appended?(station: Station, batch: readonly Append[], outcomes: readonly AppendOutcome[]): void;
+  arrived?(station: Station, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
+  appended?(station: Station, batch: readonly TaskCompletion[], outcomes: readonly AppendOutcome[]): void;
   ended?(station: Station, closing: Closing, isDone: boolean): void;
   polled?(station: Station, request: TaskClaim, claims: TaskClaims): void;
   gaveBack?(station: Station, batch: readonly TaskReturn[], counted: readonly boolean[]): void;

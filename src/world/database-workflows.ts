@@ -1,22 +1,22 @@
 // Workflows as one process has them at a virtual database: every question takes the same troubled way as all others.
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   Closing,
+  DeliveryOutcome,
   EndedRun,
+  InboxMessage,
   RunPages,
   RunQuery,
   RunStart,
   StartOutcome,
   StickyCounts,
-  StoredArrival,
+  StoredInboxMessage,
   StoredRun,
   StoredWorker,
   TaskClaim,
   TaskClaims,
+  TaskCompletion,
   TaskReturn,
   WorkerRow,
   WorkflowKey,
@@ -66,7 +66,7 @@ export class WorkflowsClient implements Workflows {
     });
   }
 
-  async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
+  async arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
     return this.#ask("arrive", async (truth) => {
       const outcomes = await truth.arrive(batch);
       this.#tell((watcher) => watcher.arrived?.(this.#station, batch, outcomes));
@@ -74,7 +74,7 @@ export class WorkflowsClient implements Workflows {
     });
   }
 
-  async append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+  async append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
     return this.#ask("append", async (truth) => {
       const outcomes = await truth.append(batch);
       this.#tell((watcher) => watcher.appended?.(this.#station, batch, outcomes));
@@ -122,7 +122,7 @@ export class WorkflowsClient implements Workflows {
     return this.#ask("read", (truth) => truth.history(ref, after, bytes));
   }
 
-  async inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
+  async inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]> {
     return this.#ask("read", (truth) => truth.inbox(ref, after, limit));
   }
 

@@ -2,7 +2,7 @@
 // everything that came of a decision came once, after it.
 import assert from "node:assert/strict";
 import type { RunHistoryEvent } from "../../src/workflows/client.ts";
-import { isDecision } from "../../src/workflows/events.ts";
+import { isCommandEvent } from "../../src/workflows/events.ts";
 
 const ENDS: ReadonlySet<string> = new Set([
   "WorkflowCompleted",
@@ -27,7 +27,7 @@ export function checkHistory(whose: string, events: readonly RunHistoryEvent[], 
     assert.equal(ENDS.has(event.kind), isOver && i === events.length - 1, `${where(number)}: ${event.kind}`);
     assert.ok(at >= before, `${where(number)}: time does not go back`);
     before = at;
-    if (isDecision(event)) {
+    if (isCommandEvent(event)) {
       assert.equal(event.n, ++decisions, `${where(number)}: decisions follow each other`);
       open.add(event.n);
     } else if ("of" in event) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Commit, CommitOutcome, Store } from "../../ports/store.ts";
-import type { Append } from "../../ports/workflows.ts";
+import type { TaskCompletion } from "../../ports/workflows.ts";
 import { setOf } from "./reminders-shared.contract.ts";
 import { actor, commitOf, take, whole } from "./shared.contract.ts";
 import {
@@ -162,7 +162,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         const all = await Promise.all(many(24, (i) => it.held(`${i}`)));
         let heads = all;
         for (let round = 0; round < 5; round++) {
-          const stepOf = (held: HeldTask, i: number): Append => {
+          const stepOf = (held: HeldTask, i: number): TaskCompletion => {
             const to = [1, 7, 13].map((far) => it.arrivalOf(`${(i + far) % 24}`, `${round}/${i}/${far}`));
             return it.appendOf(held, {
               page: page(`${round}`),

@@ -1,13 +1,13 @@
 // The rules of workflows in their simplest form, for one namespace and one queue: a list of runs, and a clock in minutes.
 import type {
-  Append,
-  Arrival,
-  ArrivalOutcome,
   ClaimedBinding,
+  DeliveryOutcome,
+  InboxMessage,
   ReplayMode,
   RunStart,
   RunStatus,
   StartOutcome,
+  TaskCompletion,
 } from "../../ports/workflows.ts";
 import { MINUTE } from "./workflows-shared.contract.ts";
 
@@ -98,7 +98,7 @@ export class WorkflowModel {
     return outcome(run, true);
   }
 
-  arrive({ workflowId, key, goesAlong, wakes }: Omit<Arrival, "namespace" | "runId" | "data">): ArrivalOutcome {
+  arrive({ workflowId, key, goesAlong, wakes }: Omit<InboxMessage, "namespace" | "runId" | "data">): DeliveryOutcome {
     const run = this.#latest(workflowId);
     if (run?.task === undefined) return { kind: "closed", status: run?.status };
     const { ref, runId, task, inbox } = run;
@@ -116,7 +116,7 @@ export class WorkflowModel {
   }
 
   /** `isNew`: it was not done before. `refs` are those of what it starts. */
-  append({ ref, token, last, page, taken, fate, affinity, starts, arrivals }: Append, refs: readonly number[]) {
+  append({ ref, token, last, page, taken, fate, affinity, starts, arrivals }: TaskCompletion, refs: readonly number[]) {
     const lost = { kind: "lost" as const };
     const run = this.run(ref);
     if (run === undefined) return lost;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Append, AppendOutcome, Arrival, ClaimedBinding } from "../../ports/workflows.ts";
+import type { AppendOutcome, ClaimedBinding, InboxMessage, TaskCompletion } from "../../ports/workflows.ts";
 import { type ModelRun, WorkflowModel } from "./workflows-model-rules.contract.ts";
 import { freshId, type HeldTask, MINUTE, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
 
@@ -133,7 +133,7 @@ class Story {
   readonly #model = new WorkflowModel();
   readonly #memories: HeldTask[] = [];
   readonly #starts: Parameters<WorkflowModel["start"]>[0][] = [];
-  #lastBatch: Append[] = [];
+  #lastBatch: TaskCompletion[] = [];
   #events = 0;
 
   constructor(site: Site, advance: (ms: number) => Promise<void>) {
@@ -230,7 +230,7 @@ class Story {
   }
 
   async #append({ batch, starts, sends, goesOn, refusesTo }: Of<"append">): Promise<void> {
-    const appends: Append[] = [];
+    const appends: TaskCompletion[] = [];
     for (const { of, events, off, takes, fate, affinity } of batch) {
       const memory = this.#remembered(of);
       if (memory === undefined || appends.some(({ ref }) => ref === memory.ref)) continue;
@@ -263,7 +263,7 @@ class Story {
     const told = refusesTo && idOf(refusesTo.which);
     const refusal = told === undefined || isAmong(told) ? undefined : this.#site.arrivalOf(told, `${refusesTo?.key}`);
     const begun = isContinued && goesOn ? [this.#childOf(Number(own.at(-1)), refusal)] : [];
-    const withMore: Append = {
+    const withMore: TaskCompletion = {
       ...first,
       starts: mayBring && starts !== undefined && !isAmong(child) ? [...begun, this.#childOf(starts, refusal)] : begun,
       arrivals:
@@ -273,17 +273,17 @@ class Story {
     await this.#send(this.#lastBatch);
   }
 
-  #childOf(which: number, refusal: Arrival | undefined) {
+  #childOf(which: number, refusal: InboxMessage | undefined) {
     return this.#site.startOf(idOf(which), { type: typeOf(which), first: page(`${++this.#events}`), refusal });
   }
 
-  async #send(batch: readonly Append[]): Promise<void> {
+  async #send(batch: readonly TaskCompletion[]): Promise<void> {
     const outcomes = await this.#site.workflows.append(batch);
     assert.equal(outcomes.length, batch.length);
     for (const [i, append] of batch.entries()) this.#check(append, outcomes[i]!);
   }
 
-  #check(append: Append, outcome: AppendOutcome): void {
+  #check(append: TaskCompletion, outcome: AppendOutcome): void {
     const { ref, token, last, page: some, taken } = append;
     const refs = outcome.kind === "done" ? outcome.starts.map((start) => start.ref) : [];
     const expected = this.#model.append(append, refs);

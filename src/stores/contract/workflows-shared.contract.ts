@@ -4,20 +4,20 @@ import { randomUUID } from "node:crypto";
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { Store } from "../../ports/store.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   ClaimedBinding,
   ClaimedTask,
   Closing,
-  Page,
+  DeliveryOutcome,
+  EventBatch,
+  InboxMessage,
   RunStart,
   StartOutcome,
   StoredRun,
   StoredTask,
   TaskClaim,
   TaskClaims,
+  TaskCompletion,
   TaskFate,
   TaskLease,
   WorkerRow,
@@ -81,7 +81,7 @@ export const LARGE = "x".repeat(20_000);
 export const freshId = (): string => randomUUID();
 
 /** Events as text, one a line. */
-export const page = (...events: string[]): Page => ({ count: events.length, data: events.join("\n") });
+export const page = (...events: string[]): EventBatch => ({ count: events.length, data: events.join("\n") });
 
 export const lease = (worker = "w1", leaseMs = HOUR, token = freshId()): TaskLease => ({ token, worker, leaseMs });
 
@@ -101,7 +101,7 @@ export interface HeldTask {
 }
 
 export type StartOptions = Partial<Omit<RunStart, "namespace" | "workflowId">>;
-export type AppendOptions = Partial<Omit<Append, "ref" | "token">>;
+export type AppendOptions = Partial<Omit<TaskCompletion, "ref" | "token">>;
 
 /** A namespace nobody has used, and the workflows in it. */
 export class Site {
@@ -161,7 +161,7 @@ export class Site {
   /** A run that waits until something arrives. */
   async idle(
     workflowId: string,
-    options: StartOptions & { readonly affinity?: Append["affinity"] } = {},
+    options: StartOptions & { readonly affinity?: TaskCompletion["affinity"] } = {},
   ): Promise<HeldTask> {
     const { affinity, ...start } = options;
     const held = await this.held(workflowId, start);
@@ -176,18 +176,22 @@ export class Site {
     return held;
   }
 
-  arrivalOf(workflowId: string, key: string = freshId(), options: Partial<Arrival> = {}): Arrival {
+  arrivalOf(workflowId: string, key: string = freshId(), options: Partial<InboxMessage> = {}): InboxMessage {
     return { ...this.key(workflowId), runId: undefined, key, data: `data of ${key}`, goesAlong: true, ...options };
   }
 
-  async arrive(workflowId: string, key: string = freshId(), options: Partial<Arrival> = {}): Promise<ArrivalOutcome> {
+  async arrive(
+    workflowId: string,
+    key: string = freshId(),
+    options: Partial<InboxMessage> = {},
+  ): Promise<DeliveryOutcome> {
     const outcomes = await this.workflows.arrive([this.arrivalOf(workflowId, key, options)]);
     assert.equal(outcomes.length, 1);
-    return outcomes[0] as ArrivalOutcome;
+    return outcomes[0] as DeliveryOutcome;
   }
 
   /** Rests without a word unless told otherwise. */
-  appendOf(held: HeldTask, options: AppendOptions = {}): Append {
+  appendOf(held: HeldTask, options: AppendOptions = {}): TaskCompletion {
     const { ref, token, last, taken } = held;
     return {
       ...{ ref, token, last, taken, page: undefined, fate: REST, affinity: undefined, attributes: undefined },
@@ -196,7 +200,7 @@ export class Site {
     };
   }
 
-  async step(append: Append): Promise<AppendOutcome> {
+  async step(append: TaskCompletion): Promise<AppendOutcome> {
     const outcomes = await this.workflows.append([append]);
     assert.equal(outcomes.length, 1);
     return outcomes[0] as AppendOutcome;

@@ -1,7 +1,7 @@
 // Steps of a run: a page counts while the lease and the last event are those of the row, and what becomes of the task goes with it.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Append } from "../../ports/workflows.ts";
+import type { TaskCompletion } from "../../ports/workflows.ts";
 import { assertAbout } from "./reminders-shared.contract.ts";
 import {
   closeAs,
@@ -140,7 +140,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
   });
 
   describe("steps that do not count", () => {
-    const cases: [what: string, change: (it: Site, step: Append) => Promise<Append>][] = [
+    const cases: [what: string, change: (it: Site, step: TaskCompletion) => Promise<TaskCompletion>][] = [
       ["has another token", async (_, step) => ({ ...step, token: freshId() })],
       ["is of a run that was never there", async (_, step) => ({ ...step, ref: 2 ** 40 })],
       ["builds on an earlier event", async (_, step) => ({ ...step, last: step.last - 1 })],

@@ -1,7 +1,7 @@
 // What a step brings besides its page: reminders, runs that it starts, and what it sends to other runs. All of it is done, or none.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Append } from "../../ports/workflows.ts";
+import type { TaskCompletion } from "../../ports/workflows.ts";
 import { cancelOf, setOf } from "./reminders-shared.contract.ts";
 import {
   closeAs,
@@ -21,7 +21,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
   /** A step with everything: it sets and cancels reminders, starts two runs, and sends something to two others. */
-  async function everything(it: Site, step: Append): Promise<Append> {
+  async function everything(it: Site, step: TaskCompletion): Promise<TaskCompletion> {
     await it.place.set(it.place.key("cancelled"));
     await it.idle("idle");
     await it.closed("over");

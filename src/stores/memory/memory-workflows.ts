@@ -1,22 +1,22 @@
 // Workflows within one process: apps that share a MemoryStore share them. Each step runs to its end before anything else does, so all
 // of them are atomic.
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   Closing,
+  DeliveryOutcome,
   EndedRun,
+  InboxMessage,
   RunPages,
   RunQuery,
   RunStart,
   StartOutcome,
   StickyCounts,
-  StoredArrival,
+  StoredInboxMessage,
   StoredRun,
   StoredWorker,
   TaskClaim,
   TaskClaims,
+  TaskCompletion,
   TaskReturn,
   WorkerRow,
   WorkflowKey,
@@ -49,11 +49,11 @@ export class MemoryWorkflows implements Workflows {
     return this.#change((steps) => batch.map((start) => steps.start(start)));
   }
 
-  async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
+  async arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
     return this.#change((steps) => batch.map((arrival) => steps.arrive(arrival)));
   }
 
-  async append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+  async append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
     return this.#change((steps) => batch.map((append) => steps.append(append)));
   }
 
@@ -62,7 +62,7 @@ export class MemoryWorkflows implements Workflows {
   }
 
   /** For commits, which bring their own. */
-  bring(starts: readonly RunStart[], arrivals: readonly Arrival[]): void {
+  bring(starts: readonly RunStart[], arrivals: readonly InboxMessage[]): void {
     this.#change((steps) => {
       for (const start of starts) steps.start(start);
       for (const arrival of arrivals) steps.arrive(arrival);
@@ -101,7 +101,7 @@ export class MemoryWorkflows implements Workflows {
     return end === -1 ? { pages: rest, isCut: false } : { pages: rest.slice(0, end), isCut: true };
   }
 
-  async inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
+  async inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]> {
     this.#checkOpen();
     const inbox = this.#runs.get(ref)?.inbox.values() ?? [];
     const rest = [...inbox].filter(({ number }) => number > after).slice(0, limit);

@@ -1,11 +1,11 @@
 // Runs of workflows in memory: one object for each, found by ref, by id, and by what they are runs of.
 import type {
-  Page,
+  EventBatch,
   ReplayMode,
   RunQuery,
   RunStart,
   RunStatus,
-  StoredArrival,
+  StoredInboxMessage,
   StoredRun,
   WorkflowKey,
 } from "../../ports/workflows.ts";
@@ -34,7 +34,7 @@ export interface Task {
   stickyUntil: number;
 }
 
-export interface InboxArrival extends StoredArrival {
+export interface InboxArrival extends StoredInboxMessage {
   readonly goesAlong: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface Run extends WorkflowKey {
   closedBy: string | undefined;
   last: number;
   bytes: number;
-  readonly pages: (Page & { readonly from: number })[];
+  readonly pages: (EventBatch & { readonly from: number })[];
   /** By key, in the order of their numbers. */
   readonly inbox: Map<string, InboxArrival>;
   isWatched: boolean;
@@ -129,7 +129,7 @@ function mapIn<K, V>(maps: Map<string, Map<K, V>>, name: string): Map<K, V> {
   return map;
 }
 
-export function addPage(run: Run, { count, data }: Page): void {
+export function addPage(run: Run, { count, data }: EventBatch): void {
   run.pages.push({ from: run.last + 1, count, data });
   run.last += count;
   run.bytes += Buffer.byteLength(data);

@@ -1,16 +1,16 @@
 // Everything that changes runs of workflows in memory: starting, what arrives, steps, and what becomes of tasks. It remembers in which
 // namespaces something has happened that whoever watches there should know.
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   ClaimedTask,
   Closing,
+  DeliveryOutcome,
+  InboxMessage,
   RunStart,
   RunStatus,
   StartOutcome,
   TaskClaim,
+  TaskCompletion,
   TaskReturn,
   WorkflowKey,
 } from "../../ports/workflows.ts";
@@ -45,7 +45,7 @@ export class RunSteps {
     return outcomeOf(run, true);
   }
 
-  arrive({ runId, key, data, goesAlong, wakes, ...workflow }: Arrival): ArrivalOutcome {
+  arrive({ runId, key, data, goesAlong, wakes, ...workflow }: InboxMessage): DeliveryOutcome {
     const run = this.#runs.find(workflow, runId);
     if (!isOpen(run)) return { kind: "closed", status: run?.status };
     const { ref, task, inbox } = run;
@@ -59,7 +59,7 @@ export class RunSteps {
     return { kind: "arrived", ref, runId: run.runId, number };
   }
 
-  append(append: Append): AppendOutcome {
+  append(append: TaskCompletion): AppendOutcome {
     const { ref, token, last, taken, fate, starts, arrivals } = append;
     const run = this.#runs.get(ref);
     const task = this.#held(ref, token);
@@ -170,7 +170,7 @@ export class RunSteps {
     }
   }
 
-  #step(run: OpenRun, { token, page, taken, fate, affinity, attributes, memo, reminders }: Append): void {
+  #step(run: OpenRun, { token, page, taken, fate, affinity, attributes, memo, reminders }: TaskCompletion): void {
     const now = this.#now();
     const { task } = run;
     if (page !== undefined) addPage(run, page);
@@ -238,7 +238,7 @@ const leftOver = ({ inbox }: Run, taken: number) =>
   [...inbox.values()].filter((one) => one.number > taken && one.goesAlong);
 
 /** This very step was the last that was done: it has its token, its page ends the history, and its task is as this one leaves it. */
-function wasDone(run: Run, { token, last, page, fate }: Append): boolean {
+function wasDone(run: Run, { token, last, page, fate }: TaskCompletion): boolean {
   const { task, pages } = run;
   if ((task?.token ?? run.closedBy) !== token || run.last !== last + (page?.count ?? 0)) return false;
   if (page !== undefined && pages.at(-1)?.data !== page.data) return false;

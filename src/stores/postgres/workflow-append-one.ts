@@ -1,14 +1,14 @@
 // A step that travels alone, as a statement. It does what that of a batch does (workflow-appends.ts) in half of the server's time, because
 // nothing has to be looked up in arrays: a single run is as fast as its steps follow one another. What a step does not bring is not in its
 // statement either: each expression costs the server as much to get ready for as to work out.
-import type { Append } from "../../ports/workflows.ts";
+import type { TaskCompletion } from "../../ports/workflows.ts";
 import type { Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { IDLE, LEASED, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 /** What a step brings; each kind has a statement of its own. */
 export interface Form {
-  readonly fate: Append["fate"]["kind"];
+  readonly fate: TaskCompletion["fate"]["kind"];
   readonly hasPage: boolean;
   /** Arrivals were taken. A close empties the inbox anyway. */
   readonly takes: boolean;
@@ -29,7 +29,7 @@ const PARAMETERS = {
   leaseMs: ["bigint", ({ fate }) => (fate.kind === "keep" ? fate.leaseMs : 0)],
   status: ["text", ({ fate }) => (fate.kind === "close" ? fate.status : null)],
   result: ["text", ({ fate }) => (fate.kind === "close" ? fate.result : null)],
-} as const satisfies Record<string, readonly [type: string, of: (step: Append) => unknown]>;
+} as const satisfies Record<string, readonly [type: string, of: (step: TaskCompletion) => unknown]>;
 
 type Parameter = keyof typeof PARAMETERS;
 
@@ -45,7 +45,7 @@ const parametersOf = ({ fate, hasPage, takes, isSticky }: Form): Parameter[] => 
 
 export interface AppendOne {
   readonly statement: Statement;
-  valuesOf(step: Append): unknown[];
+  valuesOf(step: TaskCompletion): unknown[];
 }
 
 /** A row of its answer, if the step was done; there is none if it was not. */
@@ -100,7 +100,7 @@ export function appendOne(schema: string, form: Form): AppendOne {
       INSERT INTO ${schema}.workflow_pages (ref, first, count, data)
       SELECT ${p("ref")}, ${p("last")} + 1, ${p("reached")} - ${p("last")}, ${p("data")} FROM done
     )`;
-  const readers = parameters.map((name) => PARAMETERS[name][1] as (step: Append) => unknown);
+  const readers = parameters.map((name) => PARAMETERS[name][1] as (step: TaskCompletion) => unknown);
   return {
     statement: {
       name: `limpet_append_one_${fate}${hasPage ? "_page" : ""}${takes ? "_take" : ""}${isSticky ? "_sticky" : ""}`,
@@ -121,7 +121,7 @@ export class AppendOnes {
     this.#schema = schema;
   }
 
-  for({ fate: { kind: fate }, page, taken, affinity }: Append): AppendOne {
+  for({ fate: { kind: fate }, page, taken, affinity }: TaskCompletion): AppendOne {
     const hasPage = page !== undefined;
     const takes = taken > 0 && fate !== "close";
     const isSticky = affinity !== undefined && fate !== "close";

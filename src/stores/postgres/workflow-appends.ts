@@ -1,5 +1,5 @@
 // One step of many runs, as a statement: pages, tasks, ends, and what leaves the inbox.
-import type { Append, RunStatus } from "../../ports/workflows.ts";
+import type { RunStatus, TaskCompletion } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
@@ -101,7 +101,7 @@ export const appendPages = (schema: string, { closes, takes }: AppendParts): Sta
 export type AppendRow = [ref: number | null, arrived: number, isWatched: boolean, toldIn: string | null];
 
 /** In the order of refs. */
-export function appendValues(steps: readonly Append[], { closes }: AppendParts): unknown[] {
+export function appendValues(steps: readonly TaskCompletion[], { closes }: AppendParts): unknown[] {
   const tokens = [...new Set(steps.map(({ token }) => token))];
   const tokenPlaces = new Map(tokens.map((token, i) => [token, i + 1]));
   const workers = [...new Set(steps.flatMap(({ affinity }) => affinity?.worker ?? []))];
@@ -165,7 +165,7 @@ export type StepRow = [
 ];
 
 /** The row is as this step left it: the token is its own, the last event is, and so is what has become of the task. */
-export function isAfter({ token, last, page, fate }: Append, row: StepRow): boolean {
+export function isAfter({ token, last, page, fate }: TaskCompletion, row: StepRow): boolean {
   const [, holder, reached, , , state, status] = row;
   if (holder !== token || reached !== last + (page?.count ?? 0)) return false;
   if (fate.kind === "close") return status === fate.status;

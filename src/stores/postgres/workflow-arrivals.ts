@@ -1,6 +1,6 @@
 // What arrives at runs: one statement for a whole batch.
 import { setTimeout as pause } from "node:timers/promises";
-import type { Arrival, ArrivalOutcome, RunStatus } from "../../ports/workflows.ts";
+import type { DeliveryOutcome, InboxMessage, RunStatus } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Runner, Statement } from "./connections.ts";
 import { doubted, StoreFault } from "./faults.ts";
@@ -129,8 +129,8 @@ const TRIES = 50;
 
 /** An arrival on its way. */
 interface Pending {
-  readonly arrival: Arrival;
-  outcome: ArrivalOutcome | undefined;
+  readonly arrival: InboxMessage;
+  outcome: DeliveryOutcome | undefined;
 }
 
 export class WorkflowArrivals {
@@ -155,7 +155,7 @@ export class WorkflowArrivals {
     this.#empty = emptyInboxes(schema);
   }
 
-  async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
+  async arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
     const deeds = this.#deeds();
     const all = pendingOf(batch);
     try {
@@ -169,7 +169,7 @@ export class WorkflowArrivals {
   }
 
   /** As part of a transaction. */
-  arriveAll(runner: Runner, arrivals: readonly Arrival[], deeds: Deeds): Promise<void> {
+  arriveAll(runner: Runner, arrivals: readonly InboxMessage[], deeds: Deeds): Promise<void> {
     return this.#all(runner, pendingOf(arrivals), deeds);
   }
 
@@ -177,7 +177,7 @@ export class WorkflowArrivals {
   async takeAlong(
     runner: Runner,
     runs: readonly { readonly ref: number; readonly taken: number }[],
-  ): Promise<Arrival[]> {
+  ): Promise<InboxMessage[]> {
     if (runs.length === 0) return [];
     const values = [bigints(runs.map(({ ref }) => ref)), bigints(runs.map(({ taken }) => taken))];
     const rows = await runner.run(this.#along, values, "doubtful");
@@ -195,7 +195,7 @@ export class WorkflowArrivals {
   }
 
   /** The runs they are for. */
-  async refsOf(runner: Runner, arrivals: readonly Arrival[]): Promise<number[]> {
+  async refsOf(runner: Runner, arrivals: readonly InboxMessage[]): Promise<number[]> {
     const rows = await runner.run(this.#aim, valuesOf(arrivals).slice(0, 3), "harmless");
     return rows.map(([ref]) => ref as number);
   }
@@ -240,10 +240,10 @@ export class WorkflowArrivals {
 
 const isWaking = ({ arrival, outcome }: Pending): boolean => arrival.wakes === true && outcome?.kind === "arrived";
 
-const pendingOf = (arrivals: readonly Arrival[]): Pending[] =>
+const pendingOf = (arrivals: readonly InboxMessage[]): Pending[] =>
   arrivals.map((arrival) => ({ arrival, outcome: undefined }));
 
-const valuesOf = (arrivals: readonly Arrival[]): Buffer[] => [
+const valuesOf = (arrivals: readonly InboxMessage[]): Buffer[] => [
   texts(arrivals.map(({ namespace }) => namespace)),
   texts(arrivals.map(({ workflowId }) => workflowId)),
   texts(arrivals.map(({ runId }) => runId)),

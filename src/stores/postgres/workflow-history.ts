@@ -1,5 +1,5 @@
 // Reading what a run has behind it, and what waits for it.
-import type { Page, RunPages, StoredArrival } from "../../ports/workflows.ts";
+import type { EventBatch, RunPages, StoredInboxMessage } from "../../ports/workflows.ts";
 import type { Connections, Statement } from "./connections.ts";
 
 /** Pages of one answer at most, however small they are. */
@@ -68,7 +68,7 @@ export class WorkflowHistory {
 
   async pages(ref: number, after: number, bytes: number): Promise<RunPages> {
     const rows = await this.#connections.run(this.#pages, [ref, after, bytes], "harmless");
-    const pages: (Page & { from: number })[] = [];
+    const pages: (EventBatch & { from: number })[] = [];
     let isCut = false;
     for (const [from, count, data] of rows as unknown as [number, number, string | null][]) {
       if (data === null) isCut = from > 0;
@@ -81,7 +81,7 @@ export class WorkflowHistory {
     return { pages, isCut };
   }
 
-  async inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
+  async inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]> {
     const rows = await this.#connections.run(this.#inbox, [ref, after, limit], "harmless");
     return (rows as unknown as [number, string, string][]).map(([number, key, data]) => ({ number, key, data }));
   }

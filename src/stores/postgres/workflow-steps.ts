@@ -2,7 +2,7 @@
 // reminders, starts or arrivals, or change what is searched for, go together in one transaction of several statements.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
-import type { Append, AppendOutcome, Arrival, StartOutcome } from "../../ports/workflows.ts";
+import type { AppendOutcome, InboxMessage, StartOutcome, TaskCompletion } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Row, Runner, Statement } from "./connections.ts";
 import { doubted } from "./faults.ts";
@@ -25,7 +25,7 @@ import { tagsText } from "./workflow-tags.ts";
 
 /** A step on its way. */
 interface Pending {
-  readonly step: Append;
+  readonly step: TaskCompletion;
   outcome: AppendOutcome | undefined;
 }
 
@@ -63,14 +63,14 @@ export class WorkflowSteps {
     this.#lock = lockTasks(options.schema);
   }
 
-  async append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+  async append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
     const outcomes = await this.#appendAll(batch);
     const late = batch.filter((step, i) => isEndWithArrivals(step, outcomes[i]!));
     if (late.length > 0) await this.#options.arrivals.emptyEnded(late.map(({ ref }) => ref));
     return outcomes;
   }
 
-  async #appendAll(batch: readonly Append[]): Promise<AppendOutcome[]> {
+  async #appendAll(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
     const [first] = batch;
     if (batch.length === 1 && isPlain(first!)) {
       const outcome = await this.#alone(first!);
@@ -96,7 +96,7 @@ export class WorkflowSteps {
   }
 
   /** The shortest way, for a run that goes on alone. Undefined: it was not done, and whether it is lost is to be found out. */
-  async #alone(step: Append): Promise<AppendOutcome | undefined> {
+  async #alone(step: TaskCompletion): Promise<AppendOutcome | undefined> {
     try {
       const deeds = this.#options.deeds();
       const done = await this.#runOne(this.#options.connections, step, deeds);
@@ -180,7 +180,11 @@ export class WorkflowSteps {
   }
 
   /** Refusals of what was not started, what steps send, and what goes along with runs that are continued. */
-  async #allToSend(runner: Runner, steps: readonly Append[], begun: readonly StartOutcome[]): Promise<Arrival[]> {
+  async #allToSend(
+    runner: Runner,
+    steps: readonly TaskCompletion[],
+    begun: readonly StartOutcome[],
+  ): Promise<InboxMessage[]> {
     const starts = steps.flatMap((step) => step.starts);
     const refusals = starts.flatMap(({ refusal }, i) => (refusal === undefined || begun[i]!.isNew ? [] : refusal));
     const sent = steps.flatMap((step) => step.arrivals);
@@ -209,7 +213,7 @@ export class WorkflowSteps {
     return done;
   }
 
-  async #runOne(runner: Runner, step: Append, deeds: Deeds): Promise<Done | undefined> {
+  async #runOne(runner: Runner, step: TaskCompletion, deeds: Deeds): Promise<Done | undefined> {
     const one = this.#ones.for(step);
     const [row] = await runner.run(one.statement, one.valuesOf(step), "doubtful");
     if (row === undefined) return undefined;
@@ -218,7 +222,7 @@ export class WorkflowSteps {
     return { arrived, isWatched };
   }
 
-  #runAll(runner: Runner, steps: readonly Append[]): Promise<Row[]> {
+  #runAll(runner: Runner, steps: readonly TaskCompletion[]): Promise<Row[]> {
     const parts = {
       closes: steps.some(({ fate }) => fate.kind === "close"),
       takes: steps.some(({ taken }) => taken > 0),
@@ -228,7 +232,7 @@ export class WorkflowSteps {
     return runner.run(statement, appendValues(steps, parts), "doubtful");
   }
 
-  async #describe(runner: Runner, steps: readonly Append[]): Promise<void> {
+  async #describe(runner: Runner, steps: readonly TaskCompletion[]): Promise<void> {
     const changed = steps.filter(({ attributes, memo }) => attributes !== undefined || memo !== undefined);
     if (changed.length === 0) return;
     const values = [
@@ -262,7 +266,7 @@ export class WorkflowSteps {
   }
 
   /** Those of them whose pages are in the history, or that have none. */
-  async #written(steps: readonly Append[]): Promise<Set<number>> {
+  async #written(steps: readonly TaskCompletion[]): Promise<Set<number>> {
     const written = new Set(steps.filter(({ page }) => page === undefined).map(({ ref }) => ref));
     const paged = steps.filter(({ page }) => page !== undefined);
     if (paged.length === 0) return written;
@@ -290,13 +294,13 @@ export const lockTasks = (schema: string): Statement => ({
     SELECT t.ref FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($1::bigint[]) ORDER BY t.ref FOR UPDATE`,
 });
 
-const isContinued = ({ fate }: Append): boolean => fate.kind === "close" && fate.status === "continued";
+const isContinued = ({ fate }: TaskCompletion): boolean => fate.kind === "close" && fate.status === "continued";
 
 /** Whether a run ended with arrivals that it had not taken. A run that is continued hands them on. */
-const isEndWithArrivals = (step: Append, outcome: AppendOutcome): boolean =>
+const isEndWithArrivals = (step: TaskCompletion, outcome: AppendOutcome): boolean =>
   step.fate.kind === "close" && !isContinued(step) && outcome.kind === "done" && outcome.arrived > step.taken;
 
-const isPlain = (step: Append): boolean =>
+const isPlain = (step: TaskCompletion): boolean =>
   !isContinued(step) &&
   step.reminders.length === 0 &&
   step.starts.length === 0 &&

@@ -3,22 +3,22 @@
 import type { ReminderWrite } from "../../ports/reminders.ts";
 import type { Commit } from "../../ports/store.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   Closing,
+  DeliveryOutcome,
   EndedRun,
+  InboxMessage,
   RunPages,
   RunQuery,
   RunStart,
   StartOutcome,
   StickyCounts,
-  StoredArrival,
+  StoredInboxMessage,
   StoredRun,
   StoredWorker,
   TaskClaim,
   TaskClaims,
+  TaskCompletion,
   TaskReturn,
   WorkerRow,
   WorkflowKey,
@@ -80,11 +80,11 @@ export class PostgresWorkflows implements Workflows {
     return this.#connections.during(() => this.#starts.start(batch));
   }
 
-  arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
+  arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
     return this.#connections.during(() => this.#arrivals.arrive(batch));
   }
 
-  append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+  append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
     return this.#connections.during(() => this.#steps.append(batch));
   }
 
@@ -112,7 +112,7 @@ export class PostgresWorkflows implements Workflows {
     return this.#connections.during(() => this.#history.pages(ref, after, bytes));
   }
 
-  inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
+  inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]> {
     return this.#connections.during(() => this.#history.inbox(ref, after, limit));
   }
 

@@ -1,6 +1,6 @@
 // What waits for the holder of a run's task: numbered, and known by its key while it is there.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Arrival, StoredArrival } from "../../ports/workflows.ts";
+import type { InboxMessage, StoredInboxMessage } from "../../ports/workflows.ts";
 
 export class WorkflowInbox {
   readonly #insert: StatementSync;
@@ -29,7 +29,7 @@ export class WorkflowInbox {
   }
 
   /** False: one with this key is there. */
-  put(ref: number, number: number, { key, data, goesAlong }: Arrival): boolean {
+  put(ref: number, number: number, { key, data, goesAlong }: InboxMessage): boolean {
     return this.#insert.run(ref, number, key, data, goesAlong ? 1 : 0).changes === 1;
   }
 
@@ -37,13 +37,13 @@ export class WorkflowInbox {
     return (this.#numberOf.get(ref, key) as unknown as [number])[0];
   }
 
-  read(ref: number, after: number, limit: number): StoredArrival[] {
+  read(ref: number, after: number, limit: number): StoredInboxMessage[] {
     const rows = this.#read.all(ref, after, limit) as unknown as [number, string, string][];
     return rows.map(([number, key, data]) => ({ number, key, data }));
   }
 
   /** What goes along to the next run when this one has taken all up to that number. */
-  left(ref: number, taken: number): Pick<Arrival, "key" | "data" | "goesAlong">[] {
+  left(ref: number, taken: number): Pick<InboxMessage, "key" | "data" | "goesAlong">[] {
     const rows = this.#left.all(ref, taken) as unknown as [string, string][];
     return rows.map(([key, data]) => ({ key, data, goesAlong: true }));
   }

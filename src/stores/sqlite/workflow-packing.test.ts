@@ -5,13 +5,13 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type { ReminderWrite } from "../../ports/reminders.ts";
 import type { Commit } from "../../ports/store.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
   ClaimedTask,
+  InboxMessage,
   RunStart,
   RunStatus,
   StartOutcome,
+  TaskCompletion,
   TaskFate,
 } from "../../ports/workflows.ts";
 import { mayRepeat, type Write } from "./messages.ts";
@@ -44,7 +44,7 @@ const reminder: fc.Arbitrary<ReminderWrite> = record({
   key: record({ namespace: text, type: text, id: text, name: text }),
 });
 const page = record({ count, data: text });
-const arrival: fc.Arbitrary<Arrival> = record({
+const arrival: fc.Arbitrary<InboxMessage> = record({
   ...{ namespace: text, workflowId: text, runId: maybe(text), key: text, data: text, goesAlong: fc.boolean() },
   wakes: fc.boolean(),
 });
@@ -61,7 +61,7 @@ const fate: fc.Arbitrary<TaskFate> = fc.oneof(
   record({ kind: fc.constant("keep" as const), leaseMs: count }),
   record({ kind: fc.constant("close" as const), status: fc.constantFrom(...ends), result: text }),
 );
-const step: fc.Arbitrary<Append> = record({
+const step: fc.Arbitrary<TaskCompletion> = record({
   ...{ ref: count, token: text, last: count, page: maybe(page), taken: count, fate },
   ...{ affinity: maybe(record({ worker: text, ms: count })), attributes: maybe(text), memo: maybe(text) },
   ...{ reminders: few(reminder), starts: few(start), arrivals: few(arrival) },
@@ -94,13 +94,13 @@ test("what became of starts and steps is read as it was written", () => {
   const started = few(start).chain((starts) => fc.tuple(fc.constant(starts), fc.tuple(...starts.map(outcomeOf))));
   const done = fc
     .tuple(step, started, count, fc.boolean())
-    .map(([one, [starts, outcomes], arrived, isWatched]): [Append, AppendOutcome] => {
+    .map(([one, [starts, outcomes], arrived, isWatched]): [TaskCompletion, AppendOutcome] => {
       return [
         { ...one, starts },
         { kind: "done", arrived, starts: outcomes, isWatched },
       ];
     });
-  const lost = step.map((one): [Append, AppendOutcome] => [one, { kind: "lost" }]);
+  const lost = step.map((one): [TaskCompletion, AppendOutcome] => [one, { kind: "lost" }]);
   fc.assert(
     fc.property(started, fc.array(fc.oneof(done, lost)), ([starts, outcomes], steps) => {
       assert.deepEqual(unpackStartOutcomes(packStartOutcomes(outcomes), starts), outcomes);

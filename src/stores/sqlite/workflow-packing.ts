@@ -2,14 +2,14 @@
 // Each pair of functions here reads what the other wrote; nobody else looks inside.
 import type { Commit } from "../../ports/store.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
   ClaimedTask,
+  InboxMessage,
   RunStart,
   StartOutcome,
   TaskClaim,
   TaskClaims,
+  TaskCompletion,
   TaskFate,
 } from "../../ports/workflows.ts";
 import { FlatReader, FlatWriter, Portions } from "./flat-arrays.ts";
@@ -111,13 +111,16 @@ const IS_CERTAIN = 1;
 const GOES_ALONG = 2;
 const WAKES = 4;
 
-function writeArrival(to: FlatWriter, { namespace, workflowId, runId, key, data, goesAlong, wakes }: Arrival): void {
+function writeArrival(
+  to: FlatWriter,
+  { namespace, workflowId, runId, key, data, goesAlong, wakes }: InboxMessage,
+): void {
   to.numbers((runId === undefined ? 0 : IS_CERTAIN) | (goesAlong ? GOES_ALONG : 0) | (wakes === true ? WAKES : 0));
   to.strings(namespace, workflowId, key, data);
   if (runId !== undefined) to.strings(runId);
 }
 
-function readArrival(from: FlatReader): Arrival {
+function readArrival(from: FlatReader): InboxMessage {
   const flags = from.number();
   const [namespace, workflowId, key, data] = [from.string(), from.string(), from.string(), from.string()];
   const runId = flags & IS_CERTAIN ? from.string() : undefined;
@@ -125,13 +128,13 @@ function readArrival(from: FlatReader): Arrival {
   return { namespace, workflowId, runId, key, data, goesAlong, wakes };
 }
 
-export function packArrivals(batch: readonly Arrival[]): Packed {
+export function packArrivals(batch: readonly InboxMessage[]): Packed {
   const to = new FlatWriter();
   for (const arrival of batch) writeArrival(to.next(), arrival);
   return to.packed();
 }
 
-export const unpackArrivals = (packed: Packed): Arrival[] => new FlatReader(packed).all(readArrival);
+export const unpackArrivals = (packed: Packed): InboxMessage[] => new FlatReader(packed).all(readArrival);
 
 const HAS_PAGE = 1;
 const HAS_AFFINITY = 2;
@@ -142,7 +145,7 @@ const FATES = ["keep", "rest", "close"] as const;
 /** Where in the flags the choice of these stands. */
 const FATES_UNIT = 32;
 
-export function packSteps(batch: readonly Append[]): PackedSteps {
+export function packSteps(batch: readonly TaskCompletion[]): PackedSteps {
   const to = new FlatWriter();
   for (const step of batch) {
     const { page, fate, affinity, attributes, memo, reminders, starts, arrivals } = step;
@@ -166,10 +169,10 @@ export function packSteps(batch: readonly Append[]): PackedSteps {
   return { steps: to.packed(), brought: brought.length === 0 ? undefined : packBrought(brought) };
 }
 
-const brings = ({ reminders, starts, arrivals }: Append): boolean =>
+const brings = ({ reminders, starts, arrivals }: TaskCompletion): boolean =>
   reminders.length > 0 || starts.length > 0 || arrivals.length > 0;
 
-function packBrought(batch: readonly Append[]): PackedSteps["brought"] {
+function packBrought(batch: readonly TaskCompletion[]): PackedSteps["brought"] {
   return { ...packErrands(batch), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
 }
 
@@ -180,11 +183,11 @@ function packErrands(batch: readonly Pick<Commit, "starts" | "arrivals">[]): Pac
   };
 }
 
-export function unpackSteps({ steps, brought }: PackedSteps): Append[] {
+export function unpackSteps({ steps, brought }: PackedSteps): TaskCompletion[] {
   const writes = new Portions(brought === undefined ? [] : unpackWrites(brought.reminders));
   const starts = new Portions(brought === undefined ? [] : unpackStarts(brought.starts));
   const arrivals = new Portions(brought === undefined ? [] : unpackArrivals(brought.arrivals));
-  return new FlatReader(steps).all((from): Append => {
+  return new FlatReader(steps).all((from): TaskCompletion => {
     const flags = from.number();
     const [ref, last, taken, token] = [from.number(), from.number(), from.number(), from.string()];
     const page = flags & HAS_PAGE ? { count: from.number(), data: from.string() } : undefined;
@@ -225,12 +228,12 @@ export function packStepOutcomes(outcomes: readonly AppendOutcome[]): Packed {
   return to.packed();
 }
 
-export function unpackStepOutcomes(answer: Packed, batch: readonly Append[]): AppendOutcome[] {
+export function unpackStepOutcomes(answer: Packed, batch: readonly TaskCompletion[]): AppendOutcome[] {
   return new FlatReader(answer).all((from, place): AppendOutcome => {
     const arrived = from.number();
     if (arrived === LOST) return { kind: "lost" };
     const isWatched = from.number() === 1;
-    const starts = (batch[place] as Append).starts.map((start) => readOutcome(from, start));
+    const starts = (batch[place] as TaskCompletion).starts.map((start) => readOutcome(from, start));
     return { kind: "done", arrived, starts, isWatched };
   });
 }
@@ -248,7 +251,7 @@ export function packCommitErrands(batch: readonly Commit[]): CommitErrands | und
 export interface Errand {
   readonly place: number;
   readonly starts: readonly RunStart[];
-  readonly arrivals: readonly Arrival[];
+  readonly arrivals: readonly InboxMessage[];
 }
 
 export function unpackCommitErrands(errands: CommitErrands): Errand[] {

@@ -1,6 +1,6 @@
 // Pages of histories: they are appended, read in order, and removed with their run. Never changed.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Page, RunPages } from "../../ports/workflows.ts";
+import type { EventBatch, RunPages } from "../../ports/workflows.ts";
 
 type Row = [from: number, count: number, data: string];
 
@@ -32,20 +32,20 @@ export class WorkflowPages {
   }
 
   /** Gives how many bytes it has. */
-  put(ref: number, first: number, { count, data }: Page): number {
+  put(ref: number, first: number, { count, data }: EventBatch): number {
     this.#insert.run(ref, first, count, data);
     return Buffer.byteLength(data);
   }
 
   /** This page, and no other, begins with that event. */
-  isAt(ref: number, first: number, { data }: Page): boolean {
+  isAt(ref: number, first: number, { data }: EventBatch): boolean {
     const row = this.#at.get(ref, first) as unknown as [string] | undefined;
     return row?.[0] === data;
   }
 
   read(ref: number, after: number, bytes: number): RunPages {
     const [start] = (this.#firstBeyond.get(ref, after + 1) as unknown as [number] | undefined) ?? [after + 1];
-    const pages: (Page & { readonly from: number })[] = [];
+    const pages: (EventBatch & { readonly from: number })[] = [];
     let left = bytes;
     for (const [from, count, data] of this.#read.iterate(ref, start) as Iterable<unknown> as Iterable<Row>) {
       if (from + count <= after + 1) continue;

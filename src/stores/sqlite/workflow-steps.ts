@@ -3,13 +3,13 @@
 // may run again after it was rolled back.
 import type { ReminderWrite } from "../../ports/reminders.ts";
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   Closing,
+  DeliveryOutcome,
+  InboxMessage,
   RunStart,
   StartOutcome,
+  TaskCompletion,
 } from "../../ports/workflows.ts";
 import type { ReminderStatements } from "./reminder-statements.ts";
 import { COMPLETED, codeOf, LEASED, READY, RUNNING, statusOf } from "./workflow-codes.ts";
@@ -42,11 +42,11 @@ export class WorkflowSteps {
     return outcomes;
   }
 
-  arrive(batch: readonly Arrival[], now: number): ArrivalOutcome[] {
+  arrive(batch: readonly InboxMessage[], now: number): DeliveryOutcome[] {
     return batch.map((arrival) => this.#arrive(arrival, now));
   }
 
-  append(batch: readonly Append[], now: number): AppendOutcome[] {
+  append(batch: readonly TaskCompletion[], now: number): AppendOutcome[] {
     const writes: ReminderWrite[] = [];
     const outcomes = batch.map((step) => this.#append(step, writes, now));
     this.#remind(writes, now);
@@ -91,7 +91,7 @@ export class WorkflowSteps {
     return latest.runId === start.runId ? latest : this.#tables.runs.byRunId(start, start.runId);
   }
 
-  #arrive(arrival: Arrival, now: number): ArrivalOutcome {
+  #arrive(arrival: InboxMessage, now: number): DeliveryOutcome {
     const { runs, tasks, inbox } = this.#tables;
     const head = runs.find(arrival);
     const task = head?.status === RUNNING ? tasks.read(head.ref) : undefined;
@@ -108,7 +108,7 @@ export class WorkflowSteps {
     return { kind: "arrived", ref, runId, number };
   }
 
-  #append(step: Append, writes: ReminderWrite[], now: number): AppendOutcome {
+  #append(step: TaskCompletion, writes: ReminderWrite[], now: number): AppendOutcome {
     const { runs, tasks, inbox } = this.#tables;
     const { ref, fate } = step;
     const task = tasks.read(ref);
@@ -134,7 +134,7 @@ export class WorkflowSteps {
     return { kind: "done", arrived: task.arrived, starts, isWatched };
   }
 
-  #write(step: Append, task: TaskRow, now: number): void {
+  #write(step: TaskCompletion, task: TaskRow, now: number): void {
     const { runs, tasks, pages, inbox } = this.#tables;
     const { ref, page, fate, affinity } = step;
     const last = task.last + (page?.count ?? 0);
@@ -152,7 +152,7 @@ export class WorkflowSteps {
   }
 
   /** The run is over: perhaps this very step has closed it. */
-  #appendToEnded(step: Append): AppendOutcome {
+  #appendToEnded(step: TaskCompletion): AppendOutcome {
     const run = this.#tables.runs.ended(step.ref);
     const isAsLeft = step.fate.kind === "close" && run?.status === codeOf(step.fate.status);
     if (run === undefined || !isAsLeft || !this.#isLast(step, run)) return { kind: "lost" };
@@ -164,13 +164,16 @@ export class WorkflowSteps {
    * This very step was done, and nothing was done to its run since: whoever did the last one had this token, and what this one would
    * append is what the history ends with.
    */
-  #isLast({ ref, token, last, page }: Append, did: { readonly token: string | null; readonly last: number }): boolean {
+  #isLast(
+    { ref, token, last, page }: TaskCompletion,
+    did: { readonly token: string | null; readonly last: number },
+  ): boolean {
     if (did.token !== token || did.last !== last + (page?.count ?? 0)) return false;
     return page === undefined || this.#tables.pages.isAt(ref, last + 1, page);
   }
 
   /** What became of the starts of a step that was done before: those that are not there met a run that stayed. */
-  #startedBefore({ starts }: Append): StartOutcome[] {
+  #startedBefore({ starts }: TaskCompletion): StartOutcome[] {
     const { runs } = this.#tables;
     return starts.map((start) => {
       const own = runs.byRunId(start, start.runId);

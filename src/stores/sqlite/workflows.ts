@@ -1,23 +1,23 @@
 // Runs of workflows as the event loop sees them: each step is one question to the worker thread. Moments are those of the machine's clock,
 // which all processes on the file share.
 import type {
-  Append,
   AppendOutcome,
-  Arrival,
-  ArrivalOutcome,
   ClaimedBinding,
   Closing,
+  DeliveryOutcome,
   EndedRun,
+  InboxMessage,
   RunPages,
   RunQuery,
   RunStart,
   StartOutcome,
   StickyCounts,
-  StoredArrival,
+  StoredInboxMessage,
   StoredRun,
   StoredWorker,
   TaskClaim,
   TaskClaims,
+  TaskCompletion,
   TaskReturn,
   WorkerRow,
   WorkflowKey,
@@ -47,11 +47,11 @@ export class SqliteWorkflows implements Workflows {
     return unpackStartOutcomes((await this.#link.ask({ kind: "start-runs", ...packStarts(batch) })) as Packed, batch);
   }
 
-  async arrive(batch: readonly Arrival[]): Promise<ArrivalOutcome[]> {
-    return (await this.#link.ask({ kind: "arrive", arrivals: packArrivals(batch) })) as ArrivalOutcome[];
+  async arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
+    return (await this.#link.ask({ kind: "arrive", arrivals: packArrivals(batch) })) as DeliveryOutcome[];
   }
 
-  async append(batch: readonly Append[]): Promise<AppendOutcome[]> {
+  async append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
     return unpackStepOutcomes((await this.#link.ask({ kind: "append", ...packSteps(batch) })) as Packed, batch);
   }
 
@@ -95,8 +95,8 @@ export class SqliteWorkflows implements Workflows {
     return (await this.#link.ask({ kind: "history", ref, after, bytes })) as RunPages;
   }
 
-  async inbox(ref: number, after: number, limit: number): Promise<StoredArrival[]> {
-    return (await this.#link.ask({ kind: "run-inbox", ref, after, limit })) as StoredArrival[];
+  async inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]> {
+    return (await this.#link.ask({ kind: "run-inbox", ref, after, limit })) as StoredInboxMessage[];
   }
 
   async find(asked: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {

@@ -1,9 +1,9 @@
 // Takes what has arrived at a run whose code is elsewhere into its history, before its worker sees it. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../../kernel/told-error.ts";
-import type { StoredArrival } from "../../ports/workflows.ts";
-import type { HistoryEvent, News } from "../events.ts";
-import { writePage } from "../events.ts";
+import type { StoredInboxMessage } from "../../ports/workflows.ts";
+import type { ExternalEvent, HistoryEvent } from "../events.ts";
+import { writeEventBatch } from "../events.ts";
 import { isMeant } from "../family.ts";
 import { type Message, readMessage } from "../messages.ts";
 import type { RemoteRun } from "./run.ts";
@@ -34,7 +34,7 @@ export interface Able {
  * Changes the run as if all of it were written. Whoever waits for a condition hears one thing at a time, and tells what it makes of it
  * before it hears the next: only so its code does the same when it is replayed.
  */
-export function takeArrivals(run: RemoteRun, arrivals: readonly StoredArrival[], now: number, able: Able): Taken {
+export function takeArrivals(run: RemoteRun, arrivals: readonly StoredInboxMessage[], now: number, able: Able): Taken {
   const events: HistoryEvent[] = [];
   const from = run.last + 1;
   let [taken, at, isNudged] = [0, Math.max(run.at, now), false];
@@ -50,7 +50,7 @@ export function takeArrivals(run: RemoteRun, arrivals: readonly StoredArrival[],
     if (more.length === 0) continue;
     at = Math.max(at, notBefore ?? 0);
     const step = { at, events: more };
-    run.append(step, writePage(step).data.length);
+    run.append(step, writeEventBatch(step).data.length);
     events.push(...more);
     end = endBy(message);
     if (end !== undefined || (run.wait?.kind === "ConditionWaitOpened" && run.needsWorker)) break;
@@ -83,13 +83,17 @@ function happened(run: RemoteRun, message: Message, able: Able): HistoryEvent[] 
   }
 }
 
-const FAILURES: ReadonlySet<string> = new Set<News["kind"]>([
+const FAILURES: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
   ...(["ActivityFailed", "ActivityTimedOut", "ActivityCancelled", "ChildRunFailed"] as const),
 ]);
-const RESULTS: ReadonlySet<string> = new Set<News["kind"]>(["ActivityCompleted", "ChildRunCompleted", "TimerFired"]);
+const RESULTS: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
+  "ActivityCompleted",
+  "ChildRunCompleted",
+  "TimerFired",
+]);
 
 /** The winner of a selection stands in the history right behind the event that decided it. */
-function resolved(run: RemoteRun, news: News): News[] {
+function resolved(run: RemoteRun, news: ExternalEvent): ExternalEvent[] {
   if (!("of" in news) || !(FAILURES.has(news.kind) || RESULTS.has(news.kind))) return [];
   const outcome = outcomeOf(run, news.of, FAILURES.has(news.kind));
   if (outcome === undefined) return [];
@@ -100,7 +104,7 @@ function requested(
   run: RemoteRun,
   { id, name, input }: Extract<Message, { kind: "UpdateRequested" }>,
   able: Able,
-): News[] {
+): ExternalEvent[] {
   const accepted = { kind: "UpdateAccepted", id, name, input } as const;
   if (!run.wants(accepted)) return [];
   if (able.hasUpdate(name)) return [accepted];
@@ -109,7 +113,7 @@ function requested(
 }
 
 /** Where its worker waited when it came. */
-function withWait(run: RemoteRun, news: News): News {
+function withWait(run: RemoteRun, news: ExternalEvent): ExternalEvent {
   const { wait } = run;
   if (wait === undefined) return news;
   if (news.kind === "TimerFired") return wait.timer === news.of ? { ...news, wait: wait.n } : news;

@@ -8,11 +8,11 @@
 // 3. The code cleans up with further steps, and ends. After the deadline the run is closed as cancelled,
 //    whatever its code does.
 import { LimpetError } from "../../kernel/errors.ts";
-import type { Decision, HistoryEvent } from "../events.ts";
+import type { CommandEvent, HistoryEvent } from "../events.ts";
 import type { RemoteRun, StepDecision } from "./run.ts";
 
 export type CleanupRequest = Extract<HistoryEvent, { kind: "CleanupRequested" }>;
-export type Delivery = Omit<Extract<Decision, { kind: "CancellationDelivered" }>, "kind" | "n">;
+export type Delivery = Omit<Extract<CommandEvent, { kind: "CancellationDelivered" }>, "kind" | "n">;
 
 /** The capability that a worker must register to be asked to clean up. */
 export const CLEANUP_CAPABILITY = "cooperative_cancellation";
@@ -44,7 +44,7 @@ export function isDelivered(run: RemoteRun, delivery: Delivery): boolean {
 }
 
 /** Events that stop the open steps of the call. */
-export function stopsOf(run: RemoteRun, delivery: Delivery): Decision[] {
+export function stopsOf(run: RemoteRun, delivery: Delivery): CommandEvent[] {
   const { from, to } = interrupted(delivery);
   const open = [...run.open].filter((n) => n >= from && n < to);
   const timer = run.wait !== undefined && run.wait.n >= from && run.wait.n < to ? run.wait.timer : undefined;
@@ -64,7 +64,7 @@ function isStopped(step: StepDecision): boolean {
 }
 
 /** The event that ends a step that the code no longer waits for. */
-export function stopOf(n: number, step: StepDecision): Decision {
+export function stopOf(n: number, step: StepDecision): CommandEvent {
   if (step.kind === "ActivityScheduled") return { kind: "ActivityCancelRequested", n: 0, of: n };
   if (step.kind === "TimerScheduled") return { kind: "TimerCancelled", n: 0, of: n };
   return { kind: "CancelSent", n, workflowId: step.workflowId };

@@ -5,7 +5,7 @@
 // the timer of the wait before goes on.
 import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../../kernel/told-error.ts";
-import type { Decision, End, News, ParallelGroup, Wire } from "../events.ts";
+import type { CommandEvent, End, ExternalEvent, ParallelGroup, Wire } from "../events.ts";
 import { CANCELLED_NAME, stopOf } from "./cleanup.ts";
 import type { Command, InGroup, LocalOutcome } from "./command.ts";
 import { checkMemo } from "./memo.ts";
@@ -14,8 +14,8 @@ import { identityOf, selectionOf, stepsOf } from "./selection.ts";
 
 /** What the history gets, and timers that follow from it without being events of their own. */
 export interface Decided {
-  readonly events: (Decision | News)[];
-  readonly timers: Decision[];
+  readonly events: (CommandEvent | ExternalEvent)[];
+  readonly timers: CommandEvent[];
   readonly end: End | undefined;
   /** Where the run is continued, if not where it was. */
   readonly queue: string | undefined;
@@ -41,8 +41,8 @@ function check(commands: readonly Command[]): void {
 class Making {
   readonly #run: RemoteRun;
   readonly #now: number;
-  readonly #events: (Decision | News)[] = [];
-  readonly #timers: Decision[] = [];
+  readonly #events: (CommandEvent | ExternalEvent)[] = [];
+  readonly #timers: CommandEvent[] = [];
   readonly #told = new Set<number>();
   #next: number;
   #isWaitTold = false;
@@ -137,7 +137,7 @@ class Making {
     return this.#events.some(({ kind }) => /^(Activity|Timer|ChildWorkflow)Scheduled$|WaitOpened$/.test(kind));
   }
 
-  #push(event: Decision | News): void {
+  #push(event: CommandEvent | ExternalEvent): void {
     this.#events.push(event);
   }
 
@@ -244,7 +244,7 @@ function endOf(run: RemoteRun, n: number, error: SerializedError): End {
   return { kind: "WorkflowCancelled", n, error: serializeError(new LimpetError("WORKFLOW_CANCELLED", reason)) };
 }
 
-function localNews(of: number, outcome: LocalOutcome): News {
+function localNews(of: number, outcome: LocalOutcome): ExternalEvent {
   if ("result" in outcome) return { kind: "ActivityCompleted", of, result: outcome.result };
   const { failed, error, attempts } = outcome;
   if (failed === "timed out") return { kind: "ActivityTimedOut", of, error };

@@ -4,12 +4,12 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { deserializeError } from "../../kernel/told-error.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { Arrival, RunStart, StartOutcome, StoredRun, Workflows } from "../../ports/workflows.ts";
+import type { InboxMessage, RunStart, StartOutcome, StoredRun, Workflows } from "../../ports/workflows.ts";
 import { arrivalOf, CANCEL_KEY, CLEANUP_KEY, checkRequestId, signalKey, updateKey } from "../arrivals.ts";
 import { closed, maybeDone, type WorkflowClient } from "../client.ts";
 import { checked, checkWorkflowId } from "../definition.ts";
 import type { Started, Wire } from "../events.ts";
-import { readPage } from "../events.ts";
+import { readEventBatch } from "../events.ts";
 import { type Message, readMessage } from "../messages.ts";
 import type { Dispatcher } from "../outgoing.ts";
 import type { CleanupRequest } from "./cleanup.ts";
@@ -25,7 +25,7 @@ export interface RemoteControlDeps {
   now(): number;
   dispatcherOf(queue: string): Dispatcher;
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
-  arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
+  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
   /** Of a run whose code is in our own processes, or of one elsewhere. */
   query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
   /** Throws when no worker is there that could clean up after the run. */
@@ -89,7 +89,7 @@ export class RemoteControl {
       ...(runTimeoutMs !== undefined && { runTimeoutAt: at + runTimeoutMs }),
     };
     const start = this.#deps.dispatcherOf(queue).start(told, { queue, at, build });
-    const started = readPage(start.first.data).events[0] as Started;
+    const started = readEventBatch(start.first.data).events[0] as Started;
     const { runId, isNew, isInDoubt } = await this.#deps.start(start, started, at);
     if (!isNew && wish.onDuplicate === "fail") {
       const what = `there is a workflow ${workflowId} already, as run ${runId}`;
@@ -125,14 +125,14 @@ export class RemoteControl {
   /** The first event of a run: what it was begun with. */
   async startedOf({ ref }: StoredRun): Promise<Started> {
     const { pages } = await this.#deps.store.history(ref, 0, 1);
-    return readPage(pages[0]!.data).events[0] as Started;
+    return readEventBatch(pages[0]!.data).events[0] as Started;
   }
 
   /** When something was written of it last. */
   async progressOf({ ref, events }: StoredRun): Promise<number | undefined> {
     const { pages } = await this.#deps.store.history(ref, events - 1, 1);
     const last = pages.at(-1);
-    return last === undefined ? undefined : readPage(last.data).at;
+    return last === undefined ? undefined : readEventBatch(last.data).at;
   }
 
   async signal(name: RunName, signal: string, input: Wire, requestId: string | undefined): Promise<StoredRun> {
@@ -192,7 +192,7 @@ export class RemoteControl {
       isCut = read.isCut;
       for (const { from, count, data } of read.pages) {
         last = from + count - 1;
-        const found = readPage(data).events.find((event) => event.kind === "CleanupRequested");
+        const found = readEventBatch(data).events.find((event) => event.kind === "CleanupRequested");
         if (found !== undefined) return found;
       }
     }
@@ -269,7 +269,7 @@ export class RemoteControl {
       isCut = read.isCut;
       for (const { from, count, data } of read.pages) {
         last = from + count - 1;
-        for (const event of readPage(data).events) {
+        for (const event of readEventBatch(data).events) {
           if (!("id" in event) || event.id !== id) continue;
           if (event.kind === "UpdateAccepted") stage = { stage: "accepted" };
           if (event.kind === "UpdateCompleted") stage = { stage: "completed", result: event.result };

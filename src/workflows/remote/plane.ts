@@ -6,13 +6,13 @@ import type { Random } from "../../ports/random.ts";
 import type { ReminderWriter } from "../../ports/reminder-book.ts";
 import type { Reminders } from "../../ports/reminders.ts";
 import type {
-  Append,
-  Arrival,
+  InboxMessage,
   ReplayMode,
   RunStart,
   RunStatus,
   StartOutcome,
   StoredRun,
+  TaskCompletion,
   Workflows,
 } from "../../ports/workflows.ts";
 import type { ActivityTasks } from "../activity-tasks.ts";
@@ -62,7 +62,7 @@ export interface RemotePlaneDeps {
   now(): number;
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   /** Throws WORKFLOW_CLOSED or WORKFLOW_UNKNOWN. */
-  arrive(arrival: Arrival): Promise<{ readonly ref: number; readonly runId: string }>;
+  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
   /** The code of such workflows is in this process. */
   hasType(type: string): boolean;
   /** Of a run, wherever its code is. */
@@ -184,7 +184,7 @@ export class RemotePlane {
     return this.#waiting.until(waitMs, gone, look);
   }
 
-  #written({ reminders, fate, ref }: Append, runId: string): void {
+  #written({ reminders, fate, ref }: TaskCompletion, runId: string): void {
     this.deps.book.written(reminders);
     if (fate.kind === "close") this.deps.ended(ref, runId, fate);
     this.deps.nudge();

@@ -6,15 +6,24 @@
 // decisions again.
 import { fromWire, putOwn } from "../../kernel/values.ts";
 import { CLEANUP_KEY, keyOf, signalKey, updateKey } from "../arrivals.ts";
-import type { Decision, HistoryEvent, News, ParallelGroup, Started, Step, WaitOpened, Wire } from "../events.ts";
-import { isDecision } from "../events.ts";
+import type {
+  CommandEvent,
+  ExternalEvent,
+  HistoryEvent,
+  ParallelGroup,
+  Started,
+  Step,
+  WaitOpened,
+  Wire,
+} from "../events.ts";
+import { isCommandEvent } from "../events.ts";
 import type { ScheduledActivity } from "../held-run.ts";
 import type { DecidingRun } from "../outgoing.ts";
 import { type CleanupRequest, interrupted } from "./cleanup.ts";
 import { selectionOf, stepsOf } from "./selection.ts";
 
 export type StepDecision = Extract<
-  Decision,
+  CommandEvent,
   { kind: "ActivityScheduled" | "TimerScheduled" | "ChildWorkflowScheduled" }
 >;
 
@@ -60,7 +69,7 @@ export class RemoteRun implements DecidingRun {
   isOver = false;
   /** Its worker is to cancel it and to clean up. */
   cleanup: CleanupRequest | undefined;
-  delivered: Extract<Decision, { kind: "CancellationDelivered" }> | undefined;
+  delivered: Extract<CommandEvent, { kind: "CancellationDelivered" }> | undefined;
   /** Selections that have their winner. */
   readonly selected = new Set<string>();
   /** The memo after each change of it, by the number of the change. */
@@ -117,11 +126,11 @@ export class RemoteRun implements DecidingRun {
     };
   }
 
-  #openOf(kinds: readonly Decision["kind"][]): number[] {
+  #openOf(kinds: readonly CommandEvent["kind"][]): number[] {
     return [...this.open].filter((n) => kinds.includes(this.steps.get(n)!.kind));
   }
 
-  #timerOfWait(kinds: readonly Decision["kind"][]): number[] {
+  #timerOfWait(kinds: readonly CommandEvent["kind"][]): number[] {
     return kinds.includes("TimerScheduled") && this.wait?.timer !== undefined ? [this.wait.timer] : [];
   }
 
@@ -137,14 +146,14 @@ export class RemoteRun implements DecidingRun {
 
   append(step: Step, bytes: number): void {
     this.history.push({ ...step, from: this.last + 1 });
-    if (step.events.some(isDecision)) [this.seen, this.decidedAt] = [this.last, step.at];
+    if (step.events.some(isCommandEvent)) [this.seen, this.decidedAt] = [this.last, step.at];
     this.last += step.events.length;
     this.bytes += bytes;
     this.at = Math.max(this.at, step.at);
     const decided: number[] = [];
     for (const event of step.events) {
       if (event.kind === "WorkflowStarted") this.#begin(event, step.at);
-      else if (isDecision(event)) this.#decided(event, decided);
+      else if (isCommandEvent(event)) this.#decided(event, decided);
       else this.#heard(event);
     }
     if (decided.length > 0) this.latest = decided;
@@ -168,7 +177,7 @@ export class RemoteRun implements DecidingRun {
     this.#attributes = { ...(started.attributes as object | undefined) };
   }
 
-  #decided(decision: Decision, decided: number[]): void {
+  #decided(decision: CommandEvent, decided: number[]): void {
     this.next = Math.max(this.next, decision.n + 1);
     if (decision.kind === "UpdateCompleted" || decision.kind === "UpdateFailed") {
       this.updates.delete(decision.id);
@@ -249,14 +258,14 @@ export class RemoteRun implements DecidingRun {
   }
 
   /** Late results, and what was heard before, are not wanted. */
-  wants(news: News): boolean {
+  wants(news: ExternalEvent): boolean {
     if (this.isOver) return false;
     if ("of" in news) return this.open.has(news.of) || (news.kind === "TimerFired" && this.wait?.timer === news.of);
     const key = keyOf(news);
     return key === undefined || !this.#seen.has(key);
   }
 
-  #heard(event: Exclude<HistoryEvent, Decision | Started>): void {
+  #heard(event: Exclude<HistoryEvent, CommandEvent | Started>): void {
     switch (event.kind) {
       case "WorkflowTerminated":
       case "WorkflowTimedOut":

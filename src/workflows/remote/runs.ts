@@ -2,7 +2,7 @@
 // new. It is allowed to be wrong in no way but one: to end too early; so every look begins with the store's own last event.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { StoredRun, Workflows } from "../../ports/workflows.ts";
-import { readPage } from "../events.ts";
+import { readEventBatch } from "../events.ts";
 import { RemoteRun } from "./run.ts";
 
 /** Bytes of a history that are read at a time. */
@@ -34,7 +34,7 @@ export class RemoteRuns {
         if (from + count - 1 <= run.last) continue;
         if (from !== run.last + 1)
           throw new LimpetError("INVARIANT", `the history of ${ref} has a gap at ${run.last + 1}`);
-        run.append(readPage(data), data.length);
+        run.append(readEventBatch(data), data.length);
       }
       if (!isCut) break;
     }

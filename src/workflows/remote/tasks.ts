@@ -7,12 +7,12 @@ import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
 import type {
   Affinity,
-  Append,
   AppendOutcome,
   ClaimedTask,
   ReplayMode,
   RunStart,
   StoredRun,
+  TaskCompletion,
   Workflows,
 } from "../../ports/workflows.ts";
 import { arrivalOf } from "../arrivals.ts";
@@ -20,7 +20,7 @@ import { type Pinning, typeClaim } from "../bindings.ts";
 import { pauseAfter } from "../blocked-task.ts";
 import { closeBy } from "../close-by.ts";
 import type { HistoryEvent } from "../events.ts";
-import { isDecision, writePage } from "../events.ts";
+import { isCommandEvent, writeEventBatch } from "../events.ts";
 import { type HistoryLimit, isBeyond } from "../history-budget.ts";
 import { checkAttempts, Suspects } from "../lost-attempts.ts";
 import { readMessage, writeError } from "../messages.ts";
@@ -55,7 +55,7 @@ export interface RemoteTasksDeps {
   /** `worker`: whose decisions it is about. */
   dispatcherOf(queue: string, worker?: string): Dispatcher;
   /** What was written is durable. */
-  written(append: Append, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
+  written(append: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
   claimed(mode: ReplayMode): void;
 }
 
@@ -181,7 +181,7 @@ export class RemoteTasks {
     };
     if (took.end !== undefined) {
       const { status, error } = took.end;
-      const end = took.events.findLast(isDecision) ?? ({ kind: "WorkflowFailed", n: 0, error } as const);
+      const end = took.events.findLast(isCommandEvent) ?? ({ kind: "WorkflowFailed", n: 0, error } as const);
       const outgoing = dispatcher.atEnd(run, end as never, took.at);
       const reminders = [...append.reminders, ...outgoing.reminders];
       await this.#write(run, {
@@ -197,20 +197,20 @@ export class RemoteTasks {
   }
 
   #append(
-    { ref, token, last }: Pick<Append, "ref" | "token" | "last">,
+    { ref, token, last }: Pick<TaskCompletion, "ref" | "token" | "last">,
     events: readonly HistoryEvent[],
     at: number,
-    { taken, fate }: Pick<Append, "taken" | "fate">,
-  ): Append {
+    { taken, fate }: Pick<TaskCompletion, "taken" | "fate">,
+  ): TaskCompletion {
     return {
       ...{ ref, token, last, taken, fate },
-      page: events.length === 0 ? undefined : writePage({ at, events }),
+      page: events.length === 0 ? undefined : writeEventBatch({ at, events }),
       ...{ affinity: undefined, attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] },
     };
   }
 
   /** False: the lease is gone, and nothing was written. */
-  async #write(run: RemoteRun, append: Append): Promise<boolean> {
+  async #write(run: RemoteRun, append: TaskCompletion): Promise<boolean> {
     const { store, runs } = this.#deps;
     try {
       const [outcome] = await store.append([append]);
@@ -247,7 +247,7 @@ export class RemoteTasks {
     if (end === undefined) this.#checkLength(run, events);
     const outgoing = this.#deps
       .dispatcherOf(stored.queue, holder.worker)
-      .of(run, [...events.filter(isDecision), ...timers], at);
+      .of(run, [...events.filter(isCommandEvent), ...timers], at);
     if (events.length > 0) run.append({ at, events }, JSON.stringify(events).length);
     else run.isDue = false;
     const append = this.#append({ ref, token, last }, events, at, { taken: task.taken, fate: { kind: "rest" } });
@@ -300,7 +300,7 @@ export class RemoteTasks {
   }
 
   /** In the same step, so that nothing that waits for its worker is left lying. */
-  #lookAgain(run: RemoteRun): Append["arrivals"][number] {
+  #lookAgain(run: RemoteRun): TaskCompletion["arrivals"][number] {
     const { workflowId, runId, last } = run;
     const { namespace } = this.#deps;
     return arrivalOf({ namespace, workflowId, runId, key: `look ${last}` }, { kind: "LookAgain" });

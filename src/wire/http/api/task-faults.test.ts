@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../../testing.ts";
-import { type HistoryEvent, writePage } from "../../../workflows/events.ts";
+import { type HistoryEvent, writeEventBatch } from "../../../workflows/events.ts";
 import { HISTORY_MOST_EVENTS } from "../../../workflows/history-budget.ts";
 import { Api, envelope, type Json, type Told } from "./api-kit.test.ts";
 
@@ -33,7 +33,7 @@ describe("a history at its limit, of a worker elsewhere", () => {
     const { start, started } = app.workflows.prepare("order", { id: "o-1", input: "tea", queue: "orders" });
     const heard = (n: number): HistoryEvent => ({ kind: "SignalReceived", id: `s${n}`, name: "go", input: n });
     const events = [started, ...Array.from({ length: HISTORY_MOST_EVENTS - 1 }, (_, n) => heard(n))];
-    await app.store.workflows.start([{ ...start, first: writePage({ at: app.clock.now(), events }) }]);
+    await app.store.workflows.start([{ ...start, first: writeEventBatch({ at: app.clock.now(), events }) }]);
   }
 
   it("refuses what does not fit, with the limit; the task stays with its worker, and the run can be terminated", async () => {
