@@ -163,9 +163,9 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/member-notes.ts",
-        before: `const isCurrent = await this.#deps.coordination.note(this.term, changes);
+        before: `const isCurrent = await this.#deps.coordination.persist(this.term, changes);
         if (!isCurrent) return this.#deps.over("another scheduler leads by now");`,
-        after: "const noting = this.#deps.coordination.note(this.term, changes);",
+        after: "const noting = this.#deps.coordination.persist(this.term, changes);",
       },
       {
         file: "src/nodes/member-notes.ts",

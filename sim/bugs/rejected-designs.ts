@@ -78,8 +78,8 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
       {
         file: "src/actors/router.ts",
         before: `if (this.#catalog.types.get(turn.type.name)?.activations.has(turn.id)) this.#room.add(turn, FIRST_PAUSE_MS);
-    else rejectNotOwner();`,
-        after: "rejectNotOwner();",
+    else reject();`,
+        after: "reject();",
       },
     ],
   },

@@ -183,7 +183,7 @@ export const STICKY: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/router.ts",
-        before: "if (call.hops > 0 && this.#placement.isSticky(type)) this.#placement.mistaken(type, id);",
+        before: "if (call.hops > 0 && this.#placement.isSticky(type)) this.#placement.invalidateOwner(type, id);",
         after: "",
       },
     ],

@@ -219,9 +219,9 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /** What is told of an actor that moved away is true for good, so it is not told before the actor is gone from here. */
-  #rejectNotOwner(turn: Turn, turnBack: () => void): void {
+  #rejectNotOwner(turn: Turn, reject: () => void): void {
     if (this.#catalog.types.get(turn.type.name)?.activations.has(turn.id)) this.#room.add(turn, FIRST_PAUSE_MS);
-    else turnBack();
+    else reject();
   }
 
   /**
