@@ -1,5 +1,5 @@
-// What coordination must do on every store, as one suite: memory, SQLite and PostgreSQL all run it.
-// It opens the store once, and each test begins where everybody has gone.
+// The contract of coordination on every store, as one suite: memory, SQLite and PostgreSQL all run it. It
+// opens the store once, and each test begins after all earlier schedulers and members have left.
 import { after, before, describe } from "node:test";
 import { campaignersContract } from "./contract/campaigners.contract.ts";
 import { clusterSecretContract } from "./contract/cluster-secret.contract.ts";
@@ -16,13 +16,15 @@ import { scheduleListContract } from "./contract/scheduler-list.contract.ts";
 
 export type { CoordinationOptions, OpenedCoordination } from "./contract/coordination-shared.contract.ts";
 
-/** Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of. */
+/**
+ * Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of.
+ */
 export function coordinationContract(
   name: string,
   open: () => Promise<OpenedCoordination>,
   options: CoordinationOptions = {},
 ): void {
-  describe(`coordination on the ${name} store keeps the contract`, () => {
+  describe(`contract of coordination on the ${name} store`, () => {
     let opened: OpenedCoordination | undefined;
     before(async () => {
       opened = await open();

@@ -15,7 +15,7 @@ const listed = (number: number, as: Partial<Listed> = {}): Listed => ({
   ...as,
 });
 
-test("there is no term before somebody has led", () => {
+test("there is no term before a scheduler has led", () => {
   const roll: Roll = { leadership: NOBODY_YET, listed: [listed(1, { dedicated: true })] };
   const me = newCandidate();
   const after = campaigned(roll, me, [], 500);
@@ -24,7 +24,7 @@ test("there is no term before somebody has led", () => {
   assert.deepEqual([term, leading, leader, hostLeaseMs], [0, false, undefined, 0]);
 });
 
-test("one scheduler too many is refused, unless it is listed already or others have gone", () => {
+test("one scheduler too many is rejected, unless it is listed already or others have left", () => {
   const full: Roll = {
     leadership: NOBODY_YET,
     listed: Array.from({ length: LIMITS.schedulers }, (_, i) => listed(i)),
@@ -36,7 +36,7 @@ test("one scheduler too many is refused, unless it is listed already or others h
   assert.equal(campaigned(full, newCandidate(), [], 1_000).listed.length, 1);
 });
 
-test("what a campaign does not change is the same object, so that it need not be written", () => {
+test("a part of the roll that a campaign does not change is the same object, so that it need not be written", () => {
   const [leader, other] = [listed(1), listed(2)];
   const roll: Roll = { leadership: { ...NOBODY_YET, term: 3, holder: leader }, listed: [leader, other] };
   const after = campaigned(roll, newCandidate(), [], 500);

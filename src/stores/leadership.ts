@@ -1,46 +1,47 @@
-// Who leads, worked out from what is stored and one moment of the store's clock. Pure: whoever stores it reads, asks here,
-// and writes what came out, all in one step that nobody else can come between. PostgreSQL does the same in a function of its
-// own (postgres/coordination-tables.ts), and the contract suite holds both to the same answers.
+// Computes the leadership from the stored roll and one reading of the store's clock. Pure: a store reads the
+// roll, calls this module and writes the result, all in one atomic step. PostgreSQL does the same in a
+// function of its own (postgres/coordination-tables.ts), and the contract suite requires the same results of
+// both.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Candidate, ElectionResult, ProcessIdentity, SchedulerEntry } from "../ports/coordination.ts";
 import { byCodePoint } from "./memory/code-points.ts";
 
-/** A scheduler that is there, or the one that leads. */
+/** A listed scheduler, or the leader. */
 export interface Listed extends ProcessIdentity {
   readonly incarnation: string;
   readonly address: string;
   readonly dedicated: boolean;
   readonly leaseMs: number;
-  /** The first moment at which it is over. */
+  /** The first moment after its lease. */
   readonly until: number;
 }
 
 export interface Leadership {
-  /** Of the last one who led; it stays when the leadership is free. */
+  /** The term of the last leader; it stays when the leadership is free. */
   readonly term: number;
-  /** `undefined`: it is free. */
+  /** `undefined`: the leadership is free. */
   readonly holder: Listed | undefined;
-  /** The longest that the leader of `term` may have granted to hosts. */
+  /** The longest lease that the leader of `term` may have granted to hosts. */
   readonly hostLeaseMs: number;
-  /** The same of the term before. */
+  /** The same for the term before. */
   readonly formerHostLeaseMs: number;
 }
 
 export interface Roll {
   readonly leadership: Leadership;
-  /** Everybody who is stored, in any order. */
+  /** All stored schedulers, in any order. */
   readonly listed: readonly Listed[];
 }
 
 export const NOBODY_YET: Leadership = { term: 0, holder: undefined, hostLeaseMs: 0, formerHostLeaseMs: 0 };
 
-/** The roll after the candidate's campaign. What did not change is the same object as before. */
+/** The roll after the candidate's campaign. Unchanged parts are the same objects as before. */
 export function campaigned(roll: Roll, candidate: Candidate, dead: readonly string[], now: number): Roll {
   const { incarnation, address, machine, pid, dedicated, leaseMs } = candidate;
   const me: Listed = { incarnation, address, machine, pid, dedicated, leaseMs, until: now + leaseMs };
   const ended = new Set(dead);
-  // Who campaigns is alive, whatever it says of itself.
+  // A candidate is alive, even if it lists itself as dead.
   ended.delete(incarnation);
   const isGone = (one: Listed) => one.until <= now || ended.has(one.incarnation);
   const others = roll.listed
@@ -53,7 +54,7 @@ export function campaigned(roll: Roll, candidate: Candidate, dead: readonly stri
   function decided(before: Leadership): Leadership {
     const holder = before.holder && notBeyondLease(before.holder, now);
     if (holder === undefined || isGone(holder)) {
-      // It lapsed or was given up: whoever takes it, even the one who had it, begins a new term.
+      // The leadership ended or was given up: every new leader, even the same one, begins a new term.
       if (mayLead) return begun(before, me, candidate, now);
       return before.holder === undefined ? before : { ...before, holder: undefined };
     }
@@ -63,15 +64,19 @@ export function campaigned(roll: Roll, candidate: Candidate, dead: readonly stri
   }
 }
 
-/** Terms count seconds from this moment: 2026-01-01. Leaders multiply terms, so a term in milliseconds would be too large. */
+/**
+ * Terms count seconds from this moment: 2026-01-01. Leaders multiply terms, so a term in milliseconds would
+ * be too large.
+ */
 const TERMS_BEGIN_SECOND = 1_767_225_600;
 
 /** The least term of a leadership that begins at this moment, in milliseconds since 1970. */
 export const termAt = (now: number): number => Math.floor(now / 1_000) - TERMS_BEGIN_SECOND;
 
 /**
- * Terms grow also when the store is restored from a backup and forgets the last ones: a term is never below the store's clock, nor below
- * the terms that the candidate has seen. Hosts reject every leader of an older term.
+ * Terms grow also when the store is restored from a backup and forgets the last ones: a term is never below
+ * the store's clock, nor below the terms that the candidate has seen. Hosts reject every leader of an older
+ * term.
  */
 function begun(before: Leadership, holder: Listed, candidate: Candidate, now: number): Leadership {
   const { hostLeaseMs, seenTerm = 0 } = candidate;
@@ -79,12 +84,12 @@ function begun(before: Leadership, holder: Listed, candidate: Candidate, now: nu
   return { term, holder, hostLeaseMs, formerHostLeaseMs: before.hostLeaseMs };
 }
 
-/** A clock that was set back would keep what ends by it for long; nothing lasts longer than its lease from now. */
+/** A clock that was set back would prolong leases; no lease ends later than its length from now. */
 function notBeyondLease(one: Listed, now: number): Listed {
   return one.until <= now + one.leaseMs ? one : { ...one, until: now + one.leaseMs };
 }
 
-/** What the scheduler is told of a roll that has just been brought up to date. */
+/** The result of a campaign for the scheduler, from an up-to-date roll. */
 export function standingOf({ leadership, listed }: Roll, incarnation: string): ElectionResult {
   const { term, holder, hostLeaseMs, formerHostLeaseMs } = leadership;
   return {
@@ -105,10 +110,10 @@ function entryOf({ incarnation, address, machine, pid, dedicated }: Listed, lead
   return { incarnation, address, machine, pid, dedicated, leader };
 }
 
-/** Nothing was changed; it works again when some of them have gone. */
+/** Nothing was changed; a retry works when some of them have left. */
 export function tooMany(what: "schedulers" | "members"): LimpetError {
   return new LimpetError(
     "STORE_UNAVAILABLE",
-    `there would be more than ${LIMITS[what]} ${what} in the store, which is the most it can list; stop some of them`,
+    `there would be more than ${LIMITS[what]} ${what} in the store, which is its limit; stop some of them`,
   );
 }

@@ -1,4 +1,5 @@
-// Changes of members as sets: for a store that writes all of them at once and may touch no member twice.
+// Merges changes of members into sets, for a store that writes all of them at once and may touch no member
+// twice.
 import type { MemberChange } from "../ports/coordination.ts";
 
 type Save = Extract<MemberChange, { kind: "save" }>;
@@ -8,7 +9,7 @@ export interface MergedChanges {
   readonly dropped: readonly string[];
 }
 
-/** One change for each member, which comes to the same as all of its changes in their order. */
+/** One change for each member, with the same effect as all of its changes in order. */
 export function merged(changes: readonly MemberChange[]): MergedChanges {
   const last = new Map<string, MemberChange>();
   for (const change of changes) {
@@ -22,7 +23,10 @@ export function merged(changes: readonly MemberChange[]): MergedChanges {
   };
 }
 
-/** The last one counts. But what is said of a known member needs it to be there, and that the one before decides. */
+/**
+ * The last change counts. But a change of a known member requires its row, and the change before decides
+ * whether there is one.
+ */
 function followed(before: MemberChange | undefined, change: MemberChange): MemberChange {
   if (before === undefined || change.kind === "drop" || !change.isKnown) return change;
   return before.kind === "drop" ? before : { ...change, isKnown: before.isKnown };

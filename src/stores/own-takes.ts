@@ -1,5 +1,5 @@
-// Tracks the takes of one process, so that the fence of an actor's row also holds after the store was restored
-// from a backup.
+// Tracks the takes of one process, so that the fence of an actor's row also holds after the store was
+// restored from a backup.
 //
 // A restore forgets rows and epochs, and the store assigns the same refs again. A process that kept running
 // may then hold the ref of a row that belongs to another actor by now. Ref, epoch and version must therefore
@@ -24,7 +24,7 @@ export class OwnTakes {
   #owners = new Set<string>();
   #list: readonly string[] = [];
 
-  /** The least epoch of the next take; another one for each take. */
+  /** The least epoch of the next take; each call returns another one. */
   nextFloor(): number {
     this.#highest++;
     return this.#highest;

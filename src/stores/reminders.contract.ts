@@ -1,5 +1,5 @@
-// What reminders must do on every store, as one suite: memory, SQLite and PostgreSQL all run it.
-// It opens the store once and gives each test a namespace of its own, so a slow store is slow only once.
+// The contract of reminders on every store, as one suite: memory, SQLite and PostgreSQL all run it. It opens
+// the store once and gives each test a namespace of its own, so a slow store is slow only once.
 import { after, before, describe } from "node:test";
 import { reminderClaimsContract } from "./contract/reminders-claims.contract.ts";
 import { reminderClosingContract } from "./contract/reminders-closing.contract.ts";
@@ -15,13 +15,15 @@ import { reminderWritesContract } from "./contract/reminders-writes.contract.ts"
 
 export type { OpenedReminders, RemindersOptions } from "./contract/reminders-shared.contract.ts";
 
-/** Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of. */
+/**
+ * Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of.
+ */
 export function remindersContract(
   name: string,
   open: () => Promise<OpenedReminders>,
   options: RemindersOptions = {},
 ): void {
-  describe(`reminders on the ${name} store keep the contract`, () => {
+  describe(`contract of reminders on the ${name} store`, () => {
     let opened: OpenedReminders | undefined;
     before(async () => {
       opened = await open();

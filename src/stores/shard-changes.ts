@@ -1,10 +1,10 @@
-// Changes about shards as sets: for a store that writes all of them at once and may touch no row twice.
+// Merges changes of shards into sets, for a store that writes all of them at once and may touch no row twice.
 import type { Member } from "../ports/coordination.ts";
 import type { RememberedChange, ShardHomeChange, ShardKey } from "../ports/shards.ts";
 
 /**
- * A member hosts the type, other than those that have ended. Rows that operators have written about a type are kept under its name, a slash,
- * and a word (sharding/steering-rows.ts).
+ * True if a member that is not in `ended` hosts the type. Rows that operators write about a type have a name
+ * made of the type, a slash and a word (sharding/steering-rows.ts).
  */
 export function isHosted(
   members: Iterable<Pick<Member, "namespace" | "incarnation" | "types">>,
@@ -20,14 +20,14 @@ export function isHosted(
   return false;
 }
 
-/** One change for each shard, the last one, in an order that is the same for all who write. */
+/** The last change for each shard, in an order that is the same for all writers. */
 export const lastOfShards = (changes: readonly ShardHomeChange[]): ShardHomeChange[] => lastOf(changes, byShard);
 
-/** One change for each actor, the last one, in an order that is the same for all who write. */
+/** The last change for each actor, in an order that is the same for all writers. */
 export const lastOfActors = (changes: readonly RememberedChange[]): RememberedChange[] =>
   lastOf(changes, (a, b) => byShard(a, b) || compare(a.id, b.id));
 
-/** Sorting leaves those about the same thing in their order. */
+/** The sort is stable: changes of the same key stay in their order. */
 function lastOf<T>(changes: readonly T[], by: (a: T, b: T) => number): T[] {
   const sorted = changes.toSorted(by);
   return sorted.filter((change, i) => i + 1 === sorted.length || by(change, sorted[i + 1]!) !== 0);

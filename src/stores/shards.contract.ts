@@ -1,5 +1,6 @@
-// What shards must do on every store, as one suite: memory, SQLite, PostgreSQL and the virtual database all run it.
-// It opens the store once and gives each test a namespace of its own, so a slow store is slow only once.
+// The contract of shards on every store, as one suite: memory, SQLite, PostgreSQL and the virtual database
+// all run it. It opens the store once and gives each test a namespace of its own, so a slow store is slow
+// only once.
 import { after, before, describe } from "node:test";
 import { shardClosingContract } from "./contract/shards-closing.contract.ts";
 import { shardCrowdContract } from "./contract/shards-crowd.contract.ts";
@@ -11,9 +12,11 @@ import type { OpenedShards, ShardsHarness, ShardsOptions } from "./contract/shar
 
 export type { OpenedShards, ShardsOptions } from "./contract/shards-shared.contract.ts";
 
-/** Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of. */
+/**
+ * Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of.
+ */
 export function shardsContract(name: string, open: () => Promise<OpenedShards>, options: ShardsOptions = {}): void {
-  describe(`shards on the ${name} store keep the contract`, () => {
+  describe(`contract of shards on the ${name} store`, () => {
     let opened: OpenedShards | undefined;
     before(async () => {
       opened = await open();

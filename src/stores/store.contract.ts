@@ -1,5 +1,5 @@
-// What every store must do, as one suite: memory, SQLite and PostgreSQL all run it.
-// It opens the store once and gives each test a namespace of its own, so a slow store is slow only once.
+// The contract of every store, as one suite: memory, SQLite and PostgreSQL all run it. It opens the store
+// once and gives each test a namespace of its own, so a slow store is slow only once.
 import { after, before, describe } from "node:test";
 import { closingContract } from "./contract/closing.contract.ts";
 import { crowdContract } from "./contract/crowd.contract.ts";
@@ -11,9 +11,11 @@ import { stateContract } from "./contract/state.contract.ts";
 
 export type { ContractOptions, OpenedStore } from "./contract/shared.contract.ts";
 
-/** Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of. */
+/**
+ * Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of.
+ */
 export function storeContract(name: string, open: () => Promise<OpenedStore>, options: ContractOptions = {}): void {
-  describe(`the ${name} store keeps the contract`, () => {
+  describe(`contract of actors on the ${name} store`, () => {
     let opened: OpenedStore | undefined;
     before(async () => {
       opened = await open();

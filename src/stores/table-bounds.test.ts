@@ -1,5 +1,5 @@
 // Every table of a store has a bound on its rows, and this file names it. A new table without one fails the
-// test: think of what removes its rows.
+// test: decide which operation removes its rows.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,16 +16,16 @@ const PER_REMINDER = "reminders that are set: removed with the last tick or by c
 const PER_RUN = "open runs, and ended ones until prune()";
 const ONE_ROW = "one row";
 
-/** What bounds the rows. Tables of one name are bounded alike on both stores. */
+/** The bound of each table. Tables of one name are bounded alike on both stores. */
 const BOUNDS: Readonly<Record<string, string>> = {
   actors: PER_ACTOR,
   actor_names: PER_ACTOR,
   actor_wholes: "one for each actor with a large state",
   actor_changes: "changes of large states: folded into the whole when they are as long as it is",
-  actor_parts: "parts of large states: folded into one when the changes are as long as the whole",
+  actor_parts: "chunks of large states: folded into one when the changes are as long as the whole",
   leadership: ONE_ROW,
-  schedulers: "LIMITS.schedulers; a campaign removes those whose lease is over",
-  members: "LIMITS.members; the leader removes those that are gone",
+  schedulers: "LIMITS.schedulers; a campaign removes the ones with an ended lease",
+  members: "LIMITS.members; the leader removes the ones that are gone",
   cluster_secret: ONE_ROW,
   reminders: PER_REMINDER,
   reminder_types: "types of actors, jobs and queues of activities that ever had a reminder",
@@ -39,8 +39,8 @@ const BOUNDS: Readonly<Record<string, string>> = {
   workflow_ends: PER_RUN,
   workflow_tasks: "open runs: removed when they end",
   workflow_inbox:
-    "arrivals that open runs have not taken: removed when the run ends; one that commits in that moment, right after or by prune()",
-  workflow_workers: "LIMITS.workers in a namespace, and removed a day after they were heard of last",
+    "messages that open runs have not taken: removed when the run ends; one that commits in that moment, right after or by prune()",
+  workflow_workers: "LIMITS.workers in a namespace, and removed a day after their last report",
   shard_rules: "sharded types",
   shard_homes: "shards of sharded types, as many as their rule has",
   remembered_actors: "actors of sharded types that are remembered: removed when they passivate",
@@ -49,10 +49,10 @@ const BOUNDS: Readonly<Record<string, string>> = {
 
 function assertBounded(tables: readonly string[]): void {
   const unbounded = tables.filter((table) => BOUNDS[table] === undefined);
-  assert.deepEqual(unbounded, [], "a new table needs a bound on its rows, and what removes them");
+  assert.deepEqual(unbounded, [], "a new table needs a bound on its rows, and an operation that removes them");
 }
 
-describe("tables", () => {
+describe("bounds of tables", () => {
   test("every table of a SQLite file has a bound", async () => {
     const folder = await mkdtemp(join(tmpdir(), "limpet-bounds-"));
     const file = join(folder, "limpet.db");

@@ -1,5 +1,5 @@
-// What workflows must do on every store, as one suite: memory, SQLite and PostgreSQL all run it.
-// It opens the store once and gives each test a namespace of its own, so a slow store is slow only once.
+// The contract of workflows on every store, as one suite: memory, SQLite and PostgreSQL all run it. It opens
+// the store once and gives each test a namespace of its own, so a slow store is slow only once.
 import { after, before, describe } from "node:test";
 import { workflowArrivalsContract } from "./contract/workflows-arrivals.contract.ts";
 import { workflowBuildsContract } from "./contract/workflows-builds.contract.ts";
@@ -23,7 +23,7 @@ import { workflowWakeUpsContract } from "./contract/workflows-wake-ups.contract.
 
 export type { OpenedWorkflows, WorkflowsOptions } from "./contract/workflows-shared.contract.ts";
 
-/** All parts of the suite, so that one can be run alone while a store is being written. */
+/** All parts of the suite, so that one can run alone while a store is being written. */
 export const workflowParts = {
   starts: workflowStartsContract,
   arrivals: workflowArrivalsContract,
@@ -45,13 +45,15 @@ export const workflowParts = {
   closing: workflowClosingContract,
 };
 
-/** Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of. */
+/**
+ * Registers the suite. `open` opens an empty store; it is called a few times, and each result is disposed of.
+ */
 export function workflowsContract(
   name: string,
   open: () => Promise<OpenedWorkflows>,
   options: WorkflowsOptions = {},
 ): void {
-  describe(`workflows on the ${name} store keep the contract`, () => {
+  describe(`contract of workflows on the ${name} store`, () => {
     let opened: OpenedWorkflows | undefined;
     before(async () => {
       opened = await open();

@@ -1,5 +1,5 @@
-// Many at once, through every store object there is: whatever happens in between, a term has one leader, no answer is older
-// than one that came before its question, and nobody writes members behind the back of a later term.
+// Many schedulers at once, through every available store object. A term always has one leader. No result is
+// older than one that was received before its request. No leader writes members after a later term has begun.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -17,7 +17,7 @@ import {
 
 const CAMPAIGNERS = 6;
 
-/** What one campaigner does, one after the other. */
+/** The steps of one scheduler, in sequence. */
 const script = fc.array(
   fc.oneof(
     { weight: 8, arbitrary: fc.constant({ kind: "campaign" as const, dead: undefined }) },
@@ -30,7 +30,7 @@ const script = fc.array(
 );
 type Act = typeof script extends fc.Arbitrary<(infer T)[]> ? T : never;
 
-/** Hears every answer, and knows which of them cannot be. */
+/** Collects every result and rejects impossible ones. */
 class Witness {
   readonly #leaderOf = new Map<number, string>();
   #highest = 0;
@@ -59,7 +59,7 @@ class Witness {
   }
 }
 
-/** Members carry the term that saved them as their pid. */
+/** The pid of a member is the term that saved it. */
 const before = (term: number, members: readonly Member[]) => members.filter(({ pid }) => pid < term);
 
 class Campaigner {
@@ -106,7 +106,7 @@ class Campaigner {
     }
   }
 
-  /** What earlier terms wrote stays as this leader found it, also when it has meanwhile lost its term. */
+  /** Writes of earlier terms stay as this leader found them, also when it has lost its term meanwhile. */
   async #write(): Promise<void> {
     const term = this.#term;
     if (term === undefined) return;
@@ -117,8 +117,8 @@ class Campaigner {
 }
 
 export function campaignersContract(harness: CoordinationHarness): void {
-  describe("many schedulers", () => {
-    test("that campaign at the same moment find one leader among them", async () => {
+  describe("many schedulers at once", () => {
+    test("schedulers that campaign at the same moment have one leader among them", async () => {
       for (const dedicated of [false, true]) {
         const { coordination, term } = await deserted(harness);
         const all = Array.from({ length: 50 }, () => newCandidate({ dedicated }));
@@ -133,7 +133,7 @@ export function campaignersContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("that take it from each other in any way never share a term", async () => {
+    test("schedulers that take the leadership from each other in any way never share a term", async () => {
       const second = await harness.opened().second?.();
       let terms = 0;
       try {

@@ -1,4 +1,4 @@
-// The end: close waits for what is under way, refuses everything after it, and loses nothing.
+// Closing a store: close waits for operations in progress, rejects everything after it, and loses nothing.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
@@ -14,14 +14,14 @@ import {
 } from "./shared.contract.ts";
 
 export function closingContract({ open, store }: Harness): void {
-  describe("closing", () => {
-    test("ping resolves, and the store says where it is and how many lanes it has", async () => {
+  describe("closing a store", () => {
+    test("a store responds to a ping and reports its location and number of lanes", async () => {
       await store().ping();
       assert.ok(store().location.length > 0);
       assert.ok(Number.isInteger(store().lanes) && store().lanes >= 1);
     });
 
-    test("after close everything is refused with STORE_UNAVAILABLE, and closing again is fine", async () => {
+    test("every operation after close is rejected with STORE_UNAVAILABLE, and closing again is fine", async () => {
       const opened = await open();
       try {
         const held = await take(opened.store, actor("alice"));
@@ -40,7 +40,7 @@ export function closingContract({ open, store }: Harness): void {
       }
     });
 
-    test("close waits for the commits under way", async () => {
+    test("a close waits for the commits in progress", async () => {
       const opened = await open();
       try {
         const namespace = freshNamespace();
@@ -57,7 +57,7 @@ export function closingContract({ open, store }: Harness): void {
       }
     });
 
-    test("what was committed is there when the store is opened again, and epochs go on rising", async (t) => {
+    test("committed states are there when the store is opened again, and epochs go on rising", async (t) => {
       const opened = await open();
       try {
         if (opened.reopen === undefined) return t.skip("this store forgets when it is closed");

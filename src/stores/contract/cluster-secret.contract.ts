@@ -1,12 +1,12 @@
-// The secret of a cluster: written once, by the first process that offers one, and the same for every process
-// after it.
+// The secret of a cluster: the first process that offers one writes it, and every later process gets the same
+// one.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { CoordinationHarness } from "./coordination-shared.contract.ts";
 
 export function clusterSecretContract(harness: CoordinationHarness): void {
-  describe("the cluster secret", () => {
-    test("the first offer becomes the secret of every process on the store, also of those that ask at the same time", async () => {
+  describe("cluster secret", () => {
+    test("the first offer becomes the secret of every process on the store, also of concurrent ones", async () => {
       const { store, second, dispose } = await harness.open();
       try {
         const another = (await second?.()) ?? store;

@@ -1,4 +1,4 @@
-// What the parts of the coordination contract share: how a store is opened, how time passes for it, and candidates.
+// Shared parts of the coordination contract: opening a store, passing time, and candidates.
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
 import type { Store } from "../../ports/store.ts";
@@ -7,13 +7,16 @@ export interface OpenedCoordination {
   readonly store: Store;
   /** Another store object on the same data, as another process would have it. The suite closes it. */
   readonly second?: (() => Promise<Store>) | undefined;
-  /** Lets time pass for what is stored, or sets the clock back. Leases in this suite are so long that real time is none. */
+  /**
+   * Advances time for the stored data, or sets the clock back. Leases in this suite are so long that real
+   * time does not matter.
+   */
   readonly advance: (ms: number) => Promise<void>;
   /** Lists so many schedulers with a lease of an hour, without campaigning. */
   readonly listMany?: ((count: number, dedicated: boolean) => Promise<void>) | undefined;
-  /** Adds so many members, whatever the term. */
+  /** Adds so many members, independent of the term. */
   readonly addMany: (count: number) => Promise<void>;
-  /** Closes what is still open and removes what was made. */
+  /** Closes everything that is still open and removes all created data. */
   readonly dispose: () => Promise<void>;
 }
 
@@ -31,7 +34,7 @@ export const HOUR = 3_600_000;
 
 let made = 0;
 
-/** An embedded scheduler that nobody has heard of. */
+/** A new embedded scheduler. */
 export function newCandidate(as: Partial<Candidate> = {}): Candidate {
   const number = ++made;
   return {
@@ -64,7 +67,7 @@ export function newMember(as: Partial<Member> = {}): Member {
 export const save = (member: Member, isKnown = false): MemberChange => ({ kind: "save", member, isKnown });
 export const drop = (incarnation: string): MemberChange => ({ kind: "drop", incarnation });
 
-/** So many members that nobody has heard of, in steps of as many as one may have. */
+/** Saves of so many new members, in steps of the largest allowed size. */
 export function* manyNew(count: number): Generator<MemberChange[]> {
   for (let left = count; left > 0; left -= LIMITS.memberChanges) {
     yield Array.from({ length: Math.min(left, LIMITS.memberChanges) }, () => save(newMember()));
@@ -76,7 +79,7 @@ export const entryOf = ({ incarnation, address, machine, pid, dedicated }: Candi
   leader,
 });
 
-/** Incarnations of those listed, in the order they are listed. */
+/** Incarnations of the listed schedulers, in order. */
 export const listedIn = ({ schedulers }: ElectionResult): string[] => schedulers.map(({ incarnation }) => incarnation);
 
 export interface Desert {
@@ -84,14 +87,14 @@ export interface Desert {
   readonly advance: (ms: number) => Promise<void>;
   /** The term on record: the next one is one higher. */
   readonly term: number;
-  /** What the last two leaders granted to hosts. */
+  /** The longest lease that the last two leaders granted to hosts. */
   readonly hostLeaseMs: number;
 }
 
-/** Above every term that a clock gives, so that in this suite the next term is one higher than the last. */
+/** Above every term by clock, so that in this suite the next term is one higher than the last. */
 const AHEAD_OF_CLOCKS = 2 ** 40;
 
-/** Nobody is listed, nobody leads, there are no members. */
+/** Removes all schedulers, the leader and all members. */
 export async function deserted({ opened }: CoordinationHarness): Promise<Desert> {
   const { store, advance } = opened();
   const { coordination } = store;

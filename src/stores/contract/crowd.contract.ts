@@ -1,4 +1,5 @@
-// Many at once: callers of one store, and two store objects on the same data. Nothing is lost, nothing is doubled.
+// Many operations at once: callers of one store, and two store objects on the same data. No write is lost,
+// and none is applied twice.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ActorKey } from "../../kernel/names.ts";
@@ -15,7 +16,7 @@ import {
   whole,
 } from "./shared.contract.ts";
 
-/** Adds one to a stored number `times` times, taking the actor again whenever it was fenced. */
+/** Adds one to a stored number `times` times, and takes the actor again whenever a commit was fenced. */
 async function increments(store: Store, key: ActorKey, times: number, owner: string): Promise<void> {
   let held = await take(store, key, owner);
   let ahead = 0;
@@ -29,8 +30,8 @@ async function increments(store: Store, key: ActorKey, times: number, owner: str
       done++;
       fencedInARow = 0;
     } else {
-      assert.ok(++fencedInARow < 1_000, "nobody makes progress");
-      // Holders in step would snatch it from each other for ever before either can commit.
+      assert.ok(++fencedInARow < 1_000, "no holder makes progress");
+      // Holders in lockstep would take it from each other for ever before either can commit.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 3));
       held = await take(store, key, owner);
       ahead = 0;
@@ -40,8 +41,8 @@ async function increments(store: Store, key: ActorKey, times: number, owner: str
 }
 
 export function crowdContract({ store, opened }: Harness): void {
-  describe("many at once", () => {
-    test("takes of one actor from many callers all have different epochs, and only the highest can commit", async () => {
+  describe("many operations on actors at once", () => {
+    test("concurrent takes of one actor all have different epochs, and only the highest can commit", async () => {
       const key = actor("alice");
       const held = await Promise.all(Array.from({ length: 50 }, (_, i) => take(store(), key, `host-${i}`)));
       assert.equal(new Set(held.map(({ epoch }) => epoch)).size, 50);
@@ -54,7 +55,7 @@ export function crowdContract({ store, opened }: Harness): void {
       assert.deepEqual((await take(store(), key)).state, { whole: `${last}`, changes: [] });
     });
 
-    test("of many commits on the same version one wins", async () => {
+    test("only one of many commits on the same version wins", async () => {
       const key = actor("alice");
       const held = await take(store(), key);
       const commits = Array.from({ length: 30 }, (_, i) =>
@@ -117,7 +118,7 @@ export function crowdContract({ store, opened }: Harness): void {
       }
     });
 
-    test("a store fences what another store on the same data took", async (t) => {
+    test("a store fences commits to an actor that another store on the same data took", async (t) => {
       const second = await opened().second?.();
       if (second === undefined) return t.skip("this store has no second process");
       try {
@@ -134,7 +135,7 @@ export function crowdContract({ store, opened }: Harness): void {
       }
     });
 
-    test("listing while others commit is never torn", async () => {
+    test("a listing during commits is never torn", async () => {
       const namespace = freshNamespace();
       const held = await store().take([{ ...actor("alice", namespace), owner: "host-1" }]);
       const writer = (async () => {

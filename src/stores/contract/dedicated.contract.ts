@@ -1,4 +1,5 @@
-// A dedicated scheduler goes before an embedded one, but takes the leadership from nobody who still has it.
+// A dedicated scheduler has priority over an embedded one, but never takes the leadership from a leader that
+// still has it.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
@@ -11,8 +12,8 @@ import {
 } from "./coordination-shared.contract.ts";
 
 export function dedicatedContract(harness: CoordinationHarness): void {
-  describe("a dedicated scheduler", () => {
-    test("is listed and waits while an embedded one leads", async () => {
+  describe("dedicated schedulers", () => {
+    test("a dedicated scheduler is listed and waits while an embedded one leads", async () => {
       const { coordination, term } = await deserted(harness);
       const embedded = newCandidate();
       const dedicated = newDedicated();
@@ -23,7 +24,7 @@ export function dedicatedContract(harness: CoordinationHarness): void {
       assert.deepEqual(listedIn(waiting), [embedded.incarnation, dedicated.incarnation]);
     });
 
-    test("makes an embedded leader give up at its next step, and leads at its own next step", async () => {
+    test("a dedicated scheduler makes an embedded leader give up at its next step, and leads at its own next step", async () => {
       const { coordination, term } = await deserted(harness);
       const embedded = newCandidate();
       const dedicated = newDedicated();
@@ -39,7 +40,7 @@ export function dedicatedContract(harness: CoordinationHarness): void {
       assert.equal((await coordination.campaign(embedded)).leading, false);
     });
 
-    test("leads as soon as the embedded leader's lease is over, or its process is known to have ended", async () => {
+    test("a dedicated scheduler leads as soon as the embedded leader's lease has ended, or its process is known to have ended", async () => {
       for (const how of ["lease", "death"]) {
         const { coordination, advance, term } = await deserted(harness);
         const embedded = newCandidate();
@@ -52,7 +53,7 @@ export function dedicatedContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("that leads keeps it, whoever else is there", async () => {
+    test("a dedicated leader stays the leader, whichever other schedulers campaign", async () => {
       const { coordination, term } = await deserted(harness);
       const dedicated = newDedicated();
       await coordination.campaign(dedicated);
@@ -62,7 +63,7 @@ export function dedicatedContract(harness: CoordinationHarness): void {
       assert.deepEqual([kept.term, kept.leading], [term + 1, true]);
     });
 
-    test("that waits keeps embedded ones from a leadership that ran out", async () => {
+    test("a waiting dedicated scheduler keeps embedded ones from a leadership that has ended", async () => {
       const { coordination, advance, term } = await deserted(harness);
       const dedicated = newDedicated({ leaseMs: 3 * HOUR });
       await coordination.campaign(newCandidate());
@@ -73,7 +74,7 @@ export function dedicatedContract(harness: CoordinationHarness): void {
       assert.equal((await coordination.campaign(dedicated)).term, term + 2);
     });
 
-    test("that has gone stands in nobody's way: it resigned, its place ran out, or its process ended", async () => {
+    test("a dedicated scheduler that resigned, whose lease ended or whose process ended blocks no other scheduler", async () => {
       for (const how of ["resigned", "ran out", "ended"]) {
         const { coordination, advance, term } = await deserted(harness);
         const dedicated = newDedicated();
@@ -87,7 +88,7 @@ export function dedicatedContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("lets an embedded one free what a dead leader had, and take nothing", async () => {
+    test("an embedded scheduler frees the leadership of a dead leader for a dedicated one, and takes nothing", async () => {
       const { coordination, term } = await deserted(harness);
       const [first, second] = [newDedicated(), newDedicated()];
       await coordination.campaign(first);

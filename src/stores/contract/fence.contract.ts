@@ -1,4 +1,5 @@
-// Who may commit: the last to take, once per version, and the same commit any number of times.
+// The fence: the last process that took an actor may commit, once per version, and may repeat the same commit
+// any number of times.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Taken } from "../../ports/store.ts";
@@ -17,7 +18,7 @@ import {
 } from "./shared.contract.ts";
 
 export function fenceContract({ store, opened }: Harness): void {
-  describe("the fence", () => {
+  describe("fence of actors", () => {
     test("each take of an actor has a higher epoch than every take before it", async () => {
       const key = actor("alice");
       let last = 0;
@@ -32,7 +33,8 @@ export function fenceContract({ store, opened }: Harness): void {
       const [alice, bob] = [actor("alice"), actor("bob")];
       const epochs = [];
       for (const key of [alice, bob, alice, bob]) epochs.push((await take(store(), key)).epoch);
-      // Clocks of other machines may differ a little; a number that counts takes is far away from all of them.
+      // Clocks of other machines may differ a little; a number that counts takes is far away from all of
+      // them.
       for (const epoch of epochs) assert.ok(epoch > Date.UTC(2026, 0, 1), `${epoch}`);
       assert.equal(new Set(epochs).size, epochs.length);
       assert.deepEqual(
@@ -47,7 +49,7 @@ export function fenceContract({ store, opened }: Harness): void {
       assert.equal(version, 0);
     });
 
-    test("take returns what the last holder committed and the version it reached, and keeps the ref", async () => {
+    test("a take returns the state and the version of the last holder, and keeps the ref", async () => {
       const key = actor("alice");
       const first = await take(store(), key);
       await write(store(), first, whole("one"), whole("two"), change("+"));
@@ -57,7 +59,7 @@ export function fenceContract({ store, opened }: Harness): void {
       assert.deepEqual(second.state, { whole: "two", changes: ["+"] });
     });
 
-    test("take alone changes neither state nor version", async () => {
+    test("a take alone changes neither state nor version", async () => {
       const key = actor("alice");
       await write(store(), await take(store(), key), whole("one"));
       const second = await take(store(), key);
@@ -82,13 +84,13 @@ export function fenceContract({ store, opened }: Harness): void {
       assert.deepEqual((await take(store(), key)).state, { whole: "after", changes: [] });
     });
 
-    test("an epoch that was never handed out is fenced", async () => {
+    test("an epoch that was never assigned is fenced", async () => {
       const held = await take(store(), actor("alice"));
       assert.equal(await send(store(), { ...commitOf(held, whole("x")), epoch: held.epoch + 1 }), "fenced");
       assert.equal(await send(store(), commitOf(held, whole("x"))), "committed");
     });
 
-    test("a process whose own takes do not include the row is fenced, whatever ref, epoch and version it names", async (t) => {
+    test("a process whose own takes do not include the row is fenced, whichever ref, epoch and version it sends", async (t) => {
       const second = await opened().second?.();
       if (second === undefined) return t.skip("this store has no second process");
       try {
@@ -129,7 +131,7 @@ export function fenceContract({ store, opened }: Harness): void {
       ["change", change("3")],
       ["clear", clear],
     ] as const) {
-      test(`the same ${name} commit sent again is applied once and answered committed each time`, async () => {
+      test(`the same ${name} commit sent again is applied once and reported as committed each time`, async () => {
         const key = actor("alice");
         const held = await take(store(), key);
         await write(store(), held, whole("1"), change("2"));
@@ -146,7 +148,7 @@ export function fenceContract({ store, opened }: Harness): void {
       });
     }
 
-    test("a commit whose answer was lost is still recognised after another holder took the actor", async () => {
+    test("a commit whose response was lost is still recognised after another holder took the actor", async () => {
       const key = actor("alice");
       const old = await take(store(), key, "host-1");
       const commit = commitOf(old, whole("mine"));
@@ -171,7 +173,7 @@ export function fenceContract({ store, opened }: Harness): void {
       assert.deepEqual((await take(store(), key)).state, { whole: "again", changes: [] });
     });
 
-    test("a fenced member of a batch does not hinder the rest, and answers stand in the order of the commits", async () => {
+    test("a fenced commit of a batch does not affect the rest, and results are in the order of the commits", async () => {
       const namespace = freshNamespace();
       const ids = ["a", "b", "c", "d", "e", "f"];
       const held: Taken[] = [];

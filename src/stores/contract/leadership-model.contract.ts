@@ -1,5 +1,6 @@
-// Random stories against a model small enough to be obviously right: a few schedulers campaign, resign, call each other
-// dead and write members while time passes, and the store must answer what the model answers.
+// Random stories against a model small enough to be obviously right: a few schedulers campaign, resign,
+// report each other as dead and write members while time passes. The store must return the same results as
+// the model.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -20,7 +21,7 @@ const MINUTE = 60_000;
 const SCHEDULERS = 4;
 const MEMBERS = 3;
 
-/** A right that runs out: a place in the list, or the leadership. */
+/** A right with an end: a place in the list, or the leadership. */
 interface Right {
   readonly of: Candidate;
   left: number;
@@ -103,7 +104,8 @@ const step = fc.oneof(
         { weight: 5, arbitrary: fc.constant<number[]>([]) },
         { weight: 1, arbitrary: fc.array(scheduler, { maxLength: 2 }) },
       ),
-      // No sum of sevens comes within three minutes of either, so the moments a story really takes make no difference.
+      // No sum of sevens comes within three minutes of either, so the real duration of a story makes no
+      // difference.
       lease: fc.constantFrom(25, 60, 60),
       hostLeaseMs: fc.constantFrom(10, 20, 30),
     }),
@@ -170,13 +172,13 @@ class Story {
 }
 
 export function leadershipModelContract(harness: CoordinationHarness, options: CoordinationOptions): void {
-  describe("the model", () => {
-    test("any story of schedulers goes as the model says", async () => {
+  describe("model of coordination", () => {
+    test("any story of schedulers goes as the model predicts", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60 }), async (steps) => {
           const { coordination, advance, term, hostLeaseMs } = await deserted(harness);
           const story = new Story(coordination, advance, new Model(term, hostLeaseMs));
-          // Before anybody has led, a test cannot know what the leader before the last one had granted.
+          // Before the first leader, a test cannot know the grants of the leader before the last one.
           await story.take({ kind: "campaign", who: 1, dead: [], lease: 25, hostLeaseMs: 10 });
           for (const one of steps) await story.take(one);
           await story.end();

@@ -1,4 +1,4 @@
-// One leads at a time, and whoever comes next has a higher term.
+// Leadership: one scheduler leads at a time, and the next leader has a higher term.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ElectionResult } from "../../ports/coordination.ts";
@@ -35,7 +35,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("a new term is above every term that its leader has seen, whatever the store has forgotten", async () => {
+    test("a new term is above every term that its leader has seen, also when the store has lost terms", async () => {
       const { coordination, term } = await deserted(harness);
       const seenTerm = term + 1_000;
       const first = newCandidate({ seenTerm });
@@ -44,10 +44,10 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.equal((await coordination.campaign({ ...first, seenTerm: seenTerm + 1 })).term, seenTerm + 1);
     });
 
-    test("there is no term before somebody has led", async (t) => {
+    test("there is no term before a scheduler has led", async (t) => {
       const opened = await harness.open();
       try {
-        if (opened.listMany === undefined) return t.skip("here nobody is listed without campaigning");
+        if (opened.listMany === undefined) return t.skip("this store lists no scheduler without a campaign");
         await opened.listMany(1, true);
         const { term, leading, leader, hostLeaseMs } = await opened.store.coordination.campaign(newCandidate());
         assert.deepEqual([term, leading, leader, hostLeaseMs], [0, false, undefined, 0]);
@@ -56,7 +56,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("the second does not lead, and is told who does", async () => {
+    test("a second scheduler does not lead, and gets the leader's entry", async () => {
       const { coordination, term } = await deserted(harness);
       const first = newCandidate({ machine: "machine-7", pid: 77 });
       const second = newCandidate();
@@ -70,7 +70,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       });
     });
 
-    test("who keeps it up leads for as long as it likes, in one term", async () => {
+    test("a leader that renews its lease leads for any time, in one term", async () => {
       const { coordination, advance, term } = await deserted(harness);
       const first = newCandidate();
       const second = newCandidate();
@@ -83,7 +83,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("it runs out after its lease, and the next who campaigns leads the next term", async () => {
+    test("a leadership ends after its lease, and the next scheduler that campaigns leads the next term", async () => {
       const { coordination, advance, term } = await deserted(harness);
       const first = newCandidate();
       const second = newCandidate();
@@ -97,7 +97,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.deepEqual([late.term, late.leading, late.leader?.incarnation], [term + 2, false, second.incarnation]);
     });
 
-    test("the lease is that of the leader, not of who asks", async () => {
+    test("the lease of a leadership is the leader's, not that of the campaigning scheduler", async () => {
       const { coordination, advance } = await deserted(harness);
       await coordination.campaign(newCandidate({ leaseMs: 3 * HOUR }));
       await advance(2 * HOUR);
@@ -108,7 +108,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.equal((await coordination.campaign(newCandidate())).leading, true);
     });
 
-    test("taken again by the same scheduler after it ran out, it is a new term", async () => {
+    test("a scheduler that takes the leadership again after its lease ended begins a new term", async () => {
       const { coordination, advance, term } = await deserted(harness);
       const alone = newCandidate();
       await coordination.campaign(alone);
@@ -118,7 +118,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.deepEqual(listedIn(again), [alone.incarnation]);
     });
 
-    test("it runs out by itself, on the clock of the store", async () => {
+    test("a leadership ends by itself, on the clock of the store", async () => {
       const { coordination, term } = await deserted(harness);
       await coordination.campaign(newCandidate({ leaseMs: 40 }));
       const second = newCandidate();
@@ -127,7 +127,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.deepEqual([standing.term, listedIn(standing)], [term + 2, [second.incarnation]]);
     });
 
-    test("who resigns frees it at once, and the next term is one higher", async () => {
+    test("a leader that resigns frees the leadership at once, and the next term is one higher", async () => {
       const { coordination, term } = await deserted(harness);
       const first = newCandidate();
       const second = newCandidate();
@@ -141,7 +141,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.deepEqual([back.term, back.leading], [term + 3, true]);
     });
 
-    test("who does not lead and resigns leaves the list and nothing else", async () => {
+    test("a scheduler that does not lead and resigns only leaves the list", async () => {
       const { coordination, term } = await deserted(harness);
       const first = newCandidate();
       const second = newCandidate();
@@ -153,7 +153,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.deepEqual([kept.term, kept.leading, listedIn(kept)], [term + 1, true, [first.incarnation]]);
     });
 
-    test("what a dead scheduler led is free at once", async () => {
+    test("the leadership of a dead scheduler is free at once", async () => {
       const { coordination, term } = await deserted(harness);
       const first = newCandidate();
       const bystander = newCandidate();
@@ -165,7 +165,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.deepEqual(listedIn(taken), [bystander.incarnation, second.incarnation]);
     });
 
-    test("one that was called dead and is not comes back without its leadership", async () => {
+    test("a living scheduler that was reported as dead comes back without its leadership", async () => {
       const { coordination, term } = await deserted(harness);
       const first = newCandidate();
       const second = newCandidate();
@@ -176,7 +176,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.deepEqual(listedIn(back), [first.incarnation, second.incarnation]);
     });
 
-    test("nobody is dead who campaigns", async () => {
+    test("a scheduler that campaigns is never dead", async () => {
       const { coordination, term } = await deserted(harness);
       const alone = newCandidate();
       await coordination.campaign(alone);
@@ -184,7 +184,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.deepEqual([kept.term, kept.leading, listedIn(kept)], [term + 1, true, [alone.incarnation]]);
     });
 
-    test("a step whose answer was lost can be repeated", async () => {
+    test("a step of leadership whose response was lost can be repeated", async () => {
       const { coordination, term } = await deserted(harness);
       const first = newCandidate();
       const second = newCandidate();
@@ -198,7 +198,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.equal((await coordination.campaign(first)).term, term + 3);
     });
 
-    test("a clock that is set back holds nobody up for longer than a lease", async () => {
+    test("a clock that is set back delays no scheduler for longer than a lease", async () => {
       const { coordination, advance, term } = await deserted(harness);
       const first = newDedicated();
       const second = newDedicated();
@@ -228,7 +228,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       assert.equal(await lead(hostLeaseMs + 3), hostLeaseMs + 3);
     });
 
-    test("a leader that changes what it grants counts with the longest, also for who comes next", async () => {
+    test("a leader that changes its grants counts with the longest, also for its successor", async () => {
       const { coordination } = await deserted(harness);
       const first = newCandidate({ hostLeaseMs: 20 });
       assert.equal((await coordination.campaign(first)).hostLeaseMs, 20);
@@ -241,7 +241,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       );
     });
 
-    test("two stores on the same data agree", async (t) => {
+    test("two stores on the same data agree on the leader", async (t) => {
       const { coordination, term } = await deserted(harness);
       const second = await harness.opened().second?.();
       if (second === undefined) return t.skip("this store has no second process");
@@ -259,7 +259,7 @@ export function leadershipContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("a closed store refuses every step", async () => {
+    test("a closed store rejects every step of leadership", async () => {
       const opened = await harness.open();
       try {
         const { coordination } = opened.store;

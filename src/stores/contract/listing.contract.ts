@@ -1,4 +1,5 @@
-// What people see: every actor that was ever taken, in order, in pages, and only those of the namespace asked for.
+// Listing of actors: every actor that was ever taken, in order, in pages, and only the actors of the
+// requested namespace.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ActorQuery, Store, StoredActor } from "../../ports/store.ts";
@@ -26,7 +27,7 @@ export function listingContract({ store }: Harness): void {
     await store().take(ids.map((id) => ({ namespace, type, id, owner: "host-1" })));
   }
 
-  describe("listing", () => {
+  describe("listing of actors", () => {
     test("an actor is found with its owner, epoch, version, size and times", async () => {
       const key = actor("alice");
       assert.equal(await store().find(key), undefined);
@@ -79,7 +80,7 @@ export function listingContract({ store }: Harness): void {
       }
     });
 
-    test("a page goes on behind an actor that is not there", async () => {
+    test("a page starts behind an actor that does not exist", async () => {
       const namespace = freshNamespace();
       for (const type of ["S", "T"]) await fill(namespace, type, ["a", "c"]);
       const behind = async (type: string, id: string) =>
@@ -93,7 +94,7 @@ export function listingContract({ store }: Harness): void {
       assert.deepEqual(await store().list({ namespace, type: "S", after: { type: "T", id: "a" }, limit: 10 }), []);
     });
 
-    test("a prefix is taken literally, whatever is in it", async () => {
+    test("a prefix is taken literally, with every special character", async () => {
       const namespace = freshNamespace();
       const ids = [
         "100%",
@@ -146,7 +147,7 @@ export function listingContract({ store }: Harness): void {
       assert.deepEqual(names(await pages(store(), { namespace, prefix: "a_", limit: 2 })), ["T:a_", "T:a_b", "U:a_b"]);
     });
 
-    test("one namespace sees nothing of another", async () => {
+    test("one namespace sees no actor of another", async () => {
       const mine = freshNamespace();
       const theirs = [`${mine}x`, mine.slice(0, -1), mine.toUpperCase(), `${mine} `, "%", "_".repeat(mine.length)];
       await fill(mine, "T", ["shared", "mine"]);
@@ -165,7 +166,7 @@ export function listingContract({ store }: Harness): void {
       await write(store(), { ...held, version: held.version + 1 }, clear);
     });
 
-    test("a namespace nobody used is empty", async () => {
+    test("an unused namespace is empty", async () => {
       assert.deepEqual(await store().list({ namespace: freshNamespace(), limit: 10 }), []);
     });
 

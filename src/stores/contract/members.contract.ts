@@ -1,4 +1,4 @@
-// Members are changed by the leader of the current term alone, and outlive every scheduler.
+// Members: only the leader of the current term changes them, and they outlive every scheduler.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -13,7 +13,7 @@ import {
 } from "./coordination-shared.contract.ts";
 
 export function membersContract(harness: CoordinationHarness): void {
-  /** Somebody leads. */
+  /** A ground with a leader. */
   async function led() {
     const { coordination, advance } = await deserted(harness);
     const leader = newCandidate();
@@ -22,7 +22,7 @@ export function membersContract(harness: CoordinationHarness): void {
   }
 
   describe("members", () => {
-    test("are kept whole, whatever their types are called", async () => {
+    test("members are stored whole, with every valid name of a type", async () => {
       const { coordination, term } = await led();
       const types = [
         "Cart",
@@ -45,7 +45,7 @@ export function membersContract(harness: CoordinationHarness): void {
       assert.deepEqual(await coordination.members(), [odd, none]);
     });
 
-    test("are in order of namespace, then incarnation, by code point", async () => {
+    test("members are in the order of namespace, then incarnation, by code point", async () => {
       const { coordination, term } = await led();
       const words = ["b", "\u{1f41a}", "B", "\uff5e", "a", "ab"];
       const members = words.flatMap((namespace) =>
@@ -60,7 +60,7 @@ export function membersContract(harness: CoordinationHarness): void {
       );
     });
 
-    test("are replaced when they are saved again, and may be saved twice", async () => {
+    test("members are replaced when they are saved again, and may be saved twice", async () => {
       const { coordination, term } = await led();
       const before = newMember();
       const after = { ...before, namespace: "other", address: "elsewhere", machine: "m", pid: 1, types: ["New"] };
@@ -68,7 +68,7 @@ export function membersContract(harness: CoordinationHarness): void {
       assert.deepEqual(await coordination.members(), [after]);
     });
 
-    test("are dropped by name, and may be dropped twice", async () => {
+    test("members are dropped by incarnation, and may be dropped twice", async () => {
       const { coordination, term } = await led();
       const [a, b, c] = [newMember(), newMember(), newMember()];
       for (const member of [a, b, c]) await coordination.persist(term, [save(member)]);
@@ -79,7 +79,7 @@ export function membersContract(harness: CoordinationHarness): void {
       assert.deepEqual(await coordination.members(), [b]);
     });
 
-    test("are not touched by a term that is over, nor by one that is yet to come", async () => {
+    test("members are not changed by a term that is over, nor by a future one", async () => {
       const { coordination, term, leader } = await led();
       const member = newMember();
       await coordination.persist(term, [save(member)]);
@@ -94,7 +94,7 @@ export function membersContract(harness: CoordinationHarness): void {
       assert.equal(await coordination.persist(term + 1, [drop(member.incarnation)]), true);
     });
 
-    test("can still be changed when the leadership ran out or was given up, until the next term begins", async () => {
+    test("members can still be changed after the leadership ended or was given up, until the next term begins", async () => {
       for (const how of ["ran out", "given up"]) {
         const { coordination, advance, term, leader } = await led();
         const member = newMember();
@@ -107,7 +107,7 @@ export function membersContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("take themselves out, whoever leads and also when nobody does", async () => {
+    test("members remove themselves, under every leader and without one", async () => {
       const { coordination, term } = await led();
       const [one, two, three] = [newMember(), newMember(), newMember()];
       for (const member of [one, two, three]) await coordination.persist(term, [save(member)]);
@@ -120,7 +120,7 @@ export function membersContract(harness: CoordinationHarness): void {
       assert.deepEqual(await coordination.members(), []);
     });
 
-    test("that have left do not come back by what a leader still writes about them", async () => {
+    test("members that have left are not restored by later writes of a leader about them", async () => {
       const { coordination, term } = await led();
       const member = newMember();
       await coordination.persist(term, [save(member)]);
@@ -132,7 +132,7 @@ export function membersContract(harness: CoordinationHarness): void {
       assert.equal(await coordination.persist(term + 1, [save(member, true)]), false);
     });
 
-    test("are there when every scheduler has gone, for any store on the same data", async (t) => {
+    test("members are there after every scheduler has left, for any store on the same data", async (t) => {
       const { coordination, advance, term } = await led();
       const member = newMember();
       await coordination.persist(term, [save(member)]);
@@ -150,7 +150,7 @@ export function membersContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("may be changed many in one step", async () => {
+    test("members may be changed in large steps", async () => {
       const { coordination, term } = await led();
       const all = Array.from({ length: LIMITS.memberChanges }, () => newMember());
       assert.equal(
@@ -177,7 +177,7 @@ export function membersContract(harness: CoordinationHarness): void {
       assert.deepEqual(await coordination.members(), now);
     });
 
-    test("that are changed more than once in a step come out as if one change followed the other", async () => {
+    test("several changes of a member in one step have the effect of one after the other", async () => {
       const { coordination, term } = await led();
       const old = newMember({ types: ["Old"] });
       const { incarnation } = old;
@@ -204,7 +204,7 @@ export function membersContract(harness: CoordinationHarness): void {
       }
     });
 
-    test("may be saved many at once", async () => {
+    test("members may be saved by many requests at once", async () => {
       const { coordination, term } = await led();
       const members = Array.from({ length: 100 }, () => newMember());
       const saved = await Promise.all(members.map((member) => coordination.persist(term, [save(member)])));
@@ -212,7 +212,7 @@ export function membersContract(harness: CoordinationHarness): void {
       assert.deepEqual(await coordination.members(), members);
     });
 
-    test("have an end: one too many is refused, and those that are there can be changed", async () => {
+    test("members have a limit: one too many is rejected, and existing ones can be changed", async () => {
       const opened = await harness.open();
       try {
         const { coordination } = opened.store;
@@ -229,7 +229,7 @@ export function membersContract(harness: CoordinationHarness): void {
         assert.equal(await coordination.persist(term + 1, [save(newMember())]), false);
         assert.equal(await coordination.persist(term, [save({ ...known, types: [] })]), true);
         assert.equal((await coordination.members()).length, LIMITS.members);
-        // Who goes makes room for who comes, whichever is said first.
+        // A member that leaves makes room for a new one, in either order.
         assert.equal(await coordination.persist(term, [save(newMember()), drop(known.incarnation)]), true);
         assert.equal((await coordination.members()).length, LIMITS.members);
       } finally {

@@ -1,5 +1,5 @@
-// Random stories against a model small enough to be obviously right: several holders take, commit, clear, change and
-// repeat themselves on a few actors, and the store must answer what the model answers.
+// Random stories against a model small enough to be obviously right: several holders take, commit, clear,
+// change and repeat themselves on a few actors. The store must return the same results as the model.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -22,7 +22,7 @@ interface Row {
   state: StoredState | undefined;
 }
 
-/** What a holder believes: it is told only its own answers. */
+/** The knowledge of a holder: it sees only its own results. */
 interface Belief {
   held: Taken;
   ahead: number;
@@ -66,8 +66,8 @@ const step = fc.record({
 });
 
 export function modelContract({ store }: Harness, options: ContractOptions): void {
-  describe("the model", () => {
-    test("any story of holders ends as the model says", async () => {
+  describe("model of actors", () => {
+    test("any story of holders ends as the model predicts", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
           const namespace = freshNamespace();
@@ -115,7 +115,7 @@ function commitFor(belief: Belief, act: { kind: string; data?: string; by?: numb
   if (act.kind === "clear") return commitOf(held, clear, ahead);
   if (act.kind === "keep") return commitOf(held, keep, ahead);
   if (act.kind === "skewed") return commitOf(held, clear, ahead + (act.by ?? 1));
-  // A change needs something to change; a holder that has nothing writes a whole state.
+  // A change needs a state; a holder without one writes a whole state.
   const kind = act.kind === "change" && hasState ? "change" : "whole";
   return commitOf(held, { kind, data: act.data ?? "" }, ahead);
 }

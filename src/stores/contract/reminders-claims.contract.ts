@@ -1,4 +1,5 @@
-// Claiming: what is due soon, of the types asked for, earliest first, and nothing that somebody else has.
+// Claims of reminders: rows that are due soon, of the requested types, earliest first, and never a row that
+// another process holds.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
@@ -13,10 +14,10 @@ import {
 } from "./reminders-shared.contract.ts";
 
 export function reminderClaimsContract({ opened }: RemindersHarness): void {
-  describe("claiming", () => {
+  describe("claims of reminders", () => {
     const place = () => new Place(opened().store);
 
-    test("a claim tells the store's clock, even when it asks for nothing", async () => {
+    test("a claim returns the store's clock, even when it requests nothing", async () => {
       const it = place();
       const { now, reminders, next } = await it.claim({ types: [] });
       assert.ok(Number.isFinite(now) && now > 1_500_000_000_000);
@@ -24,7 +25,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.ok((await it.claim()).now >= now);
     });
 
-    test("what is claimed comes with everything that was set", async () => {
+    test("a claimed reminder has all values that were set", async () => {
       const it = place();
       const key = it.key("tea");
       const tick = { at: 2_000, due: 1_000, number: 4, attempt: 2 };
@@ -33,7 +34,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(reminders, [{ generation, key, tick, schedule: "hourly", data: "milk" }]);
     });
 
-    test("only what is due within the time asked for is claimed", async () => {
+    test("a claim returns only reminders that are due within the requested time", async () => {
       const it = place();
       const now = await it.now();
       for (const hours of [-1, 1, 3, 5]) await it.set(it.key(`${hours}`), { at: now + hours * HOUR });
@@ -42,7 +43,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names({ aheadMs: 4 * HOUR }), []);
     });
 
-    test("it is claimed by when it is to be delivered, not by the moment it stands for", async () => {
+    test("a reminder is claimed by its delivery time, not by the time it was due", async () => {
       const it = place();
       const now = await it.now();
       await it.set(it.key("failed before"), { due: now - HOUR, at: now + HOUR });
@@ -50,7 +51,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names(), ["early"]);
     });
 
-    test("what becomes due as time passes is claimed then", async () => {
+    test("a reminder that becomes due as time passes is claimed then", async () => {
       const it = place();
       await it.set(it.key("tea"), { at: (await it.now()) + 2 * HOUR });
       await opened().advance(HOUR);
@@ -61,7 +62,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assertAbout(now - reminders[0]!.tick.at, HOUR);
     });
 
-    test("types that were not asked for stay where they are", async () => {
+    test("types that were not requested stay unclaimed", async () => {
       const it = place();
       for (const type of ["Cart", "Order", "Cartel", "cart"]) await it.set(it.key(type, "alice", type));
       assert.deepEqual(await it.names({ types: ["Cart", "Nobody"] }), ["Cart"]);
@@ -69,13 +70,13 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.equal((await it.stored(it.key("cart", "alice", "cart"))).leasedUntil, undefined);
     });
 
-    test("a type that is named twice is claimed once", async () => {
+    test("a type that is requested twice is claimed once", async () => {
       const it = place();
       await it.set(it.key("tea"));
       assert.deepEqual(await it.names({ types: ["Cart", "Cart"] }), ["tea"]);
     });
 
-    test("other namespaces are never seen", async () => {
+    test("a claim never sees other namespaces", async () => {
       const [here, there] = [place(), place()];
       await there.set(there.key("tea"));
       const { reminders, next } = await here.claim();
@@ -83,7 +84,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await there.names(), ["tea"]);
     });
 
-    test("the earliest come first, over all types, and no more than asked for", async () => {
+    test("the earliest reminders over all types come first, and no more than requested", async () => {
       const it = place();
       const at = [50, 10, 30, 20, 60, 40];
       await it.reminders.write(
@@ -94,7 +95,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names({ types, limit: 4 }), ["50", "60"]);
     });
 
-    test("a crowd of one type does not hide the early ones of another", async () => {
+    test("many reminders of one type do not hide the early ones of another", async () => {
       const it = place();
       const crowd = Array.from({ length: 200 }, (_, i) => setOf(it.key(`late ${i}`, "alice", "A"), { at: 1_000 + i }));
       await it.reminders.write([...crowd, setOf(it.key("early", "alice", "B"), { at: 1 })]);
@@ -127,16 +128,16 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
     });
   });
 
-  describe("when there is more to claim", () => {
+  describe("time of the next claim", () => {
     const place = () => new Place(opened().store);
 
-    test("nothing is said when there is nothing else", async () => {
+    test("a claim returns no next time when there is nothing else", async () => {
       const it = place();
       await it.set(it.key("tea"));
       assert.equal((await it.claim()).next, undefined);
     });
 
-    test("one that is not yet due is told, less the time that was asked for ahead", async () => {
+    test("the next time is the one of the next reminder, less the time that was requested ahead", async () => {
       const it = place();
       const now = await it.now();
       await it.set(it.key("later"), { at: now + 5 * HOUR });
@@ -147,7 +148,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.deepEqual([namesOf(reminders), next], [["tea"], now + HOUR]);
     });
 
-    test("the earliest of all types that were asked for is told, and of no other", async () => {
+    test("the next time is the earliest of all requested types, and of no other", async () => {
       const it = place();
       const now = await it.now();
       for (const [hours, type] of [
@@ -160,7 +161,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.equal((await it.claim({ types: ["A", "B"] })).next, now + 4 * HOUR);
     });
 
-    test("one that somebody has is told by the end of the lease", async () => {
+    test("the next time of a claimed reminder is the end of its lease", async () => {
       const it = place();
       await it.set(it.key("tea"));
       await it.set(it.key("cake"), { at: (await it.now()) + 5 * HOUR });
@@ -170,7 +171,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assertAbout(next, now + 3 * HOUR);
     });
 
-    test("it is now while more is due than was asked for", async () => {
+    test("the next time is now while more reminders are due than were requested", async () => {
       const it = place();
       for (const name of ["a", "b", "c"]) await it.set(it.key(name, "alice", name === "c" ? "Order" : "Cart"));
       const types = ["Cart", "Order"];
@@ -181,7 +182,7 @@ export function reminderClaimsContract({ opened }: RemindersHarness): void {
       assert.equal((await it.claim({ types, limit: 2 })).reminders.length, 1);
     });
 
-    test("whoever comes back then always gets something, or is told a later moment", async () => {
+    test("a claim at the next time always gets something, or a later next time", async () => {
       const it = place();
       const { advance } = opened();
       const start = await it.now();

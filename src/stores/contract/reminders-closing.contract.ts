@@ -1,4 +1,5 @@
-// Watching, and the end: close waits for what is under way, refuses everything after it, and loses nothing.
+// Watching reminders and closing the store: close waits for operations in progress, rejects everything after
+// it, and loses nothing.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -17,13 +18,13 @@ import { actor, commitOf, keep, take } from "./shared.contract.ts";
 export function reminderClosingContract(harness: RemindersHarness): void {
   const { open, opened } = harness;
 
-  describe("watching", () => {
-    test("whoever watches is told when another process writes what is due, alone or with a commit", async (t) => {
+  describe("watching reminders", () => {
+    test("a watcher is notified when another process writes a due reminder, alone or with a commit", async (t) => {
       await withSecond(harness, async (second) => {
         const it = new Place(opened().store);
         let told = 0;
         const stop = it.reminders.watch(it.namespace, () => told++);
-        if (stop === undefined) return t.skip("this store cannot tell");
+        if (stop === undefined) return t.skip("this store has no notifications");
         const other = second ?? opened().store;
         const there = new Place(other, it.namespace);
         const heard = async (before: number) => {
@@ -42,7 +43,7 @@ export function reminderClosingContract(harness: RemindersHarness): void {
       });
     });
 
-    test("whoever watches no longer, or another namespace, is not told", async (t) => {
+    test("a watcher that has stopped, or watches another namespace, is not notified", async (t) => {
       await withSecond(harness, async (second) => {
         const [it, elsewhere] = [new Place(opened().store), new Place(opened().store)];
         const there = new Place(second ?? opened().store, it.namespace);
@@ -52,7 +53,7 @@ export function reminderClosingContract(harness: RemindersHarness): void {
           it.reminders.watch(elsewhere.namespace, () => wrongly++),
           it.reminders.watch(it.namespace, () => told++),
         ];
-        if (stops[0] === undefined) return t.skip("this store cannot tell");
+        if (stops[0] === undefined) return t.skip("this store has no notifications");
         stops[0]();
         await there.set(there.key("tea"));
         while (told === 0) await pause(1);
@@ -62,8 +63,8 @@ export function reminderClosingContract(harness: RemindersHarness): void {
     });
   });
 
-  describe("closing with reminders", () => {
-    test("after close everything is refused with STORE_UNAVAILABLE", async () => {
+  describe("closing a store with reminders", () => {
+    test("every reminder operation after close is rejected with STORE_UNAVAILABLE", async () => {
       const opened = await open();
       try {
         const it = new Place(opened.store);
@@ -91,7 +92,7 @@ export function reminderClosingContract(harness: RemindersHarness): void {
       }
     });
 
-    test("close waits for the writes, claims and settlements under way", async () => {
+    test("a close waits for the writes, claims and settlements in progress", async () => {
       const opened = await open();
       try {
         const it = new Place(opened.store);
@@ -106,7 +107,7 @@ export function reminderClosingContract(harness: RemindersHarness): void {
         let settled = 0;
         for (const one of underWay) void one.then(() => settled++);
         await opened.store.close();
-        // Whoever waits hears of it a moment after the store has.
+        // A caller sees its result a moment after the store.
         await new Promise(setImmediate);
         assert.equal(settled, underWay.length);
       } finally {
@@ -114,7 +115,7 @@ export function reminderClosingContract(harness: RemindersHarness): void {
       }
     });
 
-    test("everything is there when the store is opened again, leases included, and generations go on rising", async (t) => {
+    test("reminders and leases are there when the store is opened again, and generations go on rising", async (t) => {
       const opened = await open();
       try {
         if (opened.reopen === undefined) return t.skip("this store forgets when it is closed");

@@ -1,4 +1,4 @@
-// Commits that bring reminders: they are settled and written if the commit counts, in its transaction, and once.
+// Commits with reminders: settlements and writes apply if the commit counts, in its transaction, and once.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { StoredReminder } from "../../ports/reminders.ts";
@@ -17,7 +17,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
     const generation = await it.set(it.key(name), { lease: { token, leaseMs: HOUR } });
     return { generation, token };
   };
-  /** Everything of this namespace, as names. */
+  /** All reminders of this namespace, as names. */
   const there = async (it: Place) => {
     const [alive, dead] = await Promise.all([
       it.reminders.list({ namespace: it.namespace, limit: 100 }),
@@ -27,7 +27,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
     return [...living, ...dead.map(({ key }) => `dead ${key.name}`)];
   };
 
-  /** A commit that does to reminders whatever can be done, and what is there before it and after. */
+  /** A commit with every kind of reminder operation. */
   async function everything(it: Place, held: Taken, one: StateWrite, ahead = 0): Promise<Commit> {
     await it.set(it.key("cancelled"));
     await it.set(it.key("replaced"), { data: "old" });
@@ -57,11 +57,11 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       ["a large state", [], whole(LARGE)],
       ["a change", [whole("1")], change("2")],
       ["a change of a large state", [whole(LARGE)], change("2")],
-      ["no state any more", [whole("1")], clear],
-      ["the state it had", [whole("1")], keep],
-      ["no state at all", [], keep],
+      ["a cleared state", [whole("1")], clear],
+      ["an unchanged state", [whole("1")], keep],
+      ["an absent state", [], keep],
     ] as const) {
-      test(`a commit of ${name} settles and writes what it brings`, async () => {
+      test(`a commit of ${name} settles and writes its reminders`, async () => {
         const it = place();
         const held = await take(store(), alice(it));
         await write(store(), held, ...before);
@@ -74,7 +74,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
         assert.equal((await it.stored(it.key("there"))).data, "old");
       });
 
-      test(`a commit of ${name} that is fenced does neither`, async () => {
+      test(`a fenced commit of ${name} neither settles nor writes reminders`, async () => {
         const it = place();
         const held = await take(store(), alice(it));
         await write(store(), held, ...before);
@@ -87,7 +87,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
         assert.deepEqual(await there(it), BEFORE);
       });
 
-      test(`a commit of ${name} that is sent again does it once`, async () => {
+      test(`a repeated commit of ${name} settles and writes its reminders once`, async () => {
         const it = place();
         const held = await take(store(), alice(it));
         await write(store(), held, ...before);
@@ -104,7 +104,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       });
     }
 
-    test("what is settled is settled before what is written", async () => {
+    test("a commit settles its reminders before it writes others", async () => {
       const it = place();
       const held = await take(store(), alice(it));
       const [done, next] = [await claimed(it, "done"), await claimed(it, "next")];
@@ -122,7 +122,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.equal((await it.stored(it.key("done"))).data, "anew");
     });
 
-    test("one that is set with a lease is leased from then", async () => {
+    test("a commit that sets a reminder with a lease leases it from then on", async () => {
       const it = place();
       const held = await take(store(), alice(it));
       const lease = { token: "mine", leaseMs: HOUR };
@@ -133,7 +133,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.equal(await it.settle({ kind: "done", generation, token: "mine" }), true);
     });
 
-    test("the generations of what is set with a lease are told, and of nothing else", async () => {
+    test("a commit returns the generations of reminders set with a lease, and of no others", async () => {
       const it = place();
       const held = await take(store(), alice(it));
       await it.set(it.key("there"), { data: "old" });
@@ -166,7 +166,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.deepEqual((await it.names()).sort(), ["coffee", "done", "free", "tea", "there"]);
     });
 
-    test("each commit of a batch hears its own generations, and a fenced or void one none", async () => {
+    test("each commit of a batch gets its own generations, and a fenced or void one none", async () => {
       const it = place();
       const keys = Array.from({ length: 40 }, (_, i) => ({ ...alice(it, `${39 - i}`), owner: "host-1" }));
       const held = await takeAll(store(), keys);
@@ -197,7 +197,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       }
     });
 
-    test("each commit of a batch does its own, and a fenced one does nothing", async () => {
+    test("each commit of a batch applies its own reminders, and a fenced one none", async () => {
       const it = place();
       const keys = Array.from({ length: 60 }, (_, i) => ({ ...alice(it, `${i}`), owner: "host-1" }));
       const held = await takeAll(store(), keys);
@@ -227,7 +227,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(names, expected.sort());
     });
 
-    test("two commits of a batch may set the same reminder, and one of the two stands", async () => {
+    test("two commits of a batch may set the same reminder, and one of the two is stored", async () => {
       const it = place();
       const held = await takeAll(
         store(),
@@ -243,31 +243,31 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
     });
   });
 
-  describe("commits that settle what is not theirs any more", () => {
+  describe("commits that settle reminders they no longer hold", () => {
     const NEXT = { at: 9, due: 9, number: 2, attempt: 0 };
     const passed = (ms: number) => opened().advance(ms);
     type Lease = { readonly generation: number; readonly token: string };
     const troubles: [what: string, (it: Place, lease: Lease) => Promise<unknown>][] = [
-      ["was set anew", (it) => it.set(it.key("tea"), { data: "new" })],
-      ["was set anew by one that keeps it", (it) => it.set(it.key("tea"), { lease: { token: "t", leaseMs: HOUR } })],
+      ["was replaced", (it) => it.set(it.key("tea"), { data: "new" })],
+      ["was replaced with a lease", (it) => it.set(it.key("tea"), { lease: { token: "t", leaseMs: HOUR } })],
       ["was cancelled", (it) => it.cancel(it.key("tea"))],
       ["is done", (it, lease) => it.settle({ kind: "done", ...lease })],
       ["is dead", (it, lease) => it.settle({ kind: "dead", tick: TRIED, error: "e", ...lease })],
-      ["was given back", (it, lease) => it.settle({ kind: "release", ...lease })],
+      ["was released", (it, lease) => it.settle({ kind: "release", ...lease })],
       ["has moved on", (it, lease) => it.settle({ kind: "next", tick: NEXT, leaseMs: undefined, ...lease })],
       [
-        "has moved on further with the same lease",
+        "has moved on twice with the same lease",
         (it, lease) => it.settle({ kind: "next", tick: { ...NEXT, number: 3 }, leaseMs: HOUR, ...lease }),
       ],
       [
-        "was claimed by somebody else when its lease was over",
+        "was claimed by another process after its lease ended",
         async (it) => {
           await passed(2 * HOUR);
           assert.ok((await it.names()).includes("tea"));
         },
       ],
       [
-        "was claimed by somebody else, who gave it back",
+        "was claimed and released by another process",
         async (it) => {
           await passed(2 * HOUR);
           const token = freshToken();
@@ -277,13 +277,13 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       ],
     ];
     const shown = async (it: Place) => (await it.reminders.list({ namespace: it.namespace, limit: 9 })).map(stable);
-    // Moments may be those of a clock that goes on.
+    // The store's clock may move, so times are left out.
     const stable = ({ key, generation, tick, data, leasedUntil }: StoredReminder) => [
       ...[key.name, generation, tick.number, tick.attempt, data, leasedUntil !== undefined],
     ];
 
     for (const [what, happens] of troubles) {
-      test(`when it ${what}, nothing of the commit is done, and its writer may go on`, async () => {
+      test(`a commit is void and its writer may go on when its reminder ${what}`, async () => {
         const it = place();
         const held = await take(store(), alice(it));
         await write(store(), held, whole("1"));
@@ -306,7 +306,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       });
     }
 
-    test("when it was never there, whatever the commit writes", async () => {
+    test("a commit that settles a reminder that never existed is void with every kind of state write", async () => {
       const it = place();
       for (const [i, one] of [whole("1"), whole(LARGE), clear, keep].entries()) {
         const held = await take(store(), alice(it, `${i}`));
@@ -317,7 +317,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       }
     });
 
-    test("one of several is enough, and the others stay as they are", async () => {
+    test("one invalid settlement makes a commit void, and the other reminders stay as they are", async () => {
       const it = place();
       const held = await take(store(), alice(it));
       const [good, bad] = [await claimed(it, "good"), await claimed(it, "bad")];
@@ -329,7 +329,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await there(it), []);
     });
 
-    test("a lease that is over counts while nobody else has claimed", async () => {
+    test("an ended lease counts until another process claims the reminder", async () => {
       const it = place();
       const held = await take(store(), alice(it));
       const lease = await claimed(it, "tea");
@@ -341,7 +341,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await there(it), []);
     });
 
-    test("they hinder no other commit of their batch", async () => {
+    test("a void commit does not affect the other commits of its batch", async () => {
       const it = place();
       const keys = Array.from({ length: 30 }, (_, i) => ({ ...alice(it, `${i}`), owner: "host-1" }));
       const held = await takeAll(store(), keys);
@@ -367,7 +367,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await there(it), expected.sort());
     });
 
-    test("of two commits for the same tick one counts", async () => {
+    test("only one of two commits for the same tick counts", async () => {
       const it = place();
       const lease = await claimed(it, "tea");
       const held = await takeAll(
@@ -383,13 +383,13 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
 
   describe("commits that keep the state", () => {
     for (const [name, before, state] of [
-      ["nothing", [], undefined],
+      ["an absent state", [], undefined],
       ["a small state", [whole("1")], { whole: "1", changes: [] }],
       ["a small state with changes", [whole("1"), change("2")], { whole: "1", changes: ["2"] }],
       ["a large state with changes", [whole(LARGE), change("2")], { whole: LARGE, changes: ["2"] }],
       ["a cleared state", [whole("1"), clear], undefined],
     ] as const) {
-      test(`leave ${name} as it is, and move the version on`, async () => {
+      test(`a commit that keeps ${name} leaves it unchanged and raises the version`, async () => {
         const it = place();
         const held = await take(store(), alice(it));
         await write(store(), held, ...before);
@@ -406,7 +406,7 @@ export function reminderCommitsContract({ opened }: RemindersHarness): void {
       });
     }
 
-    test("are fenced like any other", async () => {
+    test("a commit that keeps the state is fenced like any other", async () => {
       const it = place();
       const held = await take(store(), alice(it));
       await take(store(), alice(it), "host-2");

@@ -1,4 +1,5 @@
-// Many at once: claims never overlap, nothing is lost, and of two who want the same row one gets it.
+// Many operations on reminders at once: claims never overlap, nothing is lost, and one of two requests for
+// the same row gets it.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Reminders, Settlement } from "../../ports/reminders.ts";
@@ -17,7 +18,9 @@ import {
 export function reminderCrowdContract(harness: RemindersHarness): void {
   const { opened } = harness;
 
-  /** Claims and settles until nothing is left; each row may come back `ticks` times. Gives every delivery. */
+  /**
+   * Claims and settles until nothing is left; each row may come back `ticks` times. Returns every delivery.
+   */
   async function drain(store: Store, namespace: string, types: string[], ticks: number): Promise<string[]> {
     const it = new Place(store, namespace);
     const delivered: string[] = [];
@@ -31,12 +34,12 @@ export function reminderCrowdContract(harness: RemindersHarness): void {
         return { kind: "next", tick: { ...tick, number: tick.number + 1 }, leaseMs: undefined, generation, token };
       });
       for (const { key, tick } of reminders) delivered.push(`${key.type}/${key.name}/${tick.number}`);
-      assert.ok((await it.reminders.settle(settlements)).every(Boolean), "somebody else had it too");
+      assert.ok((await it.reminders.settle(settlements)).every(Boolean), "another claimer had it too");
     }
   }
 
-  describe("many claimers", () => {
-    test("claims of many at once never overlap, and together they are everything", async () => {
+  describe("many claimers of reminders", () => {
+    test("concurrent claims never overlap, and together they cover everything", async () => {
       await withSecond(harness, async (second) => {
         const it = new Place(opened().store);
         const stores = [opened().store, second ?? opened().store];
@@ -82,7 +85,7 @@ export function reminderCrowdContract(harness: RemindersHarness): void {
       });
     });
 
-    test("of many who set the same new one, one does", async () => {
+    test("only one of many requests that set the same new reminder succeeds", async () => {
       await withSecond(harness, async (second) => {
         const it = new Place(opened().store);
         const both: Reminders[] = [opened().store.reminders, (second ?? opened().store).reminders];
@@ -161,7 +164,7 @@ export function reminderCrowdContract(harness: RemindersHarness): void {
       });
     });
 
-    test("what one process sets, another claims, and what that settles, the first sees", async (t) => {
+    test("a process claims the reminders of another one, which sees their settlements", async (t) => {
       await withSecond(harness, async (second) => {
         if (second === undefined) return t.skip("this store has no second process");
         const here = new Place(opened().store);

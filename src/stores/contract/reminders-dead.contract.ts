@@ -1,4 +1,4 @@
-// Reminders that nobody tries any more: they are kept apart for people, who may try them again or forget them.
+// Dead reminders: they are kept separately for operators, which may revive or forget them.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ReminderKey } from "../../ports/reminders.ts";
@@ -23,7 +23,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
     };
     const dead = (it: Place) => it.reminders.listDead({ namespace: it.namespace, limit: 100 });
 
-    test("one is kept with all it had, the tick as it was tried last, why it died and when", async () => {
+    test("a dead reminder keeps all its values, its last tick, its error and the time of its death", async () => {
       const it = place();
       const key = it.key("tea");
       const before = { at: 2_000, due: 1_000, number: 6, attempt: 9 };
@@ -37,7 +37,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
       assertAbout(diedAt, await it.now());
     });
 
-    test("one with four mebibytes of data is kept and revived whole", async () => {
+    test("a dead reminder with four mebibytes of data is kept and revived whole", async () => {
       const it = place();
       const data = "é".repeat(2 * 1024 * 1024);
       await die(it, it.key("large"), "e".repeat(10_000), { data });
@@ -46,7 +46,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
       assert.equal((await it.stored(it.key("large"))).data, data);
     });
 
-    test("one that is revived is due now, with its tries forgotten and a new generation", async () => {
+    test("a revived reminder is due now, with no attempts and a new generation", async () => {
       const it = place();
       const key = it.key("tea");
       const generation = await die(it, key, "e", { data: "milk" }, { at: 2_000, due: 1_000, number: 6, attempt: 9 });
@@ -61,7 +61,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
       assert.equal(await it.reminders.revive(key), false);
     });
 
-    test("one whose key was set anew meanwhile is not revived", async () => {
+    test("a dead reminder whose key was set again meanwhile is not revived", async () => {
       const it = place();
       const key = it.key("tea");
       await die(it, key, "e", { data: "old" });
@@ -75,7 +75,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
       assert.equal((await it.stored(key)).data, "old");
     });
 
-    test("one that is forgotten is gone, and the living one of its name stays", async () => {
+    test("a forgotten reminder is gone, and the live one of its key stays", async () => {
       const it = place();
       const key = it.key("tea");
       await die(it, key);
@@ -86,7 +86,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
       assert.equal((await it.stored(key)).data, "alive");
     });
 
-    test("of one that died twice the last death is kept", async () => {
+    test("only the last death of a reminder that died twice is kept", async () => {
       const it = place();
       const key = it.key("tea");
       await die(it, key, "first", { data: "x".repeat(5_000) });
@@ -97,7 +97,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
       );
     });
 
-    test("what is not dead is neither revived nor forgotten", async () => {
+    test("a reminder that is not dead is neither revived nor forgotten", async () => {
       const it = place();
       await it.set(it.key("tea"));
       for (const name of ["tea", "nobody"]) {
@@ -107,7 +107,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
       assert.notEqual(await it.reminders.get(it.key("tea")), undefined);
     });
 
-    test("setting and cancelling leave the dead alone", async () => {
+    test("a dead reminder survives setting and cancelling its key", async () => {
       const it = place();
       await die(it, it.key("tea"));
       assert.equal(await it.cancel(it.key("tea")), false);
@@ -115,7 +115,7 @@ export function deadRemindersContract({ opened }: RemindersHarness): void {
       assert.equal((await dead(it)).length, 1);
     });
 
-    test("the dead of other namespaces are never seen", async () => {
+    test("dead reminders of other namespaces are never visible", async () => {
       const [here, there] = [place(), place()];
       await die(here, here.key("tea"));
       assert.deepEqual(await dead(there), []);

@@ -1,4 +1,5 @@
-// Leases: whoever has one has it alone, until the store's clock says that it is over; setting anew and cancelling void it at once.
+// Leases of reminders: a holder has the row alone, until its lease ends on the store's clock; replacing and
+// cancelling void the lease at once.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
@@ -12,11 +13,11 @@ import {
 } from "./reminders-shared.contract.ts";
 
 export function reminderLeasesContract({ opened }: RemindersHarness): void {
-  describe("leases", () => {
+  describe("leases of reminders", () => {
     const place = () => new Place(opened().store);
     const advance = (ms: number) => opened().advance(ms);
 
-    test("what is claimed is nobody else's until its lease is over", async () => {
+    test("a claimed reminder is not claimed by others until its lease ends", async () => {
       const it = place();
       await it.set(it.key("tea"));
       const first = await it.claim({ leaseMs: 2 * HOUR });
@@ -30,14 +31,14 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       assert.equal(again.reminders[0]?.generation, first.reminders[0]?.generation);
     });
 
-    test("the same token claims nothing twice either", async () => {
+    test("a claim with the same token does not get a claimed reminder again", async () => {
       const it = place();
       await it.set(it.key("tea"));
       assert.deepEqual(await it.names({ token: "mine" }), ["tea"]);
       assert.deepEqual(await it.names({ token: "mine" }), []);
     });
 
-    test("whose lease is over, and whose row was claimed by another, holds nothing", async () => {
+    test("a holder whose lease has ended and whose row another process claimed can change nothing", async () => {
       const it = place();
       const generation = await it.set(it.key("tea"));
       await it.claim({ token: "old" });
@@ -61,7 +62,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       assert.equal(await it.settle({ kind: "done", generation, token: "new" }), true);
     });
 
-    test("whose lease is over, and whose row nobody has claimed since, still settles it", async () => {
+    test("a holder whose lease has ended still settles a row that no other process has claimed", async () => {
       const it = place();
       for (const [i, end] of (["done", "release"] as const).entries()) {
         const generation = await it.set(it.key(`${i}`));
@@ -71,7 +72,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       }
     });
 
-    test("setting it anew voids the lease: it can be claimed at once, and the old claim holds nothing", async () => {
+    test("a replaced reminder loses its lease: it can be claimed at once, and the old claim can change nothing", async () => {
       const it = place();
       const old = await it.set(it.key("tea"));
       await it.claim({ token: "mine" });
@@ -83,7 +84,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       assert.deepEqual([reminders[0]?.data, reminders[0]?.generation], ["new", generation]);
     });
 
-    test("cancelling it voids the lease, and nothing the old claim says brings it back", async () => {
+    test("a cancelled reminder loses its lease, and no operation of the old claim restores it", async () => {
       const it = place();
       const generation = await it.set(it.key("tea"));
       const { reminders } = await it.claim({ token: "mine" });
@@ -101,7 +102,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.reminders.renew(leasesOf([generation], "mine"), HOUR), [generation]);
     });
 
-    test("one that is set with a lease belongs to whoever set it", async () => {
+    test("a reminder that is set with a lease belongs to its writer", async () => {
       const it = place();
       const generation = await it.set(it.key("tea"), { lease: { token: "mine", leaseMs: 2 * HOUR } });
       assertAbout((await it.stored(it.key("tea"))).leasedUntil, (await it.now()) + 2 * HOUR);
@@ -112,14 +113,14 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       assert.equal(await it.settle({ kind: "done", generation, token: "mine" }), true);
     });
 
-    test("one that was set with a lease is anybody's when that is over", async () => {
+    test("a reminder that was set with a lease can be claimed when the lease ends", async () => {
       const it = place();
       await it.set(it.key("tea"), { lease: { token: "mine", leaseMs: HOUR } });
       await advance(2 * HOUR);
       assert.deepEqual(await it.names(), ["tea"]);
     });
 
-    test("setting with a lease voids that of somebody else", async () => {
+    test("a set with a lease voids the lease of another process", async () => {
       const it = place();
       const old = await it.set(it.key("tea"));
       await it.claim({ token: "old" });
@@ -128,7 +129,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       assert.equal(await it.settle({ kind: "done", generation, token: "mine" }), true);
     });
 
-    test("a lease that is renewed lasts from then", async () => {
+    test("a renewed lease lasts from the renewal", async () => {
       const it = place();
       const generation = await it.set(it.key("tea"));
       await it.claim({ token: "mine", leaseMs: 2 * HOUR });
@@ -141,7 +142,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names(), ["tea"]);
     });
 
-    test("a lease that is over is renewed as long as nobody else has claimed the row", async () => {
+    test("an ended lease can be renewed until another process claims the row", async () => {
       const it = place();
       const generation = await it.set(it.key("tea"));
       await it.claim({ token: "mine" });
@@ -150,7 +151,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names(), []);
     });
 
-    test("renewing tells which are not held any more, and renews the others", async () => {
+    test("a renewal returns the reminders that are not held any more, and renews the others", async () => {
       const it = place();
       const names = ["kept", "cancelled", "replaced", "done", "released"];
       for (const name of names) await it.set(it.key(name), { at: names.indexOf(name) });
@@ -170,7 +171,7 @@ export function reminderLeasesContract({ opened }: RemindersHarness): void {
       assert.equal((await it.stored(it.key("released"))).leasedUntil, undefined);
     });
 
-    test("leased rows do not stand in the way of those behind them", async () => {
+    test("leased rows do not hide the rows behind them", async () => {
       const it = place();
       for (let i = 0; i < 50; i++) await it.set(it.key(`${i}`), { at: i });
       await it.claim({ limit: 40 });

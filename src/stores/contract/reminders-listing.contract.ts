@@ -1,18 +1,20 @@
-// Looking at reminders: pages in the order of names, and counts.
+// Listing of reminders: pages in the order of names, and counts.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { isLastPage, type ReminderKey, type ReminderQuery } from "../../ports/reminders.ts";
 import { assertAbout, HOUR, Place, type RemindersHarness, setOf, TRIED } from "./reminders-shared.contract.ts";
 
-/** By code point; a character outside the basic plane comes after every one inside it. */
+/** By code point; a character outside the basic plane comes after every character inside it. */
 const IN_ORDER = ["A", "B", "Z", "a", "a b", "ab", "z", "é", "\uff5e", "🐚"];
 
 export function reminderListingContract({ opened }: RemindersHarness): void {
-  describe("listing", () => {
+  describe("listing of reminders", () => {
     const place = () => new Place(opened().store);
     const words = ({ type, id, name }: ReminderKey) => `${type}/${id}/${name}`;
 
-    /** Every type, id and name of a few, set in an order that is not theirs; and all of them dead as well. */
+    /**
+     * Every combination of a few types, ids and names, set in another order; and all of them dead as well.
+     */
     async function full(): Promise<{ it: Place; all: string[] }> {
       const it = place();
       const some = ["A", "ab", "🐚"];
@@ -34,7 +36,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
       const list = (it: Place, query: Partial<ReminderQuery> = {}) =>
         it.reminders[which]({ namespace: it.namespace, limit: 1_000, ...query });
 
-      test(`${which} gives all, ordered by type, id and name, by code point`, async () => {
+      test(`${which} returns all reminders, ordered by type, id and name, by code point`, async () => {
         const { it, all } = await full();
         assert.deepEqual(
           (await list(it)).map(({ key }) => words(key)),
@@ -42,7 +44,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
         );
       });
 
-      test(`${which} gives those of a type, of an actor, and of an id in every type`, async () => {
+      test(`${which} returns the reminders of a type, of an actor, and of an id in every type`, async () => {
         const { it, all } = await full();
         const found = async (query: Partial<ReminderQuery>) => (await list(it, query)).map(({ key }) => words(key));
         assert.deepEqual(
@@ -61,7 +63,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
         assert.deepEqual(await found({ type: "ab", id: "nobody" }), []);
       });
 
-      test(`pages of ${which} join to the whole, whatever their size`, async () => {
+      test(`pages of ${which} together are the whole list, for every page size`, async () => {
         const { it } = await full();
         for (const query of [{}, { type: "ab" }, { type: "A", id: "ab" }, { id: "🐚" }]) {
           const whole = await list(it, query);
@@ -78,7 +80,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
         }
       });
 
-      test(`${which} goes on behind one that is not there any more`, async () => {
+      test(`${which} starts behind a reminder that no longer exists`, async () => {
         const { it, all } = await full();
         const after = { type: "ab", id: "B", name: "nobody" };
         assert.deepEqual(
@@ -89,7 +91,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
         assert.deepEqual(await list(it, { after: { type: "🐚🐚", id: "a", name: "a" } }), []);
       });
 
-      test(`${which} gives nothing of other namespaces, and nothing when nothing is wanted`, async () => {
+      test(`${which} returns nothing of other namespaces, and nothing for a limit of 0`, async () => {
         const { it } = await full();
         assert.deepEqual(await list(place()), []);
         assert.deepEqual(await list(it, { limit: 0 }), []);
@@ -97,7 +99,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
     }
 
     for (const which of ["list", "listDead"] as const) {
-      /** Names, and what each of them carries: mebibytes, or nothing. */
+      /** Reminders with data of these sizes: mebibytes, or none. */
       const carrying = async (sizes: readonly (number | undefined)[]) => {
         const it = place();
         const keys = sizes.map((_, i) => it.key(`${i}`, "alice", i % 2 ? "A" : "B"));
@@ -120,14 +122,14 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
         }
       };
 
-      test(`${which} ends a page early when it carries much, and what is larger than a page comes alone`, async () => {
+      test(`${which} ends a page early when its data is large, and returns a reminder larger than a page alone`, async () => {
         const it = await carrying([4, 1, undefined, 2, 3, 0.5, 4]);
         // Odd ones first: they are of type A.
         assert.deepEqual(await pages(it, 100), [["1: 1", "3: 2", "5: 0.5", "0: 4"], ["2: 0", "4: 3", "6: 4"], []]);
         assert.deepEqual(await pages(it, 2), [["1: 1", "3: 2"], ["5: 0.5", "0: 4"], ["2: 0", "4: 3"], ["6: 4"], []]);
       });
 
-      test(`${which} tells how much there is without reading it`, async () => {
+      test(`${which} returns the size of data without reading it`, async () => {
         const it = await carrying([4, 4, undefined]);
         assert.deepEqual(await pages(it, 100, true), [["1: 4", "0: 4", "2: 0"]]);
         const page = await it.reminders[which]({ namespace: it.namespace, limit: 9, isBrief: true });
@@ -135,7 +137,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
       });
     }
 
-    test("what is listed is what get gives, leases included", async () => {
+    test("a listed reminder equals the result of get, including its lease", async () => {
       const it = place();
       for (const name of ["a", "b", "c"]) await it.set(it.key(name), { at: 5, data: `data ${name}`.repeat(400) });
       await it.claim({ limit: 2, leaseMs: 3 * HOUR });
@@ -147,10 +149,10 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
     });
   });
 
-  describe("counting", () => {
+  describe("counts of reminders", () => {
     const place = () => new Place(opened().store);
 
-    test("all, those that are overdue and nobody's, and the dead are counted", async () => {
+    test("a count has all reminders, overdue ones without a lease, and dead ones", async () => {
       const it = place();
       const now = await it.now();
       const at = [-5, -4, -3, -2, 2, 3].map((hours) => now + hours * HOUR);
@@ -165,7 +167,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.reminders.count(it.namespace, 100), { all: 6, overdue: 6, dead: 1 });
     });
 
-    test("each is counted up to a limit", async () => {
+    test("each count of reminders ends at a limit", async () => {
       const it = place();
       const keys = Array.from({ length: 30 }, (_, i) => it.key(`${i}`, "alice", `T${i % 3}`));
       const lease = { token: "mine", leaseMs: HOUR };
@@ -184,7 +186,7 @@ export function reminderListingContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.reminders.count(it.namespace, 31), { all: 30, overdue: 30, dead: 30 });
     });
 
-    test("an empty namespace counts nothing", async () => {
+    test("an empty namespace counts no reminders", async () => {
       const it = place();
       assert.deepEqual(await it.reminders.count(it.namespace, 10), { all: 0, overdue: 0, dead: 0 });
     });

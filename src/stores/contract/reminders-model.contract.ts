@@ -1,5 +1,6 @@
-// Random stories against a model small enough to be obviously right: a few claimers set, cancel, claim, settle and renew a few
-// reminders while time passes, with what they remember of earlier claims, and the store must answer what the model answers.
+// Random stories against a model small enough to be obviously right: a few claimers set, cancel, claim,
+// settle and renew a few reminders while time passes, also with knowledge of earlier claims. The store must
+// return the same results as the model.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -15,14 +16,14 @@ import {
   setOf,
 } from "./reminders-shared.contract.ts";
 
-// In minutes, on the clock of the story. Time passes in tens; rows are due at fives and leases end at threes, so the moments a
-// story really takes make no difference.
+// In minutes, on the clock of the story. Time passes in tens; rows are due at fives and leases end at threes,
+// so the real duration of a story makes no difference.
 const tens = (min: number, max: number) => fc.integer({ min, max }).map((n) => n * 10);
 const dueIn = tens(-3, 5).map((n) => n + 5);
 const leaseFor = tens(0, 4).map((n) => n + 3);
 const ahead = fc.constantFrom(0, 0, 10, 30);
 
-/** The tick that is given up, whatever it was before. */
+/** The tick of a dead reminder, for any earlier tick. */
 const DIED = { at: 0, due: 0, number: 3, attempt: 2 };
 
 const TYPES = ["A", "B"];
@@ -37,7 +38,7 @@ interface Row {
   until: number;
 }
 
-/** What a claimer remembers of a row, right or wrong. */
+/** A claimer's knowledge of a row, current or not. */
 interface Memory {
   readonly generation: number;
   readonly token: string;
@@ -243,7 +244,7 @@ class Story {
     return true;
   }
 
-  /** A tick before the one the row has comes too late. */
+  /** A tick before the row's current one comes too late. */
   #moveOn(memory: Memory, tick: Pick<Row, "at" | "number" | "attempt">, until: number | undefined): boolean {
     const row = this.#held(memory)?.[1];
     if (row === undefined) return false;
@@ -298,14 +299,14 @@ class Story {
     assert.deepEqual([all, deadOnes], [this.#rows.size, this.#dead.size]);
     const free = [...this.#rows.values()].filter((row) => !this.#isLeased(row));
     assert.ok(overdue >= free.filter(({ at }) => at < this.#clock).length);
-    // One that was revived at this very moment may be overdue by a millisecond.
+    // A reminder that was revived at this very moment may be overdue by a millisecond.
     assert.ok(overdue <= free.filter(({ at }) => at <= this.#clock).length);
   }
 }
 
 export function reminderModelContract({ opened }: RemindersHarness, options: RemindersOptions): void {
-  describe("the model", () => {
-    test("any story of claimers goes as the model says", async () => {
+  describe("model of reminders", () => {
+    test("any story of claimers goes as the model predicts", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: "max" }), async (steps) => {
           const { store, advance } = opened();

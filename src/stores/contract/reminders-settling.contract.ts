@@ -1,4 +1,4 @@
-// What becomes of a row that was claimed: it counts if generation and token are those of the row, and once.
+// Settlement of claimed rows: a settlement counts if generation and token are the row's, and once.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Settlement } from "../../ports/reminders.ts";
@@ -13,7 +13,7 @@ import {
 } from "./reminders-shared.contract.ts";
 
 export function reminderSettlingContract({ opened }: RemindersHarness): void {
-  describe("settling", () => {
+  describe("settlement of reminders", () => {
     const place = () => new Place(opened().store);
     const claimed = async (it: Place, name = "tea") => {
       const token = freshToken();
@@ -23,7 +23,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       return { generation, token, tick: reminders[0]!.tick };
     };
 
-    test("one that is done is gone, and a second time does not count", async () => {
+    test("a reminder that is done is gone, and a second settlement does not count", async () => {
       const it = place();
       const { generation, token } = await claimed(it);
       assert.equal(await it.settle({ kind: "done", generation, token }), true);
@@ -31,7 +31,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.equal(await it.settle({ kind: "done", generation, token }), false);
     });
 
-    test("another token, another generation and a row that nobody has claimed do not count", async () => {
+    test("a settlement with another token, another generation or for an unclaimed row does not count", async () => {
       const it = place();
       const { generation, token } = await claimed(it);
       const free = await it.set(it.key("free"));
@@ -47,7 +47,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.equal((await it.reminders.list({ namespace: it.namespace, limit: 9 })).length, 2);
     });
 
-    test("the next tick takes the place of this one, and anybody may claim it", async () => {
+    test("the next tick replaces the current one, and every process may claim it", async () => {
       const it = place();
       const { generation, token } = await claimed(it);
       const tick = { at: 5_000, due: 4_000, number: 2, attempt: 0 };
@@ -61,7 +61,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.deepEqual(reminders[0]?.tick, tick);
     });
 
-    test("the next tick of a row is claimed when that is due, not before", async () => {
+    test("the next tick of a row is claimed when it is due, not before", async () => {
       const it = place();
       const { generation, token, tick } = await claimed(it);
       const at = (await it.now()) + 2 * HOUR;
@@ -83,7 +83,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.equal(await it.settle({ kind: "done", generation, token }), true);
     });
 
-    test("a lease that was kept ends by the clock", async () => {
+    test("a lease that was kept for the next tick ends by the clock", async () => {
       const it = place();
       const { generation, token, tick } = await claimed(it);
       await it.settle({ kind: "next", tick: { ...tick, number: 2 }, leaseMs: HOUR, generation, token });
@@ -91,7 +91,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names(), ["tea"]);
     });
 
-    test("another try of a tick counts one more, and so does a pause that is no try", async () => {
+    test("a further attempt of a tick raises its attempt, and so does a pause", async () => {
       const it = place();
       const { generation, token, tick } = await claimed(it);
       const again = { ...tick, at: 7_000, attempt: 1 };
@@ -101,7 +101,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.deepEqual((await it.stored(it.key("tea"))).tick, paused);
     });
 
-    test("one that is rewritten carries something else, keeps its generation, and may stay with its claimer", async () => {
+    test("a rewritten reminder has new data, keeps its generation, and may stay with its claimer", async () => {
       const it = place();
       const { generation, token, tick } = await claimed(it);
       const large = "x".repeat(100_000);
@@ -120,7 +120,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.deepEqual([again?.generation, again?.tick, again?.data], [generation, next, large]);
     });
 
-    test("a row is rewritten by who has it, and not when others have followed or it was cancelled", async () => {
+    test("a row is rewritten only by its holder, and not after later ticks or a cancel", async () => {
       const it = place();
       const { generation, token, tick } = await claimed(it);
       const other = await claimed(it, "milk");
@@ -139,7 +139,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.reminders.rewrite([]), []);
     });
 
-    test("a settlement that arrives late, when others have followed, does not set the row back", async () => {
+    test("a settlement that arrives late, after later ones, does not set the row back", async () => {
       const it = place();
       const { generation, token, tick } = await claimed(it);
       const next = (number: number, attempt: number): Settlement => {
@@ -165,7 +165,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.equal(await it.settle(next(4, 0)), true);
     });
 
-    test("one that is released is anybody's at once, and is as it was", async () => {
+    test("a released reminder can be claimed at once, and is unchanged", async () => {
       const it = place();
       const { generation, token } = await claimed(it);
       const before = await it.stored(it.key("tea"));
@@ -176,7 +176,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names(), ["tea"]);
     });
 
-    test("one that is dead is nobody's any more, and a second time does not count", async () => {
+    test("a dead reminder has no holder, and a second settlement does not count", async () => {
       const it = place();
       const { generation, token } = await claimed(it);
       assert.equal(await it.settle({ kind: "dead", tick: TRIED, error: "it hurts", generation, token }), true);
@@ -186,7 +186,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.deepEqual([reminders, next], [[], undefined]);
     });
 
-    test("a batch may mix everything; what does not count hinders nobody, and answers stand in its order", async () => {
+    test("a batch may mix all kinds; an invalid settlement affects no other, and results are in its order", async () => {
       const it = place();
       const names = ["done", "next", "kept", "release", "dead", "cancelled", "replaced"];
       await it.reminders.write(names.map((name, i) => setOf(it.key(name), { at: i, data: name })));
@@ -225,7 +225,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       );
     });
 
-    test("a batch of a thousand from several claims is settled whole", async () => {
+    test("a batch of a thousand settlements from several claims is settled whole", async () => {
       const it = place();
       await it.reminders.write(Array.from({ length: 1_000 }, (_, i) => setOf(it.key(`${i}`), { at: i })));
       const settlements: Settlement[] = [];

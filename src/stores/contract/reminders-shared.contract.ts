@@ -1,4 +1,4 @@
-// What the parts of the reminders contract share: how a store is opened, how time passes for it, and short ways to set and claim.
+// Shared parts of the reminders contract: opening a store, passing time, and helpers to set and claim.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type {
@@ -24,11 +24,12 @@ export interface OpenedReminders {
   /** Opens the same data again after `store` was closed. The suite closes it. */
   readonly reopen?: (() => Promise<Store>) | undefined;
   /**
-   * Lets time pass for what is stored: either the store's clock goes on, or every moment in its tables (when reminders are due,
-   * when leases end) goes back. So after it only differences to the store's clock mean anything.
+   * Advances time for the stored data: either the store's clock moves forward, or every time in its tables
+   * (when reminders are due, when leases end) moves back. So after it only differences to the store's clock
+   * are meaningful.
    */
   readonly advance: (ms: number) => Promise<void>;
-  /** Closes what is still open and removes what was made. */
+  /** Closes everything that is still open and removes all created data. */
   readonly dispose: () => Promise<void>;
 }
 
@@ -45,7 +46,7 @@ export interface RemindersHarness {
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 
-/** A tick as it was when somebody gave up. */
+/** The last tick of a dead reminder. */
 export const TRIED: Tick = { at: 3_000, due: 2_000, number: 1, attempt: 10 };
 
 export const freshToken = (): string => randomUUID();
@@ -57,7 +58,7 @@ export interface SetOptions extends Partial<Tick> {
   readonly isNew?: boolean;
 }
 
-/** `at` is one hour ago on any clock unless told otherwise. */
+/** `at` is one hour ago on any clock by default. */
 export function setOf(key: ReminderKey, options: SetOptions = {}): ReminderWrite {
   const { at = Date.now() - HOUR, due = at, number = 1, attempt = 0 } = options;
   const { schedule = "once", data, lease, isNew = false } = options;
@@ -66,7 +67,7 @@ export function setOf(key: ReminderKey, options: SetOptions = {}): ReminderWrite
 
 export const cancelOf = (key: ReminderKey): ReminderWrite => ({ kind: "cancel", key });
 
-/** A namespace nobody has used, and the reminders in it. */
+/** An unused namespace, and the reminders in it. */
 export class Place {
   readonly namespace: string;
   readonly reminders: Reminders;
@@ -97,14 +98,14 @@ export class Place {
     return outcome.existed;
   }
 
-  /** By default all that is due, for an hour. */
+  /** By default all due reminders, for an hour. */
   claim(request: Partial<ClaimRequest> = {}): Promise<Claim> {
     const { namespace } = this;
     const usual = { types: ["Cart"], limit: 1_000, aheadMs: 0, leaseMs: HOUR, token: freshToken() };
     return this.reminders.claim({ namespace, ...usual, ...request });
   }
 
-  /** Claims and gives the names. */
+  /** Claims and returns the names. */
   async names(request: Partial<ClaimRequest> = {}): Promise<string[]> {
     return namesOf((await this.claim(request)).reminders);
   }
@@ -125,7 +126,7 @@ export class Place {
 export const namesOf = (reminders: readonly Pick<ClaimedReminder, "key">[]): string[] =>
   reminders.map(({ key }) => key.name);
 
-/** Moments that are the same but for what the test itself took. */
+/** Times that are equal except for the duration of the test itself. */
 export function assertAbout(actual: number | undefined, expected: number): void {
   assert.ok(actual !== undefined && Math.abs(actual - expected) < MINUTE, `${actual} instead of about ${expected}`);
 }

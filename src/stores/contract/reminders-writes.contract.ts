@@ -1,4 +1,4 @@
-// Setting and cancelling: one row for each key, and what comes back is what went in.
+// Setting and cancelling reminders: one row for each key, and stored values equal the written ones.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -17,10 +17,10 @@ const AWKWARD = [
 ];
 
 export function reminderWritesContract({ opened }: RemindersHarness): void {
-  describe("setting and cancelling", () => {
+  describe("setting and cancelling reminders", () => {
     const place = () => new Place(opened().store);
 
-    test("what was set comes back exactly", async () => {
+    test("a stored reminder equals the one that was set", async () => {
       const it = place();
       const key = it.key("tea");
       const tick = { at: 1_900_000_000_123, due: 1_900_000_000_001, number: 7, attempt: 3 };
@@ -30,13 +30,13 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       });
     });
 
-    test("what was never set is not there, and cancelling it does nothing", async () => {
+    test("a reminder that was never set does not exist, and cancelling it does nothing", async () => {
       const it = place();
       assert.equal(await it.reminders.get(it.key("tea")), undefined);
       assert.equal(await it.cancel(it.key("tea")), false);
     });
 
-    test("no data is not the same as empty data", async () => {
+    test("an absent value is not the same as empty data", async () => {
       const it = place();
       await it.set(it.key("none"), { data: undefined });
       await it.set(it.key("empty"), { data: "" });
@@ -47,7 +47,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       assert.deepEqual([data.get("none"), data.get("empty")], [undefined, ""]);
     });
 
-    test("names, schedules and data may be any text", async () => {
+    test("names, schedules and data of reminders may be any text", async () => {
       const it = place();
       for (const text of AWKWARD) {
         const key = it.key(text, text, text);
@@ -62,7 +62,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       }
     });
 
-    test("names may be as long as they may be", async () => {
+    test("names of reminders may have the longest allowed length", async () => {
       const it = place();
       const key = it.key("n".repeat(LIMITS.idBytes), "i".repeat(LIMITS.idBytes), "t".repeat(LIMITS.wordBytes));
       await it.set(key);
@@ -90,7 +90,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       assert.equal((await it.stored(key)).data, undefined);
     });
 
-    test("moments may be far away and long ago", async () => {
+    test("times of reminders may be far in the future and long ago", async () => {
       const it = place();
       for (const at of [0, 1, Date.UTC(9999, 11, 31)]) {
         await it.set(it.key(`${at}`), { at, number: 2 ** 40 });
@@ -100,7 +100,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names(), ["0", "1"]);
     });
 
-    test("setting again replaces everything and gives a new generation", async () => {
+    test("a second set replaces everything and assigns a new generation", async () => {
       const it = place();
       const key = it.key("tea");
       const before = await it.set(key, { at: 1, number: 5, attempt: 2, schedule: "old", data: "old" });
@@ -113,7 +113,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       assert.equal((await it.reminders.list({ namespace: it.namespace, limit: 10 })).length, 1);
     });
 
-    test("no generation is given twice, whatever was cancelled, replaced or done before", async () => {
+    test("no generation is assigned twice, after any cancel, replacement or completion", async () => {
       const it = place();
       const seen = new Set<number>();
       for (let i = 0; i < 5; i++) {
@@ -128,7 +128,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       }
     });
 
-    test("one that is to be new is left alone when there is one", async () => {
+    test("a set that requires a new key changes nothing when the key exists", async () => {
       const it = place();
       const key = it.key("tea");
       const [first] = await it.reminders.write([setOf(key, { data: "first", isNew: true })]);
@@ -140,7 +140,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       assert.equal((await it.reminders.write([setOf(key, { isNew: true })]))[0]?.kind, "set");
     });
 
-    test("one that is to be new does not disturb the lease on the one that is there", async () => {
+    test("a set that requires a new key does not affect the lease on an existing reminder", async () => {
       const it = place();
       const key = it.key("tea");
       await it.set(key);
@@ -149,7 +149,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       assert.equal(await it.settle({ kind: "done", generation: reminders[0]!.generation, token: "mine" }), true);
     });
 
-    test("a cancelled one is gone, and cancelling it again does nothing", async () => {
+    test("a cancelled reminder is gone, and cancelling it again does nothing", async () => {
       const it = place();
       await it.set(it.key("tea"));
       await it.set(it.key("cake"));
@@ -159,7 +159,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names(), ["cake"]);
     });
 
-    test("a batch may mix everything, and its answers stand in its order", async () => {
+    test("a batch of writes may mix all kinds, and its results are in its order", async () => {
       const it = place();
       await it.set(it.key("there"));
       await it.set(it.key("replaced"));
@@ -180,14 +180,14 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       assert.deepEqual((await it.names()).sort(), ["fresh", "replaced", "there"]);
     });
 
-    test("an empty batch is fine", async () => {
+    test("an empty batch of reminder operations does nothing", async () => {
       const it = place();
       assert.deepEqual(await it.reminders.write([]), []);
       assert.deepEqual(await it.reminders.settle([]), []);
       assert.deepEqual(await it.reminders.renew(leasesOf([], "mine"), HOUR), []);
     });
 
-    test("a batch of a thousand is set and claimed whole", async () => {
+    test("a batch of a thousand reminders is set and claimed whole", async () => {
       const it = place();
       const names = Array.from({ length: 1_000 }, (_, i) => `${i}`);
       const outcomes = await it.reminders.write(names.map((name, i) => setOf(it.key(name), { at: i, data: name })));
@@ -199,7 +199,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       );
     });
 
-    test("the same names in other namespaces, types, ids are others", async () => {
+    test("the same name in another namespace, type or id is another reminder", async () => {
       const [here, there] = [place(), place()];
       const keys = [here.key("tea"), there.key("tea"), here.key("tea", "bob"), here.key("tea", "alice", "Order")];
       for (const [i, key] of keys.entries()) await here.set(key, { data: `${i}` });
@@ -209,7 +209,7 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       }
     });
 
-    test("what a caller does with its objects afterwards changes nothing", async () => {
+    test("later changes of a caller's objects change no stored reminder", async () => {
       const it = place();
       const key = { ...it.key("tea") };
       const tick = { at: 1, due: 1, number: 1, attempt: 0 };

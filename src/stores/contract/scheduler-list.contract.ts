@@ -1,4 +1,4 @@
-// Who is there: everybody who campaigned within their own lease, in one order.
+// The list of schedulers: every scheduler that campaigned within its own lease, in one order.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -12,8 +12,8 @@ import {
 } from "./coordination-shared.contract.ts";
 
 export function scheduleListContract(harness: CoordinationHarness): void {
-  describe("the list of schedulers", () => {
-    test("is in order of address, then incarnation, by code point", async () => {
+  describe("list of schedulers", () => {
+    test("the list of schedulers is in the order of address, then incarnation, by code point", async () => {
       const { coordination } = await deserted(harness);
       const places = ["b", "", "a", "\u{1f41a}", "B", "\uff5e", "ab", "é"];
       const candidates = places.flatMap((address) => [
@@ -31,7 +31,7 @@ export function scheduleListContract(harness: CoordinationHarness): void {
       );
     });
 
-    test("has each scheduler for as long as its own lease", async () => {
+    test("the list of schedulers has each scheduler for as long as its own lease", async () => {
       const { coordination, advance } = await deserted(harness);
       const short = newCandidate({ leaseMs: HOUR });
       const long = newCandidate({ leaseMs: 3 * HOUR });
@@ -44,12 +44,12 @@ export function scheduleListContract(harness: CoordinationHarness): void {
       assert.deepEqual(await listed(), new Set([asking.incarnation, long.incarnation]));
       await advance(2 * HOUR);
       assert.deepEqual(await listed(), new Set([asking.incarnation]));
-      // Back again, as if nothing had been.
+      // The scheduler is listed again, like a new one.
       await coordination.campaign(short);
       assert.deepEqual(await listed(), new Set([asking.incarnation, short.incarnation]));
     });
 
-    test("says what each said last: an address comes when the door is open", async () => {
+    test("the list of schedulers has the latest values of each: an address appears when its server is open", async () => {
       const { coordination } = await deserted(harness);
       const closed = newCandidate({ address: "" });
       const open = { ...closed, address: "10.0.0.9:7400" };
@@ -67,11 +67,11 @@ export function scheduleListContract(harness: CoordinationHarness): void {
       );
     });
 
-    test("has an end: one too many is refused, and those who are listed go on", async (t) => {
+    test("the list of schedulers has a limit: one too many is rejected, and the listed ones go on", async (t) => {
       const opened = await harness.open();
       try {
         const { coordination } = opened.store;
-        if (opened.listMany === undefined) return t.skip("here nobody is listed without campaigning");
+        if (opened.listMany === undefined) return t.skip("this store lists no scheduler without a campaign");
         const leader = newCandidate({ leaseMs: 10 * HOUR });
         const { term } = await coordination.campaign(leader);
         await opened.listMany(LIMITS.schedulers - 1, false);

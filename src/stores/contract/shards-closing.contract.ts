@@ -1,11 +1,12 @@
-// The end: close waits for what is under way, refuses everything after it, and loses nothing.
+// Closing a store with shards: close waits for operations in progress, rejects everything after it, and loses
+// nothing.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Ground, newTerm, type ShardsHarness } from "./shards-shared.contract.ts";
 
 export function shardClosingContract({ open }: ShardsHarness): void {
-  describe("closing with shards", () => {
-    test("after close everything is refused with STORE_UNAVAILABLE", async () => {
+  describe("closing a store with shards", () => {
+    test("every shard operation after close is rejected with STORE_UNAVAILABLE", async () => {
       const opened = await open();
       try {
         const it = new Ground(opened.store);
@@ -27,7 +28,7 @@ export function shardClosingContract({ open }: ShardsHarness): void {
       }
     });
 
-    test("close waits for what is under way", async () => {
+    test("a close waits for shard operations in progress", async () => {
       const opened = await open();
       try {
         const it = new Ground(opened.store);
@@ -42,7 +43,7 @@ export function shardClosingContract({ open }: ShardsHarness): void {
         let settled = 0;
         for (const one of underWay) void one.then(() => settled++);
         await opened.store.close();
-        // Whoever waits hears of it a moment after the store has.
+        // A caller sees its result a moment after the store.
         await new Promise(setImmediate);
         assert.equal(settled, underWay.length);
       } finally {
@@ -50,7 +51,7 @@ export function shardClosingContract({ open }: ShardsHarness): void {
       }
     });
 
-    test("everything is there when the store is opened again", async (t) => {
+    test("rules, homes and remembered actors are there when the store is opened again", async (t) => {
       const opened = await open();
       try {
         if (opened.reopen === undefined) return t.skip("this store forgets when it is closed");

@@ -1,4 +1,5 @@
-// Many at once: one rule is settled, no term writes over a later one, and nothing that is remembered gets lost.
+// Many operations on shards at once: one rule is settled, no term overwrites a later one, and no remembered
+// actor is lost.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { byBytes, Ground, newTerm, type ShardsHarness, withSecond } from "./shards-shared.contract.ts";
@@ -11,8 +12,8 @@ export function shardCrowdContract(harness: ShardsHarness): void {
       await work(it, [it, it.at(second)]);
     });
 
-  describe("many at once", () => {
-    test("of many who settle a rule, one does, and all are told the same", () =>
+  describe("many operations on shards at once", () => {
+    test("only one of many requests settles a rule, and all get the same one", () =>
       together(async (it, places) => {
         for (let round = 0; round < 10; round++) {
           const type = `T${round}`;
@@ -24,7 +25,7 @@ export function shardCrowdContract(harness: ShardsHarness): void {
         }
       }));
 
-    test("a term never writes over what a later one has noted", () =>
+    test("a term never overwrites homes of a later one", () =>
       together(async (it, [old, next]) => {
         for (let round = 0; round < 15; round++) {
           const term = await newTerm(old.store);
@@ -40,7 +41,7 @@ export function shardCrowdContract(harness: ShardsHarness): void {
         }
       }));
 
-    test("whoever reads homes sees a step whole", () =>
+    test("a reader of homes sees each step whole", () =>
       together(async (it, [writer, reader]) => {
         const term = await newTerm(writer.store);
         let isOver = false;
@@ -61,7 +62,7 @@ export function shardCrowdContract(harness: ShardsHarness): void {
         await writing;
       }));
 
-    test("what many remember in many shards is all there", () =>
+    test("actors that many processes remember in many shards are all there", () =>
       together(async (it, places) => {
         const ids = Array.from({ length: 40 }, (_, i) => `${i}`).sort(byBytes);
         await Promise.all(
@@ -74,7 +75,7 @@ export function shardCrowdContract(harness: ShardsHarness): void {
         for (let shard = 0; shard < 10; shard++) assert.deepEqual(await it.ids(shard), ids);
       }));
 
-    test("those who keep and forget the same actors in every order all get done", () =>
+    test("requests that remember and forget the same actors in every order all succeed", () =>
       together(async (it, places) => {
         const ids = Array.from({ length: 60 }, (_, i) => `${i}`);
         for (let round = 0; round < 5; round++) {
@@ -92,7 +93,7 @@ export function shardCrowdContract(harness: ShardsHarness): void {
         assert.deepEqual(await it.ids(), ids.filter((_, i) => i % 2 === 1).sort(byBytes));
       }));
 
-    test("what a home says of its actors never counts once the next one was noted", () =>
+    test("a write of a former home never counts once the next home was written", () =>
       together(async (it, [old, next]) => {
         for (let round = 0; round < 15; round++) {
           const [a, b] = [`a ${round}`, `b ${round}`];
@@ -111,7 +112,7 @@ export function shardCrowdContract(harness: ShardsHarness): void {
         }
       }));
 
-    test("a type that is reset by many at once is reset", () =>
+    test("a type that many processes reset at once is reset", () =>
       together(async (it, places) => {
         await it.shards.settle(it.rule(5));
         await it.note(...Array.from({ length: 100 }, (_, shard) => it.home(shard, "h")));

@@ -1,4 +1,4 @@
-// Homes are written by the leader of the current term alone, and outlive every leader.
+// Homes of shards: only the leader of the current term writes them, and they outlive every leader.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -8,8 +8,8 @@ import { byBytes, Ground, newTerm, ODD_NAMES, type ShardsHarness, withSecond } f
 export function shardHomesContract(harness: ShardsHarness): void {
   const ground = () => new Ground(harness.opened().store);
 
-  describe("homes", () => {
-    test("are what was noted last, and gone when they are taken away", async () => {
+  describe("homes of shards", () => {
+    test("homes are the last ones written, and gone when they are removed", async () => {
       const it = ground();
       assert.deepEqual(await it.homes(), []);
       await it.note(it.home(0, "a"), it.home(1, "a"), it.home(2, "b"));
@@ -22,7 +22,7 @@ export function shardHomesContract(harness: ShardsHarness): void {
       assert.deepEqual(await it.homes(), []);
     });
 
-    test("are in order of namespace, type and shard, whatever they are called", async () => {
+    test("homes are in the order of namespace, type and shard, for all names", async () => {
       const grounds = ["b", "\u{1f41a}", "B", "\uff5e", "a"].map((name) => {
         const { store, namespace } = ground();
         return new Ground(store, `${name} ${namespace}`);
@@ -43,7 +43,7 @@ export function shardHomesContract(harness: ShardsHarness): void {
       assert.deepEqual(found, sorted);
     });
 
-    test("that are changed more than once in a step come out as if one change followed the other", async () => {
+    test("several changes of a home in one step have the effect of one after the other", async () => {
       const it = ground();
       const steps = [
         { changes: [it.home(0, "a"), it.home(0, "b")], out: [it.home(0, "b")] },
@@ -58,7 +58,7 @@ export function shardHomesContract(harness: ShardsHarness): void {
       }
     });
 
-    test("are not touched by a term that is over, nor by one that is yet to come", async () => {
+    test("homes are not changed by a term that is over, nor by a future one", async () => {
       const it = ground();
       const old = await newTerm(it.store);
       assert.equal(await it.shards.noteHomes(old, [it.home(0, "a")]), true);
@@ -74,7 +74,7 @@ export function shardHomesContract(harness: ShardsHarness): void {
       assert.deepEqual(await it.homes(), []);
     });
 
-    test("can be written as long as nobody else has begun a term, also when the leadership was given up", async () => {
+    test("homes can be written until another term begins, also when the leadership was given up", async () => {
       const it = ground();
       const leader = newDedicated();
       const { coordination } = it.store;
@@ -89,7 +89,7 @@ export function shardHomesContract(harness: ShardsHarness): void {
       assert.equal((await it.homes()).length, 3);
     });
 
-    test("are there for the next leader, in any store on the same data", async (t) => {
+    test("homes are there for the next leader, in any store on the same data", async (t) => {
       await withSecond(harness, async (second) => {
         if (second === undefined) return t.skip("this store has no second process");
         const it = ground();
@@ -104,7 +104,7 @@ export function shardHomesContract(harness: ShardsHarness): void {
       });
     });
 
-    test("may be changed many in one step, and be many", async () => {
+    test("homes may be many, and many may change in one step", async () => {
       const it = ground();
       const term = await newTerm(it.store);
       const all = Array.from({ length: 10 * LIMITS.shardChanges }, (_, shard) => it.home(shard, `host-${shard % 100}`));
@@ -120,7 +120,7 @@ export function shardHomesContract(harness: ShardsHarness): void {
       );
     });
 
-    test("only what belongs to a home is kept of it", async () => {
+    test("only the fields of a home are stored", async () => {
       const it = ground();
       const more = { ...it.home(0, "a"), callback: () => {} };
       await it.note(more);

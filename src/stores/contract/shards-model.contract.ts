@@ -1,5 +1,6 @@
-// Random stories against a model small enough to be obviously right: rules are settled and taken back, terms begin, homes are noted by the
-// right term and by wrong ones, actors are remembered and forgotten, and the store must answer what the model answers.
+// Random stories against a model small enough to be obviously right: rules are settled and dropped, terms
+// begin, homes are written by the right term and by wrong ones, actors are remembered and forgotten. The
+// store must return the same results as the model.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -52,7 +53,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 class Story {
   readonly #it: Ground;
   readonly #rules = new Map<string, ShardRule>();
-  /** By type and shard, and then by id: what is kept at a place for the model is a text. */
+  /** By type and shard, and then by id: the keys of the model are texts. */
   readonly #homes = new Map<string, string>();
   readonly #kept = new Set<string>();
   #term = 0;
@@ -150,8 +151,8 @@ class Story {
 }
 
 export function shardModelContract({ opened }: ShardsHarness, options: ShardsOptions): void {
-  describe("the model", () => {
-    test("any story of shards goes as the model says", async () => {
+  describe("model of shards", () => {
+    test("any story of shards goes as the model predicts", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60 }), async (steps) => {
           const story = new Story(new Ground(opened().store));

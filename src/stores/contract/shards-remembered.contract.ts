@@ -1,4 +1,4 @@
-// Remembered actors are a set for each shard, read in pages.
+// Remembered actors: a set for each shard, read in pages.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -8,7 +8,7 @@ export function rememberedContract(harness: ShardsHarness): void {
   const ground = () => new Ground(harness.opened().store);
 
   describe("remembered actors", () => {
-    test("are kept until they are forgotten, and both may be said twice", async () => {
+    test("remembered actors are kept until they are forgotten, and both may be repeated", async () => {
       const it = ground();
       assert.deepEqual(await it.ids(), []);
       await it.remember(it.keep("b"), it.keep("a"));
@@ -24,7 +24,7 @@ export function rememberedContract(harness: ShardsHarness): void {
       assert.deepEqual(await it.ids(), []);
     });
 
-    test("belong to one shard of one type of one namespace", async () => {
+    test("remembered actors belong to one shard of one type of one namespace", async () => {
       const [it, elsewhere] = [ground(), ground()];
       await it.remember(it.keep("a", 0), it.keep("b", 1), it.keep("c", 10), it.keep("d", 0, "Order"));
       await elsewhere.remember(elsewhere.keep("e", 0));
@@ -34,7 +34,7 @@ export function rememberedContract(harness: ShardsHarness): void {
       assert.deepEqual(await elsewhere.ids(), ["e"]);
     });
 
-    test("are in order of their code points, in pages of any size, whatever they are called", async () => {
+    test("remembered actors are in the order of their code points, in pages of any size, for all names", async () => {
       const it = ground();
       const ids = [...ODD_NAMES, "x".repeat(LIMITS.idBytes), "\u{1f41a}".repeat(LIMITS.idBytes / 4)];
       const sorted = ids.toSorted(byBytes);
@@ -51,7 +51,7 @@ export function rememberedContract(harness: ShardsHarness): void {
       assert.deepEqual(await it.ids(3, "''{\u{1f41a}"), sorted);
     });
 
-    test("are read on behind an id that is gone, or never was there", async () => {
+    test("a page of remembered actors starts behind an id that is gone or never existed", async () => {
       const it = ground();
       await it.remember(...["a", "c", "e"].map((id) => it.keep(id)));
       const behind = (after: string) => it.shards.remembered(it.shard(), after, 10);
@@ -63,7 +63,7 @@ export function rememberedContract(harness: ShardsHarness): void {
       assert.deepEqual(await behind(" "), ["a", "e"]);
     });
 
-    test("that are changed more than once in a step come out as if one change followed the other", async () => {
+    test("several changes of a remembered actor in one step have the effect of one after the other", async () => {
       const it = ground();
       const steps = [
         { changes: [it.keep("a"), it.keep("a")], out: ["a"] },
@@ -79,7 +79,7 @@ export function rememberedContract(harness: ShardsHarness): void {
       assert.deepEqual(await it.ids(1), ["a"]);
     });
 
-    test("may be changed many in one step, and be many", async () => {
+    test("remembered actors may be many, and many may change in one step", async () => {
       const it = ground();
       const ids = Array.from({ length: 5 * LIMITS.shardChanges }, (_, i) => `actor-${(i * 7_919) % 10_007}`);
       for (let from = 0; from < ids.length; from += LIMITS.shardChanges) {
@@ -90,7 +90,7 @@ export function rememberedContract(harness: ShardsHarness): void {
       assert.deepEqual(await it.ids(), ids.slice(LIMITS.shardChanges).toSorted(byBytes));
     });
 
-    test("are there in any store on the same data, whoever leads", async (t) => {
+    test("remembered actors are there in any store on the same data, under every leader", async (t) => {
       await withSecond(harness, async (second) => {
         if (second === undefined) return t.skip("this store has no second process");
         const it = ground();
@@ -102,7 +102,7 @@ export function rememberedContract(harness: ShardsHarness): void {
       });
     });
 
-    test("are changed by the home of their shard alone, which is told what of it was made", async () => {
+    test("remembered actors are changed only by the home of their shard, which gets the result of each change", async () => {
       const it = ground();
       await it.note(it.home(0, "a"), it.home(1, "b"));
       const said = (home: string) =>
@@ -118,7 +118,7 @@ export function rememberedContract(harness: ShardsHarness): void {
       assert.deepEqual(await it.shards.remember("a", [it.keep("x", 0, "Order")]), [false], "of another type");
     });
 
-    test("are not touched by what a home before says late", async () => {
+    test("remembered actors are not changed by late writes of a former home", async () => {
       const it = ground();
       await it.note(it.home(0, "a"));
       assert.deepEqual(await it.shards.remember("a", [it.keep("x")]), [true]);
@@ -129,13 +129,13 @@ export function rememberedContract(harness: ShardsHarness): void {
       await it.note(it.home(0, undefined));
       assert.deepEqual(await it.shards.remember("b", [it.forget("x")]), [false]);
       assert.deepEqual(await it.ids(), ["x", "y"]);
-      // A process that is alone has no homes, and those that there were say nothing to it.
+      // A process without a cluster has no homes, and earlier homes do not restrict it.
       await it.note(it.home(0, "c"));
       await it.remember(it.forget("y"));
       assert.deepEqual(await it.ids(), ["x"]);
     });
 
-    test("the shards that have some are known, in order, and those that have none any more are not", async () => {
+    test("the shards with remembered actors are listed in order, and shards without any are not", async () => {
       const it = ground();
       const shards = (type = "Cart") => it.shards.rememberedShards(it.namespace, type);
       assert.deepEqual(await shards(), []);
@@ -151,7 +151,7 @@ export function rememberedContract(harness: ShardsHarness): void {
       assert.deepEqual(await shards(), [...Array.from({ length: 1_000 }, (_, shard) => shard), 99_999]);
     });
 
-    test("a page is the caller's own", async () => {
+    test("a page of remembered actors belongs to its caller", async () => {
       const it = ground();
       await it.remember(it.keep("a"), it.keep("b"));
       (await it.shards.remembered(it.shard(), undefined, 10)).pop();

@@ -1,4 +1,4 @@
-// How ids become shards is settled once, by whoever says it first; and can be taken back.
+// Rules of shards: the first process settles how ids map to shards, once; a reset drops the rule.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Ground, newTerm, ODD_NAMES, type ShardsHarness, withSecond } from "./shards-shared.contract.ts";
@@ -7,8 +7,8 @@ import { freshNamespace } from "./shared.contract.ts";
 export function shardRulesContract(harness: ShardsHarness): void {
   const ground = () => new Ground(harness.opened().store);
 
-  describe("rules", () => {
-    test("the first one is settled, and everybody after it is told that one", async () => {
+  describe("rules of shards", () => {
+    test("the first rule is settled, and every later process gets it", async () => {
       await withSecond(harness, async (second) => {
         const it = ground();
         const first = it.rule(1_000, "a");
@@ -21,7 +21,7 @@ export function shardRulesContract(harness: ShardsHarness): void {
       });
     });
 
-    test("each type of each namespace has its own, whatever they are called", async () => {
+    test("each type of each namespace has a rule of its own, for all names", async () => {
       const [it, elsewhere] = [ground(), ground()];
       const rules = ODD_NAMES.map((name, i) => it.rule(i + 1, name, name));
       for (const rule of rules) assert.deepEqual(await it.shards.settle(rule), rule);
@@ -30,7 +30,7 @@ export function shardRulesContract(harness: ShardsHarness): void {
       assert.deepEqual(await elsewhere.shards.settle(other), other);
     });
 
-    test("versions may be empty and long, and shards many", async () => {
+    test("a version may be empty or long, and the shards may be many", async () => {
       const it = ground();
       for (const [i, version] of ["", "v".repeat(1_000)].entries()) {
         const rule = it.rule(100_000, version, `T${i}`);
@@ -39,7 +39,7 @@ export function shardRulesContract(harness: ShardsHarness): void {
       }
     });
 
-    test("only what belongs to a rule is kept of it", async () => {
+    test("only the fields of a rule are stored", async () => {
       const it = ground();
       const rule = it.rule();
       const more = Object.assign(() => {}, rule);
@@ -48,8 +48,8 @@ export function shardRulesContract(harness: ShardsHarness): void {
     });
   });
 
-  describe("a reset", () => {
-    test("forgets the rule, the homes and the remembered actors of a type, and nothing else", async () => {
+  describe("reset of shards", () => {
+    test("a reset deletes the rule, the homes and the remembered actors of a type, and nothing else", async () => {
       const [it, elsewhere] = [ground(), ground()];
       const kept: [Ground, string][] = [
         [it, "Order"],
@@ -80,7 +80,7 @@ export function shardRulesContract(harness: ShardsHarness): void {
       assert.deepEqual(await it.ids(1), ["c"]);
     });
 
-    test("of nothing, and of what was reset before, does nothing", async () => {
+    test("a reset of an unknown or already reset type does nothing", async () => {
       const it = ground();
       await it.shards.reset(it.namespace, "Cart");
       await it.shards.settle(it.rule(3));
@@ -89,7 +89,7 @@ export function shardRulesContract(harness: ShardsHarness): void {
       assert.deepEqual(await it.shards.settle(it.rule(4)), it.rule(4));
     });
 
-    test("a reset forgets nothing while a member hosts the type, unless that member has ended", async () => {
+    test("a reset deletes nothing while a member hosts the type, unless that member has ended", async () => {
       const it = ground();
       const names = ["Cart", "Cart/told"];
       for (const name of names) await it.note(it.home(1, "h", name));
@@ -112,7 +112,7 @@ export function shardRulesContract(harness: ShardsHarness): void {
       assert.equal(await it.shards.reset(it.namespace, "Cart"), true);
     });
 
-    test("forgets everything, however much is remembered", async () => {
+    test("a reset deletes everything, however many actors are remembered", async () => {
       const it = ground();
       const count = 23_000;
       for (let from = 0; from < count; from += 1_000) {

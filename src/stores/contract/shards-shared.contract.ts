@@ -1,4 +1,4 @@
-// What the parts of the shards contract share: how a store is opened, how a term begins, and short ways to say what is changed.
+// Shared parts of the shards contract: opening a store, beginning a term, and helpers for changes.
 import assert from "node:assert/strict";
 import type {
   RememberedChange,
@@ -18,7 +18,7 @@ export interface OpenedShards {
   readonly second?: (() => Promise<Store>) | undefined;
   /** Opens the same data again after `store` was closed. The suite closes it. */
   readonly reopen?: (() => Promise<Store>) | undefined;
-  /** Closes what is still open and removes what was made. */
+  /** Closes everything that is still open and removes all created data. */
   readonly dispose: () => Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export interface ShardsHarness {
   readonly opened: () => OpenedShards;
 }
 
-/** Names that are allowed, and that something on the way to a disk might take for more than a name. In no order. */
+/** Valid names with characters that a layer below might interpret. In no order. */
 export const ODD_NAMES = [
   ...["b", "a", "ab", "a b", "B", "ĉàrt", "\u{1f41a}", "\uff5e", "\uffff", "\u{10ffff}", "e\u0301", "\u00e9"],
   ...[
@@ -60,16 +60,16 @@ export const ODD_NAMES = [
 /** By code point. */
 export const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** A term that is the current one until another one begins. Nobody leads in it, so nobody is in the way of the next. */
+/** A term that is current until another one begins. It has no leader, so it does not block the next. */
 export async function newTerm({ coordination }: Store): Promise<number> {
   const candidate = newDedicated();
   const { term, leading } = await coordination.campaign(candidate);
-  assert.ok(leading, "somebody leads");
+  assert.ok(leading, "the candidate leads");
   await coordination.resign(candidate.incarnation);
   return term;
 }
 
-/** A namespace nobody has used, and the shards in it. */
+/** An unused namespace, and the shards in it. */
 export class Ground {
   readonly namespace: string;
   readonly store: Store;
@@ -106,7 +106,7 @@ export class Ground {
     return { ...this.shard(shard, type), id, isKept: false };
   }
 
-  /** Those of this namespace, in the order in which they are given. */
+  /** The homes of this namespace, in the order of the store. */
   async homes(): Promise<ShardHomeRow[]> {
     return (await this.shards.homes()).filter(({ namespace }) => namespace === this.namespace);
   }
@@ -116,7 +116,7 @@ export class Ground {
     assert.equal(await this.shards.noteHomes(await newTerm(this.store), changes), true);
   }
 
-  /** As a process that is alone does it. */
+  /** Writes like a process without a cluster. */
   async remember(...changes: RememberedChange[]): Promise<void> {
     assert.deepEqual(
       await this.shards.remember(undefined, changes),
@@ -124,7 +124,7 @@ export class Ground {
     );
   }
 
-  /** All that is remembered of a shard, read in pages of so many. */
+  /** All remembered actors of a shard, read in pages of `limit`. */
   async ids(shard = 0, type = "Cart", limit = 1_000): Promise<string[]> {
     const all: string[] = [];
     for (;;) {

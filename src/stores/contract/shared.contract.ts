@@ -1,4 +1,4 @@
-// What the parts of the store contract share: how a store is opened, and short ways to take and commit.
+// Shared parts of the store contract: opening a store, and helpers to take and commit.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { ActorKey } from "../../kernel/names.ts";
@@ -10,7 +10,7 @@ export interface OpenedStore {
   readonly second?: (() => Promise<Store>) | undefined;
   /** Opens the same data again after `store` was closed. The suite closes it. */
   readonly reopen?: (() => Promise<Store>) | undefined;
-  /** Closes what is still open and removes what was made. */
+  /** Closes everything that is still open and removes all created data. */
   readonly dispose: () => Promise<void>;
 }
 
@@ -27,12 +27,12 @@ export interface Harness {
 
 let namespaces = 0;
 
-/** A namespace nobody has used, also when the database under test is not new. */
+/** An unused namespace, also when the database under test is not new. */
 export const freshNamespace = (): string => `ns-${++namespaces}-${randomUUID().slice(0, 8)}`;
 
 export const actor = (id: string, namespace = freshNamespace(), type = "Cart"): ActorKey => ({ namespace, type, id });
 
-/** Nobody holds any of the rows. */
+/** Takes rows that no other transaction holds. */
 export async function takeAll(store: Store, batch: readonly TakeRequest[]): Promise<Taken[]> {
   const answers = await store.take(batch);
   assert.equal(answers.length, batch.length);

@@ -1,4 +1,5 @@
-// What is kept: text comes back exactly as it went in, however large, however many pieces, whatever the actor is called.
+// States of actors: text is returned exactly as it was written, for every size, number of chunks and name of
+// the actor.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -32,7 +33,7 @@ const AWKWARD = [
   "12",
 ];
 
-/** Names a careless comparison would take for the same. */
+/** Names that a careless comparison would take for the same. */
 const ALIKE = [
   "caf\u00e9",
   "cafe\u0301",
@@ -51,8 +52,8 @@ const ALIKE = [
 export function stateContract({ store }: Harness): void {
   const roundTrip = async (key: ActorKey) => (await take(store(), key)).state;
 
-  describe("state", () => {
-    test("text comes back exactly, as a whole and as changes", async () => {
+  describe("states of actors", () => {
+    test("a text is returned exactly, as a whole and as changes", async () => {
       for (const text of AWKWARD) {
         const key = actor("alice");
         await write(store(), await take(store(), key), whole(text), change(text), change("x"), change(text));
@@ -60,7 +61,7 @@ export function stateContract({ store }: Harness): void {
       }
     });
 
-    test("awkward names are fine, and names that look alike are different actors", async () => {
+    test("unusual names work, and names that look alike are different actors", async () => {
       const namespace = freshNamespace();
       const valid = AWKWARD.filter((name) => nameProblem(name, LIMITS.wordBytes) === undefined);
       const names = [...valid, ...ALIKE, `it's "quoted" \`and\` $1 $$ :name @x %s %_ -- ; *`];
@@ -84,14 +85,14 @@ export function stateContract({ store }: Harness): void {
       }
     });
 
-    test("the longest names the rules allow are fine", async () => {
+    test("the longest names the rules allow work", async () => {
       const longest = { namespace: "n".repeat(128), type: "🐚".repeat(32), id: "é".repeat(256) };
       const held = await take(store(), longest, "o".repeat(128));
       await write(store(), held, whole("x"));
       assert.deepEqual(await roundTrip(longest), { whole: "x", changes: [] });
     });
 
-    test("words never run together: the same letters split differently are different actors", async () => {
+    test("keys that differ only in how their words are split are different actors", async () => {
       const n = freshNamespace();
       const keys = [
         [`${n}a`, "b", "c"],
@@ -105,7 +106,7 @@ export function stateContract({ store }: Harness): void {
     });
 
     for (const size of [1_000, 1_024, 1_025, 100_000, 10_000_000]) {
-      test(`a whole state of ${size} characters comes back, changes and all, and gives way to a small one`, async () => {
+      test(`a whole state of ${size} characters is returned with its changes, and a small one replaces it`, async () => {
         const key = actor("alice");
         const big = `${"0123456789abcdef🐚é".repeat(size / 19)}`.padEnd(size, "é");
         const held = await take(store(), key);
@@ -117,12 +118,12 @@ export function stateContract({ store }: Harness): void {
       });
     }
 
-    test("thousands of changes come back in order", async () => {
+    test("thousands of changes are returned in order", async () => {
       const key = actor("alice");
       const held = await take(store(), key);
       await write(store(), held, whole("w".repeat(2_000)));
       const changes = Array.from({ length: 3_000 }, (_, i) => `c${i}`);
-      // Changes of one actor are one behind the other, so they cannot share a batch.
+      // Changes of one actor build on each other, so they cannot share a batch.
       for (const [i, data] of changes.entries()) {
         assert.deepEqual(await store().commit([commitOf(held, change(data), i + 1)]), ["committed"]);
       }
@@ -142,7 +143,7 @@ export function stateContract({ store }: Harness): void {
         assert.deepEqual(await roundTrip(key), { whole: "tiny", changes: [] });
       });
 
-      test(`clearing removes a ${name} state and its changes, and nothing of them comes back`, async () => {
+      test(`a clear removes a ${name} state and its changes for good`, async () => {
         const key = actor("alice");
         const held = await take(store(), key);
         await write(store(), held, whole(first), change("1"), clear);
@@ -164,7 +165,7 @@ export function stateContract({ store }: Harness): void {
       assert.deepEqual(await roundTrip(key), { whole: "w".repeat(2_000), changes: ["mine"] });
     });
 
-    test("empty batches are answered with nothing", async () => {
+    test("an empty batch of takes or commits returns nothing", async () => {
       assert.deepEqual(await store().take([]), []);
       assert.deepEqual(await store().commit([]), []);
     });

@@ -1,4 +1,5 @@
-// What arrives from outside: it waits in the run's inbox, numbered in the order it came, until the holder of the task has taken it.
+// Messages from outside: they wait in the run's inbox, numbered in the order of delivery, until the holder of
+// the task has taken them.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
@@ -18,8 +19,8 @@ import {
 export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
-  describe("arriving", () => {
-    test("what arrives is numbered from 1, and waits in the inbox with what it says", async () => {
+  describe("delivery of messages", () => {
+    test("messages are numbered from 1, and wait in the inbox with their data", async () => {
       const it = site();
       const { ref, runId } = await it.start("a");
       assert.deepEqual(await it.arrive("a", "one"), { kind: "arrived", ref, runId, number: 1 });
@@ -34,7 +35,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([arrived, taken], [3, 0]);
     });
 
-    test("what wakes makes a task ready that waits for a later moment; anything else leaves it waiting", async () => {
+    test("a waking message makes a waiting task ready; any other message leaves it waiting", async () => {
       const it = site();
       await it.start("delayed", { delayMs: HOUR });
       const held = await it.held("given back");
@@ -48,7 +49,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([arrived, problem], [2, "broken"]);
     });
 
-    test("what wakes does so also when it was there already, and a task that somebody has stays with its holder", async () => {
+    test("a repeated waking message wakes too, and a leased task stays with its holder", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "loud", { wakes: true });
@@ -59,7 +60,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids(), ["a"]);
     });
 
-    test("what a step or an end sends wakes in the same way", async () => {
+    test("a message that a step or an end sends wakes in the same way", async () => {
       const it = site();
       const [one, two] = [await it.held("one"), await it.held("two")];
       for (const id of ["a", "b"]) await it.start(id, { delayMs: HOUR });
@@ -69,7 +70,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual((await it.ids()).sort(), ["a", "b"]);
     });
 
-    test("each run counts for itself", async () => {
+    test("each run numbers its messages for itself", async () => {
       const it = site();
       await it.start("a");
       await it.start("b");
@@ -86,7 +87,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       ]);
     });
 
-    test("many of one batch for one run have the numbers of their order", async () => {
+    test("many messages of one batch for one run have numbers in their order", async () => {
       const it = site();
       const { ref } = await it.start("a");
       const outcomes = await it.workflows.arrive(Array.from({ length: 300 }, (_, i) => it.arrivalOf("a", `${i}`)));
@@ -100,7 +101,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       );
     });
 
-    test("the same key is one arrival, as long as the first is in the inbox", async () => {
+    test("messages with the same key are one message, as long as the first is in the inbox", async () => {
       const it = site();
       const { ref } = await it.start("a");
       const first = await it.arrive("a", "k", { data: "first" });
@@ -122,7 +123,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       );
     });
 
-    test("the same key for another run is another arrival", async () => {
+    test("a message with the same key for another run is another message", async () => {
       const it = site();
       await it.start("a");
       await it.start("b");
@@ -131,7 +132,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.task("b")).arrived, 1);
     });
 
-    test("numbers go on where they were when all was taken", async () => {
+    test("numbers continue after all messages were taken", async () => {
       const it = site();
       const held = await it.held("a");
       await it.workflows.arrive([it.arrivalOf("a"), it.arrivalOf("a")]);
@@ -145,8 +146,8 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("what an arrival does to the task", () => {
-    test("one that is idle is ready at once", async () => {
+  describe("effect of a message on the task", () => {
+    test("a message makes an idle task ready at once", async () => {
       const it = site();
       const { ref } = await it.idle("a");
       assert.equal((await it.task("a")).state, "idle");
@@ -157,7 +158,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([task.ref, task.arrived, task.taken, task.attempt], [ref, 1, 0, 1]);
     });
 
-    test("one that is leased stays with its holder, who hears of it with the next step", async () => {
+    test("a leased task stays with its holder, which sees the message count with its next step", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a");
@@ -168,7 +169,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(outcome.kind === "done" && outcome.arrived, 2);
     });
 
-    test("one that is ready later stays so", async () => {
+    test("a message leaves a delayed task delayed", async () => {
       const it = site();
       await it.start("a", { delayMs: HOUR });
       await it.arrive("a");
@@ -177,7 +178,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.theTask()).arrived, 1);
     });
 
-    test("an arrival that was there already wakes nobody", async () => {
+    test("a repeated message does not wake a task", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "k");
@@ -191,8 +192,8 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("arriving too late", () => {
-    test("for a workflow that was never there", async () => {
+  describe("messages that come too late", () => {
+    test("a message to an unknown workflow is not delivered", async () => {
       const it = site();
       assert.deepEqual(await it.arrive("nobody"), { kind: "closed", status: undefined });
       await it.start("a");
@@ -203,7 +204,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       });
     });
 
-    test("for a run that is over it tells how it ended", async () => {
+    test("a message to a closed run returns its status", async () => {
       const it = site();
       const held = await it.held("a");
       const { runId } = await it.stored("a");
@@ -216,14 +217,14 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.inbox(next.ref), [[1, "k"]]);
     });
 
-    test("of several runs that are over the latest is told", async () => {
+    test("a message to a workflow with several closed runs returns the status of the latest", async () => {
       const it = site();
       await it.closed("a", {}, closeAs("completed"));
       await it.closed("a", {}, closeAs("timed out"));
       assert.deepEqual(await it.arrive("a"), { kind: "closed", status: "timed out" });
     });
 
-    test("it does not hinder others of the batch", async () => {
+    test("a message that comes too late does not affect others of the batch", async () => {
       const it = site();
       await it.closed("over");
       const { ref, runId } = await it.start("a");
@@ -236,13 +237,13 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       ]);
     });
 
-    test("an empty batch is answered with nothing", async () => {
+    test("an empty batch of messages returns nothing", async () => {
       assert.deepEqual(await site().workflows.arrive([]), []);
     });
   });
 
-  describe("the inbox", () => {
-    test("is read in pages, behind a number", async () => {
+  describe("inbox of a run", () => {
+    test("an inbox is read in pages, behind a number", async () => {
       const it = site();
       const { ref } = await it.start("a");
       await it.workflows.arrive(Array.from({ length: 25 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));
@@ -255,7 +256,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.workflows.inbox(2 ** 40, 0, 10), []);
     });
 
-    test("loses what was taken, and keeps the rest", async () => {
+    test("an inbox loses the messages that were taken, and keeps the rest", async () => {
       const it = site();
       const held = await it.held("a");
       await it.workflows.arrive(Array.from({ length: 5 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));

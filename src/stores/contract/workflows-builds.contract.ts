@@ -1,5 +1,5 @@
-// What runs are bound to, by being started or claimed: builds of the code and definitions of workflows. To a store they are texts; a
-// worker says which of them its runs may be bound to, and what they are bound to from then on.
+// Pins of runs, set by a start or a claim: builds of the code and definitions of workflows. To a store they
+// are texts. A worker sends the pins that its runs may have, and the pins that a claim gives them.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
@@ -16,8 +16,8 @@ import {
 export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
-  describe("builds", () => {
-    test("a run that is bound to none is bound by its first claim, and to nothing else by later ones", async () => {
+  describe("pins to builds", () => {
+    test("a run without a pin is pinned by its first claim, and not by later ones", async () => {
       const it = site();
       await it.start("a");
       assert.equal((await it.stored("a")).bound, undefined);
@@ -31,7 +31,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.stored("a")).bound, "b1");
     });
 
-    test("a claim that does not bind leaves it free", async () => {
+    test("a claim that does not pin leaves the run unpinned", async () => {
       const it = site();
       await it.start("a");
       const task = await it.theTask({ build: "b1" });
@@ -41,7 +41,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids({ build: "b2" }), ["a"]);
     });
 
-    test("one that was bound when it was started stays bound to that", async () => {
+    test("a run that was pinned at its start keeps its pin", async () => {
       const it = site();
       await it.start("a", { bound: "b2" });
       assert.deepEqual(await it.ids({ build: "b1", binds: true }), []);
@@ -49,7 +49,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.stored("a")).bound, "b2");
     });
 
-    test("whoever claims a task hears what its run is bound to by now", async () => {
+    test("a claimed task contains the current pin of its run", async () => {
       const it = site();
       await it.start("bound", { bound: "b1" });
       await it.start("free");
@@ -63,7 +63,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await claim(false), { bound: "b1", free: "b3" });
     });
 
-    test("only what was claimed is bound", async () => {
+    test("only claimed runs are pinned", async () => {
       const it = site();
       for (let i = 0; i < 5; i++) await it.start(`${i}`);
       assert.equal((await it.claim({ build: "b1", binds: true, limit: 2 })).tasks.length, 2);
@@ -72,7 +72,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.claim({ build: "b2", binds: true })).tasks.length, 3);
     });
 
-    test("a worker goes on with runs of a build that it is compatible with, and they stay bound to it", async () => {
+    test("a worker continues runs of a compatible build, and they keep their pin", async () => {
       const it = site();
       for (const build of ["b1", "b2", "b3"]) await it.start(`of ${build}`, { bound: build });
       await it.start("free");
@@ -81,7 +81,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([(await it.stored("of b1")).bound, (await it.stored("free")).bound], ["b1", "b3"]);
     });
 
-    test("a lease that ran out is had by the same build alone", async () => {
+    test("a task whose lease has ended is claimed only by the same build", async () => {
       const it = site();
       await it.start("a");
       await it.theTask({ build: "b1", binds: true });
@@ -90,7 +90,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids({ build: "b1", binds: true, worker: "w2" }), ["a"]);
     });
 
-    test("affinity does not bring a run to a build that it is not bound to", async () => {
+    test("affinity does not bring a run to a build that it is not pinned to", async () => {
       const it = site();
       await it.seen("w1");
       await it.start("a");
@@ -102,14 +102,16 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("definitions", () => {
-    /** A worker of a build whose code has a definition: it has what is bound to less than that, and binds it. */
+  describe("pins to definitions", () => {
+    /**
+     * A worker of a build with a definition: it takes runs that are pinned to less than that, and pins them.
+     */
     const code = (definition: string, build = "b1", worker = "w1"): ClaimOptions => {
       const binds = `${build} ${definition}`;
       return { worker, bindings: [undefined, build, binds].map((bound) => ({ bound, binds })) };
     };
 
-    test("a run is bound to build and definition by its first claim, and left alone by other definitions", async () => {
+    test("a run is pinned to build and definition by its first claim, and not claimed by other definitions", async () => {
       const it = site();
       await it.start("a");
       const task = await it.theTask(code("f"));
@@ -124,7 +126,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.stored("a")).bound, "b1 f");
     });
 
-    test("one that was bound to a build when it was started is bound to a definition as well by its first claim", async () => {
+    test("a run that was pinned to a build at its start is also pinned to a definition by its first claim", async () => {
       const it = site();
       await it.start("a", { bound: "b1" });
       await it.start("other", { bound: "b2" });
@@ -137,7 +139,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.stored("other")).bound, "b2");
     });
 
-    test("runs that were claimed together are bound to what their own types and builds are bound to", async () => {
+    test("claimed runs are each pinned according to their own type and build", async () => {
       const it = site();
       const types = [
         {
@@ -159,7 +161,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       await it.start("of b1", { bound: "b1" });
       await it.start("part", { type: "Part" });
       await it.start("bound part", { type: "Part", bound: "g" });
-      // What another type may be bound to says nothing of this one.
+      // The pins of another type do not apply to this one.
       await it.start("odd part", { type: "Part", bound: "b1" });
       await it.start("odd order", { bound: "g" });
       const request = { namespace: it.namespace, queue: "main", limit: 9, isSticky: true, staleMs: HOUR, types };
@@ -170,7 +172,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       for (const id of ["odd part", "odd order"]) assert.equal((await it.task(id)).state, "ready");
     });
 
-    test("a lease that ran out is had by the same definition alone", async () => {
+    test("a task whose lease has ended is claimed only by the same definition", async () => {
       const it = site();
       await it.start("a");
       await it.theTask(code("f"));
@@ -180,10 +182,10 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
     });
 
     for (const [what, passes] of [
-      ["that lasts", (it: Site) => it.seen("w1")],
-      ["that is over", () => opened().advance(2 * HOUR)],
+      ["that is valid", (it: Site) => it.seen("w1")],
+      ["that has ended", () => opened().advance(2 * HOUR)],
       ["for a worker that is gone", (it: Site) => it.workflows.forgetWorker(it.namespace, "w1")],
-      ["for a worker that was not seen for long", () => opened().advance(31 * MINUTE)],
+      ["for a worker without a recent report", () => opened().advance(31 * MINUTE)],
     ] as [string, (it: Site) => Promise<unknown>][]) {
       test(`affinity ${what} brings a run to no other definition`, async () => {
         const it = site();
@@ -198,7 +200,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
             assert.deepEqual(await it.ids({ ...code("g", "b1", worker), staleMs, isSticky }), []);
           }
         }
-        const isKept = what === "that lasts";
+        const isKept = what === "that is valid";
         assert.deepEqual(await it.ids({ ...code("f", "b1", "w2"), staleMs }), isKept ? [] : ["a"]);
         if (isKept) assert.equal((await it.theTask(code("f"))).mode, "sticky_hit_expected");
       });

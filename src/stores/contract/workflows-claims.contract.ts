@@ -1,4 +1,5 @@
-// Claiming tasks: what is ready, of the namespace, queue, types and build asked for, and nothing that somebody else has.
+// Claims of tasks: ready tasks of the requested namespace, queue, types and build, and never a task that
+// another worker holds.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { assertAbout } from "./reminders-shared.contract.ts";
@@ -7,8 +8,8 @@ import { HOUR, heldOf, idsOf, lease, MINUTE, page, Site, type WorkflowsHarness }
 export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
-  describe("claiming tasks", () => {
-    test("a claim tells the store's clock, even when it asks for nothing", async () => {
+  describe("claims of tasks", () => {
+    test("a claim of tasks returns the store's clock, even when it requests nothing", async () => {
       const it = site();
       const { now, tasks, next } = await it.claim({ types: [] });
       assert.ok(Number.isFinite(now) && now > 1_500_000_000_000);
@@ -16,7 +17,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.ok((await it.claim()).now >= now);
     });
 
-    test("a task that was claimed shows who has it, since when, until when, and how", async () => {
+    test("a claimed task shows its worker, the start and the end of its lease, and its mode", async () => {
       const it = site();
       await it.start("a");
       const { now } = await it.claim({ lease: lease("me", HOUR) });
@@ -26,7 +27,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assertAbout(at, now + HOUR);
     });
 
-    test("while it is leased nobody else gets it, not even the same worker", async () => {
+    test("a leased task is not claimed again, not even by the same worker", async () => {
       const it = site();
       await it.start("a");
       assert.deepEqual(await it.ids({ worker: "w1" }), ["a"]);
@@ -34,7 +35,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids({ worker: "w1" }), []);
     });
 
-    test("when its lease has run out it can be claimed again, as another attempt", async () => {
+    test("a task whose lease has ended can be claimed again, as another attempt", async () => {
       const it = site();
       await it.start("a");
       await it.claim({ lease: lease("w1", HOUR) });
@@ -48,7 +49,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.task("a")).worker, "w2");
     });
 
-    test("whoever claimed it last is the only one who can go on", async () => {
+    test("only the last worker that claimed a task can continue it", async () => {
       const it = site();
       await it.start("a");
       const first = heldOf(await it.theTask());
@@ -59,7 +60,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.events(first.ref), ["started", "of the second"]);
     });
 
-    test("no more than asked for, and those that are ready for longest come first", async () => {
+    test("a claim returns no more tasks than requested, and the ones that have been ready for longest first", async () => {
       const it = site();
       await it.start("late", { delayMs: 3 * HOUR });
       await it.start("middle", { delayMs: 2 * HOUR });
@@ -72,7 +73,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids({ limit: 5 }), ["late", "last"]);
     });
 
-    test("one that rests and is woken lines up behind those that were ready before", async () => {
+    test("an idle task that is woken comes behind tasks that were ready before", async () => {
       const it = site();
       await it.idle("a");
       await it.start("b", { delayMs: HOUR });
@@ -81,7 +82,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids(), ["b", "a"]);
     });
 
-    test("a large crowd is claimed in parts, each once", async () => {
+    test("a large number of tasks is claimed in parts, each once", async () => {
       const it = site();
       const ids = Array.from({ length: 250 }, (_, i) => `${i}`);
       await it.workflows.start(ids.map((id) => it.startOf(id)));
@@ -93,7 +94,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(parts.flat().sort(), ids.sort());
     });
 
-    test("a claim names all its tasks by one token", async () => {
+    test("all tasks of a claim have the same token", async () => {
       const it = site();
       await it.workflows.start(["a", "b", "c"].map((id) => it.startOf(id)));
       const { tasks } = await it.claim({ lease: lease("w1", HOUR, "shared") });
@@ -109,8 +110,8 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("claiming only what was asked for", () => {
-    test("types that were not asked for stay where they are", async () => {
+  describe("scope of a claim", () => {
+    test("runs of types that were not requested stay unclaimed", async () => {
       const it = site();
       for (const type of ["Order", "order", "Orders", "Cart"]) await it.start(type, { type });
       assert.deepEqual(await it.ids({ types: ["Order", "Nobody"] }), ["Order"]);
@@ -120,7 +121,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.task("Orders")).state, "ready");
     });
 
-    test("other queues are never seen", async () => {
+    test("runs of other queues are never visible to a claim", async () => {
       const it = site();
       for (const queue of ["main", "Main", "other"]) await it.start(queue, { queue });
       assert.deepEqual(await it.ids(), ["main"]);
@@ -128,7 +129,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids({ queue: "nobody's" }), []);
     });
 
-    test("other namespaces are never seen", async () => {
+    test("runs of other namespaces are never visible to a claim", async () => {
       const [it, other] = [site(), site()];
       await other.start("a");
       const { tasks, next } = await it.claim();
@@ -136,7 +137,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await other.ids(), ["a"]);
     });
 
-    test("runs that are bound to another build are left alone", async () => {
+    test("a claim does not return runs that are pinned to another build", async () => {
       const it = site();
       await it.start("bound", { bound: "b1" });
       await it.start("other", { bound: "b2" });
@@ -146,7 +147,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids({ build: "b1" }), ["bound"]);
     });
 
-    test("a crowd that nobody may have does not hide what can be claimed", async () => {
+    test("many tasks outside the scope do not hide a claimable one", async () => {
       const it = site();
       const crowd = (what: object) => Array.from({ length: 100 }, () => it.startOf(`${Math.random()}`, what));
       await it.workflows.start([...crowd({ type: "Other" }), ...crowd({ queue: "other" }), ...crowd({ bound: "b2" })]);
@@ -155,8 +156,8 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("when there is more to claim", () => {
-    test("nothing is told when all runs are idle, over, or nobody's business", async () => {
+  describe("time of the next claim of tasks", () => {
+    test("a claim returns no next time when all runs are idle, closed or out of scope", async () => {
       const it = site();
       await it.idle("idle");
       await it.closed("over");
@@ -167,7 +168,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([tasks, next], [[], undefined]);
     });
 
-    test("there is more now when no more was asked for", async () => {
+    test("the next time is now when more tasks are ready than were requested", async () => {
       const it = site();
       for (const id of ["a", "b", "c"]) await it.start(id);
       const { now, tasks, next } = await it.claim({ limit: 2 });
@@ -175,7 +176,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assert.ok(next !== undefined && next <= now);
     });
 
-    test("the earliest of those that are ready later is told", async () => {
+    test("the next time is the earliest of the delayed tasks", async () => {
       const it = site();
       const now = await it.now();
       await it.start("a", { delayMs: 5 * HOUR });
@@ -187,7 +188,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assertAbout((await it.claim({ lease: lease("w2") })).next, now + HOUR);
     });
 
-    test("the end of another's lease is told", async () => {
+    test("the next time is at most the end of another worker's lease", async () => {
       const it = site();
       const now = await it.now();
       await it.held("a", { lease: lease("w2", 3 * HOUR) });
@@ -195,7 +196,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       assertAbout((await it.claim()).next, now + 2 * HOUR);
     });
 
-    test("the end of another's affinity is told, at the latest", async () => {
+    test("the next time is at most the end of another worker's affinity", async () => {
       const it = site();
       await it.seen("w2");
       await it.idle("a", { affinity: { worker: "w2", ms: 2 * HOUR } });

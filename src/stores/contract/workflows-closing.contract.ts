@@ -1,4 +1,5 @@
-// Watching, and the end of a store: close waits for what is under way, refuses everything after it, and loses nothing.
+// Watching workflows and closing the store: close waits for operations in progress, rejects everything after
+// it, and loses nothing.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -9,32 +10,32 @@ import { closeAs, HOUR, lease, page, Site, type WorkflowsHarness, withSecond } f
 export function workflowClosingContract(harness: WorkflowsHarness): void {
   const { open, opened } = harness;
 
-  describe("watching", () => {
+  describe("watching workflows", () => {
     const news: [what: string, prepare: (it: Site) => Promise<() => Promise<unknown>>][] = [
       ["starts a run", async (it) => () => it.start("new")],
       [
-        "wakes one by what arrives",
+        "wakes a run by a message",
         async (it) => {
           await it.idle("idle");
           return () => it.arrive("idle");
         },
       ],
       [
-        "starts one with a step",
+        "starts a run with a step",
         async (it) => {
           const held = await it.held("parent");
           return () => it.append(held, { starts: [it.startOf("child")] });
         },
       ],
       [
-        "wakes one with a step",
+        "wakes a run with a step",
         async (it) => {
           const [held] = [await it.held("from"), await it.idle("to")];
           return () => it.append(held, { arrivals: [it.arrivalOf("to")] });
         },
       ],
       [
-        "lets one rest for which something has arrived",
+        "ends a step of a run with a new message",
         async (it) => {
           const held = await it.held("busy");
           await it.arrive("busy");
@@ -42,28 +43,28 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         },
       ],
       [
-        "gives one back",
+        "returns a task",
         async (it) => {
           const held = await it.held("given");
           return () => it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]);
         },
       ],
       [
-        "wakes one for somebody",
+        "wakes a run on request",
         async (it) => {
           await it.idle("sleepy");
           return () => it.workflows.wake(it.key("sleepy"));
         },
       ],
       [
-        "starts one with a commit",
+        "starts a run with a commit",
         async (it) => {
           const held = await take(it.store, actor("alice", it.namespace));
           return () => it.store.commit([{ ...commitOf(held, keep), starts: [it.startOf("of alice")] }]);
         },
       ],
       [
-        "wakes one with a commit",
+        "wakes a run with a commit",
         async (it) => {
           const held = await take(it.store, actor("bob", it.namespace));
           await it.idle("signalled");
@@ -71,7 +72,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         },
       ],
       [
-        "ends one that somebody waits for",
+        "ends a watched run with a step",
         async (it) => {
           const held = await it.held("watched");
           await it.workflows.watchEnds([held.ref]);
@@ -79,7 +80,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         },
       ],
       [
-        "closes one that somebody waits for",
+        "closes a watched run",
         async (it) => {
           const held = await it.held("killed");
           await it.workflows.watchEnds([held.ref]);
@@ -87,22 +88,23 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         },
       ],
     ];
-    test("whoever watches is told when another process does something that makes a task ready or ends a run", async (t) => {
+    test("a watcher is notified when another process makes a task ready or ends a run", async (t) => {
       await withSecond(harness, async (second) => {
         const it = new Site(opened().store);
         const there = new Site(second ?? opened().store, it.namespace);
         let told = 0;
         const stop = it.workflows.watch(it.namespace, () => told++);
-        if (stop === undefined) return t.skip("this store cannot tell");
+        if (stop === undefined) return t.skip("this store has no notifications");
         try {
           for (const [what, prepare] of news) {
             const act = await prepare(there);
-            // Whatever the preparations told has been heard by then, or else makes the test weaker, not wrong.
+            // Notifications of the preparations have arrived by then, or else make the test weaker, not
+            // wrong.
             await pause(20);
             const before = told;
             await act();
             for (let waited = 0; told === before; waited++) {
-              assert.ok(waited < 10_000, `nothing was told when it ${what}`);
+              assert.ok(waited < 10_000, `no notification when another process ${what}`);
               await pause(1);
             }
           }
@@ -112,7 +114,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
       });
     });
 
-    test("nobody is told of other namespaces, nor after it has stopped", async (t) => {
+    test("a watcher is not notified of other namespaces, nor after it has stopped", async (t) => {
       await withSecond(harness, async (second) => {
         const [it, elsewhere] = [new Site(opened().store), new Site(opened().store)];
         let [told, wrongly] = [0, 0];
@@ -121,7 +123,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
           it.workflows.watch(elsewhere.namespace, () => wrongly++),
           it.workflows.watch(it.namespace, () => told++),
         ];
-        if (stops[0] === undefined) return t.skip("this store cannot tell");
+        if (stops[0] === undefined) return t.skip("this store has no notifications");
         stops[0]();
         await new Site(second ?? opened().store, it.namespace).start("a");
         while (told === 0) await pause(1);
@@ -132,8 +134,8 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
     });
   });
 
-  describe("closing the store", () => {
-    test("everything is refused afterwards", async () => {
+  describe("closing a store with workflows", () => {
+    test("every workflow operation after close is rejected", async () => {
       const { store, dispose } = await open();
       try {
         const it = new Site(store);
@@ -167,7 +169,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
       }
     });
 
-    test("what is under way is finished", async () => {
+    test("workflow operations in progress finish before close", async () => {
       const { store, dispose } = await open();
       try {
         const it = new Site(store);
@@ -182,7 +184,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
       }
     });
 
-    test("everything is there when it is opened again", async (t) => {
+    test("workflows are there when the store is opened again", async (t) => {
       const opened = await open();
       try {
         if (opened.reopen === undefined) return t.skip("this store forgets");

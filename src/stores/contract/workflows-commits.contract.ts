@@ -1,4 +1,5 @@
-// Workflows that an actor's turn starts and signals: done in the transaction of its commit, once, if and only if that counts.
+// Workflows that an actor's turn starts and signals: applied in the transaction of its commit, once, if and
+// only if the commit counts.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Commit } from "../../ports/store.ts";
@@ -20,7 +21,10 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
   const alice = (it: Site, id = "alice") => actor(id, it.namespace);
 
-  /** A commit that starts what is new and what is there, and sends to what is idle, over, nowhere and new. */
+  /**
+   * A commit that starts a new and an existing workflow, and sends to an idle, a closed, an unknown and a new
+   * one.
+   */
   async function everything(it: Site, commit: Commit): Promise<Commit> {
     await it.idle("idle");
     await it.closed("over");
@@ -51,10 +55,10 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
       ["a whole state", undefined, whole("1")],
       ["a large state", undefined, whole(LARGE)],
       ["a change", whole("1"), change("2")],
-      ["no state any more", whole("1"), clear],
-      ["the state it had", whole("1"), keep],
+      ["a cleared state", whole("1"), clear],
+      ["an unchanged state", whole("1"), keep],
     ] as const) {
-      test(`a commit of ${name} starts and sends what it brings, once`, async () => {
+      test(`a commit of ${name} starts runs and sends messages, once`, async () => {
         const it = site();
         const held = await take(it.store, alice(it));
         if (before !== undefined) assert.equal(await send(it.store, commitOf(held, before)), "committed");
@@ -72,7 +76,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
         assert.equal((await it.workflows.list({ ...it.key("new"), limit: 9 })).length, 1);
       });
 
-      test(`a commit of ${name} wakes who is to be woken`, async () => {
+      test(`a commit of ${name} wakes the runs of waking messages`, async () => {
         const it = site();
         const held = await take(it.store, alice(it));
         if (before !== undefined) assert.equal(await send(it.store, commitOf(held, before)), "committed");
@@ -82,7 +86,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
         assert.deepEqual(await it.ids(), ["later"]);
       });
 
-      test(`a commit of ${name} that does not count does nothing of it`, async () => {
+      test(`a commit of ${name} that does not count starts and sends nothing`, async () => {
         const it = site();
         const held = await take(it.store, alice(it));
         if (before !== undefined) assert.equal(await send(it.store, commitOf(held, before)), "committed");
@@ -96,7 +100,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
       });
     }
 
-    test("a workflow that is over is started or kept as the start says", async () => {
+    test("a commit starts or keeps a closed workflow as its start requests", async () => {
       const it = site();
       const held = await take(it.store, alice(it));
       for (const id of ["a", "b"]) await it.closed(id, {}, closeAs("completed"));
@@ -105,7 +109,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([await it.status("a"), await it.status("b")], ["running", "completed"]);
     });
 
-    test("one that is started with a lease or a delay is", async () => {
+    test("a commit starts a run with its lease or delay", async () => {
       const it = site();
       const held = await take(it.store, alice(it));
       const own = lease();
@@ -118,7 +122,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids(), ["later"]);
     });
 
-    test("each commit of a batch does its own, and one that does not count nothing", async () => {
+    test("each commit of a batch starts and sends its own, and one that does not count nothing", async () => {
       const it = site();
       const keys = Array.from({ length: 40 }, (_, i) => ({ ...alice(it, `${i}`), owner: "host-1" }));
       const held = await takeAll(it.store, keys);

@@ -1,5 +1,5 @@
-// Runs that are continued by another: what had arrived for the workflow goes along, in one step with the end of the old run. And starts
-// that are refused as part of a step, which somebody is told of.
+// Continued runs: messages for the workflow move on to the next run, in one step with the end of the old run.
+// Also starts that are refused as part of a step, with a message about the refusal.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ClaimedTask } from "../../ports/workflows.ts";
@@ -21,7 +21,7 @@ const CONTINUED = closeAs("continued", "the next run");
 export function workflowContinuingContract(harness: WorkflowsHarness): void {
   const site = () => new Site(harness.opened().store);
 
-  /** Ends a run and begins the next one of its workflow. The ref of that. */
+  /** Ends a run and starts the next one of its workflow. Returns the ref of the new run. */
   async function goOn(it: Site, id: string, held: HeldTask, arrivals = [] as string[]): Promise<number> {
     const starts = [it.startOf(id)];
     const told = arrivals.map((key) => it.arrivalOf(id, key, { runId: starts[0]!.runId }));
@@ -30,7 +30,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
     return outcome.starts[0].ref;
   }
 
-  /** A task that somebody sends something to at this very moment may be passed over by a claim. */
+  /** A claim may skip a task while a message to it is being delivered. */
   async function theNext(it: Site): Promise<ClaimedTask> {
     for (;;) {
       const { tasks } = await it.claim();
@@ -38,8 +38,8 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
     }
   }
 
-  describe("a run that is continued", () => {
-    test("what had arrived for the workflow goes along, in its order, with what it says", async () => {
+  describe("continued runs", () => {
+    test("messages for the workflow move on to the next run, in order and with their data", async () => {
       const it = site();
       const held = await it.held("a");
       for (const key of ["z", "m", "a"]) await it.arrive("a", key, { data: key === "m" ? LARGE : key });
@@ -55,7 +55,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       assert.deepEqual([task.ref, task.arrived, task.taken], [ref, 3, 0]);
     });
 
-    test("what was for that run alone is dropped with it", async () => {
+    test("messages for one run alone are dropped with the run", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "timer 1", { goesAlong: false });
@@ -68,7 +68,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       });
     });
 
-    test("what was taken does not come again", async () => {
+    test("messages that were taken do not move on", async () => {
       const it = site();
       const held = await it.held("a");
       for (const key of ["1", "2", "3"]) await it.arrive("a", key);
@@ -76,7 +76,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       assert.deepEqual(await it.inbox(ref), [[1, "3"]]);
     });
 
-    test("what the step sends to the next run stands before it, and the same key is there once", async () => {
+    test("messages that the step sends to the next run come before the remaining ones, and each key is there once", async () => {
       const it = site();
       const held = await it.held("a");
       for (const key of ["left over", "new"]) await it.arrive("a", key);
@@ -89,7 +89,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       assert.equal((await it.task("a")).arrived, 3);
     });
 
-    test("a step that is sent again brings nothing twice", async () => {
+    test("a repeated step moves no message twice", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "signal");
@@ -103,7 +103,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       assert.deepEqual([(await it.task("a")).arrived, (await it.task("a")).state], [1, "idle"]);
     });
 
-    test("a step that is lost moves nothing", async () => {
+    test("a lost step moves no message", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "signal");
@@ -112,7 +112,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       assert.deepEqual(await it.inbox(held.ref), [[1, "signal"]]);
     });
 
-    test("one that is continued by nothing leaves nothing", async () => {
+    test("a continued run without a next run leaves no message", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "signal");
@@ -122,7 +122,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       assert.deepEqual(await it.inbox(ref), []);
     });
 
-    test("an end of another kind takes nothing along", async () => {
+    test("an end of another kind moves no message", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "signal");
@@ -130,7 +130,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       assert.deepEqual(await it.inbox((await it.stored("a")).ref), []);
     });
 
-    test("through many runs and with senders who never pause, everything arrives once and in the order of each", async () => {
+    test("messages arrive once and in the order of each sender through many continued runs", async () => {
       await withSecond(harness, async (second) => {
         const it = site();
         const there = second === undefined ? it : new Site(second, it.namespace);
@@ -166,8 +166,8 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
     });
   });
 
-  describe("a start that is refused as part of a step", () => {
-    test("is told of in the same step, and one that is not refused is not", async () => {
+  describe("starts that are refused as part of a step", () => {
+    test("a refused start sends its refusal in the same step, and a successful one does not", async () => {
       const it = site();
       await it.start("taken");
       const held = await it.held("parent");
@@ -182,7 +182,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       assert.equal((await it.task("parent")).state, "ready");
     });
 
-    test("is told of once, however often the step is sent", async () => {
+    test("a refused start sends its refusal once, however often the step is repeated", async () => {
       const it = site();
       await it.start("taken");
       const held = await it.held("parent");
@@ -193,7 +193,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       assert.equal((await it.task("parent")).arrived, 1);
     });
 
-    test("one after a run that was to stay is refused as well", async () => {
+    test("a start after a closed run that is to stay is refused as well", async () => {
       const it = site();
       await it.closed("over");
       const held = await it.held("parent");
@@ -203,8 +203,8 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
     });
   });
 
-  describe("a step that is not the one that was done", () => {
-    test("is lost, although it is as long, builds on the same event and has the same token", async () => {
+  describe("steps that differ from the applied one", () => {
+    test("a different step is lost, although it has the same length, last event and token", async () => {
       const it = site();
       for (const fate of [REST, { kind: "keep", leaseMs: 1_000 } as const, closeAs()]) {
         const held = await it.held(`${fate.kind}`);
@@ -215,7 +215,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       }
     });
 
-    test("is lost when its page is the same and its task would be left in another way", async () => {
+    test("a step with the same event batch but another outcome is lost", async () => {
       const it = site();
       const fates = [REST, { kind: "keep", leaseMs: 1_000 } as const, closeAs(), closeAs("failed")];
       for (const [i, fate] of fates.entries()) {

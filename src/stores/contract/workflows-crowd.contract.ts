@@ -1,4 +1,5 @@
-// Many at once: of two who want the same one gets it, nobody hinders anybody for good, and nothing is lost.
+// Many operations on workflows at once: one of two requests for the same row gets it, no operation blocks
+// another for good, and nothing is lost.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Commit, CommitOutcome, Store } from "../../ports/store.ts";
@@ -24,7 +25,7 @@ import {
 export function workflowCrowdContract(harness: WorkflowsHarness): void {
   const { opened } = harness;
 
-  /** The namespace as this process has it, and as another one has it where there can be one. */
+  /** The namespace in this process, and in another one where there can be one. */
   const together = (work: (it: Site, there: Site) => Promise<void>): Promise<void> =>
     withSecond(harness, async (second: Store | undefined) => {
       const { store } = opened();
@@ -33,7 +34,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
     });
   const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
-  /** Until nobody holds a row that it needs. */
+  /** Repeats until no other transaction holds a row of the commit. */
   async function persist(store: Store, commit: Commit): Promise<CommitOutcome> {
     for (let tries = 0; tries < 50; tries++) {
       const [outcome] = await insist(() => store.commit([commit]));
@@ -42,8 +43,8 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
     assert.fail("its rows were held all the time");
   }
 
-  describe("many at once", () => {
-    test("each task is claimed by one of them", () =>
+  describe("many operations on workflows at once", () => {
+    test("each task is claimed by one worker", () =>
       together(async (it, there) => {
         await it.workflows.start(many(120, (i) => it.startOf(`${i}`)));
         const claimed: string[] = [];
@@ -57,7 +58,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         assert.deepEqual([claimed.length, new Set(claimed).size], [120, 120]);
       }));
 
-    test("of many who start a workflow one does", () =>
+    test("only one of many starts of a workflow starts it", () =>
       together(async (it, there) => {
         for (let round = 0; round < 5; round++) {
           const outcomes = await Promise.all(many(8, (i) => (i % 2 === 0 ? it : there).start(`${round}`)));
@@ -66,7 +67,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         }
       }));
 
-    test("a start that is sent by many at once is done once, and all know", () =>
+    test("the same start sent many times at once is applied once, and all get the same run", () =>
       together(async (it, there) => {
         const start = it.startOf("a", { reminders: [setOf(it.place.key("timer"))] });
         const outcomes = await Promise.all(many(8, (i) => (i % 2 === 0 ? it : there).send(start)));
@@ -75,7 +76,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         assert.equal((await it.workflows.list({ namespace: it.namespace, limit: 9 })).length, 1);
       }));
 
-    test("batches of starts that name the same workflows in different orders all come through", () =>
+    test("batches that start the same workflows in different orders all succeed", () =>
       together(async (it, there) => {
         const ids = many(30, (i) => `${i}`);
         const results = await Promise.all(
@@ -88,7 +89,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         assert.equal(results.flat().filter(({ isNew }) => isNew).length, 30);
       }));
 
-    test("what arrives from many is numbered without gaps", () =>
+    test("messages from many senders are numbered without gaps", () =>
       together(async (it, there) => {
         for (const id of ["a", "b"]) await it.idle(id);
         const outcomes = await Promise.all(
@@ -116,7 +117,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         }
       }));
 
-    test("of the same arrival sent by many one counts", () =>
+    test("only one of many deliveries of the same message counts", () =>
       together(async (it, there) => {
         const { ref } = await it.idle("a");
         const outcomes = await Promise.all(many(10, (i) => (i % 2 === 0 ? it : there).arrive("a", "k")));
@@ -127,7 +128,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         assert.deepEqual([await it.inbox(ref), (await it.task("a")).arrived], [[[1, "k"]], 1]);
       }));
 
-    test("of many different steps of one holder one counts, and the history has no gap", () =>
+    test("only one of many different steps of one holder counts, and the history has no gap", () =>
       together(async (it, there) => {
         let held: HeldTask = await it.held("a");
         for (let round = 0; round < 10; round++) {
@@ -143,7 +144,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         }
       }));
 
-    test("the same step sent by many at once is done once, and all know", () =>
+    test("the same step sent many times at once is applied once, and all get the same result", () =>
       together(async (it, there) => {
         await it.idle("target");
         const step = it.appendOf(await it.held("a"), {
@@ -157,7 +158,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         assert.equal((await it.task("target")).arrived, 1);
       }));
 
-    test("batches of steps that send to each other's runs all come through", () =>
+    test("batches of steps that send to each other's runs all succeed", () =>
       together(async (it, there) => {
         const all = await Promise.all(many(24, (i) => it.held(`${i}`)));
         let heads = all;
@@ -185,7 +186,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         }
       }));
 
-    test("steps, arrivals, claims, renewals and ends of the same runs all come through, and no run is left behind", () =>
+    test("concurrent steps, messages, claims, renewals and ends of the same runs all succeed, and no run is left behind", () =>
       together(async (it, there) => {
         const ids = many(30, (i) => `${i}`);
         await it.workflows.start(ids.map((id) => it.startOf(id)));
@@ -223,7 +224,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         assert.deepEqual(await it.ids(), []);
       }));
 
-    test("commits that start and signal the same workflows all come through", () =>
+    test("commits that start and signal the same workflows all succeed", () =>
       together(async (it, there) => {
         const ids = many(10, (i) => `${i}`);
         const storeOf = (i: number) => (i % 2 === 0 ? it : there).store;

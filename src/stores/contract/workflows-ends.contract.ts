@@ -1,4 +1,4 @@
-// The end of runs: closing from outside, waiting for the end, and removing what ended long ago.
+// Ends of runs: closing from outside, waiting for the end, and removing runs that ended long ago.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { assertAbout, setOf } from "./reminders-shared.contract.ts";
@@ -17,8 +17,8 @@ import {
 export function workflowEndsContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
-  describe("closing from outside", () => {
-    test("a run is over whatever its task does, with the events that say why", async () => {
+  describe("closing runs from outside", () => {
+    test("a run in any state is closed, with the events that give the reason", async () => {
       const it = site();
       await it.start("ready");
       await it.start("later", { delayMs: HOUR });
@@ -36,7 +36,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([await it.ids(), (await it.claim()).next], [[], undefined]);
     });
 
-    test("whoever has the task can do nothing more with it", async () => {
+    test("the holder of the task of a closed run can change nothing", async () => {
       const it = site();
       const held = await it.held("a");
       await it.workflows.close(it.closing("a"));
@@ -48,7 +48,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.events(held.ref), ["started", "terminated"]);
     });
 
-    test("one that is over stays as it is", async () => {
+    test("a closed run stays unchanged", async () => {
       const it = site();
       const { ref } = await it.closed("a");
       const before = await it.stored("a");
@@ -59,7 +59,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.events(ref), ["started"]);
     });
 
-    test("a certain run is closed only if it is the open one", async () => {
+    test("a given run is closed only if it is the open one", async () => {
       const it = site();
       await it.closed("a");
       const { runId: first } = await it.stored("a");
@@ -71,7 +71,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([await it.status("a", first), await it.status("a", second)], ["completed", "terminated"]);
     });
 
-    test("others are told of it in the same step, and only if it is done", async () => {
+    test("messages of a close are delivered in the same step, and only if it is applied", async () => {
       const it = site();
       await it.start("child");
       const { ref } = await it.idle("parent");
@@ -88,7 +88,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.task("parent")).arrived, 2);
     });
 
-    test("reminders are set and cancelled with it, and only if it is done", async () => {
+    test("reminders of a close are set and cancelled with it, and only if it is applied", async () => {
       const it = site();
       const key = it.place.key("timer");
       await it.start("a", { reminders: [setOf(key)] });
@@ -99,7 +99,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.reminders(), ["later"]);
     });
 
-    test("a workflow that was closed can be started anew", async () => {
+    test("a closed workflow can be started again", async () => {
       const it = site();
       await it.start("a");
       await it.workflows.close(it.closing("a"));
@@ -108,7 +108,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([(await it.theTask()).ref, await it.events(ref)], [ref, ["started"]]);
     });
 
-    test("of one who closes and one who lets it rest one comes first, and both know which", async () => {
+    test("either a close or the last step of a run applies first, and both get matching results", async () => {
       const it = site();
       for (let i = 0; i < 20; i++) {
         const held = await it.held(`${i}`);
@@ -123,8 +123,8 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("waiting for the end", () => {
-    test("those that are over are told with what came of them, and the others are not", async () => {
+  describe("waiting for the end of runs", () => {
+    test("closed runs are returned with their results, and open ones are not", async () => {
       const it = site();
       const over = await it.closed("over", {}, closeAs("failed", LARGE));
       const open = await it.held("open");
@@ -148,7 +148,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       ]);
     });
 
-    test("whoever closes a run that somebody waits for is told so", async () => {
+    test("the step that closes a watched run gets that information", async () => {
       const it = site();
       const [watched, other] = [await it.held("watched"), await it.held("other")];
       await it.workflows.watchEnds([watched.ref]);
@@ -161,7 +161,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       );
     });
 
-    test("that somebody waits is known however often the task changes hands", async () => {
+    test("a run stays watched however often its task changes its holder", async () => {
       const it = site();
       const held = await it.held("a");
       await it.workflows.watchEnds([held.ref]);
@@ -173,8 +173,8 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("removing what has ended", () => {
-    test("a run goes with its pages, its inbox and its attributes", async () => {
+  describe("removal of closed runs", () => {
+    test("a run is removed with its event batches, its inbox and its attributes", async () => {
       const it = site();
       const held = await it.held("a", { attributes: `{"a":1}` });
       await it.workflows.arrive(["1", "2"].map((key) => it.arrivalOf("a", key)));
@@ -191,7 +191,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.ok(next.isNew && next.ref > held.ref);
     });
 
-    test("only what ended before the moment, whenever it started, and never what is open", async () => {
+    test("only runs that ended before the given time are removed, and never open ones", async () => {
       const it = site();
       await it.closed("early");
       const late = await it.held("late");
@@ -206,7 +206,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([await it.status("late"), await it.status("open")], [undefined, "running"]);
     });
 
-    test("no more than asked for at once, and only of the namespace", async () => {
+    test("a removal is limited to the requested number and to the namespace", async () => {
       const [it, other] = [site(), site()];
       await Promise.all(Array.from({ length: 25 }, (_, i) => it.closed(`${i}`)));
       await other.closed("a");
@@ -217,7 +217,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.equal(await other.status("a"), "completed");
     });
 
-    test("an open run of a workflow stays when its earlier ones are removed", async () => {
+    test("an open run of a workflow stays when its earlier runs are removed", async () => {
       const it = site();
       await it.closed("a");
       const { ref } = await it.start("a");

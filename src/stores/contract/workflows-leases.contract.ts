@@ -1,4 +1,4 @@
-// Tasks in the hands of their holder: longer leases, giving back, and waking what waits.
+// Leases of tasks: renewing, returning, and waking.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { assertAbout } from "./reminders-shared.contract.ts";
@@ -19,8 +19,8 @@ import {
 export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
-  describe("renewing", () => {
-    test("a lease lasts as long as it was renewed for, from then on", async () => {
+  describe("renewal of leases", () => {
+    test("a renewed lease lasts for its new length from then on", async () => {
       const it = site();
       const held = await it.held("a", { lease: lease("w1", 30 * MINUTE) });
       await opened().advance(20 * MINUTE);
@@ -33,7 +33,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.workflows.renew([held], HOUR), [held.ref]);
     });
 
-    test("one that is over can be renewed while nobody else has claimed", async () => {
+    test("an ended lease of a task can be renewed until another worker claims the task", async () => {
       const it = site();
       const held = await it.held("a");
       await opened().advance(5 * HOUR);
@@ -42,7 +42,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.append(held, { page: page("2") })).kind, "done");
     });
 
-    test("those that are not held by that token any more are told", async () => {
+    test("a renewal returns the tasks that the token does not hold any more", async () => {
       const it = site();
       const [good, rests, closed, given, taken] = [
         ...[await it.held("good"), await it.idle("rests"), await it.closed("closed"), await it.held("given")],
@@ -62,7 +62,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.workflows.renew([], HOUR), []);
     });
 
-    test("many at once, of several claims", async () => {
+    test("many leases of several claims are renewed at once", async () => {
       const it = site();
       const all = await Promise.all(Array.from({ length: 100 }, (_, i) => it.held(`${i}`)));
       assert.deepEqual(await it.workflows.renew(all, 5 * HOUR), []);
@@ -71,8 +71,8 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("giving back", () => {
-    test("a task that is given back can be had by anybody, after its pause", async () => {
+  describe("return of tasks", () => {
+    test("a returned task can be claimed by every worker, after its pause", async () => {
       const it = site();
       const { ref, token } = await it.held("a");
       assert.deepEqual(await it.workflows.giveBack([{ ref, token, pauseMs: HOUR, problem: "broken" }]), [true]);
@@ -86,7 +86,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.theTask({ worker: "w2" })).attempt, 2);
     });
 
-    test("attempts are counted while there is a problem, and not when there was none", async () => {
+    test("attempts are counted for returns with a problem, and not for returns without one", async () => {
       const it = site();
       await it.start("a");
       const attempts: number[] = [];
@@ -98,7 +98,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(attempts, [1, 2, 2, 2, 3]);
     });
 
-    test("a step that lets it rest ends its attempts and its problem", async () => {
+    test("a step that leaves the task idle resets its attempts and its problem", async () => {
       const it = site();
       const held = await it.held("a");
       await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
@@ -107,7 +107,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([attempt, problem, state], [0, undefined, "idle"]);
     });
 
-    test("only the holder can", async () => {
+    test("only the holder can return a task", async () => {
       const it = site();
       const held = await it.held("a");
       const rests = await it.idle("rests");
@@ -128,7 +128,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.workflows.giveBack([]), []);
     });
 
-    test("what arrived is kept", async () => {
+    test("a returned task keeps its messages", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "k");
@@ -138,8 +138,8 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("waking", () => {
-    test("a task is ready now, whatever it waits for", async () => {
+  describe("waking runs", () => {
+    test("a woken task is ready now, whichever state it waits in", async () => {
       const it = site();
       await it.idle("idle");
       await it.start("delayed", { delayMs: HOUR });
@@ -151,7 +151,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual((await it.ids()).sort(), ["delayed", "given back", "idle", "ready"]);
     });
 
-    test("a task that somebody has stays with its holder", async () => {
+    test("a leased task stays with its holder when its run is woken", async () => {
       const it = site();
       const held = await it.held("a");
       assert.equal(await it.workflows.wake(it.key("a")), true);
@@ -159,7 +159,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.append(held, { page: page("2") })).kind, "done");
     });
 
-    test("there is nobody to wake", async () => {
+    test("a wake of a closed or unknown workflow does nothing", async () => {
       const it = site();
       await it.closed("over", {}, closeAs());
       for (const id of ["over", "nobody"]) assert.equal(await it.workflows.wake(it.key(id)), false);

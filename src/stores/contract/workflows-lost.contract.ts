@@ -1,4 +1,4 @@
-// Attempts that end with their lease: the store counts each in the step that hands the task out again, so no
+// Attempts that end with their lease: the store counts each in the step that assigns the task again, so no
 // crash hides an attempt.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -16,7 +16,7 @@ import {
 
 export function workflowLostContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
-  /** Claims the task for a minute, and lets the lease run out. */
+  /** Claims the task for a minute, and lets the lease end. */
   const lose = async (it: Site, times = 1): Promise<number[]> => {
     const lost: number[] = [];
     for (let i = 0; i < times; i++) {
@@ -27,7 +27,7 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
   };
 
   describe("lost attempts", () => {
-    test("a lease that runs out is counted when the task is handed out again", async () => {
+    test("a lease that ends is counted when the task is assigned again", async () => {
       const it = site();
       await it.start("a");
       assert.deepEqual(await lose(it, 3), [0, 1, 2]);
@@ -35,14 +35,14 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([attempt, lost, (await it.task("a")).lost], [4, 3, 3]);
     });
 
-    test("a lease that the starter of a run has counts as well", async () => {
+    test("the lease of a run's starter counts as well", async () => {
       const it = site();
       await it.held("a", { lease: lease("w1", MINUTE) });
       await opened().advance(2 * MINUTE);
       assert.deepEqual(await lose(it, 2), [1, 2]);
     });
 
-    test("a task that is given back has lost nothing, with a problem or without", async () => {
+    test("a returned task has no lost attempt, with a problem or without", async () => {
       const it = site();
       await it.start("a");
       await lose(it);
@@ -55,7 +55,7 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
       }
     });
 
-    test("a lease that is renewed after it has run out is not lost", async () => {
+    test("a lease that is renewed after its end is not lost", async () => {
       const it = site();
       await it.start("a");
       const task = await it.theTask({ lease: lease("w1", MINUTE) });
@@ -65,7 +65,7 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.theTask()).lost, 0);
     });
 
-    test("a step that lets the run rest ends the count, and a step that keeps the task does not", async () => {
+    test("a step that leaves the task idle resets the count, and a step that keeps the task does not", async () => {
       const it = site();
       await it.start("a");
       await lose(it, 2);
@@ -78,7 +78,7 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await lose(it, 2), [0, 1]);
     });
 
-    test("a worker that is released lost its tasks only if it is dead", async () => {
+    test("the tasks of a released worker are lost attempts only if it is dead", async () => {
       const it = site();
       await it.start("a");
       const lost: number[] = [];
@@ -89,7 +89,7 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([...lost, (await it.theTask()).lost], [0, 1, 1, 2]);
     });
 
-    test("waking a run forgives only on request, and never while a worker has its task", async () => {
+    test("waking a run resets lost attempts only on request, and never while a worker has its task", async () => {
       const it = site();
       await it.start("a");
       await lose(it, 2);

@@ -1,4 +1,5 @@
-// The rules of workflows in their simplest form, for one namespace and one queue: a list of runs, and a clock in minutes.
+// The rules of workflows in their simplest form, for one namespace and one queue: a list of runs, and a clock
+// in minutes.
 import type {
   ClaimedBinding,
   DeliveryOutcome,
@@ -51,7 +52,7 @@ interface Claimer {
 interface Ready {
   readonly run: ModelRun;
   readonly mode: ReplayMode;
-  /** What is preferred comes first. */
+  /** Preferred tasks come first. */
   readonly order: number;
   readonly at: number;
 }
@@ -59,7 +60,7 @@ interface Ready {
 export class WorkflowModel {
   clock = 0;
   #runs: ModelRun[] = [];
-  /** When those were seen that may have something in memory; the others are known only. */
+  /** The last reports of sticky workers. */
   readonly #workers = new Map<string, number>();
 
   /** The latest first. */
@@ -75,7 +76,7 @@ export class WorkflowModel {
     return this.#runs.findLast((run) => run.workflowId === workflowId);
   }
 
-  /** `ref` is the one a new run has. */
+  /** `ref` is the ref of a new run. */
   start(start: RunStart, ref: number): StartOutcome {
     const { workflowId, runId, type, bound, first, lease, delayMs, ifClosed } = start;
     const outcome = (run: ModelRun, isNew: boolean) => ({ ref: run.ref, runId: run.runId, status: run.status, isNew });
@@ -115,7 +116,7 @@ export class WorkflowModel {
     return task?.state === "leased" && task.token === token ? task : undefined;
   }
 
-  /** `isNew`: it was not done before. `refs` are those of what it starts. */
+  /** `isNew`: the step was not applied before. `refs` are the refs of the runs that it starts. */
   append({ ref, token, last, page, taken, fate, affinity, starts, arrivals }: TaskCompletion, refs: readonly number[]) {
     const lost = { kind: "lost" as const };
     const run = this.run(ref);
@@ -171,7 +172,7 @@ export class WorkflowModel {
     return true;
   }
 
-  /** What a claimer may have, in order; and when there may be more at the latest. */
+  /** The tasks a claimer may take, in order; and the latest times at which there may be more. */
   matches({ worker, types, bindings, isSticky, stale }: Claimer): { ready: Ready[]; later: number[] } {
     const ready: Ready[] = [];
     const later: number[] = [];
@@ -192,7 +193,7 @@ export class WorkflowModel {
     return { ready: ready.sort((a, b) => a.order - b.order || a.at - b.at), later };
   }
 
-  /** `bound`: what it is bound to by it. */
+  /** `bound`: the pin that the claim gives. */
   claim(run: ModelRun, worker: string, token: string, lease: number, bound: string | undefined): ModelTask {
     const { task } = run;
     const { attempt } = task!;
@@ -259,6 +260,6 @@ export class WorkflowModel {
   }
 }
 
-/** When it became ready; affinity that was ended early is negative. */
+/** The affinity when the task became ready; affinity that was ended early is negative. */
 const hadAffinity = ({ state, at, sticky }: ModelTask): boolean =>
   sticky !== undefined && (state === "leased" || Math.abs(sticky.until) > at!);

@@ -1,5 +1,6 @@
-// Random stories against a model small enough to be obviously right: a few workers start, signal, claim, append, give back and end a few
-// runs while time passes, with what they remember of earlier claims, and the store must answer what the model answers.
+// Random stories against a model small enough to be obviously right: a few workers start, signal, claim,
+// append, return and end a few runs while time passes, also with knowledge of earlier claims. The store must
+// return the same results as the model.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -7,8 +8,8 @@ import type { AppendOutcome, ClaimedBinding, InboxMessage, TaskCompletion } from
 import { type ModelRun, WorkflowModel } from "./workflows-model-rules.contract.ts";
 import { freshId, type HeldTask, MINUTE, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
 
-// In minutes, on the clock of the story. Time passes in tens; tasks are ready at fives, leases end at threes, affinity at sevens and
-// workers are stale at ones, so the moments a story really takes make no difference.
+// In minutes, on the clock of the story. Time passes in tens; tasks are ready at fives, leases end at threes,
+// affinity at sevens and workers are stale at ones. So the real duration of a story makes no difference.
 const tens = (min: number, max: number) => fc.integer({ min, max }).map((n) => n * 10);
 const leaseFor = tens(0, 4).map((n) => n + 3);
 const affinityFor = tens(0, 4).map((n) => n + 7);
@@ -38,7 +39,7 @@ const append = fc.record({
 });
 
 const stays = (...texts: string[]) => texts.map((bound) => ({ bound, binds: bound }));
-/** What workers may have, and bind runs to: by builds, and by builds and definitions. */
+/** Pins that workers may take and give: by builds, and by builds and definitions. */
 const BINDINGS: (readonly ClaimedBinding[])[] = [
   [{ bound: undefined, binds: undefined }, ...stays("b1")],
   [{ bound: undefined, binds: "b1" }, ...stays("b1", "b2")],
@@ -69,9 +70,9 @@ const steps = {
     batch: fc.array(append, { minLength: 1, maxLength: 3 }),
     starts: maybe(fc.nat(2)),
     sends: maybe(fc.record({ which, key: fc.nat(6) })),
-    /** One that is continued is mostly continued by a run. */
+    /** Mostly another run follows a continued one. */
     goesOn: fc.constantFrom(true, true, true, false),
-    /** Who is told when nothing is started. */
+    /** The run that gets the refusal when nothing is started. */
     refusesTo: maybe(fc.record({ which, key: fc.nat(6) })),
   }),
   again: fc.record({ kind: fc.constant("again" as const) }),
@@ -207,7 +208,7 @@ class Story {
         model.clock += step.tens * 10;
         return this.#advance(step.tens * 10 * MINUTE);
       case "prune": {
-        // Half past: what ended within this very minute stays, whatever the story really takes.
+        // Half past: a run that ended within this very minute stays, for any real duration of the story.
         const before = (await this.#site.now()) - 5 * MINUTE;
         return assert.equal(await workflows.prune(namespace, before, 100), model.prune(model.clock - 5));
       }
@@ -253,8 +254,8 @@ class Story {
     }
     const [first, ...rest] = appends;
     if (first === undefined) return;
-    // Only the first one brings more, and only where it makes no difference which of the batch comes first. One that keeps the task
-    // without a word is done anew whenever it is sent.
+    // Only the first step has attachments, and only where the order within the batch makes no difference. A
+    // step that only keeps the task is applied again whenever it is repeated.
     const isAmong = (id: string) => appends.some(({ ref }) => this.#model.run(ref)?.workflowId === id);
     const [child, target] = [`run ${starts}`, sends && idOf(sends.which)];
     const mayBring = first.page !== undefined || first.fate.kind !== "keep";
@@ -289,7 +290,7 @@ class Story {
     const expected = this.#model.append(append, refs);
     assert.equal(outcome.kind, expected.kind);
     if (outcome.kind !== "done" || expected.kind !== "done") return;
-    // Of what was removed since nothing is known.
+    // Runs that were removed since cannot be compared.
     for (const [i, start] of expected.starts.entries())
       if (start !== undefined) assert.deepEqual(outcome.starts[i], start);
     if (expected.isNew) {
@@ -328,7 +329,7 @@ class Story {
     if (ready.length <= limit) assert.ok(told === undefined || told > this.#model.clock, "there was room for more");
   }
 
-  /** Whoever may have runs in memory is there. */
+  /** Registers all workers as sticky. */
   async begin(): Promise<void> {
     for (const worker of WORKERS) await this.take({ kind: "seen", worker, isSticky: true, isDraining: false });
   }
@@ -365,8 +366,8 @@ class Story {
 }
 
 export function workflowModelContract({ opened, options }: WorkflowsHarness): void {
-  describe("the model", () => {
-    test("any story of workers goes as the model says", async () => {
+  describe("model of workflows", () => {
+    test("any story of workers goes as the model predicts", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 80, size: "max" }), async (steps) => {
           const { store, advance } = opened();

@@ -1,4 +1,4 @@
-// Reading: histories in pages, single runs, and lists of them, the latest first.
+// Reading workflows: histories in event batches, single runs, and lists of them, the latest first.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
@@ -20,8 +20,8 @@ import {
 export function workflowReadingContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
-  describe("histories", () => {
-    /** Five pages of ten bytes: events 1, 2-3, 4, 5-6, 7. */
+  describe("reading histories", () => {
+    /** Five event batches of ten bytes: events 1, 2-3, 4, 5-6, 7. */
     async function paged(it: Site): Promise<number> {
       const pages = [1, 2, 1, 2, 1].map((count, i) => ({ count, data: `page ${i}`.padEnd(10, ".") }));
       let held: HeldTask = await it.held("a", { first: pages[0]! });
@@ -37,7 +37,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       return [...pages.map(({ from }) => from), isCut ? "cut" : "end"];
     };
 
-    test("come with as many bytes as asked for, one page at least, and tell whether there is more", async () => {
+    test("a history is read up to the requested bytes, at least one event batch, and reports whether there is more", async () => {
       const it = site();
       const ref = await paged(it);
       assert.deepEqual(await froms(it, ref, 0, 1_000), [1, 2, 4, 5, 7, "end"]);
@@ -48,7 +48,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await froms(it, ref, 0, 0), [1, "cut"]);
     });
 
-    test("begin with the first page that has events beyond the number", async () => {
+    test("a history starts with the first event batch that has events beyond the number", async () => {
       const it = site();
       const ref = await paged(it);
       assert.deepEqual(await froms(it, ref, 1, 1_000), [2, 4, 5, 7, "end"]);
@@ -60,7 +60,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await froms(it, ref, 99, 1_000), ["end"]);
     });
 
-    test("can be read piece by piece, also those of runs that are over", async () => {
+    test("a history can be read in parts, also of a closed run", async () => {
       const it = site();
       const ref = await paged(it);
       await it.workflows.close(it.closing("a", { page: page("the end") }));
@@ -77,11 +77,11 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(read, ["page 0", "page 1", "page 2", "page 3", "page 4", "the end"]);
     });
 
-    test("are empty for runs that were never there", async () => {
+    test("a history of an unknown run is empty", async () => {
       assert.deepEqual(await site().workflows.history(2 ** 40, 0, 1_000), { pages: [], isCut: false });
     });
 
-    test("of many steps stay in order", async () => {
+    test("a history of many steps stays in order", async () => {
       const it = site();
       let held = await it.held("a", { first: page("1") });
       for (let i = 2; i <= 120; i++) {
@@ -96,7 +96,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
   });
 
   describe("finding a run", () => {
-    test("gives the open one, or else the latest, or a certain one", async () => {
+    test("a lookup returns the open run, or else the latest, or a given one", async () => {
       const it = site();
       assert.equal(await it.workflows.find(it.key("a")), undefined);
       const first = await it.closed("a", {}, closeAs("failed"));
@@ -116,7 +116,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
     const ids = async (it: Site, query: Partial<RunQuery>) =>
       (await it.workflows.list({ namespace: it.namespace, limit: 100, ...query })).map(({ workflowId }) => workflowId);
 
-    test("the latest come first, in pages, and no other namespace is seen", async () => {
+    test("the latest runs come first, in pages, and no other namespace is visible", async () => {
       const [it, other] = [site(), site()];
       await other.start("other");
       const names = Array.from({ length: 25 }, (_, i) => `${i}`);
@@ -132,7 +132,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await ids(it, { limit: 0 }), []);
     });
 
-    test("every filter at once, in pages, beside the same filters without pages", async () => {
+    test("pages with every filter at once equal the list without pages", async () => {
       const it = site();
       for (let i = 0; i < 4; i++) await it.start(`order/${i}`, { type: "Order", queue: "main", attributes: `{"a":1}` });
       const all = {
@@ -149,7 +149,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.equal(await it.workflows.count({ ...query, limit: 10 }), 4);
     });
 
-    test("they come with everything, as when they are found", async () => {
+    test("listed runs have the same values as found ones", async () => {
       const it = site();
       const held = await it.held("open", { attributes: `{"a":1}`, memo: "m" });
       await it.append(held, { page: page("2"), fate: KEEP, affinity: { worker: "w1", ms: HOUR } });
@@ -158,7 +158,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(listed, [await it.stored("over"), await it.stored("open")]);
     });
 
-    test("by id, by how the id begins, type, status and queue", async () => {
+    test("runs are listed by id, by id prefix, type, status and queue", async () => {
       const it = site();
       await it.closed("a/1");
       await it.start("a/1", { type: "Cart" });
@@ -180,7 +180,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await ids(it, { type: "Nobody" }), []);
     });
 
-    test("by attributes, all of which must be equal", async () => {
+    test("runs are listed by attributes, all of which must be equal", async () => {
       const it = site();
       const all: [id: string, attributes: object][] = [
         ["text", { customer: "alice", odd: `it's "odd" %_\\` }],
@@ -204,9 +204,9 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.equal((await ids(it, { attributes: {} })).length, all.length);
     });
 
-    test("by an attribute that is as long as one may be", async () => {
+    test("runs are listed by an attribute of the greatest length", async () => {
       const it = site();
-      // Nothing that could be made shorter.
+      // A text that cannot be compressed.
       const text = createHash("shake256", { outputLength: (LIMITS.attributeBytes - 2) / 2 })
         .update("a")
         .digest("hex");
@@ -215,7 +215,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await ids(it, { attributes: { [name]: text } }), ["long"]);
     });
 
-    test("attributes are those of the last step, also of runs that are over", async () => {
+    test("attributes are the ones of the last step, also of closed runs", async () => {
       const it = site();
       const held = await it.held("a", { attributes: `{"stage":"first"}` });
       await it.append(held, { fate: KEEP, attributes: `{"stage":"second"}` });
@@ -225,7 +225,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await ids(it, { attributes: { stage: "last" }, status: "completed" }), ["a"]);
     });
 
-    test("by when they started", async () => {
+    test("runs are listed by their start time", async () => {
       const it = site();
       for (const id of ["a", "b", "c"]) {
         await it.start(id);
@@ -240,7 +240,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await ids(it, { startedBefore: startedAt, workflowId: "b" }), []);
     });
 
-    test("only those whose task has a problem", async () => {
+    test("runs with a problem can be listed alone", async () => {
       const it = site();
       await it.start("fine");
       const [blocked, paused] = [await it.held("blocked"), await it.held("paused")];
@@ -254,7 +254,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await ids(it, { isBlocked: true }), []);
     });
 
-    test("they are counted, up to a limit", async () => {
+    test("runs are counted, up to a limit", async () => {
       const it = site();
       for (let i = 0; i < 7; i++)
         await it.start(`${i}`, { type: i % 2 === 0 ? "Even" : "Odd", attributes: `{"i":${i % 3}}` });

@@ -1,5 +1,5 @@
-// What a worker had becomes anybody's, when another process takes its place or it leaves: tasks that are leased to it, wherever they were
-// handed out, and what is kept for it because it has it in memory.
+// Release of a worker, when another process replaces it or it leaves: its leased tasks from every host, and
+// its affinity to runs, become free for all workers.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { freshNamespace } from "./shared.contract.ts";
@@ -20,8 +20,8 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
   const modes = async (it: Site, request: ClaimOptions) =>
     (await it.claim({ staleMs: HOUR, ...request })).tasks.map(({ workflowId, mode }) => [workflowId, mode]);
 
-  describe("releasing a worker", () => {
-    test("its tasks are ready at once, at the attempt they are at, and its word counts no more", async () => {
+  describe("release of a worker", () => {
+    test("tasks of a released worker are ready at once, with the same attempt, and its steps no longer count", async () => {
       const it = site();
       const held = await it.held("a", { lease: lease("w1", HOUR) });
       await it.arrive("a", "k");
@@ -36,7 +36,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.append(heldOf(task), { page: page("2") })).kind, "done");
     });
 
-    test("nobody else's are, of the same name in another namespace neither", async () => {
+    test("tasks of other workers, and of the same name in another namespace, are not released", async () => {
       const it = site();
       const other = new Site(opened().store, freshNamespace());
       const held = await it.held("a", { lease: lease("w2", HOUR) });
@@ -50,7 +50,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       assert.equal(await release(it, "nobody"), 0);
     });
 
-    test("what it has in memory is kept for it no more: whether it rests, waits, or is somebody's", async () => {
+    test("affinity to a released worker ends for idle, ready and leased tasks", async () => {
       const it = site();
       await it.seen("w1");
       const affinity = { worker: "w1", ms: HOUR };
@@ -69,7 +69,8 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       assert.ok((await it.stored("of w2")).stickyUntil! > (await it.now()));
       assert.equal((await it.task("rests")).state, "idle");
       await it.arrive("rests");
-      // The next process of that name has nothing of it in memory, and others know that somebody had.
+      // The next process of that name has none of these runs in memory, and their claims show an earlier
+      // affinity.
       const claimed = [...(await modes(it, { worker: "w1", limit: 1 })), ...(await modes(it, { worker: "w3" }))];
       assert.deepEqual(claimed.sort(), [
         ["held", "forced_cold_replay"],
@@ -78,7 +79,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       ]);
     });
 
-    test("affinity that was over long before stays as it is", async () => {
+    test("affinity that ended long before the release stays unchanged", async () => {
       const it = site();
       await it.idle("a", { affinity: { worker: "w1", ms: HOUR } });
       await opened().advance(3 * HOUR);
@@ -87,7 +88,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.stored("a")).stickyUntil, before);
     });
 
-    test("a step that was done before is known all the same", async () => {
+    test("a step that was applied before the release is still recognised", async () => {
       const it = site();
       const held = await it.held("a");
       const step = it.appendOf(held, { page: page("2"), affinity: { worker: "w1", ms: HOUR } });
@@ -96,7 +97,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.step(step)).kind, "done");
     });
 
-    test("it may be done again, and what the next process of that name has since is released by that", async () => {
+    test("a release may be repeated, and then releases the tasks that the next process of that name has claimed since", async () => {
       const it = site();
       await it.held("a", { lease: lease("w1", HOUR) });
       assert.deepEqual([await release(it), await release(it)], [1, 0]);
@@ -104,7 +105,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       assert.equal(await release(it), 1);
     });
 
-    test("all of a great many are released, among those of others", async () => {
+    test("a release covers a large number of tasks among tasks of other workers", async () => {
       const it = site();
       const starts = Array.from({ length: 300 }, (_, i) =>
         it.startOf(`${i}`, { lease: lease(i % 3 === 0 ? "w1" : "w2", HOUR) }),

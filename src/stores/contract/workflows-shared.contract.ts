@@ -1,4 +1,5 @@
-// What the parts of the workflows contract share: how a store is opened, how time passes for it, and short ways to start, claim and append.
+// Shared parts of the workflows contract: opening a store, passing time, and helpers to start, claim and
+// append.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { isLimpetError } from "../../kernel/errors.ts";
@@ -34,27 +35,28 @@ export interface OpenedWorkflows {
   /** Opens the same data again after `store` was closed. The suite closes it. */
   readonly reopen?: (() => Promise<Store>) | undefined;
   /**
-   * Lets time pass for what is stored: either the store's clock goes on, or every moment in its tables goes back: when runs started
-   * and ended, when tasks are ready, were claimed and their leases end, when affinity ends, when workers were seen; and those of
-   * reminders. So after it only differences to the store's clock mean anything.
+   * Advances time for the stored data: either the store's clock moves forward, or every time in its tables
+   * moves back: when runs started and ended, when tasks are ready, were claimed and their leases end, when
+   * affinity ends, when workers reported; and the times of reminders. So after it only differences to the
+   * store's clock are meaningful.
    */
   readonly advance: (ms: number) => Promise<void>;
-  /** Closes what is still open and removes what was made. */
+  /** Closes everything that is still open and removes all created data. */
   readonly dispose: () => Promise<void>;
 }
 
 export interface WorkflowsOptions {
-  /** Random runs of the model test and of the others that draw; fewer where a round trip is slow. */
+  /** Random runs of the model test and of the other random tests; fewer where a round trip is slow. */
   readonly modelRuns?: number | undefined;
 }
 
-/** Types are told by name; what their runs may be bound to is the same for all of them, or follows from a build. */
+/** Types are given by name; the allowed pins are the same for all of them, or follow from a build. */
 export interface ClaimOptions extends Partial<Omit<TaskClaim, "types">> {
   readonly worker?: string;
   readonly types?: readonly string[];
   readonly build?: string;
   readonly compatible?: readonly string[];
-  /** Runs that are bound to nothing are bound to the build. */
+  /** Unpinned runs are pinned to the build. */
   readonly binds?: boolean;
   readonly bindings?: readonly ClaimedBinding[];
 }
@@ -73,9 +75,9 @@ function buildBindings({ build = "b1", compatible = [], binds = false }: ClaimOp
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 
-/** Quotes, characters outside the basic plane, line ends, and what means something to SQL. */
+/** Quotes, characters outside the basic plane, line ends, and characters with a meaning in SQL. */
 export const ODD = `it's "odd" 🦀 \\ % _ \n\t ü $1 ?`;
-/** Larger than what fits into one page of a database. */
+/** Larger than one page of a database. */
 export const LARGE = "x".repeat(20_000);
 
 export const freshId = (): string => randomUUID();
@@ -92,7 +94,7 @@ export const closeAs = (
   result = "the result",
 ): TaskFate => ({ kind: "close", status, result });
 
-/** What the holder of a task knows of it. */
+/** The knowledge of a task's holder. */
 export interface HeldTask {
   readonly ref: number;
   readonly token: string;
@@ -103,7 +105,7 @@ export interface HeldTask {
 export type StartOptions = Partial<Omit<RunStart, "namespace" | "workflowId">>;
 export type AppendOptions = Partial<Omit<TaskCompletion, "ref" | "token">>;
 
-/** A namespace nobody has used, and the workflows in it. */
+/** An unused namespace, and the workflows in it. */
 export class Site {
   readonly namespace: string;
   readonly store: Store;
@@ -149,7 +151,7 @@ export class Site {
     return this.send(this.startOf(workflowId, options));
   }
 
-  /** A run that its starter has a lease on. */
+  /** A run with a lease of its starter. */
   async held(workflowId: string, options: StartOptions = {}): Promise<HeldTask> {
     const own = options.lease ?? lease();
     const start = this.startOf(workflowId, { ...options, lease: own });
@@ -158,7 +160,7 @@ export class Site {
     return { ref, token: own.token, last: start.first.count, taken: 0 };
   }
 
-  /** A run that waits until something arrives. */
+  /** A run that waits for a message. */
   async idle(
     workflowId: string,
     options: StartOptions & { readonly affinity?: TaskCompletion["affinity"] } = {},
@@ -169,7 +171,7 @@ export class Site {
     return held;
   }
 
-  /** A run that is over. */
+  /** A closed run. */
   async closed(workflowId: string, options: StartOptions = {}, fate = closeAs()): Promise<HeldTask> {
     const held = await this.held(workflowId, options);
     assert.equal((await this.append(held, { fate })).kind, "done");
@@ -190,7 +192,7 @@ export class Site {
     return outcomes[0] as DeliveryOutcome;
   }
 
-  /** Rests without a word unless told otherwise. */
+  /** By default without events, leaving the task idle. */
   appendOf(held: HeldTask, options: AppendOptions = {}): TaskCompletion {
     const { ref, token, last, taken } = held;
     return {
@@ -210,7 +212,7 @@ export class Site {
     return this.step(this.appendOf(held, options));
   }
 
-  /** By default all that is ready, for an hour, by a worker that keeps runs in memory. */
+  /** By default all ready tasks, for an hour, by a worker with sticky execution. */
   claim(request: ClaimOptions = {}): Promise<TaskClaims> {
     const { worker = "w1", types = ["Order"], build, compatible, binds, bindings, ...rest } = request;
     const { namespace } = this;
@@ -220,7 +222,7 @@ export class Site {
     return this.workflows.claim({ namespace, ...usual, types: claims, lease: lease(worker), ...rest });
   }
 
-  /** Claims and gives the ids. */
+  /** Claims and returns the ids. */
   async ids(request: ClaimOptions = {}): Promise<string[]> {
     return idsOf((await this.claim(request)).tasks);
   }
@@ -262,7 +264,7 @@ export class Site {
     return events;
   }
 
-  /** Number and key of what waits in the inbox. */
+  /** Number and key of each message in the inbox. */
   async inbox(ref: number): Promise<[number: number, key: string][]> {
     return (await this.workflows.inbox(ref, 0, 1_000)).map(({ number, key }) => [number, key]);
   }
@@ -301,7 +303,7 @@ export class Site {
 
 export const idsOf = (tasks: readonly WorkflowKey[]): string[] => tasks.map(({ workflowId }) => workflowId);
 
-/** As whoever claimed it knows it. */
+/** The knowledge of the worker that claimed the task. */
 export const heldOf = ({ ref, token, last, taken }: ClaimedTask): HeldTask => ({ ref, token, last, taken });
 
 /** The same holder, after a step of so many events. */
@@ -326,7 +328,10 @@ export async function withSecond(
 
 const TRIES = 50;
 
-/** On a busy machine a store may give up on rows that others hold: whoever wants it sends it again. */
+/**
+ * On a busy machine a store may time out on rows that other transactions hold: the caller repeats the
+ * request.
+ */
 export async function insist<T>(work: () => Promise<T>, onDoubt: () => void = () => {}): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -339,7 +344,7 @@ export async function insist<T>(work: () => Promise<T>, onDoubt: () => void = ()
   }
 }
 
-/** Starts, arrivals, steps, renewals and waking, sent again until they come through: these are the same when they are sent twice. */
+/** Repeats starts, messages, steps, renewals and waking until they succeed: these are idempotent. */
 export function insistent(workflows: Workflows, onDoubt?: () => void): Workflows {
   const again = new Set<string | symbol>(["start", "arrive", "append", "renew", "wake"] satisfies (keyof Workflows)[]);
   return new Proxy(workflows, {

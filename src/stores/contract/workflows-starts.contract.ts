@@ -1,4 +1,4 @@
-// Starting: a run is started once, however often it is sent, and what else there is of the workflow decides as it was asked to.
+// Starts of runs: a repeated start starts a run once, and existing runs of the workflow decide as requested.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { RunStatus } from "../../ports/workflows.ts";
@@ -18,8 +18,8 @@ import {
 export function workflowStartsContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
-  describe("starting", () => {
-    test("a run that was started is there with everything that was said of it", async () => {
+  describe("starts of runs", () => {
+    test("a started run has all its values", async () => {
       const it = site();
       const first = page("started", ODD.replaceAll("\n", " "));
       const start = it.startOf(ODD, { type: ODD, queue: ODD, bound: ODD, first, attributes: `{"a":1}`, memo: LARGE });
@@ -39,7 +39,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(pages, [{ from: 1, ...first }]);
     });
 
-    test("later runs have higher refs, also within a batch and of other namespaces", async () => {
+    test("later runs have higher refs, also within a batch and in other namespaces", async () => {
       const [it, other] = [site(), site()];
       const batch = ["a", "b", "c"].map((id) => it.startOf(id));
       const outcomes = await it.workflows.start([...batch, other.startOf("a")]);
@@ -59,7 +59,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await site().workflows.start([]), []);
     });
 
-    test("its task is ready at once, and claimed with what its history says", async () => {
+    test("a task of a new run is ready at once, and its claim has the values of the history", async () => {
       const it = site();
       const { ref, runId } = await it.start("a", { first: page("1", "2", "3") });
       const { token, ...task } = await it.theTask({ lease: lease("w1", HOUR, "the token") });
@@ -70,7 +70,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       });
     });
 
-    test("one that was started with a delay is ready when it has passed, and not before", async () => {
+    test("a run that was started with a delay is ready after the delay, and not before", async () => {
       const it = site();
       const now = await it.now();
       await it.start("a", { delayMs: 2 * HOUR });
@@ -86,7 +86,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids(), ["a"]);
     });
 
-    test("one that was started with a lease is its starter's, who appends at once", async () => {
+    test("a run that was started with a lease belongs to its starter, which appends at once", async () => {
       const it = site();
       const held = await it.held("a", { lease: lease("me") });
       assert.deepEqual(await it.ids(), []);
@@ -105,7 +105,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.append(held)).kind, "lost");
     });
 
-    test("reminders that are set with it are there, and not when it was not started", async () => {
+    test("reminders of a start are set with it, and not when it starts nothing", async () => {
       const it = site();
       await it.start("a", {
         reminders: [setOf(it.place.key("timeout")), setOf(it.place.key("other"), { data: LARGE })],
@@ -115,8 +115,8 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("starting what was started", () => {
-    test("one whose answer was lost is started once, whatever it was told to do", async () => {
+  describe("repeated starts", () => {
+    test("a start whose response was lost is applied once, for every policy", async () => {
       const it = site();
       for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
         const start = it.startOf(ifClosed, {
@@ -134,7 +134,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.workflows.list({ namespace: it.namespace, limit: 100 })).length, 3);
     });
 
-    test("an earlier run that is sent again is found, although there are later ones", async () => {
+    test("a repeated start finds its earlier run, although there are later ones", async () => {
       const it = site();
       const start = it.startOf("a", { lease: lease() });
       const first = await it.send(start);
@@ -145,7 +145,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.equal(await it.status("a"), "running");
     });
 
-    test("a lost answer of a whole batch is no matter, also when others have been started since", async () => {
+    test("a batch of starts may be repeated after a lost response, also when other runs have been started since", async () => {
       const it = site();
       const batch = Array.from({ length: 40 }, (_, i) => it.startOf(`${i}`));
       const first = await it.workflows.start(batch);
@@ -157,8 +157,8 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("starting when there is a run", () => {
-    test("one that is open stays when it is to be kept", async () => {
+  describe("starts with an existing run", () => {
+    test("an open run stays for every policy", async () => {
       const it = site();
       const first = await it.start("a");
       for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
@@ -172,7 +172,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       ...(["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const),
     ];
     for (const status of ends) {
-      test(`after one that is ${status} another is started, or not, as it was asked`, async () => {
+      test(`a start after a ${status} run starts another one, or not, as requested`, async () => {
         const it = site();
         for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
           const { ref } = await it.closed(ifClosed, {}, closeAs(status));
@@ -185,7 +185,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       });
     }
 
-    test("it is the latest run that decides", async () => {
+    test("the latest run decides about a start", async () => {
       const it = site();
       await it.closed("a", {}, closeAs("completed"));
       const failed = await it.closed("a", {}, closeAs("failed"));
@@ -193,7 +193,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.start("a", { ifClosed: "start unless completed" })).isNew, true);
     });
 
-    test("each of a batch is decided for itself", async () => {
+    test("each start of a batch is decided for itself", async () => {
       const it = site();
       const open = await it.start("open");
       const over = await it.closed("over");
@@ -212,14 +212,14 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       assert.notEqual(outcomes[3]?.ref, failed.ref);
     });
 
-    test("the same workflow of another namespace is another one", async () => {
+    test("the same workflow id in another namespace is another workflow", async () => {
       const [it, other] = [site(), site()];
       await it.start("a");
       assert.equal((await other.start("a")).isNew, true);
       assert.equal(await it.status("a"), "running");
     });
 
-    test("ids that differ in a single character are different", async () => {
+    test("workflow ids that differ in a single character are different", async () => {
       const it = site();
       for (const id of ["a", "A", "a ", " a", "ä", "", "a%", "a_", freshId()])
         assert.ok((await it.start(id)).isNew, id);

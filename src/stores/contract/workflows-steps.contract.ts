@@ -1,4 +1,5 @@
-// Steps of a run: a page counts while the lease and the last event are those of the row, and what becomes of the task goes with it.
+// Steps of a run: an event batch counts while the lease and the last event are the row's, and the outcome of
+// the task applies with it.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TaskCompletion } from "../../ports/workflows.ts";
@@ -25,7 +26,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
   const lost = { kind: "lost" } as const;
 
   describe("steps that count", () => {
-    test("pages lie behind each other without gaps, and the run counts its events and bytes", async () => {
+    test("event batches follow each other without gaps, and the run counts its events and bytes", async () => {
       const it = site();
       let held = await it.held("a", { first: page("1", "2") });
       for (const events of [["3"], ["4", "5", "6"], [LARGE]]) {
@@ -37,7 +38,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([events, bytes], [7, "1\n2".length + 1 + "4\n5\n6".length + LARGE.length]);
     });
 
-    test("whoever keeps the task goes on with it for as long as said", async () => {
+    test("a step that keeps the task renews its lease for the given time", async () => {
       const it = site();
       const held = await it.held("a", { lease: lease("w1", 10 * MINUTE) });
       await it.append(held, { page: page("2"), fate: { kind: "keep", leaseMs: 3 * HOUR } });
@@ -49,7 +50,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.append(further(held, 1), { page: page("3") }), done);
     });
 
-    test("a step without a page leaves the history as it is", async () => {
+    test("a step without events leaves the history unchanged", async () => {
       const it = site();
       const held = await it.held("a");
       assert.deepEqual(await it.append(held, { fate: KEEP }), done);
@@ -58,7 +59,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.task("a")).state, "idle");
     });
 
-    test("a task that rests is idle until something arrives, and its attempts are forgotten", async () => {
+    test("a task that goes idle stays idle until a message arrives, and its attempts are reset", async () => {
       const it = site();
       await it.start("a");
       await it.claim();
@@ -74,7 +75,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([(await it.theTask()).attempt, (await it.task("a")).state], [1, "leased"]);
     });
 
-    test("a task that rests is ready at once when more has arrived than was taken", async () => {
+    test("a task is ready at once when more messages have arrived than were taken", async () => {
       const it = site();
       const held = await it.held("a");
       await it.workflows.arrive(["1", "2", "3"].map((key) => it.arrivalOf("a", key)));
@@ -86,7 +87,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.task("a")).state, "idle");
     });
 
-    test("a run that is closed is over, with its result, and has no task", async () => {
+    test("a closed run has its result and no task", async () => {
       const it = site();
       for (const status of ["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const) {
         const held = await it.held(status);
@@ -103,7 +104,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([await it.ids(), (await it.claim()).next], [[], undefined]);
     });
 
-    test("a run may be closed with arrivals that nobody took", async () => {
+    test("a run may be closed with messages that were not taken", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a");
@@ -111,7 +112,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.equal(await it.status("a"), "completed");
     });
 
-    test("attributes and memo are those of the last step that said something of them", async () => {
+    test("attributes and memo are the ones of the last step that set them", async () => {
       const it = site();
       const held = await it.held("a", { attributes: `{"a":1}`, memo: "first" });
       const about = async () => {
@@ -128,7 +129,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await about(), ["{}", ""]);
     });
 
-    test("a lease that is over still counts while nobody else has claimed the task", async () => {
+    test("an ended lease of a task still counts until another worker claims the task", async () => {
       const it = site();
       const held = await it.held("a");
       await opened().advance(100 * HOUR);
@@ -142,11 +143,11 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
   describe("steps that do not count", () => {
     const cases: [what: string, change: (it: Site, step: TaskCompletion) => Promise<TaskCompletion>][] = [
       ["has another token", async (_, step) => ({ ...step, token: freshId() })],
-      ["is of a run that was never there", async (_, step) => ({ ...step, ref: 2 ** 40 })],
+      ["is for an unknown run", async (_, step) => ({ ...step, ref: 2 ** 40 })],
       ["builds on an earlier event", async (_, step) => ({ ...step, last: step.last - 1 })],
-      ["builds on an event that is not there", async (_, step) => ({ ...step, last: step.last + 3 })],
+      ["builds on an unknown event", async (_, step) => ({ ...step, last: step.last + 3 })],
       [
-        "comes when somebody else has claimed the task",
+        "comes after another worker has claimed the task",
         async (it, step) => {
           await opened().advance(2 * HOUR);
           assert.deepEqual(await it.ids(), ["a"]);
@@ -154,7 +155,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
         },
       ],
       [
-        "comes when its holder has given the task back",
+        "comes after its holder has returned the task",
         async (it, step) => {
           const { ref, token } = step;
           assert.deepEqual(await it.workflows.giveBack([{ ref, token, pauseMs: 0, problem: undefined }]), [true]);
@@ -162,21 +163,21 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
         },
       ],
       [
-        "comes when the run was ended from outside",
+        "comes after the run was closed from outside",
         async (it, step) => {
           assert.equal(await it.workflows.close(it.closing("a", { page: page("end") })), true);
           return step;
         },
       ],
       [
-        "comes when its holder lets the task rest",
+        "comes after its holder has let the task go idle",
         async (it, step) => {
           assert.equal((await it.append({ ...step, taken: 0 }, { page: page("other", "events") })).kind, "done");
           return step;
         },
       ],
       [
-        "comes when its holder has gone on",
+        "comes after a later step of its holder",
         async (it, step) => {
           assert.equal(
             (await it.append({ ...step, taken: 0 }, { page: page("more", "than it"), fate: KEEP })).kind,
@@ -188,7 +189,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
     ];
     for (const [what, change] of cases) {
       for (const fate of [KEEP, REST, closeAs()]) {
-        test(`one that ${what} is lost, and nothing of it is done (${fate.kind})`, async () => {
+        test(`a step that ${what} is lost, and nothing of it is applied (${fate.kind})`, async () => {
           const it = site();
           const held = await it.held("a");
           await it.arrive("a", "k");
@@ -209,7 +210,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       }
     }
 
-    test("a new step with the token of a task that rests is lost", async () => {
+    test("a new step with the token of an idle task is lost", async () => {
       const it = site();
       const held = await it.held("a");
       await it.append(held, { page: page("2") });
@@ -217,7 +218,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.events(held.ref), ["started", "2"]);
     });
 
-    test("a task that was given back is not its former holder's, even for a step without a page", async () => {
+    test("a returned task does not belong to its former holder, even for a step without events", async () => {
       const it = site();
       const { ref, token, ...held } = await it.held("a");
       await it.arrive("a");
@@ -226,7 +227,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.inbox(ref).then((inbox) => inbox.length), 1);
     });
 
-    test("they do not hinder others of the batch", async () => {
+    test("a lost step does not affect the others of its batch", async () => {
       const it = site();
       const all = await Promise.all(Array.from({ length: 60 }, (_, i) => it.held(`${i}`)));
       const isLost = (i: number) => i % 4 === 1;
@@ -251,15 +252,15 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       );
     });
 
-    test("an empty batch is answered with nothing", async () => {
+    test("an empty batch of steps returns nothing", async () => {
       assert.deepEqual(await site().workflows.append([]), []);
     });
   });
 
-  describe("steps that are sent again", () => {
+  describe("repeated steps", () => {
     for (const fate of [KEEP, REST, closeAs()]) {
       for (const events of [["2", "3"], []]) {
-        test(`one of ${events.length} events is done once (${fate.kind})`, async () => {
+        test(`a repeated step of ${events.length} events is applied once (${fate.kind})`, async () => {
           const it = site();
           const held = await it.held("a");
           await it.arrive("a", "k");
@@ -271,14 +272,14 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
           for (let i = 0; i < 3; i++) assert.equal((await it.step(step)).kind, "done");
           const { task, ...after } = await it.stored("a");
           assert.equal(task?.state, fate.kind === "close" ? undefined : fate.kind === "keep" ? "leased" : "idle");
-          // Where affinity begins anew with a step that says nothing, it lasts a moment longer.
+          // A repeated step without events renews the affinity, which then lasts a moment longer.
           assert.deepEqual({ ...after, stickyUntil: before.stickyUntil }, before);
           assert.deepEqual(await it.events(held.ref), ["started", ...events]);
         });
       }
     }
 
-    test("one that has arrived meanwhile does not make a step that was done lost", async () => {
+    test("a message that arrives meanwhile does not make an applied step look lost", async () => {
       const it = site();
       const held = await it.held("a");
       const step = it.appendOf(held, { page: page("2") });
@@ -290,7 +291,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.step(step), lost);
     });
 
-    test("one that closed its run is done still when the workflow runs anew", async () => {
+    test("a step that closed its run still counts as applied when the workflow runs again", async () => {
       const it = site();
       const held = await it.held("a");
       const step = it.appendOf(held, { page: page("end"), fate: closeAs() });
@@ -303,7 +304,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.events(ref), ["started"]);
     });
 
-    test("in a batch with others that are new", async () => {
+    test("a repeated step is recognised in a batch with new ones", async () => {
       const it = site();
       const [a, b] = [await it.held("a"), await it.held("b")];
       const step = it.appendOf(a, { page: page("2"), fate: KEEP });

@@ -1,4 +1,5 @@
-// Affinity: a run is preferred where it is in memory, for a while, and anybody may have it cold when its worker cannot or should not.
+// Affinity: the worker that has a run in memory is preferred for a while. Every worker may replay the run
+// cold when that worker is not available.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ReplayMode, WorkerRow } from "../../ports/workflows.ts";
@@ -29,8 +30,8 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
   const modes = async (it: Site, request: Claimer): Promise<[id: string, mode: ReplayMode][]> =>
     (await it.claim({ staleMs: 9 * HOUR, ...request })).tasks.map(({ workflowId, mode }) => [workflowId, mode]);
 
-  describe("affinity", () => {
-    test("is what the last step said, and shown with the run", async () => {
+  describe("affinity of runs", () => {
+    test("affinity is set by the last step, and shown with the run", async () => {
       const it = site();
       const held = await it.held("a");
       assert.equal((await it.stored("a")).stickyWorker, undefined);
@@ -47,7 +48,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([third.stickyWorker, third.stickyUntil], [undefined, undefined]);
     });
 
-    test("rule 1: a task with affinity for whoever asks is preferred, before those that are ready for longer", async () => {
+    test("rule 1: a task with affinity for the claiming worker comes before tasks that have been ready for longer", async () => {
       const it = site();
       await it.seen("owner");
       await it.start("older");
@@ -61,7 +62,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.task("older")).mode, "cold_replay");
     });
 
-    test("of those that are preferred the ones that are ready for longest come first, over all types", async () => {
+    test("preferred tasks that have been ready for longest come first, over all types", async () => {
       const it = site();
       const affinity = { worker: "owner", ms: 9 * HOUR };
       for (const [id, type] of [
@@ -79,7 +80,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids({ worker: "owner", types, limit: 3 }), ["4"]);
     });
 
-    test("rule 2: a task without affinity can be had by anybody", async () => {
+    test("rule 2: a task without affinity can be claimed by every worker", async () => {
       const it = site();
       await it.seen("owner");
       await it.start("a");
@@ -91,7 +92,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       ]);
     });
 
-    test("rule 3: a task with affinity for another worker that lives is left to it until the affinity is over", async () => {
+    test("rule 3: a task with affinity for another living worker is left to it until the affinity ends", async () => {
       const it = site();
       await it.seen("owner");
       await sticky(it, "a");
@@ -102,7 +103,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await modes(it, { worker: "owner" }), [["a", "sticky_hit_expected"]]);
     });
 
-    test("rule 4: a task whose affinity is over can be had by anybody, cold", async () => {
+    test("rule 4: a task whose affinity has ended can be claimed by every worker, cold", async () => {
       const it = site();
       await it.seen("owner");
       await sticky(it, "a");
@@ -111,7 +112,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "forced_cold_replay"]]);
     });
 
-    test("one that is left to its worker hides nothing from others", async () => {
+    test("a task that is left to its worker does not hide others", async () => {
       const it = site();
       await it.seen("owner");
       for (let i = 0; i < 30; i++) await sticky(it, `sticky ${i}`);
@@ -120,8 +121,8 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("a run is replayed cold", () => {
-    test("when sticky execution is off: whoever asks ignores all affinity, also its own", async () => {
+  describe("cold replay of runs", () => {
+    test("a run is replayed cold when sticky execution is off: a claim ignores all affinity, also its own", async () => {
       const it = site();
       await it.seen("owner");
       await sticky(it, "another's");
@@ -134,14 +135,14 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       ]);
     });
 
-    test("when its worker did not register that it keeps runs in memory", async () => {
+    test("a run is replayed cold when its worker did not register as sticky", async () => {
       const it = site();
       await it.seen("owner", { isSticky: false });
       await sticky(it, "a");
       assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "forced_cold_replay"]]);
     });
 
-    test("when it has no affinity", async () => {
+    test("a run is replayed cold when it has no affinity", async () => {
       const it = site();
       await it.seen("owner");
       await sticky(it, "a");
@@ -152,11 +153,11 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     });
 
     const troubles: [what: string, (it: Site) => Promise<unknown>][] = [
-      ["was not seen for too long", () => passes(61 * MINUTE)],
+      ["has not reported for too long", () => passes(61 * MINUTE)],
       ["is draining", (it) => it.seen("owner", { isDraining: true })],
       ["was forgotten", (it) => it.workflows.forgetWorker(it.namespace, "owner")],
       [
-        "was replaced by one of another name and build",
+        "was replaced by a worker of another name and build",
         async (it) => {
           await it.seen("new one", { build: "b2" });
           await it.workflows.forgetWorker(it.namespace, "owner");
@@ -164,7 +165,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       ],
     ];
     for (const [what, happens] of troubles) {
-      test(`when its worker ${what}`, async () => {
+      test(`a run is replayed cold when its worker ${what}`, async () => {
         const it = site();
         await it.seen("owner");
         await sticky(it, "a");
@@ -175,14 +176,14 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       });
     }
 
-    test("when its worker was never there, or is there in another namespace only", async () => {
+    test("a run is replayed cold when its worker never registered, or only in another namespace", async () => {
       const [it, other] = [site(), site()];
       await other.seen("owner");
       await sticky(it, "a");
       assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "forced_cold_replay"]]);
     });
 
-    test("when its worker threw it out: a step that says nothing of affinity ends it", async () => {
+    test("a run is replayed cold after a step without affinity, when its worker evicted it", async () => {
       const it = site();
       await it.seen("owner");
       const held = await it.held("a");
@@ -192,7 +193,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "cold_replay"]]);
     });
 
-    test("when its own worker comes after the affinity is over", async () => {
+    test("a run is replayed cold when its own worker claims it after the affinity has ended", async () => {
       const it = site();
       await it.seen("owner");
       await sticky(it, "a");
@@ -202,14 +203,14 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("affinity bypasses nothing", () => {
+  describe("limits of affinity", () => {
     const wrong: [what: string, request: Claimer][] = [
       ["type", { types: ["Cart"] }],
       ["queue", { queue: "other" }],
       ["build", { build: "b2" }],
     ];
     for (const [what, request] of wrong) {
-      test(`a worker does not get its run when it asks for another ${what}`, async () => {
+      test(`a worker does not get its run when it requests another ${what}`, async () => {
         const it = site();
         await it.seen("owner");
         await it.idle("a", { bound: "b1", affinity: { worker: "owner", ms: HOUR } });
@@ -220,7 +221,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       });
     }
 
-    test("nor a moment before its task is ready, nor while somebody has a lease", async () => {
+    test("a worker does not get its run before the task is ready, nor while another worker has a lease", async () => {
       const it = site();
       await it.seen("owner");
       const affinity = { worker: "owner", ms: 9 * HOUR };
@@ -235,7 +236,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await modes(it, { worker: "owner" }), [["paused", "sticky_hit_expected"]]);
     });
 
-    test("nor when its worker could not go on with it: then anybody may try", async () => {
+    test("a worker that could not continue its run loses the affinity, and every worker may try", async () => {
       const it = site();
       await it.seen("owner");
       const held = await it.held("a", { lease: lease("owner", MINUTE) });
@@ -246,7 +247,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "cold_replay"]]);
     });
 
-    test("a task that is given back because its worker stops keeps what was wrong with it, and the worker that has it in memory", async () => {
+    test("a task that is returned because its worker stops keeps its problem and its affinity", async () => {
       const it = site();
       await it.seen("owner");
       const held = await it.held("a");
@@ -260,7 +261,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.stored("b")).stickyWorker, "owner");
     });
 
-    test("a lease that ran out leaves the run to the worker that has it in memory, while that lives", async () => {
+    test("a task whose lease has ended is left to the living worker that has its run in memory", async () => {
       const it = site();
       await it.seen("owner");
       const held = await it.held("a", { lease: lease("owner", MINUTE) });
@@ -273,8 +274,8 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("how sticky a namespace is", () => {
-    test("a task that became ready after the affinity was over has none, and one from before was forced", async () => {
+  describe("stickiness of a namespace", () => {
+    test("a task that became ready after its affinity ended has none, and one from before is forced to replay", async () => {
       const it = site();
       for (const id of ["before", "after"]) await it.idle(id, { affinity: { worker: "owner", ms: HOUR } });
       await it.arrive("before");
@@ -285,7 +286,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(modes, { before: "forced_cold_replay", after: "cold_replay" });
     });
 
-    test("affinity that was ended early counts for tasks until it would have been over", async () => {
+    test("affinity that was ended early counts for tasks until its original end", async () => {
       const it = site();
       for (const id of ["soon", "late"]) await it.idle(id, { affinity: { worker: "owner", ms: HOUR } });
       await it.workflows.releaseWorker(it.namespace, "owner", false);
@@ -297,7 +298,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       assert.equal(tasks.find(({ workflowId }) => workflowId === "late")?.mode, "cold_replay");
     });
 
-    test("counts runs with affinity, and their tasks, while it lasts", async () => {
+    test("stickiness counts runs with valid affinity, and their tasks", async () => {
       const it = site();
       const count = () => it.workflows.stickiness(it.namespace);
       assert.deepEqual(await count(), { runs: 0, ready: 0, leased: 0, owned: 0 });
@@ -323,8 +324,8 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
     });
   });
 
-  describe("workers", () => {
-    test("are there with what they said last, until they are forgotten", async () => {
+  describe("workers of workflows", () => {
+    test("workers are listed with their last report, until they are forgotten", async () => {
       const it = site();
       assert.deepEqual(await it.workflows.workers(it.namespace), []);
       await it.seen("w1");
@@ -348,7 +349,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       );
     });
 
-    test("of other namespaces are others", async () => {
+    test("workers of other namespaces are other workers", async () => {
       const [it, other] = [site(), site()];
       await it.seen("w1");
       assert.equal(await other.workflows.forgetWorker(other.namespace, "w1"), false);

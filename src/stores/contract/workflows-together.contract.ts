@@ -1,4 +1,5 @@
-// What a step brings besides its page: reminders, runs that it starts, and what it sends to other runs. All of it is done, or none.
+// Attachments of a step besides its events: reminders, runs that it starts, and messages to other runs. All
+// of them apply, or none.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TaskCompletion } from "../../ports/workflows.ts";
@@ -20,7 +21,9 @@ import {
 export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
   const site = () => new Site(opened().store);
 
-  /** A step with everything: it sets and cancels reminders, starts two runs, and sends something to two others. */
+  /**
+   * A step with everything: it sets and cancels reminders, starts two runs, and sends messages to two others.
+   */
   async function everything(it: Site, step: TaskCompletion): Promise<TaskCompletion> {
     await it.place.set(it.place.key("cancelled"));
     await it.idle("idle");
@@ -50,9 +53,9 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
   const BEFORE = { reminders: ["cancelled"], child: undefined, idle: "idle", arrived: 0 };
   const AFTER = { reminders: ["of the child", "timer"], child: "running", idle: "ready", arrived: 1 };
 
-  describe("steps that bring more", () => {
+  describe("steps with attachments", () => {
     for (const fate of [KEEP, REST, closeAs()]) {
-      test(`all of it is done with the step (${fate.kind})`, async () => {
+      test(`all attachments are applied with the step (${fate.kind})`, async () => {
         const it = site();
         const held = await it.held("a");
         const step = await everything(it, it.appendOf(held, { page: page("2"), fate }));
@@ -69,7 +72,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
         assert.deepEqual(new Set(await it.ids()), new Set(["child", "idle", "open"]));
       });
 
-      test(`nothing of it is done when the step is lost (${fate.kind})`, async () => {
+      test(`no attachment is applied when the step is lost (${fate.kind})`, async () => {
         const it = site();
         const held = await it.held("a");
         const step = await everything(it, it.appendOf(held, { page: page("2"), fate }));
@@ -78,7 +81,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
         assert.deepEqual(await view(it), BEFORE);
       });
 
-      test(`all of it is done once when the step is sent again (${fate.kind})`, async () => {
+      test(`all attachments are applied once when the step is repeated (${fate.kind})`, async () => {
         const it = site();
         const held = await it.held("a");
         const step = await everything(it, it.appendOf(held, { page: page("2"), fate }));
@@ -93,7 +96,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       });
     }
 
-    test("a run that goes on as another closes and starts in one step", async () => {
+    test("a run that continues as new closes and starts in one step", async () => {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "not taken");
@@ -117,7 +120,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.events(ref), ["anew", "2"]);
     });
 
-    test("what was kept when a step was done is not started when the step is sent again", async () => {
+    test("a start that kept an existing run starts nothing when its step is repeated", async () => {
       const it = site();
       const [held, other] = [await it.held("a"), await it.held("b")];
       const starts = [it.startOf("b", { ifClosed: "start" })];
@@ -131,7 +134,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([await it.status("b"), await it.ids()], ["failed", []]);
     });
 
-    test("a child with a lease is its parent's worker's from the start", async () => {
+    test("a child with a lease belongs to its parent's worker from the start", async () => {
       const it = site();
       const held = await it.held("a");
       const own = lease();
@@ -149,7 +152,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
   });
 
   describe("steps of one batch", () => {
-    test("may send to each other, and whoever rests is woken", async () => {
+    test("steps of one batch may send to each other, and idle runs are woken", async () => {
       const it = site();
       const [a, b, c] = [await it.held("a"), await it.held("b"), await it.held("c")];
       const outcomes = await it.workflows.append([
@@ -169,7 +172,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.task("c")).state, "leased");
     });
 
-    test("may start the same workflow, and one of them does", async () => {
+    test("steps of one batch may start the same workflow, and one of them does", async () => {
       const it = site();
       const all = await Promise.all(["a", "b", "c"].map((id) => it.held(id)));
       const outcomes = await it.workflows.append(
@@ -182,7 +185,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids(), ["child"]);
     });
 
-    test("may set the same reminder, and one of them stands", async () => {
+    test("steps of one batch may set the same reminder, and one of them is stored", async () => {
       const it = site();
       const all = await Promise.all(["a", "b", "c"].map((id) => it.held(id)));
       const key = it.place.key("shared");
@@ -195,7 +198,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       assert.ok(["0", "1", "2"].includes((await it.place.stored(key)).data!));
     });
 
-    test("may send to a run that another of them closes, and nothing is left behind", async () => {
+    test("steps of one batch may send to a run that another of them closes, and nothing is left behind", async () => {
       const it = site();
       const [a, b] = [await it.held("a"), await it.held("b")];
       const outcomes = await it.workflows.append([
@@ -209,7 +212,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual([await it.status("b"), await it.ids()], ["completed", []]);
     });
 
-    test("bring what each of them says, a lost one nothing", async () => {
+    test("each step of a batch applies its own attachments, and a lost one none", async () => {
       const it = site();
       const all = await Promise.all(Array.from({ length: 40 }, (_, i) => it.held(`${i}`)));
       await it.idle("target");

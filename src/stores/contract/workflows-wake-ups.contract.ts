@@ -1,4 +1,5 @@
-// No lost wake-up: however arrivals and steps cross, whatever arrived is taken into the history, once, in the order of its number.
+// No lost wake-up: every delivered message is taken into the history, once, in the order of its number,
+// however deliveries and steps interleave.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as breath } from "node:timers/promises";
@@ -17,7 +18,10 @@ import {
   withSecond,
 } from "./workflows-shared.contract.ts";
 
-/** So often in a row a claim may find nothing although something is left, while others finish what they have. */
+/**
+ * How often in a row a claim may find nothing although messages are left, while other workers finish their
+ * tasks.
+ */
 const PATIENCE = 2_000;
 
 const batches = fc.array(fc.record({ size: fc.integer({ min: 1, max: 4 }), breaths: fc.nat(3) }), {
@@ -38,7 +42,8 @@ async function breathe(times: number): Promise<void> {
 }
 
 async function tell(stores: readonly Store[], { senders, workers }: Told): Promise<void> {
-  // What was sent again because nobody knew whether it had arrived may arrive twice, when the first has been taken by then.
+  // A message that was repeated after an ambiguous outcome may arrive twice, if the first has been taken by
+  // then.
   let mayRepeat = false;
   const namespace = freshNamespace();
   const sites = stores.map((store) => {
@@ -114,15 +119,15 @@ export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
   const { opened, options } = harness;
   const numRuns = options.modelRuns ?? 100;
 
-  describe("no wake-up is lost", () => {
-    test("however what arrives and what workers do cross", async () => {
+  describe("wake-ups of runs", () => {
+    test("no wake-up is lost, however deliveries and steps interleave", async () => {
       await fc.assert(
         fc.asyncProperty(story, (told) => tell([opened().store], told)),
         { numRuns },
       );
     });
 
-    test("also when they are different processes", async (t) => {
+    test("no wake-up is lost between different processes", async (t) => {
       await withSecond(harness, async (second) => {
         if (second === undefined) return t.skip("this store belongs to one process");
         await fc.assert(
@@ -132,7 +137,7 @@ export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
       });
     });
 
-    test("nor when both are sent in the same moment, again and again", async () => {
+    test("no wake-up is lost when a message and a step are sent in the same moment, again and again", async () => {
       const { store } = opened();
       const it = new Site(store, undefined, insistent(store.workflows));
       let held = await it.held("a");

@@ -1,7 +1,7 @@
-// The order of names: by code point, as databases order UTF-8 bytes. JavaScript's own `<` compares UTF-16 units, which
-// puts characters outside the basic plane before some inside it.
+// Orders names by code point, as databases order UTF-8 bytes. JavaScript's own `<` compares UTF-16 units,
+// which puts characters outside the basic plane before some inside it.
 
-/** Negative, zero or positive, as `sort` wants it. */
+/** Negative, zero or positive, as `sort` expects. */
 export function byCodePoint(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { type Due, DueOrder } from "./due-order.ts";
 
-test("whatever is added and removed, what is left comes out earliest first", () => {
+test("rows come out earliest first after any additions and removals", () => {
   const moment = fc.nat(20);
   const steps = fc.array(
     fc.oneof({ weight: 3, arbitrary: moment }, { weight: 2, arbitrary: moment.map((n) => -1 - n) }),

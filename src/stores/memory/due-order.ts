@@ -1,7 +1,7 @@
-// Rows in the order in which they are due, for a store in memory. They lie in small sorted chunks, so adding one, removing one and
-// reading the first few cost about the same whether there are ten or a million.
+// Keeps rows in the order in which they are due, for a store in memory. Rows are in small sorted chunks. So
+// adding one, removing one and reading the first few cost about the same for ten rows and for a million.
 
-/** Neither changes while the row is in here. */
+/** Neither field changes while the row is in a DueOrder. */
 export interface Due {
   readonly at: number;
   /** Unique; decides between rows of the same moment. */
@@ -14,7 +14,7 @@ const CHUNK = 512;
 const isBefore = (a: Due, b: Due): boolean => a.at < b.at || (a.at === b.at && a.generation < b.generation);
 
 export class DueOrder<T extends Due> {
-  /** None is empty. */
+  /** No chunk is empty. */
   readonly #chunks: T[][] = [];
   #size = 0;
 
@@ -35,7 +35,7 @@ export class DueOrder<T extends Due> {
     if (chunk.length > CHUNK) this.#chunks.splice(at + 1, 0, chunk.splice(CHUNK / 2));
   }
 
-  /** False when it is not here. */
+  /** False when the row is not here. */
   remove(row: T): boolean {
     const at = this.#chunkOf(row);
     const chunk = this.#chunks[at];
@@ -66,7 +66,7 @@ export class DueOrder<T extends Due> {
   }
 }
 
-/** Where it is, or would be. */
+/** The place where the row is, or would be. */
 function placeIn(chunk: readonly Due[], row: Due): number {
   let low = 0;
   let high = chunk.length;

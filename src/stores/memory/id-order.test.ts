@@ -4,8 +4,9 @@ import fc from "fast-check";
 import { byCodePoint } from "./code-points.ts";
 import { IdOrder } from "./id-order.ts";
 
-test("any ids that come and go are read in their order, from anywhere", () => {
-  // From few enough that many come again, and into enough chunks that some are split and some end.
+test("ids that come and go are read in order from any position", () => {
+  // From few enough ids that many are repeated, and into enough chunks that some are split and some become
+  // empty.
   const id = fc.nat(3_000).map((n) => `${n}`);
   const steps = fc.array(fc.record({ id, isAdded: fc.boolean() }), { minLength: 3_000, maxLength: 6_000 });
   fc.assert(

@@ -1,12 +1,12 @@
-// Ids by code point, for a store in memory. They lie in small sorted chunks, so adding one, removing one and reading a page cost about the
-// same whether there are ten or a million.
+// Keeps ids in code point order, for a store in memory. Ids are in small sorted chunks, so adding one,
+// removing one and reading a page cost about the same for ten ids and for a million.
 import { byCodePoint } from "./code-points.ts";
 
 /** A chunk that grows beyond this becomes two. */
 const CHUNK = 512;
 
 export class IdOrder {
-  /** None is empty. */
+  /** No chunk is empty. */
   readonly #chunks: string[][] = [];
 
   get isEmpty(): boolean {
@@ -61,7 +61,10 @@ export class IdOrder {
 const placeIn = (chunk: readonly string[], id: string): number =>
   firstWhere(chunk.length, (at) => byCodePoint(chunk[at]!, id) >= 0);
 
-/** The first place of which `isThere` is true, when it is true of all behind it as well; `length` when there is none. */
+/**
+ * The first place for which `isThere` is true, when it is true for all places behind it as well; `length`
+ * when there is none.
+ */
 function firstWhere(length: number, isThere: (at: number) => boolean): number {
   let [low, high] = [0, length];
   while (low < high) {

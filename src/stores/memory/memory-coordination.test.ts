@@ -20,7 +20,7 @@ coordinationContract("memory", async () => {
   };
 });
 
-test("leadership is over in the very moment its lease ends, and not before", async () => {
+test("leadership ends in the very moment its lease ends, and not before", async () => {
   let now = 1_000_000;
   const { coordination } = new MemoryStore(() => now);
   const [first, second] = [newCandidate({ leaseMs: HOUR }), newCandidate()];
@@ -32,7 +32,7 @@ test("leadership is over in the very moment its lease ends, and not before", asy
   assert.deepEqual([term, leading, schedulers.length], [2, true, 1]);
 });
 
-test("what a caller does with its objects afterwards changes nothing", async () => {
+test("later changes of a caller's objects change nothing in the store", async () => {
   const { coordination } = new MemoryStore();
   const types = ["Cart"];
   const { term } = await coordination.campaign(newCandidate());

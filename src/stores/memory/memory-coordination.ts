@@ -1,5 +1,5 @@
-// Coordination within one process: apps that share a MemoryStore share it. Each step runs to its end before anything else
-// does, so all of them are atomic.
+// Coordination within one process: apps that share a MemoryStore share it. Each step runs to completion
+// without interruption, so all steps are atomic.
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
 import { campaigned, NOBODY_YET, type Roll, standingOf, tooMany } from "../leadership.ts";
@@ -19,12 +19,12 @@ export class MemoryCoordination implements Coordination {
     this.#checkOpen = checkOpen;
   }
 
-  /** Of the leadership as it is now. */
+  /** The current term. */
   get term(): number {
     return this.#roll.leadership.term;
   }
 
-  /** The members as they are now, in no order. */
+  /** The current members, in no order. */
   get present(): Iterable<Member> {
     return this.#members.values();
   }

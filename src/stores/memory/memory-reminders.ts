@@ -1,5 +1,5 @@
-// Reminders within one process: apps that share a MemoryStore share them. Each step runs to its end before anything else does, so
-// all of them are atomic.
+// Reminders within one process: apps that share a MemoryStore share them. Each step runs to completion
+// without interruption, so all steps are atomic.
 import {
   type Claim,
   type ClaimRequest,
@@ -20,7 +20,7 @@ import {
 } from "../../ports/reminders.ts";
 import { pageOf, type Row, Shelf, type Shelves } from "./reminder-shelf.ts";
 
-/** The namespaces in which something was written that whoever watches there should look for. */
+/** The namespaces in which the batch writes something that watchers may claim. */
 export function newsOf(batch: readonly ReminderWrite[], now: number): Set<string> {
   const isNews = (write: ReminderWrite): boolean =>
     write.kind === "set" && write.lease === undefined && write.tick.at <= now + TOLD_AHEAD_MS;
@@ -61,14 +61,14 @@ export class MemoryReminders implements Reminders {
     });
   }
 
-  /** For commits, which bring their own. */
+  /** For the reminder writes of commits. */
   writeNow(batch: readonly ReminderWrite[]): ReminderOutcome[] {
     const outcomes = batch.map((write) => this.#write(write));
     this.#tell(newsOf(batch, this.#now()));
     return outcomes;
   }
 
-  /** Whether all of them would count. */
+  /** True if all of them would count. */
   wouldCount(batch: readonly Settlement[]): boolean {
     return batch.every((settlement) => this.#counts(settlement));
   }
@@ -85,7 +85,8 @@ export class MemoryReminders implements Reminders {
     for (const type of new Set(types)) {
       const least = found.length;
       for (const row of this.#namespaces.get(namespace)?.get(type)?.due ?? []) {
-        // The first one behind those that can be claimed says when there may be more, and no other is looked at.
+        // The first row behind the claimable ones determines when there may be more; the claim reads no
+        // further.
         const isBehind = row.at > now + aheadMs || found.length - least === limit;
         if (isBehind || isLeased(row, now)) next = Math.min(next, isBehind ? row.at - aheadMs : row.leasedUntil);
         else found.push(row);
@@ -233,7 +234,7 @@ export class MemoryReminders implements Reminders {
     return { kind: "set", generation };
   }
 
-  /** The token decides, not the clock: a lease that is over still counts while nobody else has claimed the row. */
+  /** The token decides, not the clock: an ended lease still counts until another process claims the row. */
   #counts(settlement: Settlement): boolean {
     const row = this.#byGeneration.get(settlement.generation);
     if (row === undefined || row.token !== settlement.token) return false;
@@ -274,7 +275,7 @@ export class MemoryReminders implements Reminders {
     }
   }
 
-  /** Once for a batch, and after whoever wrote it has gone on. */
+  /** Notifies once for a batch, after the writer's own code has gone on. */
   #tell(namespaces: ReadonlySet<string>): void {
     for (const namespace of namespaces) {
       for (const listener of this.#watchers.get(namespace) ?? []) queueMicrotask(listener);
@@ -286,7 +287,10 @@ const isLeased = ({ token, leasedUntil }: Row, now: number): boolean => token !=
 
 const copyOf = ({ at, due, number, attempt }: Tick): Tick => ({ at, due, number, attempt });
 
-/** An answer was lost, the settlement was sent again, and the first one arrives when others have followed: it is too late. */
+/**
+ * True for a settlement that comes too late: its response was lost, it was sent again, and others followed
+ * before the first one arrived.
+ */
 const isBefore = (tick: Tick, stored: Tick): boolean =>
   tick.number < stored.number || (tick.number === stored.number && tick.attempt < stored.attempt);
 

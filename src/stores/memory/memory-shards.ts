@@ -1,5 +1,5 @@
-// Shards within one process: apps that share a MemoryStore share them. Each step runs to its end before anything else does, so all of them
-// are atomic.
+// Shards within one process: apps that share a MemoryStore share them. Each step runs to completion without
+// interruption, so all steps are atomic.
 import type { Member } from "../../ports/coordination.ts";
 import type {
   RememberedChange,
@@ -13,7 +13,7 @@ import { isHosted } from "../shard-changes.ts";
 import { byCodePoint } from "./code-points.ts";
 import { IdOrder } from "./id-order.ts";
 
-/** What there is of one type. */
+/** The rows of one type. */
 class Kept {
   rule: ShardRule | undefined;
   readonly homes = new Map<number, string>();
@@ -27,7 +27,10 @@ export class MemoryShards implements Shards {
   readonly #members: () => Iterable<Member>;
   readonly #checkOpen: () => void;
 
-  /** `term` and `members` are those of the coordination as it is now; `checkOpen` throws once the store is closed. */
+  /**
+   * `term` and `members` return the current state of coordination; `checkOpen` throws once the store is
+   * closed.
+   */
   constructor(term: () => number, members: () => Iterable<Member>, checkOpen: () => void) {
     this.#term = term;
     this.#members = members;

@@ -1,5 +1,5 @@
-// A store in memory, with the manners of a real one: same fence, same answers, same order. It forgets everything when
-// the process ends, so it is for tests and for trying things out.
+// A store in memory that behaves like a durable one: same fence, same results, same order. It loses
+// everything when the process ends, so it is for tests and experiments.
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import { bringsLease, type ReminderOutcome, type Reminders, type ReminderWrite } from "../../ports/reminders.ts";
@@ -78,7 +78,7 @@ export class MemoryStore implements Store {
     });
   }
 
-  /** `owners`: those of the process that commits, where processes share this store. */
+  /** `owners`: the owners of the committing process, where several processes share this store. */
   async commit(batch: readonly Commit[], owners?: readonly string[]): Promise<CommitOutcome[]> {
     this.#checkOpen();
     return batch.map((commit) => this.#commit(commit, owners));

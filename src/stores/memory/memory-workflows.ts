@@ -1,5 +1,5 @@
-// Workflows within one process: apps that share a MemoryStore share them. Each step runs to its end before anything else does, so all
-// of them are atomic.
+// Workflows within one process: apps that share a MemoryStore share them. Each step runs to completion
+// without interruption, so all steps are atomic.
 import type {
   AppendOutcome,
   Closing,
@@ -61,7 +61,7 @@ export class MemoryWorkflows implements Workflows {
     return this.#change((steps) => steps.close(closing));
   }
 
-  /** For commits, which bring their own. */
+  /** For the starts and messages of commits. */
   bring(starts: readonly RunStart[], arrivals: readonly InboxMessage[]): void {
     this.#change((steps) => {
       for (const start of starts) steps.start(start);
@@ -184,14 +184,14 @@ export class MemoryWorkflows implements Workflows {
     return () => void watchers.delete(listener);
   }
 
-  /** Namespaces in which something has happened since this was last asked, that whoever watches there should know. */
+  /** Namespaces with changes for watchers since the last call. */
   takeNews(): Set<string> {
     const news = this.#news;
     this.#news = new Set();
     return news;
   }
 
-  /** Whoever watches is told once for a batch, and after whoever did it has gone on. */
+  /** Notifies watchers once for a batch, after the caller's own code has gone on. */
   #change<T>(work: (steps: RunSteps) => T): T {
     this.#checkOpen();
     const result = work(this.#steps);

@@ -1,18 +1,20 @@
-// The reminders of one type in memory: by name, and in the order in which they are due; and the dead ones apart.
+// The reminders of one type in memory: by name, in the order in which they are due, and dead ones separately.
 import { LIMITS } from "../../kernel/limits.ts";
 import type { DeadReminder, ReminderContent, ReminderKey, ReminderQuery, Tick } from "../../ports/reminders.ts";
 import { byCodePoint } from "./code-points.ts";
 import { DueOrder } from "./due-order.ts";
 
-/** One reminder. Its tick changes only while it is not in the order of what is due. */
+/** One reminder. Its tick changes only while the row is not in the due order. */
 export interface Row {
   readonly generation: number;
   readonly key: ReminderKey;
   content: ReminderContent;
   tick: Tick;
-  /** That of the tick. */
+  /** The time of the tick. */
   at: number;
-  /** Counts until another one is here, whatever the clock says. `undefined`: nobody has it. */
+  /**
+   * Counts until another token replaces it, independent of the clock. `undefined`: no process has claimed it.
+   */
   token: string | undefined;
   leasedUntil: number;
 }
@@ -42,7 +44,7 @@ class Drawer<T> {
     if (names.size === 0) this.#items.delete(id);
   }
 
-  /** In order, behind `after`; all of them, or those of one id. */
+  /** In order, behind `after`; all items, or the items of one id. */
   *from(id: string | undefined, after: Names | undefined): Generator<T, void, undefined> {
     const ids = id === undefined ? [...this.#items.keys()].sort(byCodePoint) : [id];
     for (const one of ids) {
@@ -83,7 +85,7 @@ export class Shelf {
 /** The shelves of one namespace, by type. */
 export type Shelves = Map<string, Shelf>;
 
-/** A page of what one drawer of each shelf holds, in the order of type, id and name. */
+/** A page from one drawer of each shelf, in the order of type, id and name. */
 export function pageOf<T, Shown extends ReminderContent & { readonly bytes: number }>(
   shelves: Shelves,
   { type, id, after, limit, isBrief = false }: ReminderQuery,

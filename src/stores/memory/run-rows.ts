@@ -1,4 +1,4 @@
-// Runs of workflows in memory: one object for each, found by ref, by id, and by what they are runs of.
+// Runs of workflows in memory: one object for each, found by ref, by id, and by workflow.
 import type {
   EventBatch,
   ReplayMode,
@@ -10,15 +10,15 @@ import type {
   WorkflowKey,
 } from "../../ports/workflows.ts";
 
-/** The task of an open run. `at` and the affinity change only while it is not on the board. */
+/** The task of an open run. `at` and the affinity change only while the task is not on the board. */
 export interface Task {
   readonly run: Run;
   /** The ref of the run. */
   readonly generation: number;
   state: "idle" | "ready" | "leased";
-  /** Ready: from when on. Leased: until when. */
+  /** Ready: its start. Leased: its end. */
   at: number;
-  /** Stays when the task rests, so that a step that is sent again is known. */
+  /** Stays when the task is idle, so that a repeated step is recognised. */
   token: string | undefined;
   worker: string | undefined;
   attempt: number;
@@ -30,7 +30,7 @@ export interface Task {
   arrived: number;
   taken: number;
   stickyWorker: string | undefined;
-  /** Negative: it was ended early, and would have been over at that moment. */
+  /** Negative: it was ended early; the absolute value is its original end. */
   stickyUntil: number;
 }
 
@@ -50,7 +50,7 @@ export interface Run extends WorkflowKey {
   readonly startedAt: number;
   closedAt: number | undefined;
   result: string | undefined;
-  /** The token of whoever closed it with a step. */
+  /** The token of the step that closed it. */
   closedBy: string | undefined;
   last: number;
   bytes: number;
@@ -58,7 +58,7 @@ export interface Run extends WorkflowKey {
   /** By key, in the order of their numbers. */
   readonly inbox: Map<string, InboxArrival>;
   isWatched: boolean;
-  /** There while it is open. */
+  /** Present while the run is open. */
   task: Task | undefined;
 }
 
@@ -82,7 +82,7 @@ export class RunRows {
     return this.#byRef.get(ref);
   }
 
-  /** That run, or else the latest, which is the open one when there is one. */
+  /** The given run, or else the latest, which is the open one when there is one. */
   find({ namespace, workflowId }: WorkflowKey, runId: string | undefined): Run | undefined {
     if (runId === undefined) return this.#byWorkflow.get(namespace)?.get(workflowId)?.at(-1);
     const run = this.#byRunId.get(runId);
@@ -94,7 +94,7 @@ export class RunRows {
     return this.#byNamespace.get(namespace)?.values() ?? [];
   }
 
-  /** Without a task. */
+  /** Inserts the run without a task. */
   insert({ namespace, workflowId, runId, type, queue, bound, attributes, memo }: RunStart, startedAt: number): Run {
     const run: Run = {
       ...{ ref: ++this.#lastRef, namespace, workflowId, runId, type, queue, bound, attributes, memo, startedAt },
@@ -153,7 +153,7 @@ export function storedOf(run: Run): StoredRun {
   };
 }
 
-/** All that is asked for but the page. */
+/** Checks all conditions of the query but the page. */
 export function matches(run: Run, query: RunQuery): boolean {
   const { workflowId, prefix = "", type, status, queue, attributes, startedFrom, startedBefore, isBlocked } = query;
   if (workflowId !== undefined && run.workflowId !== workflowId) return false;

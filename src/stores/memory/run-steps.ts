@@ -1,5 +1,5 @@
-// Everything that changes runs of workflows in memory: starting, what arrives, steps, and what becomes of tasks. It remembers in which
-// namespaces something has happened that whoever watches there should know.
+// All changes of workflow runs in memory: starts, deliveries, steps, and tasks. It collects the namespaces
+// with changes for watchers.
 import type {
   AppendOutcome,
   ClaimedTask,
@@ -105,7 +105,7 @@ export class RunSteps {
     return { namespace, workflowId, ref, runId, type, token, attempt, lost, mode, bound, last, taken, arrived };
   }
 
-  /** False: it is not held by that token any more. */
+  /** False: the token does not hold the task any more. */
   renew(ref: number, token: string, leaseMs: number): boolean {
     const task = this.#held(ref, token);
     if (task === undefined) return false;
@@ -127,7 +127,7 @@ export class RunSteps {
     return true;
   }
 
-  /** How many tasks it had. */
+  /** Returns the number of tasks that it had leased. */
   releaseWorker(namespace: string, worker: string, isDead: boolean): number {
     let released = 0;
     for (const { task } of this.#runs.all(namespace)) {
@@ -197,16 +197,16 @@ export class RunSteps {
     this.#reminders.writeNow(reminders);
   }
 
-  /** What came of a start of a step that was done before. */
+  /** The outcome of a start in a step that was applied before. */
   #startedBefore(start: RunStart): StartOutcome {
     const mine = this.#runs.find(start, start.runId);
     if (mine !== undefined) return outcomeOf(mine, true);
     const other = this.#runs.find(start, undefined);
-    // Whatever it was has been removed since.
+    // The run has been removed since.
     return other ? outcomeOf(other, false) : { ref: 0, runId: start.runId, status: "completed", isNew: false };
   }
 
-  /** The token decides, not the clock: a lease that is over still counts while nobody else has claimed the task. */
+  /** The token decides, not the clock: an ended lease still counts until another worker claims the task. */
   #held(ref: number, token: string): Task | undefined {
     const task = this.#runs.get(ref)?.task;
     return task?.state === "leased" && task.token === token ? task : undefined;
@@ -217,7 +217,7 @@ export class RunSteps {
     this.news.add(task.run.namespace);
   }
 
-  /** Whatever changes its place on the board. */
+  /** Applies a change that moves the task on the board. */
   #move(task: Task, change: () => void): void {
     this.#board.remove(task);
     change();
@@ -233,11 +233,14 @@ export class RunSteps {
   }
 }
 
-/** What has arrived and was not taken, of what goes along. */
+/** The messages for the workflow that were not taken. */
 const leftOver = ({ inbox }: Run, taken: number) =>
   [...inbox.values()].filter((one) => one.number > taken && one.goesAlong);
 
-/** This very step was the last that was done: it has its token, its page ends the history, and its task is as this one leaves it. */
+/**
+ * This very step was the last one applied: its token, its event batch at the end of the history, and the
+ * expected state of its task.
+ */
 function wasDone(run: Run, { token, last, page, fate }: TaskCompletion): boolean {
   const { task, pages } = run;
   if ((task?.token ?? run.closedBy) !== token || run.last !== last + (page?.count ?? 0)) return false;

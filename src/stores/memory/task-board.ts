@@ -1,25 +1,26 @@
-// Tasks that are ready or leased, in the order of their moments: those of each queue and type apart, and in there those of each worker
-// that has runs in memory. So a claim looks at what it may have, and not at what waits for somebody else.
+// Keeps ready and leased tasks in the order of their times: by queue and type, and within these by the worker
+// that has the run in memory. So a claim reads the tasks that it may take, and not the backlog of other
+// workers.
 import type { ReplayMode, TaskClaim, TypeClaim } from "../../ports/workflows.ts";
 import { DueOrder } from "./due-order.ts";
 import type { Task } from "./run-rows.ts";
 import type { WorkerRows } from "./worker-rows.ts";
 
-/** Tasks of one type: by the worker that has them in memory; `undefined`: nobody. */
+/** Tasks of one type, by the worker that has them in memory; `undefined`: no worker. */
 type Shelf = Map<string | undefined, DueOrder<Task>>;
 
 export interface Match {
   readonly task: Task;
   readonly mode: ReplayMode;
-  /** What its run is bound to from now on. */
+  /** The new pin of its run. */
   readonly binds: string | undefined;
 }
 
-/** What runs may be bound to, and what they are bound to by being claimed. */
+/** The pins that runs may have, and the pins that a claim gives them. */
 type Bindings = ReadonlyMap<string | undefined, string | undefined>;
 
 export interface Matches {
-  /** In the order in which they are to be had. */
+  /** In the order in which they are assigned. */
   readonly found: readonly Match[];
   readonly next: number | undefined;
 }
@@ -28,7 +29,7 @@ export class TaskBoard {
   /** Namespace, then queue, then type. */
   readonly #shelves = new Map<string, Map<string, Map<string, Shelf>>>();
 
-  /** Idle ones have no place here. */
+  /** Idle tasks are not on the board. */
   add(task: Task): void {
     if (task.state === "idle") return;
     const shelf = this.#shelf(task);
@@ -45,7 +46,7 @@ export class TaskBoard {
     if (order?.size === 0) shelf.delete(task.stickyWorker);
   }
 
-  /** What a claim gets. Nothing is changed. */
+  /** The tasks that a claim gets. It changes nothing. */
   match(claim: TaskClaim, workers: WorkerRows, now: number): Matches {
     const search = new Search(claim, workers, now);
     const types = this.#shelves.get(claim.namespace)?.get(claim.queue);
@@ -64,7 +65,7 @@ export class TaskBoard {
   }
 }
 
-/** One claim's way along the shelves. */
+/** The search of one claim. */
 class Search {
   readonly #claim: TaskClaim;
   readonly #workers: WorkerRows;
@@ -79,7 +80,7 @@ class Search {
     this.#now = now;
   }
 
-  /** At tasks with affinity for one worker, or for none. */
+  /** Reads tasks with affinity for one worker, or for none. */
   look(owner: string | undefined, order: Iterable<Task>, bindings: Bindings): void {
     const { limit, lease, isSticky } = this.#claim;
     const isMine = isSticky && owner === lease.worker;
@@ -89,7 +90,8 @@ class Search {
       const { bound } = task.run;
       if (!bindings.has(bound)) continue;
       const binds = bindings.get(bound);
-      // The first one behind those that can be had says when there may be more, and no other is looked at.
+      // The first task behind the available ones determines when there may be more; the claim reads no
+      // further.
       const isBehind = task.at > this.#now || others === limit;
       if (isBehind) this.#later(Math.max(task.at, this.#now));
       if (isBehind) break;
@@ -121,7 +123,7 @@ class Search {
   }
 }
 
-/** When it became ready. A task that was leased is not new. */
+/** True if the task had affinity when it became ready. A task that was leased is not new. */
 const hadAffinity = ({ state, at, stickyWorker, stickyUntil }: Task): boolean =>
   stickyWorker !== undefined && (state === "leased" || Math.abs(stickyUntil) > at);
 

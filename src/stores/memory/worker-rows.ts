@@ -1,4 +1,4 @@
-// Workers of workflows in memory: who is there, and until when whoever is not heard of again still counts as living.
+// Workers of workflows in memory, and the time until which each counts as alive without a new report.
 import type { StoredWorker, TaskClaim, WorkerRow } from "../../ports/workflows.ts";
 import { byCodePoint } from "./code-points.ts";
 
@@ -20,7 +20,7 @@ export class WorkerRows {
     return workers.sort((a, b) => byCodePoint(a.worker, b.worker));
   }
 
-  /** Whoever is not there, is about to leave, or keeps nothing in memory does not live at all in this sense. */
+  /** A worker that is unknown, draining or without sticky execution does not count as alive here. */
   livesUntil({ namespace, staleMs }: TaskClaim, worker: string): number {
     const row = this.#rows.get(namespace)?.get(worker);
     return row?.isSticky && !row.isDraining ? row.seenAt + staleMs : 0;

@@ -1,5 +1,5 @@
-// Arrays in PostgreSQL's binary format. A batch travels as a few arrays; as text, escaping them and taking them apart
-// again would cost the client twice what the rest of a commit does.
+// Encodes arrays in PostgreSQL's binary format. A batch travels as a few arrays. In text format, escaping and
+// parsing them would cost the client twice as much as the rest of a commit.
 
 const HEADER = 20;
 const TEXT = 25;

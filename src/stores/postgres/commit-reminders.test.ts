@@ -1,4 +1,4 @@
-// Commits that touch the same reminder do not go in the same statement.
+// Commits that touch the same reminder do not share a statement.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Commit } from "../../ports/store.ts";
@@ -13,8 +13,8 @@ function commit(ref: number, touched: Pick<Commit, "settle" | "reminders"> = {})
 
 const refs = (rounds: { commit: Commit }[][]) => rounds.map((round) => round.map((one) => one.commit.ref));
 
-describe("rounds of commits", () => {
-  test("commits that have nothing in common are one round", () => {
+describe("rounds of commits with reminders", () => {
+  test("commits that share no reminder are one round", () => {
     const batch = [
       commit(1, { reminders: [setOf(key("a")), cancelOf(key("b"))] }),
       commit(2, { reminders: [setOf(key("a", "bob"))], settle: [{ kind: "done", generation: 7, token: "t" }] }),
@@ -24,7 +24,7 @@ describe("rounds of commits", () => {
     assert.deepEqual(refs(roundsOf(batch)), [[1, 2, 3, 4]]);
   });
 
-  test("who sets, cancels or settles what another one does comes in a later round, and nobody else", () => {
+  test("only a commit that sets, cancels or settles the reminder of another commit goes into a later round", () => {
     const batch = [
       commit(1, { reminders: [setOf(key("a"))] }),
       commit(2, { reminders: [cancelOf(key("a"))] }),
@@ -36,7 +36,7 @@ describe("rounds of commits", () => {
     assert.deepEqual(refs(roundsOf(batch)), [[1, 3, 5], [2, 6], [4]]);
   });
 
-  test("words that are joined differently are different", () => {
+  test("keys that differ only in how their words are split are different", () => {
     const batch = [
       commit(1, { reminders: [setOf({ namespace: "n", type: "T", id: "ab", name: "c" })] }),
       commit(2, { reminders: [setOf({ namespace: "n", type: "T", id: "a", name: "bc" })] }),
@@ -44,7 +44,7 @@ describe("rounds of commits", () => {
     assert.deepEqual(refs(roundsOf(batch)), [[1, 2]]);
   });
 
-  test("a commit brings reminders when there is one in what it brings", () => {
+  test("a commit brings reminders only if it settles or writes at least one", () => {
     assert.equal(bringsReminders(commit(1).commit), false);
     assert.equal(bringsReminders(commit(1, { settle: [], reminders: [] }).commit), false);
     assert.equal(bringsReminders(commit(1, { reminders: [cancelOf(key("a"))] }).commit), true);

@@ -1,4 +1,5 @@
-// Commits that bring reminders: heads, parts, settlements and writes in one statement, so that they count together or not at all.
+// Commits that carry reminders: heads, chunks, settlements and writes in one statement, so that all of them
+// apply or none does.
 import type { ReminderKey, ReminderWrite, Settlement } from "../../ports/reminders.ts";
 import type { Commit } from "../../ports/store.ts";
 import { bigints, texts } from "./arrays.ts";
@@ -24,24 +25,28 @@ const RELEASE = 2;
 const DEAD = 3;
 const KINDS = { done: DONE, next: NEXT, release: RELEASE, dead: DEAD } as const;
 
-/** For each of `k` that has a row, by the index on keys and no other way: what has a limit cannot be joined otherwise. */
+/** Finds the row of each `k` by the index on keys. LIMIT prevents the planner from choosing another join. */
 const rowOfKey = (schema: string): string =>
   `CROSS JOIN LATERAL (SELECT r.generation FROM ${schema}.reminders r WHERE ${sameKey("r", "k")} LIMIT 1) r`;
 
-/** The number of the parameter behind all others: the incarnations of this process. */
+/** Number of the last parameter: the incarnations of this process. */
 export const OWNERS_PARAMETER = 37;
 
 /**
- * `lockMine` locks the heads that are ours, and `writeMine` writes what is in `mine`; both come from commit.ts and use `$1` to `$6` and the owners.
+ * `lockMine` locks the heads that this process owns, and `writeMine` writes the rows of `mine`. Both come
+ * from commit.ts and use `$1` to `$6` and the owners.
  *
- * Rows that are there are locked if nobody holds them; a commit that has one which somebody holds is left out, as it is when its
- * head is held. Only for new reminders of a key that somebody else is just making it waits, briefly.
+ * The statement locks existing rows that are free. It leaves out a commit if another transaction holds its
+ * head or one of its reminders. It waits, briefly, only for a new reminder whose key another transaction is
+ * inserting.
  *
- * What is settled and what is written may be the same row, and a statement must not change a row twice. So it is worked out first which
- * rows will be overwritten: those are not settled, because settling comes before writing and nothing would remain of it. (But one
- * that was settled as dead is buried all the same, and one that was done is no longer in the way of one that is to be new.)
- * `counting` reads rows again after they were locked, so what it finds is what they are now. A commit that settles one which is not
- * there, or not its own any more, does nothing at all.
+ * A commit may settle and write the same row, and a statement must not change a row twice. The statement
+ * therefore computes first which rows it overwrites, and does not settle them: settling precedes writing, so
+ * nothing of the settlement would remain. (A reminder settled as dead is still recorded as dead. A reminder
+ * settled as done no longer blocks a write that requires a new key.)
+ *
+ * `counting` reads the rows again after they are locked, so it sees their current values. A commit that
+ * settles a missing reminder, or one that it no longer owns, changes nothing.
  */
 export const commitWithReminders = (schema: string, lockMine: string, writeMine: string): Statement => ({
   name: "limpet_commit_with_reminders",
@@ -143,7 +148,7 @@ export const commitWithReminders = (schema: string, lockMine: string, writeMine:
 
 type Brought<T extends ReminderWrite = ReminderWrite> = { readonly ref: number; readonly write: T };
 
-/** What commits write, in the order of keys. */
+/** All reminder writes of the commits, in key order. */
 function writesOf(commits: readonly Commit[]): Brought[] {
   const writes = commits.flatMap(({ ref, reminders }) => (reminders ?? []).map((write) => ({ ref, write })));
   return writes.sort((a, b) => byKey(a.write.key, b.write.key));
@@ -151,7 +156,10 @@ function writesOf(commits: readonly Commit[]): Brought[] {
 
 const isSet = (one: Brought): one is Brought<SetWrite> => one.write.kind === "set";
 
-/** The generations of what was set with a lease: `given` names places among all that is set, `stands` those that are there unless all are. */
+/**
+ * Generations of the reminders that were set with a lease. `given` lists places among all set writes.
+ * `stands` lists the places that are stored; null means all of them.
+ */
 export function generationsOf(
   commits: readonly Commit[],
   given: readonly string[],
@@ -199,8 +207,8 @@ export const bringsReminders = ({ settle, reminders }: Commit): boolean =>
   (settle?.length ?? 0) > 0 || (reminders?.length ?? 0) > 0;
 
 /**
- * Commits such that no two of a round touch the same reminder. Two actors that write the same one in the same moment are rare, so there
- * is nearly always one round.
+ * Splits commits into rounds in which no two touch the same reminder. Two actors rarely write the same
+ * reminder at once, so there is nearly always one round.
  */
 export function roundsOf<T extends { readonly commit: Commit }>(pending: readonly T[]): T[][] {
   const rounds: { members: T[]; touched: Set<string | number> }[] = [];
@@ -222,6 +230,6 @@ const touchedBy = ({ settle, reminders }: Commit): (string | number)[] => [
   ...(reminders ?? []).map(({ key }) => nameOf(key)),
 ];
 
-/** Lengths keep the words apart. */
+/** The lengths make the name unambiguous. */
 const nameOf = ({ namespace, type, id, name }: ReminderKey): string =>
   `${namespace.length}:${type.length}:${id.length}:${namespace}${type}${id}${name}`;

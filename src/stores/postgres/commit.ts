@@ -1,11 +1,12 @@
-// Committing: one statement for a whole batch, each row only if its epoch and version are still the writer's.
+// Commits a batch with one statement. A row changes only if its epoch and version are still the writer's.
 //
-// Three statements, in the order of what a batch needs:
+// Three statements, tried in this order:
 // 1. Small states only, which is nearly every batch: one UPDATE, one round trip, one transaction.
-// 2. What the first left, or a batch with parts: lock what is ours and free, then write heads and parts together. When some bring
-//    reminders, it is the same with these in it (commit-reminders.ts). When some start or signal workflows, it is that one and
-//    those of workflows, in one transaction.
-// 3. Who was left out: read the heads to tell a commit that had happened before from one that is fenced.
+// 2. Commits that the first statement left, or a batch with chunks: lock the rows that are owned and free,
+//   then write heads and chunks together. A variant with reminders is in commit-reminders.ts. If a commit
+//   starts or signals workflows, the workflow statements run in the same transaction.
+// 3. Commits that were left out: read their heads, to distinguish a commit that had already been applied from
+//   a fenced one.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -33,14 +34,14 @@ const KEEP = 4;
 type Kind = typeof SMALL | typeof LARGE | typeof CHANGE | typeof CLEAR | typeof KEEP;
 
 /**
- * Rewrites small states in place. `unnest` drives and the primary key finds each row, in the order of refs, so two
- * batches never wait for each other in a circle. `base = 0` leaves rows that have parts to the second statement, which
- * saves looking for parts here. It answers with one row: how many were written, and which ones unless all were.
- * (Asking afterwards who was written would be cheaper and wrong: by then somebody else may have taken and changed a row,
- * and a commit that counts would look fenced.)
+ * Rewrites small states in place. `unnest` drives and the primary key finds each row, in the order of refs,
+ * so two batches never deadlock. `base = 0` leaves rows with chunks to the second statement, which saves a
+ * lookup here. The statement returns one row: the number of rows written, and their refs unless all were
+ * written. (Reading the heads afterwards would be cheaper and wrong: another process may have taken and
+ * changed a row by then, and an applied commit would look fenced.)
  *
- * A row that another transaction holds is waited for, briefly (`lock_timeout`). Locking with SKIP LOCKED from the start
- * would never wait, but it visits and logs each row twice, a quarter of the throughput, for a case that hardly ever is.
+ * The statement waits briefly (`lock_timeout`) for a row that another transaction holds. SKIP LOCKED would
+ * never wait, but it visits and logs each row twice. That costs a quarter of the throughput, for a rare case.
  */
 export const commitSmall = (schema: string): Statement => ({
   name: "limpet_commit_small",
@@ -57,7 +58,10 @@ export const commitSmall = (schema: string): Statement => ({
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(ref)::text[] END FROM done`,
 });
 
-/** Locks the heads that are ours and not locked elsewhere. `owners`: the number of the parameter with this process's incarnations. */
+/**
+ * Locks the heads that this process owns and no other transaction holds. `owners`: number of the parameter
+ * with the incarnations of this process.
+ */
 const lockMine = (schema: string, owners: number) => `
       SELECT i.ref, i.version + 1 AS version, i.data, i.kind, a.base
       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $5::text[], $6::bigint[]) AS i (ref, epoch, version, data, kind)
@@ -69,9 +73,9 @@ const lockMine = (schema: string, owners: number) => `
         FOR NO KEY UPDATE SKIP LOCKED) a`;
 
 /**
- * Writes heads and parts of what `mine` locked. Nothing is joined with a table: a join may begin with the table, and the planner would
- * have it so as long as it believes that there is next to nothing in it. What is said of a row is found by its place in the
- * batch, which is in the order of refs.
+ * Writes heads and chunks of the rows that `mine` locked. It joins no table: the planner starts a join with
+ * the table as long as its statistics report an almost empty one. Each row finds its values by its place in
+ * the batch, which is in the order of refs.
  */
 const writeMine = (schema: string) => `heads AS (
       UPDATE ${schema}.actors a
@@ -94,12 +98,12 @@ const writeMine = (schema: string) => `heads AS (
     )`;
 
 /**
- * Writes any mixture, and never waits: rows that somebody else holds are left out. Everything is driven by the rows that
- * `mine` locked, so heads and parts change together or not at all.
+ * Writes any mixture of commits and never waits: it leaves out rows that another transaction holds. The rows
+ * locked by `mine` drive everything, so heads and chunks change together or not at all.
  *
- * Deleting and inserting parts by the statement's snapshot is safe, although the head may have been read anew after it:
- * whoever changes parts raises the version of the head in the same transaction, and the version we found is the one the
- * writer knew before this statement began.
+ * Deleting and inserting chunks by the statement's snapshot is safe, although the head may be newer than the
+ * snapshot. Every transaction that changes chunks also raises the version of the head. The version found here
+ * is the one the writer knew before this statement began.
  */
 export const commitAny = (schema: string): Statement => ({
   name: "limpet_commit_any",
@@ -123,19 +127,22 @@ export const readHeads = (schema: string): Statement => ({
 
 type HeadRow = [ref: number, epoch: number, version: number, commitId: string | null, stored: boolean, owner: string];
 
-/** A commit on its way; no outcome yet while somebody else holds its row. */
+/** A commit in progress. It has no outcome while another transaction holds its row. */
 interface Pending {
   readonly commit: Commit;
   readonly kind: Kind;
   outcome: CommitVerdict | undefined;
-  /** Of what it has set with leases. */
+  /** Generations of the reminders that it set with leases. */
   generations?: readonly (number | undefined)[];
 }
 
-/** Reminders that commits have written; `now` is the server's clock. */
+/** Called with the reminders that commits have written; `now` is the server's clock. */
 export type Wrote = (writes: readonly ReminderWrite[], now: number) => void;
 
-/** Does what commits say of workflows, in their transaction; `tell` when it has counted. */
+/**
+ * Applies the workflow operations of commits, in their transaction. `tell` is called once the transaction is
+ * committed.
+ */
 export type WithWorkflows = (runner: Runner, commits: readonly Commit[]) => Promise<{ readonly tell: () => void }>;
 
 export class Commits {
@@ -149,7 +156,7 @@ export class Commits {
   readonly #withWorkflows: WithWorkflows;
   readonly #own: OwnTakes;
 
-  /** `heldMs`: how long rows that others hold are tried again. */
+  /** `heldMs`: how long rows that other transactions hold are retried. */
   constructor(
     connections: Connections,
     schema: string,
@@ -174,7 +181,8 @@ export class Commits {
     if (batch.length === 0) return [];
     const all = batch.map((commit): Pending => ({ commit, kind: kindOf(commit), outcome: undefined }));
     const inOrder = all.slice().sort((a, b) => a.commit.ref - b.commit.ref);
-    // Answers are told apart by row: of two commits to one row the refused one would pass for the written one.
+    // Results are matched by row. With two commits to one row, the refused one would pass for the written
+    // one.
     for (let i = 1; i < inOrder.length; i++) {
       invariant(inOrder[i]!.commit.ref !== inOrder[i - 1]!.commit.ref, "no actor is twice in one batch");
     }
@@ -188,8 +196,8 @@ export class Commits {
   }
 
   /**
-   * The first statement, when it fits. Returns those that it did not write and whose row still waits for them: all of
-   * them when it met a row that is held for long, because then it wrote nothing.
+   * Runs the first statement, if it fits. Returns the commits that it did not write and whose rows still have
+   * the expected version. Those are all commits if a row stayed locked, because then it wrote nothing.
    */
   async #writeSmall(pending: readonly Pending[]): Promise<readonly Pending[]> {
     if (!pending.every(({ kind }) => kind === SMALL || kind === CLEAR)) return pending;
@@ -203,7 +211,10 @@ export class Commits {
     return this.#classify(left);
   }
 
-  /** The second statement, until everything is decided or only rows are left that somebody holds all the time. */
+  /**
+   * Repeats the second statement until every commit has an outcome, or only rows remain that other
+   * transactions keep locked.
+   */
   async #settle(
     pending: readonly Pending[],
     write: (left: readonly Pending[], tries: number) => Promise<readonly Pending[]>,
@@ -224,7 +235,10 @@ export class Commits {
     return left;
   }
 
-  /** `halve`: a reminder that somebody holds for long is found by halves, so that it hinders nobody but its own commit. */
+  /**
+   * `halve`: splits the round to find a reminder that another transaction keeps locked, so that it delays
+   * only its own commit.
+   */
   async #writeRound(round: readonly Pending[], halve: boolean): Promise<readonly Pending[]> {
     try {
       return await this.#write(this.#reminders, round);
@@ -267,7 +281,7 @@ export class Commits {
     return left;
   }
 
-  /** What commits bring for workflows is done with them, for those that are written. */
+  /** Applies the workflow operations of the commits that were written, in the same transaction. */
   async #run(
     statement: Statement,
     values: unknown[],
@@ -286,7 +300,9 @@ export class Commits {
     });
   }
 
-  /** Decides those whose row has moved on, and returns those whose row still waits for them. */
+  /**
+   * Decides the commits whose row has moved on. Returns the commits whose row still has the expected version.
+   */
   async #classify(pending: readonly Pending[]): Promise<readonly Pending[]> {
     if (pending.length === 0) return pending;
     const refs = bigints(pending.map(({ commit }) => commit.ref));
@@ -318,7 +334,7 @@ type CommittedRow = [
   stands?: string[] | null,
 ];
 
-/** What a statement has answered. */
+/** Decodes the row that a statement returns. */
 function writtenBy(row: Row, pending: readonly Pending[]) {
   const [count, refs, now, voids, given, stands] = row as CommittedRow;
   const all = count === pending.length;

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { connectionShares, DEFAULT_CONNECTIONS, FEWEST_CONNECTIONS } from "./connection-shares.ts";
 
 describe("connection shares", () => {
-  it("the default gives six to actors, six to workflows and three to reminders", () => {
+  it("the default number of connections gives six to actors, six to workflows and three to reminders", () => {
     assert.deepEqual(connectionShares(DEFAULT_CONNECTIONS), { actors: 6, lanes: 4, workflows: 6, reminders: 3 });
   });
 

@@ -1,5 +1,4 @@
-// How the connections of one process are shared out: each kind of work has its own, so that none waits for
-// another.
+// Divides the connections of one process among the kinds of work, so that none waits for another.
 
 /** With fewer, two writes of shards in progress would leave no connection for a read. */
 export const FEWEST_CONNECTIONS = 8;

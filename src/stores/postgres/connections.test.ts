@@ -15,7 +15,7 @@ async function untilTrue(condition: () => Promise<boolean>, what: string): Promi
   }
 }
 
-describe("the connections of a store on PostgreSQL", () => {
+describe("connections of a PostgreSQL store", () => {
   let server: TestServer;
   let connections: Connections;
 
@@ -47,7 +47,7 @@ describe("the connections of a store on PostgreSQL", () => {
     return Number(rows[0].count);
   };
 
-  it("carry every kind of value there and back, the first time and when the statement is known", async () => {
+  it("values of every kind are returned unchanged, on the first use of a statement and when it is prepared", async () => {
     await using(async () => {
       const text =
         "SELECT $1::text, $2::bigint, $3::boolean, $4::text, $5::bytea = '\\x00ff'::bytea, $6::integer, $7::float8, $8::text";
@@ -58,7 +58,7 @@ describe("the connections of a store on PostgreSQL", () => {
     });
   });
 
-  it("give all rows, or none, of statements that have any", async () => {
+  it("a query returns all of its rows, or none if there are none", async () => {
     await using(async () => {
       const text = "SELECT i, NULLIF(i % 2, 0)::text FROM generate_series(1, $1::bigint) AS i";
       assert.deepEqual(await ask(text, [0]), []);
@@ -71,7 +71,7 @@ describe("the connections of a store on PostgreSQL", () => {
     });
   });
 
-  it("give nothing for statements that have no rows", async () => {
+  it("a statement without result rows returns none", async () => {
     await using(async () => {
       await ask("CREATE TABLE IF NOT EXISTS written (what text)");
       for (const what of ["a", "b"]) assert.deepEqual(await ask("INSERT INTO written VALUES ($1)", [what]), []);
@@ -79,7 +79,7 @@ describe("the connections of a store on PostgreSQL", () => {
     });
   });
 
-  it("go on after a statement that failed, with that one, too", async () => {
+  it("a connection survives a failed statement, also for the same statement", async () => {
     await using(async () => {
       const [first, text] = [await pid(), "SELECT 10 / $1::integer"];
       for (let i = 0; i < 2; i++) {
@@ -91,7 +91,7 @@ describe("the connections of a store on PostgreSQL", () => {
     });
   });
 
-  it("refuse values that they do not know, and names that stand for two statements, without harm", async () => {
+  it("unsupported values and names used for two statements are rejected without harm", async () => {
     await using(async () => {
       await assert.rejects(ask("SELECT $1::text", [{}]), /INVARIANT/);
       await ask("SELECT 1", [], "named");
@@ -100,7 +100,7 @@ describe("the connections of a store on PostgreSQL", () => {
     });
   });
 
-  it("are as many as are needed at once, and no more than allowed", async () => {
+  it("a pool opens as many connections as are needed at once, and no more than allowed", async () => {
     await using(async () => {
       await Promise.all(Array.from({ length: 10 }, () => ask("SELECT pg_sleep(0.05)")));
       assert.equal(await count(), MOST);
@@ -109,7 +109,7 @@ describe("the connections of a store on PostgreSQL", () => {
     });
   });
 
-  it("are replaced when they are lost while nobody uses them", async () => {
+  it("a connection that is lost while idle is replaced", async () => {
     await using(async () => {
       const first = await pid();
       const admin = new pg.Client(server.url());
@@ -123,7 +123,7 @@ describe("the connections of a store on PostgreSQL", () => {
     });
   });
 
-  it("are kept by a transaction until its end, and are free then", async () => {
+  it("a transaction keeps its connection until its end and frees it then", async () => {
     await using(async () => {
       const inside = await connections.transaction(async (runner) => {
         const own = { name: "own", text: "SELECT pg_backend_pid()" };
@@ -139,7 +139,7 @@ describe("the connections of a store on PostgreSQL", () => {
     });
   });
 
-  it("are given up when nobody has needed them for some time", async () => {
+  it("connections that were not needed for some time are closed", async () => {
     mock.timers.enable({ apis: ["setTimeout"] });
     try {
       await using(async () => {
@@ -156,7 +156,7 @@ describe("the connections of a store on PostgreSQL", () => {
     }
   });
 
-  it("are all gone when the store is closed", async () => {
+  it("all connections are closed with the store", async () => {
     await using(async () => {
       await Promise.all(Array.from({ length: MOST }, () => ask("SELECT pg_sleep(0.05)")));
     });

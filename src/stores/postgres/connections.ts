@@ -1,5 +1,6 @@
-// The connections of one store. A statement runs on its own, in its own transaction, on any free connection; a few go together in one.
-// A connection that behaved oddly is destroyed and a new one is made when it is needed. So the store recovers when the server does.
+// The connections of one store. A statement runs in its own transaction on any free connection; a few run
+// together in one transaction. A connection that behaves unexpectedly is destroyed, and a new one is opened
+// on demand. So the store recovers when the server does.
 import { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
@@ -18,23 +19,26 @@ export interface Statement {
 
 export type Row = readonly unknown[];
 
-/** `doubtful`: something may have been applied when the answer is lost, and the caller must be told so. */
+/**
+ * `doubtful`: the server may have applied the statement when the response is lost, and the caller must get a
+ * matching error.
+ */
 export type Use = "harmless" | "doubtful";
 
-/** Runs statements: each in a transaction of its own, or all of them in one. Rejects with a StoreFault. */
+/** Runs statements, each in a transaction of its own or all of them in one. Rejects with a StoreFault. */
 export interface Runner {
   run(statement: Statement, values: unknown[], use: Use): Promise<Row[]>;
 }
 
-/** Tries of a statement that lost to another one; each is rolled back before the next. */
+/** Attempts of a statement that lost a conflict; each is rolled back before the next. */
 const CONFLICT_TRIES = 5;
 const BEGIN = `BEGIN; SET LOCAL lock_timeout = ${BRIEFLY_MS}`;
 const IDLE_MS = 60_000;
 const CLOSE_MS = 1_000;
-/** Connections of a driver whose inner parts are not as PreparedQuery needs them. */
+/** Connections of a driver whose internals are not as PreparedQuery needs them. */
 const unfit = new WeakSet<pg.ClientBase>();
 
-/** The server cuts longer names of prepared statements, and two that are cut alike are one. */
+/** The server truncates longer names of prepared statements, and two equal truncated names would clash. */
 const LONGEST_NAME = 63;
 
 export class Connections implements Runner {
@@ -42,15 +46,18 @@ export class Connections implements Runner {
   readonly #pool: pg.Pool;
   readonly #sockets = new Set<Socket>();
   readonly #underWay = new Set<Promise<unknown>>();
-  /** Free ones, the latest used last. The pool lends them to us for good: its own ways of lending cost more than a short statement. */
+  /**
+   * Free connections, the latest used last. The store never returns them to the pool: borrowing from the pool
+   * costs more than a short statement.
+   */
   readonly #free: pg.PoolClient[] = [];
-  /** How many were always free since somebody last looked: so many are too many. */
+  /** Number of connections that stayed free since the last check: all of them are surplus. */
   #spare = 0;
   #looking: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   #isUnfit = false;
 
-  /** `driver` and `max`: how these connect, and how many there are at most. */
+  /** `driver`: how to connect; `max`: the largest number of connections. */
   constructor(settings: PostgresSettings, driver: SessionDriver, max: number) {
     this.#settings = settings;
     this.#pool = new pg.Pool({
@@ -60,12 +67,12 @@ export class Connections implements Runner {
       stream: () => this.#socket(),
       onConnect: (client: pg.ClientBase) => this.#check(client, driver),
     } as pg.PoolConfig);
-    // Without these two an idle connection that dies, or one that dies in use, would end the process.
+    // Without these two listeners, a connection that dies idle or in use would end the process.
     this.#pool.on("error", (error) => this.#lost(error));
     this.#pool.on("connect", (client) => client.on("error", (error) => this.#broke(client as pg.PoolClient, error)));
   }
 
-  /** Keeps `work` among what `close` waits for. Refused when the store is closed. */
+  /** Adds `work` to the operations that `close` waits for. Rejects when the store is closed. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closing !== undefined) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
     const running = work();
@@ -77,7 +84,9 @@ export class Connections implements Runner {
     }
   }
 
-  /** Runs one statement, again when it lost against another transaction. Rejects with a StoreFault. */
+  /**
+   * Runs one statement, and retries it after a conflict with another transaction. Rejects with a StoreFault.
+   */
   async run(statement: Statement, values: unknown[], use: Use): Promise<Row[]> {
     invariant(statement.name.length <= LONGEST_NAME, "the server does not cut the name of a statement");
     for (let attempt = 1; ; attempt++) {
@@ -98,8 +107,9 @@ export class Connections implements Runner {
   }
 
   /**
-   * Runs statements in one transaction, all of it again when it lost against another one. Each of them sees what was committed before it
-   * began. Locks are waited for briefly (while-held.ts): what is locked in several steps is locked in no order.
+   * Runs statements in one transaction, and retries all of it after a conflict. Each statement sees the data
+   * committed before it began. Locks are waited for only briefly (while-held.ts): a transaction of several
+   * steps locks rows in no fixed order.
    */
   async transaction<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
@@ -115,7 +125,7 @@ export class Connections implements Runner {
   async #together<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
     const client = this.#free.pop() ?? (await this.#connect("doubtful"));
     let isBroken = false;
-    // Until the end is sent, surely nothing was applied.
+    // Before COMMIT is sent, nothing can have been applied.
     const ask = async <Answer>(asking: Promise<Answer>, use: Use): Promise<Answer> => {
       try {
         return await asking;
@@ -138,7 +148,7 @@ export class Connections implements Runner {
     }
   }
 
-  /** Before the first statement of a connection. */
+  /** Runs before the first statement of a connection. */
   async #check(client: pg.ClientBase, driver: SessionDriver): Promise<void> {
     await holdSession(client, driver, this.#settings.location);
     if (fitsDriver(client)) return;
@@ -146,7 +156,7 @@ export class Connections implements Runner {
     if (this.#isUnfit) return;
     this.#isUnfit = true;
     this.#settings.log.warn("store.driver-unknown", {
-      reason: "prepared statements take the driver's slower public way",
+      reason: "prepared statements use the slower public API of the driver",
     });
   }
 
@@ -158,7 +168,7 @@ export class Connections implements Runner {
   }
 
   #putBack(client: pg.PoolClient, isBroken: boolean): void {
-    // Who waits for one has it from the pool.
+    // A waiting request gets its connection from the pool.
     if (isBroken || this.#pool.waitingCount > 0 || this.#closing !== undefined) {
       client.release(isBroken);
       return;
@@ -168,14 +178,14 @@ export class Connections implements Runner {
     this.#looking ??= setTimeout(() => this.#look(), IDLE_MS).unref();
   }
 
-  /** Those that nobody needed for a while are given up. */
+  /** Closes connections that were not needed for a while. */
   #look(): void {
     for (const client of this.#free.splice(0, Math.min(this.#spare, this.#free.length))) client.release(true);
     this.#spare = this.#free.length;
     this.#looking = this.#spare === 0 ? undefined : setTimeout(() => this.#look(), IDLE_MS).unref();
   }
 
-  /** One that is in use tells it by its statement. */
+  /** Handles the error of a free connection. A connection in use reports the error through its statement. */
   #broke(client: pg.PoolClient, error: unknown): void {
     const place = this.#free.indexOf(client);
     if (place === -1) return;
@@ -184,7 +194,9 @@ export class Connections implements Runner {
     this.#lost(error);
   }
 
-  /** Waits for what is under way, then says goodbye; a connection that does not answer it is cut. */
+  /**
+   * Waits for the operations in progress, then ends the sessions. A connection that does not respond is cut.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -1,19 +1,21 @@
-// The tables and functions of what schedulers agree on. Whoever changes or relies on the leadership locks its one row first
-// and reads everything else after that, so all steps happen one after the other and nobody waits in a circle.
+// The tables and functions of coordination among schedulers. Every step that changes or relies on the
+// leadership first locks its one row and then reads everything else. So all steps run one after the other and
+// cannot deadlock.
 //
-// The steps on the leadership are functions, because each statement in a function sees what was committed before that very
-// statement began. A single statement sees other tables as they were when it started to wait for the lock: it would miss
-// the dedicated scheduler that listed itself meanwhile. And a transaction over several round trips would keep everybody
-// waiting for a process that was stopped in the middle of it.
+// The steps on the leadership are functions, because each statement in a function sees the data committed
+// before that very statement began. A single statement sees other tables as they were when it started to wait
+// for the lock: it would miss a dedicated scheduler that registered meanwhile. A transaction over several
+// round trips would block all schedulers behind a process that stopped in the middle of it.
 
 /**
- * `leadership` has one row for ever, because its term must never go back. Without an incarnation it is free; the rest of the
- * row then goes on saying who led last.
+ * `leadership` has one row for ever, because its term must never go back. The leadership is free if the row
+ * has no incarnation; the other columns then still describe the last leader.
  *
- * `entry` is the scheduler as others are told of it, a JSON object made once when it is written: each campaign reads all of
- * them while everybody waits, and putting texts together takes a fraction of the time of making them.
+ * `entry` is the scheduler as other processes see it: a JSON object, built once when the row is written. Each
+ * campaign reads all entries under the lock, and concatenating texts takes a fraction of the time of building
+ * them.
  *
- * `types` is a JSON array, as text, so that it holds whatever a name may.
+ * `types` is a JSON array, as text, so that it holds every valid name.
  */
 const tables = (schema: string) => `
     CREATE TABLE ${schema}.leadership (
@@ -50,7 +52,7 @@ const tables = (schema: string) => `
       UNIQUE (namespace, incarnation)
     );`;
 
-/** How the number of a new term is found; the only difference between the first function and its successor. */
+/** Computes the number of a new term; the only difference between the first function and its successor. */
 interface TermRule {
   readonly parameters: string;
   readonly nextTerm: string;
@@ -65,12 +67,14 @@ const BY_CLOCK: TermRule = {
 };
 
 /**
- * Answers with what makes a Standing, or with no row when `most` others are listed already. Rows of schedulers are few and all of
- * them are needed, so they are read whole, in any order. Nothing lasts longer than its lease from now, or a clock that was
- * set back, or a replica with a slower clock that was promoted, would leave the leadership with somebody who is long gone.
+ * Returns the columns of a Standing, or no row when `most` other schedulers are listed already. The rows of
+ * schedulers are few and all of them are needed, so the function reads them whole, in any order. No deadline
+ * lies further ahead than its lease from now. Otherwise a clock that was set back, or a promoted replica with
+ * a slower clock, would leave the leadership with a process that ended long ago.
  *
- * A step that leaves the leadership as it was, which is every step of all but one, need not wait for the disk: a crash may
- * make the list forget who will be back in it in a moment. The others thus hold the lock only briefly.
+ * A step that leaves the leadership unchanged need not wait for the disk, and all but one of the schedulers
+ * make only such steps. After a crash the list may miss a scheduler, which registers again within moments.
+ * These steps therefore hold the lock only briefly.
  */
 const campaign = (schema: string, { parameters, nextTerm }: TermRule) => `
     CREATE FUNCTION ${schema}.campaign(

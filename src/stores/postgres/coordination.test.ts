@@ -39,7 +39,7 @@ coordinationContract(
       store,
       second: () => openPostgresStore(url),
       advance: async (ms) => {
-        // In the order in which everybody locks: leadership first.
+        // In the order in which every statement locks: leadership first.
         const by = `SET until = until - ${ms} * interval '1 millisecond'`;
         moving = moving.then(() => other.query(`UPDATE limpet.leadership ${by}; UPDATE limpet.schedulers ${by}`));
         await moving;
@@ -68,7 +68,7 @@ coordinationContract(
   { modelRuns: 30 },
 );
 
-/** Repeats `work` while the store says that it is away. */
+/** Repeats `work` while the store is unavailable. */
 async function persist<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 0; attempt < 30_000; attempt++) {
     try {
@@ -96,15 +96,16 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     await store?.close();
   });
 
-  /** So many sessions of ours wait for a lock. */
+  /** Waits until this many sessions wait for a lock. */
   async function waiting(count: number): Promise<void> {
     const text = "SELECT DISTINCT pid FROM pg_locks WHERE NOT granted";
     for (let attempt = 0; attempt < 30_000; attempt++) if ((await somebody.query(text)).rowCount === count) return;
-    assert.fail("nobody waits");
+    assert.fail("no session waits for a lock");
   }
 
-  test("who waited for the lock sees who came in meanwhile", async () => {
-    // A statement that looked at the list before it waited would not see the dedicated scheduler, and would keep leading.
+  test("a campaign that waited for the lock sees a scheduler that registered meanwhile", async () => {
+    // A statement that read the list before it waited would not see the dedicated scheduler, and the old
+    // leader would stay.
     const embedded = newCandidate();
     const { term } = await store.coordination.campaign(embedded);
     await somebody.query("BEGIN; SELECT FROM limpet.leadership FOR UPDATE");
@@ -141,7 +142,7 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     await store.coordination.resign(leader.incarnation);
   });
 
-  test("a member that leaves while a note about it waits stays away, and the rest is noted", async () => {
+  test("a member that leaves while a write about it waits stays away, and the rest is written", async () => {
     const patient = await openPostgresStore(url, { lockTimeoutMs: 14_000 });
     const leader = newCandidate();
     const { term } = await patient.coordination.campaign(leader);
@@ -170,7 +171,7 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     await patient.close();
   });
 
-  test("leadership is kept while every connection of the store is taken", async () => {
+  test("a leader keeps its leadership while every connection of the store is in use", async () => {
     const busy = await openPostgresStore(url, { connections: 8, lockTimeoutMs: 14_000 });
     const leader = newCandidate();
     const { term } = await busy.coordination.campaign(leader);
@@ -189,7 +190,7 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     await busy.close();
   });
 
-  test("a lock that is not given up is waited for within limits, and nothing was done", async () => {
+  test("a campaign waits for a lock only within limits, and fails without any effect", async () => {
     const me = newCandidate();
     await somebody.query("BEGIN; SELECT FROM limpet.leadership FOR UPDATE");
     await assert.rejects(store.coordination.campaign(me), { code: "STORE_UNAVAILABLE" });
@@ -199,7 +200,7 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     await store.coordination.resign(me.incarnation);
   });
 
-  test("a process of the release before, which names no seen term, campaigns in terms of the clock too", async () => {
+  test("a process of the release before, which sends no seen term, also campaigns in terms of the clock", async () => {
     const { rows } = await somebody.query(
       "SELECT at_term FROM limpet.campaign('old', 'a:1', 'm', 1, true, 60000, 1000, '{}', 1000)",
     );
@@ -207,8 +208,9 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     await store.coordination.resign("old");
   });
 
-  test("what a step answered is there after a crash, and the next step needs no help", async () => {
-    // Steps that leave the leadership alone need not be, and come back by themselves.
+  test("an acknowledged step survives a crash, and the next step needs no help", async () => {
+    // Steps that leave the leadership unchanged need not survive, and are repeated by the schedulers
+    // themselves.
     const [first, second] = [newDedicated({ leaseMs: HOUR }), newDedicated({ leaseMs: HOUR })];
     const { term } = await persist(() => store.coordination.campaign(first));
     // Leaves little to recover.
@@ -231,7 +233,7 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     await store.coordination.resign(second.incarnation);
   });
 
-  test("a server that goes away under load: no term has two leaders, and what was told holds", async () => {
+  test("no term has two leaders and acknowledged writes hold when the server goes away under load", async () => {
     const stores = [store, await openPostgresStore(url)];
     const leaders = new Map<number, string>();
     let highest = 0;
@@ -269,7 +271,7 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     somebody = await connect(url);
   });
 
-  test("a step whose answer was lost has been taken, and is recognised when it is sent again", async () => {
+  test("a step whose response was lost was applied, and is recognised when it is sent again", async () => {
     await using middleman = await Middleman.before(server.port);
     const detour = new URL(url);
     detour.port = `${middleman.port}`;
@@ -299,7 +301,7 @@ describe("coordination on PostgreSQL", { timeout: 600_000 }, () => {
     const [first, second] = [newDedicated(), newDedicated()];
     await store.coordination.campaign(first);
     await store.coordination.campaign(second);
-    /** Something that was written since `work` began is on the disk. */
+    /** True if data written since `work` began is on the disk. */
     const flushed = async (work: () => Promise<unknown>) => {
       const lsn = async (which: string) =>
         Number((await somebody.query(`SELECT pg_current_wal_${which}_lsn() - '0/0' AS at`)).rows[0].at);

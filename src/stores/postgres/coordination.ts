@@ -1,8 +1,9 @@
-// What schedulers agree on, in PostgreSQL, on the clock of the database and nobody else's.
+// Coordination among schedulers in PostgreSQL. All deadlines are on the clock of the database.
 //
-// Steps on the leadership have a connection of their own, with short waits: however busy the store is, a leader can keep
-// its leadership, and learns within a second or two that it cannot. Members are written and read like everything else, one
-// write after the other, so that they take no more than one connection and a later write is never overtaken.
+// Steps on the leadership have a connection of their own, with short waits. However busy the store is, a
+// leader can renew its leadership, or learns within a second or two that it cannot. Members share the store's
+// other connections. Their writes run one after the other, so they take at most one connection, and an
+// earlier write never overtakes a later one.
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type {
@@ -20,7 +21,7 @@ import type { Connections, Row, Statement } from "./connections.ts";
 
 type Scheduler = Omit<SchedulerEntry, "leader">;
 
-/** What a campaign answers with; the schedulers are JSON with commas between, in any order. */
+/** Columns of a campaign's result. The schedulers are JSON objects separated by commas, in any order. */
 type StandingRow = [term: number, leader: Scheduler | null, schedulers: string, hostLeaseMs: number];
 type MemberRow = [string, string, string, string, number, string];
 
@@ -39,13 +40,14 @@ export const readMembers = (schema: string): Statement => ({
 });
 
 /**
- * The fence: the row of leadership is locked only if its term is still ours, which is looked at again after a wait, and no
- * other term begins before this is committed. No two changes are of the same member, so no row is touched twice.
+ * The fence: the statement locks the row of leadership only if its term is still the writer's, and checks it
+ * again after a wait. No other term begins before this is committed. No two changes concern the same member,
+ * so the statement touches no row twice.
  *
- * Members may leave while this waits for the fence, and its snapshot still shows them. What is known of a member is therefore
- * written by an UPDATE, which leaves a row that was deleted meanwhile alone; an upsert would bring it back.
+ * Members may leave while the statement waits for the fence, and its snapshot still shows them. Known members
+ * are therefore written by an UPDATE, which leaves a deleted row alone; an upsert would restore it.
  *
- * Rows are found by their key. All are counted, by an index, only when there are more than before.
+ * Rows are found by their key. The statement counts all rows, by an index, only when it adds some.
  */
 export const noteMembers = (schema: string): Statement => ({
   name: "limpet_note_members",
@@ -81,13 +83,16 @@ export const noteMembers = (schema: string): Statement => ({
     SELECT EXISTS (SELECT FROM led), found FROM room`,
 });
 
-/** No fence: nobody else can say this of a host, and it is true whoever leads. */
+/** No fence: only the host itself reports its departure, and the report is true under every leader. */
 export const leaveMembers = (schema: string): Statement => ({
   name: "limpet_leave",
   text: `DELETE FROM ${schema}.members m USING unnest($1::text[]) AS i (incarnation) WHERE m.incarnation = i.incarnation`,
 });
 
-/** The row that is there is rewritten as it was: so it is returned, also when another process has just written it. */
+/**
+ * The conflict clause rewrites the existing row unchanged. So the statement returns it also when another
+ * process has just written it.
+ */
 export const clusterSecret = (schema: string): Statement => ({
   name: "limpet_cluster_secret",
   text: `INSERT INTO ${schema}.cluster_secret AS s (one, secret) VALUES (true, $1)
@@ -98,10 +103,10 @@ export class PostgresCoordination implements Coordination {
   readonly #leadership: Connections;
   readonly #connections: Connections;
   readonly #statements;
-  /** Settles when the member write before it has. */
+  /** Settles when the previous member write has settled. */
   #written: Promise<unknown> = Promise.resolve();
 
-  /** `leadership` is for nothing else; `connections` are those of the store. */
+  /** `leadership` serves only steps on the leadership; `connections` are the store's. */
   constructor(leadership: Connections, connections: Connections, schema: string) {
     this.#leadership = leadership;
     this.#connections = connections;

@@ -7,14 +7,14 @@ const WHERE = "postgres://limpet@127.0.0.1:5432/shop";
 const failure = (code?: string) => Object.assign(new Error("secret text of the driver"), { code, detail: "secret" });
 const told = (fault: Fault, use: "opening" | "harmless" | "doubtful") => storeFault(fault, use, WHERE).code;
 
-describe("faults", () => {
-  test("a commit that never reached the server is surely not applied, whatever went wrong", () => {
+describe("faults of PostgreSQL", () => {
+  test("a commit that never reached the server is certainly not applied, for every error", () => {
     for (const code of ["ECONNREFUSED", "ENOTFOUND", "57P03", "53300", "28P01", "ECONNRESET", undefined, "XX000"]) {
       assert.equal(told(faultOf(failure(code), "connect"), "doubtful"), "STORE_UNAVAILABLE", code);
     }
   });
 
-  test("a commit that the server rolled back is surely not applied", () => {
+  test("a commit that the server rolled back is certainly not applied", () => {
     for (const code of ["40001", "40P01", "55P03", "57014", "25006", "53100", "0A000"]) {
       assert.equal(told(faultOf(failure(code), "statement"), "doubtful"), "STORE_UNAVAILABLE", code);
     }
@@ -59,7 +59,7 @@ describe("faults", () => {
     }
   });
 
-  test("missing tables are an incompatible store, a wrong statement is a bug", () => {
+  test("missing tables are an incompatible store, and a wrong statement is a bug", () => {
     assert.equal(told(faultOf(failure("42P01"), "statement"), "doubtful"), "STORE_INCOMPATIBLE");
     assert.equal(told(faultOf(failure("42601"), "statement"), "doubtful"), "INVARIANT");
   });
@@ -69,7 +69,7 @@ describe("faults", () => {
     assert.match(fault.text, /ECONNREFUSED/);
   });
 
-  test("nothing that the driver or the server said gets into the error", () => {
+  test("messages of the driver and the server never get into the error", () => {
     for (const code of ["ECONNREFUSED", "23505", undefined]) {
       const error = storeFault(faultOf(failure(code), "statement"), "doubtful", WHERE);
       assert.doesNotMatch(inspect(error, { depth: 5 }), /secret/);

@@ -1,29 +1,33 @@
-// What went wrong, told by code: SQLSTATE of the server, or the code of a socket error. Texts are for people only.
-// The question that matters is whether something may have been applied; whatever is not surely harmless counts as "maybe".
+// Classifies failures by code: the server's SQLSTATE or the code of a socket error. Messages are only for
+// display. The main question is whether a statement may have been applied. Every failure that is not
+// certainly harmless counts as "maybe applied".
 import { type ErrorCode, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 
 /**
- * - `settings`: it will not work until somebody changes something: password, database, rights.
- * - `away`: nobody answers, or the connection was lost.
- * - `busy`: the server answers, but cannot do it now.
- * - `conflict`: given up in favour of somebody else; doing it again is safe and likely to work.
+ * - `settings`: the statement fails until an operator changes a setting: password, database, rights.
+ * - `away`: the server does not respond, or the connection was lost.
+ * - `busy`: the server responds but cannot do the work now.
+ * - `conflict`: rolled back in favour of another transaction; a retry is safe and likely to succeed.
  * - `locked`: another transaction holds the row.
- * - `schema`: our tables are not there, or not as we know them.
+ * - `schema`: Limpet's tables are missing, or differ from the ones this release knows.
  * - `bug`: the statement is wrong.
  */
 export type FaultKind = "settings" | "away" | "busy" | "conflict" | "locked" | "schema" | "bug";
 
 export interface Fault {
   readonly kind: FaultKind;
-  /** Surely nothing was applied: it never reached the server, or the server rolled it back. */
+  /** Certainly nothing was applied: the statement never reached the server, or the server rolled it back. */
   readonly harmless: boolean;
   /** The connection cannot be used again. */
   readonly broken: boolean;
-  /** A sentence for people, without secrets and without data. */
+  /** A sentence for display, without secrets and without data. */
   readonly text: string;
 }
 
-/** `kind`, and the end of a sentence that says what to do. A statement that fails with one of these is rolled back. */
+/**
+ * `kind`, and the end of a sentence with the remedy. The server rolls back a statement that fails with one of
+ * these.
+ */
 const KNOWN: Readonly<Record<string, readonly [FaultKind, string]>> = {
   "28P01": ["settings", "the password is wrong; correct user and password in the URL"],
   "28000": ["settings", "the server does not let this user in; correct the URL or pg_hba.conf"],
@@ -44,36 +48,37 @@ const KNOWN: Readonly<Record<string, readonly [FaultKind, string]>> = {
   "0A000": ["conflict", "a prepared statement is out of date"],
   "26000": ["conflict", "a prepared statement is gone"],
   "55P03": ["locked", "another transaction holds a row"],
-  // Also what the server says when a lock was given up at the very moment it was granted and the next one was asked for.
-  "57014": ["locked", "the statement took too long, or was cancelled"],
-  "3F000": ["schema", "our schema is gone; start this process again to create it"],
-  "42P01": ["schema", "our tables are gone; start this process again to create them"],
-  P0002: ["schema", "a row of ours that is always there is gone; restore the table of leadership"],
-  "42883": ["schema", "our functions are gone; restore them, or take a new schema"],
-  "42703": ["schema", "our tables have changed; use the version of Limpet that changed them"],
+  // The server also sends it when a lock wait is cancelled in the moment it is granted and the next lock is
+  // requested.
+  "57014": ["locked", "the statement timed out or was cancelled"],
+  "3F000": ["schema", "the schema is missing; restart this process to create it"],
+  "42P01": ["schema", "tables of Limpet are missing; restart this process to create them"],
+  P0002: ["schema", "the row of table leadership is missing; restore that table"],
+  "42883": ["schema", "functions of Limpet are missing; restore them, or choose a new schema"],
+  "42703": ["schema", "tables of Limpet have changed; use the version of Limpet that changed them"],
 };
 
 /**
- * These can be the last words of a connection, at any moment of a statement; so they say nothing about it. A pooler says
- * 08P01 for whatever happened to the server behind it.
+ * A connection can end with one of these at any moment, so they tell nothing about the statement. A pooler
+ * sends 08P01 for every failure of the server behind it.
  */
 const LAST_WORDS = new Set(["57P03", "08P01"]);
-/** After these the next connection may be to a better server, or have a fresh plan. */
+/** After these, a new connection may reach a better server or get a fresh plan. */
 const FRESH_START = new Set(["25006", "0A000", "26000", "53200"]);
 /** Errors of the statement itself, which the server rolls back: bad data, a constraint, syntax, a limit. */
 const BUG = /^(21|22|23|42|54)/;
 
 const SOCKET: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nobody listens there; start it or correct the URL",
+  ECONNREFUSED: "the connection was refused; start the server or correct the URL",
   ENOTFOUND: "the host name is unknown; correct the URL",
-  EAI_AGAIN: "the host name could not be looked up",
-  ETIMEDOUT: "it does not answer",
+  EAI_AGAIN: "the host name could not be resolved",
+  ETIMEDOUT: "it does not respond",
   EHOSTUNREACH: "the host cannot be reached",
   ECONNRESET: "the connection was lost",
   EPIPE: "the connection was lost",
 };
 
-/** `stage`: while connecting, nothing of ours has been sent yet. */
+/** `stage`: during `connect` no statement has been sent yet. */
 export function faultOf(error: unknown, stage: "connect" | "statement"): Fault {
   const code = codeOf(error);
   const known = KNOWN[code];
@@ -89,20 +94,20 @@ export function faultOf(error: unknown, stage: "connect" | "statement"): Fault {
   }
   if (BUG.test(code)) {
     const kind = connecting ? "settings" : "bug";
-    return { kind, harmless: true, broken: connecting, text: `the server refused it (${code})` };
+    return { kind, harmless: true, broken: connecting, text: `the server rejected the statement (${code})` };
   }
-  const why = SOCKET[code] ?? (connecting ? "no connection came about" : "the connection was lost");
+  const why = SOCKET[code] ?? (connecting ? "the connection could not be made" : "the connection was lost");
   return { kind: "away", harmless: connecting, broken: true, text: code === "" ? why : `${why} (${code})` };
 }
 
 function codeOf(error: unknown): string {
-  // A name with several addresses fails with one error for each; the first says as much as any.
+  // A name with several addresses fails with one error for each; the first is as good as any.
   const first = error instanceof AggregateError ? error.errors[0] : error;
   const code = (first as { code?: unknown } | null | undefined)?.code;
   return typeof code === "string" ? code : "";
 }
 
-/** A fault as the rest of Limpet sees it. `kind` is for this folder only. */
+/** A fault as the rest of Limpet sees it. Only this folder reads `kind`. */
 export class StoreFault extends LimpetError {
   readonly kind: FaultKind;
 
@@ -113,8 +118,9 @@ export class StoreFault extends LimpetError {
 }
 
 /**
- * `opening`: nobody depends on the store yet, so a wrong setting is an error and not a pause. `doubtful`: a commit, which
- * may have been applied when its answer is lost; a take that is lost has raised an epoch at most, and may be done again.
+ * `opening`: no call depends on the store yet, so a wrong setting is an error and not a pause. `doubtful`: a
+ * commit, which may have been applied when its response is lost. A lost take has at most raised an epoch, so
+ * it may be repeated.
  */
 export function storeFault(fault: Fault, use: "opening" | "harmless" | "doubtful", location: string): StoreFault {
   const { kind, text } = fault;
@@ -126,7 +132,10 @@ export function storeFault(fault: Fault, use: "opening" | "harmless" | "doubtful
   return new StoreFault(unknown ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE", kind, message);
 }
 
-/** Part of a batch is written, so the batch as a whole is in doubt; sending it again settles it. */
+/**
+ * Part of a batch is written, so the outcome of the batch as a whole is ambiguous. Sending it again resolves
+ * it.
+ */
 export function doubted(error: unknown): unknown {
   if (!isLimpetError(error, "STORE_UNAVAILABLE")) return error;
   return new StoreFault("COMMIT_UNKNOWN", "away", error.message);

@@ -1,4 +1,4 @@
-// A row that somebody's transaction holds: it waits, everybody else goes on.
+// A row that another transaction holds: only its own operation waits, all others go on.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
@@ -17,7 +17,7 @@ import {
 } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
-describe("a row that another transaction holds", () => {
+describe("actor rows that another transaction holds", () => {
   let server: TestServer;
   let store: Store;
   let patient: Store;
@@ -39,7 +39,7 @@ describe("a row that another transaction holds", () => {
     await server?.dispose();
   });
 
-  /** Runs `work` while the rows of `refs` are held by an open transaction; it is over only after `work` is. */
+  /** Runs `work` while an open transaction holds the rows of `refs`; it ends only after `work` does. */
   async function whileHeld(refs: readonly number[], work: () => Promise<void>): Promise<void> {
     await somebody.query("BEGIN");
     try {
@@ -62,7 +62,7 @@ describe("a row that another transaction holds", () => {
     ["small", 10],
     ["large", 2_000],
   ] as const) {
-    test(`does not hinder the others of a batch of ${kind} states, and is written when it is sent again`, async () => {
+    test(`a locked row does not delay the rest of a batch of ${kind} states, and is written when it is sent again`, async () => {
       const held = await takeMany(20);
       const batch = held.map((one, i) => commitOf(one, whole(`${i}`.padEnd(size))));
       await whileHeld([held[7]!.ref, held[3]!.ref], async () => {
@@ -78,7 +78,7 @@ describe("a row that another transaction holds", () => {
     });
   }
 
-  test("does not hinder batches that it is not in", async () => {
+  test("a locked row does not delay batches without it", async () => {
     const [first, ...rest] = await takeMany(20);
     await whileHeld([first!.ref], async () => {
       const waiting = store.commit([commitOf(first!, whole("x"))]);
@@ -87,7 +87,7 @@ describe("a row that another transaction holds", () => {
     });
   });
 
-  test("is not taken, and the others of its batch are", async () => {
+  test("a locked actor is not taken, and the rest of its batch is", async () => {
     const namespace = freshNamespace();
     const keys = ["a", "b", "c"].map((id) => ({ ...actor(id, namespace), owner: "host-1" }));
     const held = await takeAll(store, keys);
@@ -115,25 +115,25 @@ describe("a row that another transaction holds", () => {
     );
   });
 
-  test("is waited for when it is let go soon", async () => {
+  test("a batch waits for a row that is unlocked soon", async () => {
     const held = await takeMany(10);
-    // It is the same owner's store.
+    // The store belongs to the same owner.
     await take(patient, actor("anybody"));
     let batch: Promise<unknown> = Promise.resolve();
     await whileHeld([held[0]!.ref], async () => {
       batch = patient.commit(held.map((one) => commitOf(one, whole("x"))));
-      // Once somebody waits for the row, the batch is there; letting go now is in time.
+      // Once a session waits for the row, the batch is there; unlocking now is in time.
       for (let i = 0; i < 1_000; i++) {
         await somebody.query("SELECT pg_stat_clear_snapshot()");
         const { rows } = await somebody.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
         if (rows.length > 0) return;
       }
-      assert.fail("nobody waited");
+      assert.fail("no session waited for the row");
     });
     assert.deepEqual(await batch, Array(10).fill("committed"));
   });
 
-  test("that its holder changes meanwhile is fenced, small or large", async () => {
+  test("a commit whose row its holder changes meanwhile is fenced, small or large", async () => {
     for (const data of ["small", "l".repeat(5_000)]) {
       const key = actor("alice");
       const held = await take(store, key);

@@ -1,4 +1,4 @@
-// What people look at: one actor, or a page of them. Never on the path of a call.
+// Reads actors for display: one actor, or a page of them. Never on the path of a call.
 import type { ActorKey } from "../../kernel/names.ts";
 import type { ActorQuery, StoredActor } from "../../ports/store.ts";
 import type { Connections, Row, Statement } from "./connections.ts";
@@ -29,8 +29,9 @@ export class Listing {
 }
 
 /**
- * A page is one range of the index on names, read in its order: the cost is that of the page, wherever it lies. A prefix
- * with a type is a range too; without a type, the actors of the namespace that do not match are passed over.
+ * A page is one range of the index on names, read in index order: the cost is that of the page, at any
+ * position. A prefix with a type is a range too; without a type, the query passes over the actors of the
+ * namespace that do not match.
  */
 export function listStatement(schema: string, query: ActorQuery): { statement: Statement; values: unknown[] } {
   const { namespace, type, prefix = "", after, limit } = query;
@@ -57,13 +58,15 @@ export function listStatement(schema: string, query: ActorQuery): { statement: S
   return { statement: { name, text }, values };
 }
 
-/** The first text, by code point, behind all that begin with `prefix`; `undefined` when nothing comes behind them. */
+/**
+ * The first text, by code point, behind all texts that begin with `prefix`; `undefined` when there is none.
+ */
 export function endOfPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0) as number);
   while (points.at(-1) === 0x10ffff) points.pop();
   const last = points.pop();
   if (last === undefined) return undefined;
-  // Surrogates are no characters of their own.
+  // Surrogates are not characters of their own.
   return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
 }
 

@@ -1,4 +1,5 @@
-// Where claims begin: at the beginning, and further on while many dead rows lie there; but nothing is overlooked for long.
+// Low marks: claims start at the beginning, or further on while there are many dead rows, and overlook no row
+// for long.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Connections, Statement } from "./connections.ts";
@@ -9,7 +10,7 @@ const NOW = 1_000_000;
 const at = (moment: number, generation = 0): Mark => ({ at: moment, generation });
 const NONE = at(Number.MIN_SAFE_INTEGER);
 
-/** A table in which so many are dead, and what a sweep finds below the marks. */
+/** A table with this many dead rows, and the rows that a sweep finds below the marks. */
 class Table {
   dead = 0;
   isAway = false;
@@ -37,7 +38,7 @@ describe("low marks", () => {
 
   const marks = (lows: LowMarks, ...types: string[]) => lows.of("n", types).marks;
 
-  test("while few are dead claims begin at the beginning, whatever they saw", async () => {
+  test("claims start at the beginning while few rows are dead, whichever rows they saw", async () => {
     const table = new Table();
     const lows = new LowMarks(table.connections, `"limpet"`);
     const asked = lows.of("n", ["A", "B"]);
@@ -47,7 +48,7 @@ describe("low marks", () => {
     assert.deepEqual(marks(lows, "A", "B"), [NONE, NONE]);
   });
 
-  test("while many are, a claim begins at the first living row that the one before it saw, each type for itself", async () => {
+  test("a claim starts at the first live row that the previous claim of its type saw while many rows are dead", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A", "B"]);
     assert.deepEqual(asked, { areUsed: true, marks: [NONE, NONE], stragglers: 0 });
@@ -56,7 +57,7 @@ describe("low marks", () => {
     assert.deepEqual(lows.of("other", ["A"]).marks, [NONE]);
   });
 
-  test("but never later than a moment ago, for what is on its way", async () => {
+  test("a mark stays behind the clock, for rows whose transaction is in progress", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A", "B"]);
     lows.saw("n", "A", undefined, NOW, asked);
@@ -65,7 +66,7 @@ describe("low marks", () => {
     assert.deepEqual([isLongAgo(NOW - 2_000, NOW), isLongAgo(NOW - 2_001, NOW)], [false, true]);
   });
 
-  test("a claim that saw less does not set the mark back", async () => {
+  test("a claim that saw less does not lower the mark", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A"]);
     lows.saw("n", "A", at(NOW - 3_000, 7), NOW, asked);
@@ -73,19 +74,19 @@ describe("low marks", () => {
     assert.deepEqual(marks(lows, "A"), [at(NOW - 3_000, 7)]);
   });
 
-  test("among rows of the same millisecond, it begins at the first that is alive", async () => {
+  test("a claim starts at the first live one among rows of the same millisecond", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A"]);
     lows.saw("n", "A", at(NOW - 3_000, 50), NOW, asked);
     lows.saw("n", "A", at(NOW - 3_000, 90), NOW, asked);
     lows.saw("n", "A", at(NOW - 3_000, 70), NOW, asked);
     assert.deepEqual(marks(lows, "A"), [at(NOW - 3_000, 90)]);
-    // Which of them is new is not told.
+    // The notification does not identify the new row.
     lows.straggler("n", "A", NOW - 3_000);
     assert.deepEqual(marks(lows, "A"), [at(NOW - 3_000)]);
   });
 
-  test("a row of long ago sets the mark of its type back, or those of all", async () => {
+  test("a row that was due long ago lowers the mark of its type, or of all types", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A", "B"]);
     for (const type of ["A", "B"]) lows.saw("n", type, at(NOW - 3_000, 7), NOW, asked);
@@ -97,7 +98,7 @@ describe("low marks", () => {
     assert.deepEqual(marks(lows, "A", "B"), [at(NOW - 70_000), at(NOW - 70_000)]);
   });
 
-  test("a claim that began before such a row was written does not hide it", async () => {
+  test("a claim that began before a row of long ago was written does not hide it", async () => {
     const { lows } = await crowded();
     const asked = lows.of("n", ["A"]);
     lows.straggler("n", "A", NOW - 60_000);
@@ -105,7 +106,7 @@ describe("low marks", () => {
     assert.deepEqual(marks(lows, "A"), [NONE]);
   });
 
-  test("a sweep finds what nobody told of", async () => {
+  test("a sweep finds a row without a notification", async () => {
     const { table, lows } = await crowded();
     const asked = lows.of("n", ["A", "B"]);
     for (const type of ["A", "B"]) lows.saw("n", type, at(NOW - 3_000, 7), NOW, asked);
@@ -115,7 +116,7 @@ describe("low marks", () => {
     assert.deepEqual(marks(lows, "A", "B"), [at(NOW - 3_000, 7), at(NOW - 60_000)]);
   });
 
-  test("when the dead are gone the marks are, too", async () => {
+  test("marks are no longer used once the dead rows are gone", async () => {
     const { table, lows } = await crowded();
     lows.saw("n", "A", at(NOW - 3_000, 7), NOW, lows.of("n", ["A"]));
     table.dead = 0;
@@ -123,7 +124,7 @@ describe("low marks", () => {
     assert.deepEqual(lows.of("n", ["A"]), { areUsed: false, marks: [NONE], stragglers: 0 });
   });
 
-  test("a store that does not answer changes nothing", async () => {
+  test("a store that does not respond changes no mark", async () => {
     const { table, lows } = await crowded();
     lows.saw("n", "A", at(NOW - 3_000, 7), NOW, lows.of("n", ["A"]));
     table.isAway = true;
@@ -131,7 +132,7 @@ describe("low marks", () => {
     assert.deepEqual(marks(lows, "A"), [at(NOW - 3_000, 7)]);
   });
 
-  test("the dead are counted by the claims, and not by each of them", async () => {
+  test("claims trigger the count of dead rows, but not each of them", async () => {
     const table = new Table();
     const lows = new LowMarks(table.connections, `"limpet"`);
     for (let i = 0; i < 100; i++) lows.of("n", ["A"]);

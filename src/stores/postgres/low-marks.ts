@@ -1,22 +1,26 @@
-// Where claims begin to look. The rows that were due first are gone, but until vacuum may remove them (and while any transaction on
-// the server is older than they are, it may not) each claim passes over all of them: after an hour of that, claims take seconds.
+// Computes the places in the index where claims start. Rows that were due first are deleted, but vacuum
+// cannot remove them while any older transaction runs on the server. Until then each claim passes over all of
+// them: after an hour, claims take seconds.
 //
-// So when many dead rows lie around, claims of a type begin at its *low mark*: behind it nothing was alive when we last looked. That is
-// a cure with a side effect, a row that somebody else sets for a moment long past is found late, so it is used only then; our own
-// rows lower the mark, those of others do when we are told of them, and a sweep from the very beginning finds the rest.
+// When there are many dead rows, claims of a type therefore start at its *low mark*: at the last check, no
+// live row lay below it. The side effect is that a claim finds a row late if another process sets it for a
+// time long past. So marks are used only with many dead rows. Rows of this process lower the mark, rows of
+// other processes lower it through notifications, and a sweep from the very beginning finds the rest.
 //
-// A mark is a place in the index, by moment and generation: a million rows may be due in the same millisecond.
+// A mark is a place in the index, by time and generation: a million rows may be due in the same millisecond.
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 import { inQueue, queueOf } from "./reminder-queue.ts";
 
-/** So many dead rows are worth it; passing over them takes some ten milliseconds. */
+/** Marks are used from this many dead rows on; passing over them takes about ten milliseconds. */
 const MANY_DEAD = 20_000;
-/** How often the dead rows are counted. */
+/** Interval between two counts of the dead rows. */
 const COUNT_MS = 5_000;
-/** How often everything is looked at while the marks are used. */
+/** Interval between two sweeps while the marks are used. */
 const SWEEP_MS = 30_000;
-/** The mark stays behind the clock by this, for rows that are due now and whose transaction is on its way. */
+/**
+ * The mark stays behind the clock by this, for rows that are due now and whose transaction is in progress.
+ */
 const MARGIN_MS = 2_000;
 
 /** The place of a row among those of its type. */
@@ -32,16 +36,19 @@ export const askedOf = (types: string, queues: string, ats: string, generations:
 /** The order of a type's rows in the index (reminder-tables.ts). */
 export const IN_ORDER = "r.at, r.generation + 0";
 
-/** Whether row `r` does not lie below the mark of its type, as a condition that the index begins with. */
+/** Condition that row `r` is not below the mark of its type; the index scan starts with it. */
 export const atOrBehind = (asked: string): string => `(${IN_ORDER}) >= (${asked}.low, ${asked}.low_generation)`;
 
-/** What the statistics say; nothing is read for it. */
+/** Reads the server's statistics, not the table. */
 export const countDead = (schema: string): Statement => ({
   name: "limpet_count_dead_rows",
   text: `SELECT pg_stat_get_dead_tuples(to_regclass('${schema}.reminders'))`,
 });
 
-/** The first living row of each type that lies below its mark. It passes over the dead ones, so claims do not wait for it. */
+/**
+ * The first live row of each type below its mark. The sweep passes over dead rows, so it runs beside the
+ * claims.
+ */
 export const sweepBelow = (schema: string): Statement => ({
   name: "limpet_sweep_reminders",
   text: `
@@ -52,18 +59,18 @@ export const sweepBelow = (schema: string): Statement => ({
       ORDER BY ${IN_ORDER} LIMIT 1) f`,
 });
 
-/** Whether claims may overlook a row that is due then. `now` is the server's clock. */
+/** A claim that uses marks may overlook a row due at `at`. `now` is the server's clock. */
 export const isLongAgo = (at: number, now: number): boolean => at < now - MARGIN_MS;
 
 export interface Lows {
   readonly areUsed: boolean;
-  /** One for each type asked for. */
+  /** One mark per requested type. */
   readonly marks: readonly Mark[];
-  /** How many rows of long ago had been written by then. */
+  /** Number of rows due long ago that had been written by then. */
   readonly stragglers: number;
 }
 
-/** Before everything: rows may be due long before 1970. */
+/** Before every row: rows may be due long before 1970. */
 const NONE: Mark = { at: Number.MIN_SAFE_INTEGER, generation: 0 };
 
 const isBelow = (a: Mark, b: Mark): boolean => a.at < b.at || (a.at === b.at && a.generation < b.generation);
@@ -87,7 +94,7 @@ export class LowMarks {
     this.#manyDead = manyDead;
   }
 
-  /** Where claims of these types begin. Looks after itself from time to time, beside the claims. */
+  /** Where claims of these types start. From time to time it also starts a check, beside the claims. */
   of(namespace: string, types: readonly string[]): Lows {
     if (performance.now() > this.#countedAt + COUNT_MS) void this.look();
     const stragglers = this.#stragglers;
@@ -98,9 +105,11 @@ export class LowMarks {
     return { areUsed: true, marks: types.map((type) => known.get(type) as Mark), stragglers };
   }
 
-  /** A claim that began with `lows` found the first living row of a type at `first`, or none from its mark on. */
+  /**
+   * A claim that began with `lows` found the first live row of a type at `first`, or none from its mark on.
+   */
   saw(namespace: string, type: string, first: Mark | undefined, now: number, lows: Lows): void {
-    // It may not have seen a row that was written meanwhile.
+    // The claim may have missed a row that was written meanwhile.
     if (lows.stragglers !== this.#stragglers) return;
     const marks = this.#marks.get(namespace);
     const mark = marks?.get(type);
@@ -109,7 +118,7 @@ export class LowMarks {
     if (mark !== undefined && isBelow(mark, low)) marks?.set(type, low);
   }
 
-  /** There is a row of long ago; without a type, of any type. */
+  /** Reports a row that was due long ago; without a type, of any type. */
   straggler(namespace: string, type: string | undefined, at: number): void {
     if (!this.#areUsed) return;
     this.#stragglers++;
@@ -120,11 +129,14 @@ export class LowMarks {
     }
   }
 
-  /** Counts the dead rows, and sweeps when it is time. One at a time; what fails is done next time. */
+  /**
+   * Counts the dead rows, and sweeps when the interval has passed. One check runs at a time; the next one
+   * repeats a failed one.
+   */
   look(): Promise<void> {
     this.#looking ??= this.#connections
       .during(() => this.#look())
-      // The claim beside which this runs meets the same trouble, and tells of it.
+      // The claim beside this check meets the same failure and reports it.
       .catch(() => undefined)
       .finally(() => {
         this.#looking = undefined;

@@ -1,4 +1,4 @@
-// Opening: many processes at once, schemas of other versions, and servers that cannot be used.
+// Opening a store: many processes at once, schemas of other versions, and unusable servers.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { postgresSettings } from "./settings.ts";
 
 const LATEST = MIGRATIONS.length;
 
-/** Opens the store, takes the same actor as everybody else, and prints its epoch. */
+/** Opens the store, takes the same actor as all other processes, and prints its epoch. */
 const CHILD = `
   const { openPostgresStore } = await import(process.argv[1]);
   process.stdout.write("ready\\n");
@@ -29,7 +29,7 @@ const CHILD = `
   process.stdin.destroy();
 `;
 
-describe("opening", () => {
+describe("opening a PostgreSQL store", () => {
   let server: TestServer;
 
   before(async () => {
@@ -58,7 +58,7 @@ describe("opening", () => {
       }),
     );
     const outputs = children.map(() => "");
-    // They are let go together, once all of them have loaded their code.
+    // All of them start together, once each has loaded its code.
     const ready = children.map(
       (child, i) =>
         new Promise<void>((resolve) => {
@@ -84,7 +84,7 @@ describe("opening", () => {
     );
   });
 
-  test("a later version adds its steps, and leaves what is stored alone", async () => {
+  test("a later version adds its steps and leaves the stored data alone", async () => {
     const url = await server.createDatabase();
     const store = await openPostgresStore(url);
     const key = actor("alice");
@@ -96,7 +96,7 @@ describe("opening", () => {
       sql: (schema: string) => `ALTER TABLE ${schema}.actors ADD COLUMN more text`,
     };
     await Promise.all([1, 2, 3].map(() => migrate(settings, [...MIGRATIONS, next])));
-    // The older process goes on working with the tables it knows.
+    // The older process goes on with the tables it knows.
     assert.ok((await take(store, key)).epoch > held.epoch);
     await store.close();
     await assert.rejects(openPostgresStore(url), (error: LimpetError) => {
@@ -106,7 +106,7 @@ describe("opening", () => {
     });
   });
 
-  test("a step waits for a table that somebody uses, again and again, without keeping others from it for long", async () => {
+  test("a step retries while a table is in use, without blocking other sessions for long", async () => {
     const url = await server.createDatabase();
     await (await openPostgresStore(url)).close();
     const settings = postgresSettings(url);
@@ -119,7 +119,8 @@ describe("opening", () => {
     await somebody.connect();
     await somebody.query("BEGIN; SELECT FROM limpet.actors");
     const migrating = migrate(settings, [...MIGRATIONS, next]);
-    // The step queues for the table, and behind it everybody; once it has given up, the table can be used again.
+    // The step queues for the table, and all other sessions behind it; once it has timed out, the table can
+    // be used again.
     const waits = async (expected: boolean) => {
       const text = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'limpet.actors'::regclass";
       for (let attempt = 0; attempt < 30_000; attempt++) if ((await query(url, text)).length > 0 === expected) return;
@@ -157,7 +158,7 @@ describe("opening", () => {
     await Promise.all([first.close(), second.close()]);
   });
 
-  test("a user without the right to create is enough once the tables are there", async () => {
+  test("a user without the right to create is enough once the tables exist", async () => {
     const url = await server.createDatabase();
     await query(url, `CREATE ROLE app LOGIN PASSWORD 'app' NOSUPERUSER`).catch(() => undefined);
     const limited = new URL(url);
@@ -183,7 +184,7 @@ describe("opening", () => {
     await store.close();
   });
 
-  test("a server that cannot be used is told by code, with what to do, and never with the password", async () => {
+  test("an unusable server is reported by code, with advice, and never with the password", async () => {
     const url = await server.createDatabase();
     const changed = (change: (to: URL) => void) => {
       const to = new URL(url);
@@ -214,7 +215,7 @@ describe("opening", () => {
           to.port = "1";
         }),
         "STORE_UNAVAILABLE",
-        /nobody listens there; start it/,
+        /connection was refused; start the server/,
       ],
       [
         changed((to) => {
@@ -242,7 +243,7 @@ describe("opening", () => {
     }
   });
 
-  test("the location of an open store does not hold the password", async () => {
+  test("the location of an open store does not contain the password", async () => {
     const url = await server.createDatabase();
     const store = await openPostgresStore(url);
     assert.equal(store.location, `postgres://limpet@127.0.0.1:${server.port}${new URL(url).pathname}`);

@@ -1,5 +1,5 @@
-// Brings the schema up to what this version of Limpet knows. Any number of processes may do it at once: one does the
-// work in one transaction, the others wait for it and find nothing to do. A schema of a newer Limpet is left alone.
+// Migrates the schema to the version of this release. Any number of processes may do so at once: one runs all
+// steps in one transaction, the others wait and find nothing to do. It rejects a schema of a newer release.
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
@@ -8,22 +8,22 @@ import { MIGRATIONS, type Migration } from "./migrations.ts";
 import { checkEntrance, type Entrance, enter } from "./pooler.ts";
 import type { PostgresSettings } from "./settings.ts";
 
-/** The first half of our advisory lock's key; the second is the schema. */
+/** The first half of the advisory lock's key; the second is the schema. */
 const LOCK = 0x6c_69_6d_70;
 const MIGRATE_MS = 120_000;
-/** How long a step may wait for a table that somebody uses. */
+/** How long a step may wait for a table that is in use. */
 const TABLE_MS = 2_000;
-/** How long a server that is starting up, or has no connection to spare, is waited for. */
+/** How long to wait for a server that is starting up or has no free connection. */
 const PATIENCE_MS = 15_000;
 const OLDEST_SERVER = 120_000;
 
-/** Resolves with the settings by which the server, or a pooler in front of it, lets us in. */
+/** Resolves with the settings that the server, or a pooler in front of it, accepts. */
 export async function migrate(
   asked: PostgresSettings,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<PostgresSettings> {
   const latest = migrations.at(-1)?.number ?? 0;
-  // A server that goes silent is given up soon, unless there is work that may take long.
+  // A server that stops responding is given up soon, unless there is work that may take long.
   const soonMs = asked.driver.query_timeout as number;
   const { settings, isBehind } = await during(asked, soonMs, async (entrance) => {
     const { client, settings } = entrance;
@@ -70,7 +70,7 @@ async function connect(settings: PostgresSettings, queryMs: number): Promise<Ent
   }
 }
 
-/** What no migration can mend: refused at the start, not at the first commit. */
+/** Rejects a server with problems that no migration can solve: at the start, not at the first commit. */
 async function checkServer(client: pg.Client, { location, log }: PostgresSettings): Promise<void> {
   const { rows } = await client.query<{ version: string; encoding: string; readonly: string; fsync: string }>(
     `SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding,
@@ -96,7 +96,7 @@ async function checkServer(client: pg.Client, { location, log }: PostgresSetting
     log.warn("store.not-durable", { store: location, reason: "the server runs with fsync off" });
 }
 
-/** The number of the last step that was taken, 0 for none. */
+/** The number of the last step that was run, 0 for none. */
 async function reached(client: pg.Client, settings: PostgresSettings, latest: number): Promise<number> {
   const table = `"${settings.schema}".migrations`;
   const { rows: found } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [
@@ -119,12 +119,12 @@ async function apply(
   migrations: readonly Migration[],
   latest: number,
 ): Promise<void> {
-  // Our sessions give up on a lock early; here another process that migrates is worth waiting for.
+  // Other sessions time out early on a lock; here another migrating process is worth the wait.
   await client.query(`SET lock_timeout = ${MIGRATE_MS}; SET statement_timeout = ${MIGRATE_MS}`);
-  // The lock comes before the transaction and goes with the connection. Inside one, a session keeps believing that a table
-  // is missing which another process has made while it waited.
+  // The lock is taken before the transaction and released with the connection. Inside a transaction, a
+  // session would not see a table that another process created while it waited.
   await client.query("SELECT pg_advisory_lock($1, hashtext($2))", [LOCK, settings.schema]);
-  // A step that waits for a table makes everybody behind it wait too, so it gives up soon, and tries again.
+  // A step that waits for a table blocks all later requests for the table, so it times out soon and retries.
   await client.query(`SET lock_timeout = ${TABLE_MS}`);
   const deadline = performance.now() + MIGRATE_MS;
   for (;;) {

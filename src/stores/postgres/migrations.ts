@@ -1,4 +1,5 @@
-// The tables, as numbered steps. A step that was released is never changed: a later step changes what it made.
+// The tables, as numbered steps. A released step never changes: a later step alters the tables that it
+// created.
 import { coordinationTables, termsByClock } from "./coordination-tables.ts";
 import { reminderOrder, reminderTables } from "./reminder-tables.ts";
 import { shardTables } from "./shard-tables.ts";
@@ -12,21 +13,23 @@ export interface Migration {
 }
 
 /**
- * `actors` has one row per actor that was ever taken: who holds it (epoch), how far it is (version), and its state while
- * that is small.
+ * `actors` has one row per actor that was ever taken: its owner's fence (epoch), its version, and its state
+ * while that is small.
  *
- * A large state lives in `actor_parts`: one whole part, then one part for each change. `base` is the version of the first
- * part, 0 when there are none. `state` is the whole state when that is small; a small state with changes has both.
+ * A large state is stored in `actor_parts`: one whole chunk, then one chunk for each change. `base` is the
+ * version of the first chunk, 0 when there are none. `state` is the whole state when that is small; a small
+ * state with changes has both.
  *
- * Why it is written this way:
- * - Commits change only columns that no index knows, and pages keep a fifth of their room free, so that the new version
- *   of a row stays in its page (a HOT update): no index is touched and the next visitor of the page removes the old
- *   version. Measured: 98 to 100 % of all updates.
- * - What remains for vacuum is little per row, so it comes by a small share of the table instead of a fifth of it.
- * - Names compare by their bytes (COLLATE "C"), which is by code point: the same order on every server, and no index
- *   breaks when a server's language rules change.
- * - States up to a kilobyte stay in the row. Parts are stored as they are: compressing them saved half of
- *   the bytes and cost half of the throughput.
+ * Reasons for this layout:
+ * - Commits change only columns without an index, and pages keep a fifth of their space free. So the new
+ *   version of a row stays in its page (a HOT update): no index is touched, and the next visit to the page
+ *   removes the old version. Measured: 98 to 100 % of all updates.
+ * - Vacuum has little left to do per row, so it runs after a small share of the table has changed instead of
+ *   a fifth.
+ * - Names compare by their bytes (COLLATE "C"), which is by code point: the same order on every server, and
+ *   no index breaks when a server's language rules change.
+ * - States up to a kilobyte stay in the row. Chunks are stored uncompressed: compression saved half of the
+ *   bytes and cost half of the throughput.
  */
 const actors: Migration = {
   number: 1,
@@ -66,7 +69,7 @@ const reminders: Migration = { number: 3, name: "reminders", sql: reminderTables
 
 const workflows: Migration = { number: 4, name: "workflows", sql: workflowTables };
 
-/** What arrives may be for the workflow, and not for one run of it alone. */
+/** A message in the inbox may be for the workflow, and not for one run of it alone. */
 const goingAlong: Migration = {
   number: 5,
   name: "going along",
@@ -77,7 +80,10 @@ const order: Migration = { number: 6, name: "order of reminders", sql: reminderO
 
 const shards: Migration = { number: 7, name: "shards", sql: shardTables };
 
-/** The secret by which processes on this database prove to each other that they may read it. One row, written once. */
+/**
+ * The secret by which processes on this database prove to each other that they may read it. One row, written
+ * once.
+ */
 const clusterSecret: Migration = {
   number: 8,
   name: "secret of the cluster",

@@ -1,4 +1,4 @@
-// The server goes away and comes back: under load, while nobody asks, and without a word.
+// Outages of the server: under load, while the store is idle, and as silence on the connection.
 import assert from "node:assert/strict";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { after, before, describe, test } from "node:test";
@@ -9,7 +9,7 @@ import type { Commit, Store, Taken } from "../../ports/store.ts";
 import { actor, change, commitOf, freshNamespace, take, takeAll, whole } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
-/** Repeats `work` while the store says that it did not answer; returns how often that was, by code. */
+/** Repeats `work` while the store does not respond; counts the errors by code. */
 async function persist<T>(work: () => Promise<T>, refusals?: Map<string, number>): Promise<T> {
   for (let attempt = 0; attempt < 30_000; attempt++) {
     try {
@@ -31,7 +31,7 @@ async function until(condition: () => boolean | Promise<boolean>, what: string):
   assert.fail(`never happened: ${what}`);
 }
 
-describe("when the server goes away", () => {
+describe("outages of the PostgreSQL server", () => {
   let server: TestServer;
 
   before(async () => {
@@ -41,7 +41,7 @@ describe("when the server goes away", () => {
     await server?.dispose();
   });
 
-  test("every commit that was answered is there, and every one that was sent again is applied once", async () => {
+  test("every acknowledged commit survives an outage, and every repeated one is applied once", async () => {
     const store = await openPostgresStore(await server.createDatabase(), { connectTimeoutMs: 1_000 });
     const namespace = freshNamespace();
     const refusals = new Map<string, number>();
@@ -50,7 +50,10 @@ describe("when the server goes away", () => {
     const counts: number[] = Array(LANES).fill(0);
     let stopping = false;
 
-    /** Each lane has actors of its own, and commits to all of them at once; some states are large, some are changes. */
+    /**
+     * Each lane has actors of its own, and commits to all of them at once; some states are large, some are
+     * changes.
+     */
     const lane = async (number: number): Promise<Taken[]> => {
       const keys = Array.from({ length: ACTORS }, (_, i) => ({
         ...actor(`${number}-${i}`, namespace),
@@ -84,7 +87,7 @@ describe("when the server goes away", () => {
     await Promise.all(lanes);
     assert.ok(
       [...refusals.values()].reduce((sum, count) => sum + count, 0) > 0,
-      "nobody noticed that the server was away",
+      "no operation failed while the server was away",
     );
 
     for (const [number, count] of counts.entries()) {
@@ -99,7 +102,7 @@ describe("when the server goes away", () => {
     await store.close();
   });
 
-  test("an idle store notices, does not end the process, and works again without being opened anew", async () => {
+  test("an idle store notices an outage, does not end the process, and works again without being reopened", async () => {
     const store = await openPostgresStore(await server.createDatabase());
     const held = await take(store, actor("alice"));
     await Promise.all(Array.from({ length: 5 }, () => store.ping()));
@@ -132,16 +135,21 @@ describe("when the server goes away", () => {
   });
 });
 
-/** Stands between the store and the server, and can fall silent: connections stay open and nothing passes. */
+/**
+ * A proxy between the store and the server that can fall silent: connections stay open and no data passes.
+ */
 class Middleman {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #silent = false;
-  /** What the server says while this is set is swallowed, so that a commit happens and its answer is lost. */
+  /**
+   * While this is set, responses of the server are dropped, so that a commit happens and its response is
+   * lost.
+   */
   deaf = false;
 
   constructor(to: number) {
-    // A goodbye is not answered either while it is silent.
+    // While it is silent, it does not respond to the end of a connection either.
     this.#server = createServer({ allowHalfOpen: true }, (near) => {
       const far = connect(to, "127.0.0.1");
       near.on("end", () => this.#silent || near.destroy());
@@ -173,7 +181,7 @@ class Middleman {
   }
 }
 
-describe("when a connection falls silent", () => {
+describe("connections that fall silent", () => {
   let server: TestServer;
   let middleman: Middleman;
   let store: Store;
@@ -194,7 +202,7 @@ describe("when a connection falls silent", () => {
     await server?.dispose();
   });
 
-  test("a commit whose answer is lost is unknown, and is recognised when it is sent again", async () => {
+  test("a commit whose response is lost is unknown, and is recognised when it is sent again", async () => {
     const key = actor("alice");
     const held = await take(store, key);
     const commit = commitOf(held, whole("once"));
@@ -212,7 +220,7 @@ describe("when a connection falls silent", () => {
     const commit = commitOf(held, whole("once"));
     middleman.silence(true);
     await assert.rejects(store.commit([commit]), { code: "COMMIT_UNKNOWN" });
-    // The next one needs a new connection, and is refused before anything is sent.
+    // The next attempt needs a new connection, and is rejected before anything is sent.
     await assert.rejects(store.commit([commit]), { code: "STORE_UNAVAILABLE" });
     await assert.rejects(store.take([{ ...key, owner: "host-1" }]), { code: "STORE_UNAVAILABLE" });
     await assert.rejects(store.ping(), { code: "STORE_UNAVAILABLE" });
@@ -221,7 +229,7 @@ describe("when a connection falls silent", () => {
     assert.deepEqual(await store.commit([commit]), ["committed"]);
   });
 
-  test("closing does not wait for it", async () => {
+  test("closing a store does not wait for a silent connection", async () => {
     await store.ping();
     middleman.silence(true);
     await store.close();

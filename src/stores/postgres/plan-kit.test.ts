@@ -1,4 +1,4 @@
-// How the server would run a statement: for tests that say by which index its rows must be found.
+// Query plans of the server, for tests that check by which index a statement finds its rows.
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
@@ -17,7 +17,7 @@ export interface Plan {
 
 export const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
-/** A server that does not tidy up by itself, with our tables, and somebody who asks it without a limit of time. */
+/** A server without autovacuum, with Limpet's tables, and a client without a time limit. */
 export class PlanServer implements AsyncDisposable {
   readonly #server: TestServer;
   readonly settings: PostgresSettings;
@@ -44,7 +44,10 @@ export class PlanServer implements AsyncDisposable {
     await this.#server.dispose();
   }
 
-  /** Its rows are found by such an index alone, or by none where `index` is undefined. The scans, to be looked at further. */
+  /**
+   * Checks that the statement finds its rows only by such an index, or by none where `index` is undefined.
+   * Returns the scans.
+   */
   async scansOf({ name, text }: Statement, index: RegExp | undefined): Promise<Plan[]> {
     await this.client.query(`PREPARE "${name}" AS ${text}`);
     const { rows } = await this.client.query<{ types: string[] }>(

@@ -1,4 +1,5 @@
-// How the server runs our statements: by key, whatever its statistics say. And what arrives there of our arrays.
+// Checks that the server runs the statements by key, regardless of its statistics, and that arrays arrive
+// unchanged.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
@@ -22,7 +23,7 @@ const QUERIES = [
   { namespace: "n", type: "T", after: { type: "T", id: "5" }, prefix: "7", limit: 10 },
 ];
 
-describe("statements", () => {
+describe("statements of actors on PostgreSQL", () => {
   let server: TestServer;
   let client: pg.Client;
 
@@ -38,7 +39,7 @@ describe("statements", () => {
     await server?.dispose();
   });
 
-  /** The plan that a prepared statement of ours runs with. */
+  /** The plan that a prepared statement runs with. */
   async function planOf({ name, text }: Statement): Promise<Plan[]> {
     await client.query(`PREPARE ${name} AS ${text}`);
     try {
@@ -77,11 +78,11 @@ describe("statements", () => {
     }
   }
 
-  test("find their rows by key while the tables are empty and unknown to the planner", async () => {
+  test("statements of actors find their rows by key while the tables are empty and not analyzed", async () => {
     await checkPlans();
   });
 
-  test("find their rows by key in a table of 100,000 rows, unknown to the planner and known to it", async () => {
+  test("statements of actors find their rows by key in a table of 100,000 rows, before and after ANALYZE", async () => {
     await client.query("SET statement_timeout = 0");
     await client.query(
       `INSERT INTO limpet.actors (namespace, type, id, epoch, owner, taken_at, base)
@@ -93,7 +94,7 @@ describe("statements", () => {
     await checkPlans();
   });
 
-  test("stay with their pages: once rows have found room, nearly every commit is a HOT update", async () => {
+  test("nearly every commit is a HOT update once rows have found room in their pages", async () => {
     const refs = Array.from({ length: 500 }, (_, i) => i * 2 + 2);
     const commits = async (from: number, to: number) => {
       for (let version = from; version < to; version++) {
@@ -119,7 +120,7 @@ describe("statements", () => {
     assert.ok(hot > 0.9 * refs.length * 20, `${hot} of ${refs.length * 20}`);
   });
 
-  test("receive arrays of numbers exactly as they were", async () => {
+  test("arrays of numbers arrive at the server unchanged", async () => {
     const numbers = fc.array(
       fc.oneof(fc.maxSafeInteger(), fc.constantFrom(0, 1, -1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1)),
     );
@@ -132,7 +133,7 @@ describe("statements", () => {
     );
   });
 
-  test("receive arrays of texts exactly as they were, missing ones included", async () => {
+  test("arrays of texts arrive at the server unchanged, including missing ones", async () => {
     const text = fc.string({ unit: "binary", maxLength: 20 }).filter((one) => !one.includes("\0"));
     await fc.assert(
       fc.asyncProperty(fc.array(fc.option(text, { nil: undefined })), async (list) => {

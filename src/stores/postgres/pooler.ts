@@ -1,12 +1,12 @@
-// Detects how a pooler between us and the server handles sessions. A pooler that keeps a session for each
+// Detects how a pooler in front of the server handles sessions. A pooler that keeps a session for each
 // connection is accepted. Pooling by transaction or statement loses settings, prepared statements, locks and
-// notifications, and is refused.
+// notifications, and is rejected.
 import pg from "pg";
 import { faultOf, StoreFault } from "./faults.ts";
 import { holdSession, type SessionDriver } from "./session.ts";
 import type { PostgresSettings } from "./settings.ts";
 
-/** How often the check is repeated: a pooler may happen to use another session. */
+/** How often the check is repeated: a pooler may use another session by chance. */
 const PROBES = 3;
 const STARTUP_REFUSED = "08P01";
 
@@ -16,7 +16,10 @@ function withoutStartupOptions(driver: SessionDriver): SessionDriver {
   return rest;
 }
 
-/** The error of a pooler for startup parameters that it does not know; PostgreSQL never sends it for ours. */
+/**
+ * The error of a pooler for startup parameters that it does not know; PostgreSQL never sends it for the ones
+ * used here.
+ */
 const refusedStartup = (error: unknown): boolean =>
   (error as { code?: unknown } | null | undefined)?.code === STARTUP_REFUSED;
 
@@ -55,7 +58,7 @@ export async function enter(settings: PostgresSettings, queryTimeoutMs?: number)
   );
 }
 
-/** Rejects with a StoreFault when a pooler keeps no sessions for us, and with the driver's error. */
+/** Rejects with a StoreFault when a pooler keeps no sessions, and with the driver's error otherwise. */
 export async function checkEntrance({ client, settings }: Entrance): Promise<void> {
   const { isPooled } = await holdSession(client, settings.driver, settings.location);
   if (isPooled) await checkPooler(client, settings.driver, settings.location);

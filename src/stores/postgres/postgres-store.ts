@@ -1,5 +1,6 @@
-// Actors in PostgreSQL. Many processes share one database; the fence is one row per actor. Survives the loss of any
-// connection and of the server: what was answered is on disk, and what was not can be sent again.
+// The store of actors in PostgreSQL. Many processes share one database; the fence is one row per actor. The
+// store survives the loss of any connection and of the server: an acknowledged operation is on disk, and an
+// operation without a response can be sent again.
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Coordination } from "../../ports/coordination.ts";
 import type { Reminders } from "../../ports/reminders.ts";
@@ -42,7 +43,7 @@ export async function openPostgresStore(url: string, options: PostgresOptions = 
 class PostgresStore implements Store {
   readonly location: string;
   readonly lanes: number;
-  /** A statement has a price of its own, so fewer than this go together on one connection. */
+  /** A statement has a fixed cost, so smaller batches go together on one connection. */
   readonly eager = 128;
   readonly coordination: Coordination;
   readonly shards: Shards;
@@ -58,11 +59,12 @@ class PostgresStore implements Store {
     const schema = `"${settings.schema}"`;
     this.location = settings.location;
     this.lanes = settings.shares.lanes;
-    // Reading, listing and a ping find a connection while every lane is taken.
+    // Reads, listings and a ping find a connection while every lane is in use.
     this.#connections = new Connections(settings, settings.driver, settings.shares.actors);
     this.#leadership = new Connections(settings, settings.leadershipDriver, 1);
     this.coordination = new PostgresCoordination(this.#leadership, this.#connections, schema);
-    // Held rows get a few more chances than one wait, so that a passing neighbour on a slow disk is not yet a fault.
+    // Locked rows are retried a few times longer than one wait, so that a short conflict on a slow disk is
+    // not yet a fault.
     const heldMs = settings.lockTimeoutMs * 5;
     this.#reminders = new PostgresReminders(settings, schema, heldMs);
     const reminders = this.#reminders;
@@ -121,7 +123,7 @@ class PostgresStore implements Store {
 
   async close(): Promise<void> {
     await Promise.all([this.#connections.close(), this.#leadership.close(), this.#workflows.end()]);
-    // What was done is told on their connections.
+    // Their notifications go out on the connections of reminders.
     await this.#reminders.close();
   }
 }

@@ -1,13 +1,15 @@
-// A prepared statement on its way, in the driver's own terms (a "submittable"). The driver's usual query asks the server to describe the
-// rows each time, writes every message on its own and builds much that nobody looks at here: as much work as all the rest of a short
-// statement. This one is prepared and described when a connection meets it first; from then on it is one write, and its rows are arrays.
+// A prepared statement in progress, as a "submittable" of the driver. The driver's usual query makes the
+// server describe the rows each time, writes every message separately and builds objects that are unused
+// here. That is as much work as all the rest of a short statement. A PreparedQuery is prepared and described
+// on its first use on a connection; from then on it is one write, and its rows are arrays.
 //
-// What a connection has once described stays so: the server refuses a statement whose columns have changed since (faults.ts, 0A000).
+// A description stays valid for the life of a connection: the server rejects a statement whose columns have
+// changed since (faults.ts, 0A000).
 import type pg from "pg";
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import type { Row, Statement } from "./connections.ts";
 
-/** As the driver's connection is; what it says of itself leaves out what was prepared. */
+/** The driver's connection; its published type omits the prepared statements. */
 interface Wire extends pg.Connection {
   readonly parsedStatements: Readonly<Record<string, string>>;
 }
@@ -17,7 +19,7 @@ interface Column {
   readonly dataTypeID: number;
 }
 
-/** How to read the columns of each statement that a connection has described. */
+/** The parsers for the columns of each statement that a connection has described. */
 const described = new WeakMap<object, Map<string, readonly Read[]>>();
 
 const DESCRIBE = Buffer.from([0x44, 0, 0, 0, 6, 0x50, 0]);
@@ -27,11 +29,11 @@ const PLAIN_END = Buffer.concat([EXECUTE, SYNC]);
 const DESCRIBED_END = Buffer.concat([DESCRIBE, EXECUTE, SYNC]);
 
 type Answered = (error: unknown, rows: Row[]) => void;
-/** Bytes travel in the server's own format, everything else as text; undefined: nothing. */
+/** Buffers travel in the server's binary format, everything else as text; undefined is NULL. */
 type Sent = string | Buffer | undefined;
 
 /**
- * Whether a connection of the driver has the parts that a PreparedQuery uses and that the driver does not promise. Without them a
+ * True if a connection of the driver has the undocumented members that a PreparedQuery uses. Without them a
  * statement goes through the driver's public API.
  */
 export function fitsDriver(client: pg.ClientBase): boolean {
@@ -52,16 +54,16 @@ export function fitsDriver(client: pg.ClientBase): boolean {
 }
 
 export class PreparedQuery {
-  /** The driver remembers by these what a connection has prepared. */
+  /** By these two the driver records the statements that a connection has prepared. */
   readonly name: string;
   readonly text: string;
-  /** The driver puts its own around it, with the time that it waits for an answer. */
+  /** The driver wraps it with its own callback, which adds the query timeout. */
   callback: Answered;
   readonly #values: readonly Sent[];
   readonly #client: pg.ClientBase;
   readonly #rows: Row[] = [];
   #columns: readonly Read[] | undefined;
-  /** The columns were known before it was sent. */
+  /** The columns were known before the statement was sent. */
   #isKnown = false;
   #failed: unknown;
 
@@ -73,7 +75,7 @@ export class PreparedQuery {
     this.#client = client;
   }
 
-  /** Called by the driver; what it gives back is what is wrong with it. */
+  /** Called by the driver. Returns an error if the statement cannot be sent. */
   submit(connection: pg.Connection): Error | undefined {
     const { name, text } = this;
     const wire = connection as Wire;
@@ -84,7 +86,7 @@ export class PreparedQuery {
     this.#columns = described.get(wire)?.get(name);
     this.#isKnown = this.#columns !== undefined;
     const bytes = messages(name, this.#values, this.#isKnown ? PLAIN_END : DESCRIBED_END);
-    // That nothing can be written is told by the stream itself.
+    // The stream itself reports that it is not writable.
     if (!wire.stream.writable) return undefined;
     if (prepared !== undefined) {
       wire.stream.write(bytes);
@@ -130,10 +132,11 @@ export class PreparedQuery {
   handleEmptyQuery(): void {}
 }
 
-/** Binds the values to the statement and says what is to be done with it, in one piece. */
+/** Builds the messages that bind the values and execute the statement, in one buffer. */
 function messages(name: string, values: readonly Sent[], end: Buffer): Buffer {
   const sizes = new Array<number>(values.length);
-  // Portal and name with their zeros; how many formats, values and formats of columns there are; the one format of columns.
+  // Portal and name with their zeros; the counts of formats, values and column formats; the one column
+  // format.
   let size = 5 + 1 + Buffer.byteLength(name) + 1 + 2 + 2 + 2 + 2;
   for (let i = 0; i < values.length; i++) {
     const value = values[i];

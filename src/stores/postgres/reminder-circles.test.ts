@@ -1,5 +1,5 @@
-// Many who want the same rows, each in an order of its own: they wait for each other, and never in a circle that only the server could
-// break. Should the server break one, nobody hears of it.
+// Many operations on the same rows, each in an order of its own: they wait for each other, and never in a
+// deadlock that only the server could break. If the server breaks one, no caller notices.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -14,10 +14,13 @@ import { setReminders } from "./reminder-writes.ts";
 
 const KEYS = 60;
 const ROUNDS = 12;
-/** How the only statement begins that waits for as long as it takes; all others give up on a row after a moment. */
+/**
+ * The beginning of the only statement without a short lock timeout; all others time out on a row after a
+ * moment.
+ */
 const PATIENT = setReminders("limpet").text.trim().split("\n", 1)[0]!;
 
-describe("many who want the same reminders in different orders", () => {
+describe("operations on the same reminders in different orders", () => {
   let server: TestServer;
   let stores: Store[];
   let client: pg.Client;
@@ -25,7 +28,7 @@ describe("many who want the same reminders in different orders", () => {
   before(async () => {
     server = await startPostgres();
     const url = await server.createDatabase();
-    // Whoever waits in a circle waits until the server notices, which is after a second.
+    // A deadlock lasts until the server detects it, which is after a second.
     stores = await Promise.all([1, 2].map(() => openPostgresStore(url, { lockTimeoutMs: 20_000 })));
     client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -44,20 +47,21 @@ describe("many who want the same reminders in different orders", () => {
   const some = <T>(list: readonly T[]): T[] => shuffled(list).slice(0, Math.ceil(list.length / 2));
 
   /**
-   * What the server says of each circle that it has seen. On a busy machine it sees some that were about to end by themselves: it looks
-   * when somebody has waited for a second, and another one may just be waiting for its moment. Those do no harm.
+   * Each deadlock that the server logged. On a busy machine it logs some that were about to end by
+   * themselves: it checks when a session has waited for a second, and another session may be about to time
+   * out. These do no harm.
    */
   function circles(): string[][] {
     const told = server.log().split("deadlock detected").slice(1);
     return told.map((text) => text.split(/Process \d+: /).slice(1));
   }
 
-  test("settle, renew, set, cancel and commit without ever waiting in a circle of patient ones", async () => {
+  test("patient operations never deadlock while reminders are settled, renewed, set, cancelled and committed", async () => {
     const { namespace } = new Place(stores[0]!);
     const token = "shared";
     const lease = { token, leaseMs: HOUR };
     const [here, there] = stores.map((store) => new Place(store, namespace)) as [Place, Place];
-    // Generations are given in an order that is not that of the keys.
+    // Generations are given in an order that is not the order of the keys.
     const keys = shuffled(Array.from({ length: KEYS }, (_, i) => here.key(`${i}`)));
     for (let round = 0; round < ROUNDS; round++) {
       for (const key of shuffled(keys)) await here.set(key, { lease });
@@ -110,7 +114,7 @@ describe("many who want the same reminders in different orders", () => {
     }
   });
 
-  test("a circle with somebody else is broken by the server, and whoever set a reminder hears nothing of it", async () => {
+  test("a deadlock with a foreign transaction is broken by the server, and the caller that set a reminder does not notice", async () => {
     const place = new Place(stores[0]!);
     const [first, second] = ["1", "2"].map((id) => place.key(id)) as [ReminderKey, ReminderKey];
     await place.set(first);
@@ -119,7 +123,7 @@ describe("many who want the same reminders in different orders", () => {
     const isWaiting = `SELECT count(*)::int AS waiting FROM pg_locks
       WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`;
     const before = circles().length;
-    // The one who looks for circles is the one who is sent away: that must not be this client.
+    // The session that detects the deadlock is rolled back: that must not be this client.
     await client.query("BEGIN; SET LOCAL deadlock_timeout = '10min'");
     await client.query(lock, [place.namespace, second.id, second.name]);
     const written = place.reminders.write([setOf(first, { at: 1 }), setOf(second, { at: 1 })]);
@@ -134,7 +138,7 @@ describe("many who want the same reminders in different orders", () => {
     assert.equal(told.length, 1, "there was one");
     assert.ok(
       told[0]!.some((member) => member.trimStart().startsWith(PATIENT)),
-      "and the server says who was in it",
+      "and the server logs its members",
     );
   });
 });

@@ -1,4 +1,4 @@
-// Claiming: one statement leases what is due soon, and says when there will be more.
+// Claims reminders: one statement leases the rows that are due soon, and returns when more will be due.
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Claim, ClaimedReminder, ClaimRequest } from "../../ports/reminders.ts";
 import { bigints, texts } from "./arrays.ts";
@@ -8,16 +8,21 @@ import { goneOf, type Holders, isOfGone } from "./reminder-holders.ts";
 import { inQueue, queueOf } from "./reminder-queue.ts";
 import { MILLIS } from "./reminder-tables.ts";
 
-/** Leased rows whose end is looked at to tell when there is more. They stand in the order in which they were claimed. */
+/**
+ * Leased rows whose end a claim reads to find the next time to claim. They are in the order of their claims.
+ */
 const LEASES_SEEN = 256;
 
-/** Its lease is over, or the process that has it is dead. */
+/** Its lease is over, or the process that holds it is dead. */
 const isFree = `(r.leased_until <= (SELECT now FROM clock) OR ${isOfGone})`;
 const ofType = inQueue("$1", "a");
 const isSoon = `r.at <= (SELECT now FROM clock) + $6`;
 const isNear = `${atOrBehind("a")} AND ${isSoon}`;
 
-/** Of one type: the index gives the rows in their order, and each is locked as it comes, or passed over if somebody else has it. */
+/**
+ * For one type: the index returns the rows in order; each is locked in turn, or skipped if another
+ * transaction holds it.
+ */
 const lockOne = (schema: string) => `locked AS MATERIALIZED (
       SELECT l.* FROM asked a CROSS JOIN LATERAL (
         SELECT r.ctid AS place, r.at, octet_length(r.data) AS bytes FROM ${schema}.reminders r
@@ -28,9 +33,10 @@ const lockOne = (schema: string) => `locked AS MATERIALIZED (
     )`;
 
 /**
- * Of several types: the earliest over all of them are found first and locked then, in their order, until there are enough. Locking
- * while looking would lock a whole claim's worth of each type. Twice as many are looked at as are wanted, because a neighbour may be
- * about to take the first half; if neighbours take all of them, there may be more that nobody has looked at.
+ * For several types: the statement finds the earliest rows over all types first and then locks them in order,
+ * until there are enough. Locking during the search would lock a whole claim's worth of each type. It reads
+ * twice as many rows as requested, because another claim may be about to take the first half. If other claims
+ * take all of them, there may be more rows that were not read.
  */
 const lockSome = (schema: string) => `near AS MATERIALIZED (
       SELECT n.place, n.at FROM asked a CROSS JOIN LATERAL (
@@ -47,16 +53,19 @@ const lockSome = (schema: string) => `near AS MATERIALIZED (
     )`;
 
 /**
- * Rows are locked before they are leased, so that claims of several processes never wait for each other. One more than wanted is
- * locked, to know whether there is more. They are leased by their place in the table, which cannot change while they are locked; a
- * row that somebody changed in the moment between is left for the next claim. The arrays keep the planner from joining: it has no
- * other way than to go to these places. Data that would make the answer huge is left for the next claim, too.
+ * Rows are locked before they are leased, so that claims of several processes never wait for each other. One
+ * more row than requested is locked, to find out whether there are more. Rows are leased by their place in
+ * the table, which cannot change while they are locked. A row that another transaction changed just before is
+ * left for the next claim. The arrays prevent joins, so the planner can only visit these places. Data that
+ * would make the response huge is left for the next claim, too.
  *
- * The first rows of the answer have no generation: one that tells the clock and whether more is due now, and one for each type. If
- * nothing more is due now, this one tells when the first row behind is, and when the first lease ends among those in front. And,
- * when asked, where the first row of all is (low-marks.ts).
+ * The first rows of the result have no generation: one with the clock and whether more is due now, and one
+ * for each type. If nothing more is due now, the row of a type has two times: of the next row, and of the
+ * first end of a lease among earlier rows. On request it also has the place of the first row of all
+ * (low-marks.ts).
  *
- * Of a claimed row, what is as it nearly always is comes as NULL: reading a value costs this process more than the server.
+ * In a claimed row, a column with its usual value is NULL: decoding a value costs this process more than the
+ * server.
  */
 export const claimReminders = (schema: string, several: boolean): Statement => ({
   name: several ? "limpet_claim_several" : "limpet_claim",
@@ -155,7 +164,7 @@ export class Claims {
     const generations = bigints(lows.marks.map(({ generation }) => generation));
     const values = [namespace, ...arrays, limit, aheadMs, leaseMs, token, lows.areUsed, generations];
     values.push(texts(this.#holders?.gone(request) ?? []));
-    // A claim that is not heard of is over when its lease is, so it does no harm.
+    // A claim whose response is lost ends with its lease, so it is harmless.
     const rows = await this.#connections.run(statement, values, "harmless");
     const [, , , , now, isMore] = rows[0] as unknown as ClockRow;
     let next = isMore === 1 ? now : Number.POSITIVE_INFINITY;
@@ -171,7 +180,7 @@ export class Claims {
   }
 }
 
-/** `only`: the type that was asked for, when it was one. */
+/** `only`: the requested type, when there was one. */
 function claimedOf(namespace: string, only: string, row: Row): ClaimedReminder {
   const [generation, type, id, name, at, due, number, attempt, schedule, data] = row as unknown as ClaimedRow;
   const key = { namespace, type: type ?? only, id, name };

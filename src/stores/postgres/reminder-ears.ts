@@ -1,6 +1,6 @@
-// Listening to what other processes tell of reminders and workflows, on a connection of its own, from the first who watches until the store is
-// closed. A connection that is lost is made again. While there is none nothing is heard, so whenever one is ready, whoever has something
-// due is told so.
+// Listens to notifications of other processes about reminders and workflows. It has a connection of its own,
+// from the first watcher until the store is closed. It replaces a lost connection. Notifications are lost
+// while there is no connection, so each new connection notifies every watcher that has something due.
 import { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
@@ -10,26 +10,26 @@ import { holdSession } from "./session.ts";
 import type { PostgresSettings } from "./settings.ts";
 
 const FIRST_PAUSE_MS = 100;
-/** Well below the grace that others give a process without a connection (reminder-holders.ts). */
+/** Well below the grace for a process without a connection (reminder-holders.ts). */
 const LONGEST_PAUSE_MS = 1_000;
-/** How often a silent connection is asked whether it still is one. */
+/** How often a silent connection is pinged. */
 const PING_MS = 15_000;
 const CLOSE_MS = 1_000;
 
 export interface EarsOptions {
   readonly settings: PostgresSettings;
   readonly channel: string;
-  /** Our own news are not for us. */
+  /** The process ignores its own notifications. */
   readonly self: string;
   /** The connection holds the lock by which other processes see that this one is alive. */
   readonly holders: Holders;
-  /** Whether something is due soon in a namespace. */
+  /** True if a reminder of the namespace is due soon. */
   readonly areDue: (namespace: string) => Promise<boolean>;
-  /** Before whoever watches is told. */
+  /** Called before the watchers are notified. */
   readonly heard: (news: News) => void;
 }
 
-/** Who watches one topic in one namespace. */
+/** The watchers of one topic in one namespace. */
 interface Watched {
   readonly about: Topic;
   readonly namespace: string;
@@ -59,7 +59,7 @@ export class ReminderEars {
     };
   }
 
-  /** Something may be claimed in a namespace. */
+  /** Notifies the watchers that a reminder of the namespace may be claimed. */
   wake(namespace: string): void {
     const watched = this.#watchers.get(subjectOf(undefined, namespace));
     if (watched !== undefined) tell(watched);
@@ -78,14 +78,14 @@ export class ReminderEars {
           failures = 0;
         });
       } catch {
-        // Whoever needs the store meets the same trouble, and tells of it.
+        // Every user of the store meets the same failure and reports it.
       }
       const ms = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
       await pause(ms, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** Until the connection is lost, or we are closed. */
+  /** Runs until the connection is lost or the listener is closed. */
   async #listenOnce(isReady: () => void): Promise<void> {
     const { settings, channel, holders } = this.#options;
     const { signal } = this.#closing;
@@ -130,7 +130,7 @@ export class ReminderEars {
 
   async #catchUp(): Promise<void> {
     for (const watched of [...this.#watchers.values()]) {
-      // Whoever watches workflows looks for itself: there are several things that may have happened.
+      // A watcher of workflows checks by itself: one of several things may have happened.
       if (watched.about === "workflows" || (await this.#options.areDue(watched.namespace))) tell(watched);
     }
   }

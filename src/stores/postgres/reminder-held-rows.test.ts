@@ -1,4 +1,4 @@
-// A reminder that somebody's transaction holds: it waits, everybody else goes on.
+// A reminder that another transaction holds: only its own operation waits, all others go on.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
@@ -9,7 +9,7 @@ import { cancelOf, freshToken, HOUR, leasesOf, Place, setOf, TRIED } from "../co
 import { actor, commitOf, takeAll, whole } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
-describe("a reminder that another transaction holds", () => {
+describe("reminder rows that another transaction holds", () => {
   let server: TestServer;
   let store: Store;
   let patient: Store;
@@ -31,7 +31,7 @@ describe("a reminder that another transaction holds", () => {
     await server?.dispose();
   });
 
-  /** Runs `work` while an open transaction has done `what`; it is over only after `work` is. */
+  /** Runs `work` while an open transaction has run `what`; it ends only after `work` does. */
   async function during(what: string, values: unknown[], work: () => Promise<void>): Promise<void> {
     await somebody.query("BEGIN");
     try {
@@ -45,10 +45,10 @@ describe("a reminder that another transaction holds", () => {
   const whileHeld = (generations: readonly number[], work: () => Promise<void>) =>
     during("SELECT FROM limpet.reminders WHERE generation = ANY ($1) FOR UPDATE", [generations], work);
 
-  /** The server shows only the beginning of those that run. */
+  /** The server shows only the beginning of running statements. */
   const shortly = (statement: string): string => statement.replaceAll(/\s+/g, "").slice(0, 500);
 
-  /** Statements that gave up on a row since that was in the log. */
+  /** Statements that timed out on a row after `since` in the log. */
   function gaveUp(since: string): string[] {
     const entries = server
       .log()
@@ -60,7 +60,7 @@ describe("a reminder that another transaction holds", () => {
     });
   }
 
-  /** Twenty claimed ones. */
+  /** Twenty claimed reminders. */
   async function claimed(it: Place): Promise<{ generations: number[]; token: string }> {
     await it.reminders.write(Array.from({ length: 20 }, (_, i) => setOf(it.key(`${i}`.padStart(2, "0")), { at: i })));
     const token = freshToken();
@@ -72,7 +72,7 @@ describe("a reminder that another transaction holds", () => {
     return (await it.reminders.list({ namespace: it.namespace, limit: 100 })).map(({ key }) => key.name);
   };
 
-  test("is not claimed, and does not hinder the others", async () => {
+  test("a locked reminder is not claimed and does not delay the others", async () => {
     const it = new Place(store);
     for (const type of ["A", "B"]) {
       for (const name of ["1", "2", "3"]) await it.set(it.key(name, "alice", type), { at: Number(name) });
@@ -93,7 +93,7 @@ describe("a reminder that another transaction holds", () => {
     ["release", { kind: "release" }],
     ["dead", { kind: "dead", tick: TRIED, error: "e" }],
   ] as const) {
-    test(`does not hinder the others of a batch that is settled (${kind}), and is settled when it is sent again`, async () => {
+    test(`a locked reminder does not delay the rest of a settled batch (${kind}), and is settled when it is sent again`, async () => {
       const it = new Place(store);
       const { generations, token } = await claimed(it);
       const batch = generations.map((generation): Settlement => ({ ...fate, generation, token }));
@@ -111,7 +111,7 @@ describe("a reminder that another transaction holds", () => {
     });
   }
 
-  test("is reported as lost when it cannot be renewed, and the others are renewed", async () => {
+  test("a locked reminder that cannot be renewed is reported as lost, and the others are renewed", async () => {
     const it = new Place(store);
     const { generations, token } = await claimed(it);
     await whileHeld([generations[5]!], async () => {
@@ -123,7 +123,7 @@ describe("a reminder that another transaction holds", () => {
     }
   });
 
-  test("is not set or cancelled, nor is anything else of its batch, until it is sent again", async () => {
+  test("a locked reminder is not set or cancelled, nor is the rest of its batch, until the batch is sent again", async () => {
     const it = new Place(store);
     const generation = await it.set(it.key("held"), { data: "old" });
     await it.set(it.key("there"), { data: "old" });
@@ -140,7 +140,7 @@ describe("a reminder that another transaction holds", () => {
     assert.equal((await it.stored(it.key("held"))).data, "new");
   });
 
-  test("is waited for when it is let go soon", async () => {
+  test("operations wait for a reminder that is unlocked soon", async () => {
     const it = new Place(patient);
     const { generations, token } = await claimed(it);
     const [first, second, third] = generations;
@@ -154,7 +154,8 @@ describe("a reminder that another transaction holds", () => {
         it.reminders.write([cancelOf(it.key("02")), setOf(it.key("03"))]),
       ];
       void Promise.allSettled(steps);
-      // Who waits briefly, again and again, is seen in the log; who waits longer is seen waiting. Letting go then is in time.
+      // A session with short waits shows in the log; one with longer waits shows as waiting. Unlocking then
+      // is in time.
       const waiting = new Set<string>();
       for (let i = 0; i < 10_000 && waiting.size < 3; i++) {
         await somebody.query("SELECT pg_stat_clear_snapshot()");
@@ -162,14 +163,14 @@ describe("a reminder that another transaction holds", () => {
         for (const { query } of rows) waiting.add(shortly(query));
         for (const statement of gaveUp(begin)) waiting.add(statement);
       }
-      assert.equal(waiting.size, 3, "somebody did not wait");
+      assert.equal(waiting.size, 3, "an operation did not wait");
     });
     assert.deepEqual(await Promise.all(steps.slice(0, 2)), [[true, true], []]);
     const [cancelled, set] = (await steps[2]) as { kind: string; existed?: boolean }[];
     assert.deepEqual([cancelled, set!.kind], [{ kind: "cancelled", existed: true }, "set"]);
   });
 
-  test("is cancelled although it is set anew while the cancel waits for it", async () => {
+  test("a reminder is cancelled although it is set again while the cancel waits for it", async () => {
     const it = new Place(patient);
     const generation = await it.set(it.key("tea"));
     let cancel: Promise<unknown> = Promise.resolve();
@@ -188,8 +189,8 @@ describe("a reminder that another transaction holds", () => {
     assert.equal(await it.reminders.get(it.key("tea")), undefined);
   });
 
-  describe("and that commits bring", () => {
-    /** Ten commits, each settles one, replaces one and sets one. */
+  describe("locked reminders of commits", () => {
+    /** Ten commits; each settles one reminder, replaces one and sets one. */
     async function batchOf(it: Place): Promise<{ batch: Commit[]; generations: number[]; replaced: number[] }> {
       const { generations, token } = await claimed(it);
       const keys = Array.from({ length: 10 }, (_, i) => ({ ...actor(`${i}`, it.namespace), owner: "host-1" }));
@@ -216,7 +217,7 @@ describe("a reminder that another transaction holds", () => {
       assert.equal((await store.find(actor(`${missing}`, it.namespace)))?.version, 0);
     }
 
-    test("delays nobody but its own commit when it is to be settled or replaced", async () => {
+    test("a locked reminder that a commit settles or replaces delays only its own commit", async () => {
       for (const which of ["generations", "replaced"] as const) {
         const it = new Place(store);
         const made = await batchOf(it);
@@ -226,7 +227,7 @@ describe("a reminder that another transaction holds", () => {
       }
     });
 
-    test("delays nobody but its own commit when it is new and somebody is about to set it, too", async () => {
+    test("a new reminder that another transaction is inserting, too, delays only its own commit", async () => {
       const it = new Place(store);
       const { batch } = await batchOf(it);
       const insert = `INSERT INTO limpet.reminders (generation, queue, at, due, number, attempt, leased_until, is_new, namespace,

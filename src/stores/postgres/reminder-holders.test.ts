@@ -30,7 +30,7 @@ describe("leases of reminders on PostgreSQL", { timeout: 600_000 }, () => {
     await server?.dispose();
   });
 
-  /** A process that claims what is free, under a lease that no test waits for. */
+  /** A process that claims free reminders, under a lease that no test waits for. */
   async function openProcess(namespace?: string, through = url) {
     const store = await openPostgresStore(through);
     const place = new Place(store, namespace);
@@ -67,10 +67,10 @@ describe("leases of reminders on PostgreSQL", { timeout: 600_000 }, () => {
     assert.deepEqual(await dead.claim(), ["of the dead"]);
     const leased = { token: `${freshToken()}${dead.mark()}`, leaseMs: HOUR };
     await place.set(place.key("set by the dead", "alice", "Order"), { lease: leased });
-    // Nothing is given back: to the server this is the end of a killed process.
+    // No lease is returned: to the server this is the end of a killed process.
     await dead.store.close();
     await nameless.store.close();
-    // The living one loses its connection too, and makes a new one.
+    // The living process loses its connection too, and makes a new one.
     const admin = new pg.Client({ connectionString: url });
     await admin.connect();
     const number = Number.parseInt(living.mark().slice(1), 16);
@@ -122,7 +122,7 @@ describe("leases of reminders on PostgreSQL", { timeout: 600_000 }, () => {
     const taken: string[] = [];
     await until(async () => taken.push(...(await survivor.claim())) > 0, "the row of the dead process is claimed");
     assert.deepEqual(taken, ["of the dead"]);
-    // A process that was only cut off comes back with the token of its claim.
+    // A process that was only disconnected comes back with the token of its claim.
     assert.equal(await place.settle({ kind: "done", generation, token: lost }), false);
     assert.deepEqual(await place.reminders.renew([{ generation, token: lost }], HOUR), [generation]);
     await living.store.close();

@@ -1,11 +1,10 @@
-// Notices processes that have died with reminders leased to them, long before those leases end.
+// Detects processes that died with reminders leased to them, long before their leases end.
 //
-// - Each process holds an advisory lock on the connection on which it listens (reminder-ears.ts). PostgreSQL
-//   releases the lock when the connection ends, so when the process is killed. While the lock is held, tokens
-//   of leases end with its *mark*.
-// - Each process looks every second at the leases in front of it: a mark whose lock is missing for GRACE_MS
-//   belongs to a dead process, and claims take its rows. The grace is for a living process that has lost its
-//   connection and makes a new one.
+// - Each process holds an advisory lock on its listening connection (reminder-ears.ts). PostgreSQL releases
+//   the lock when the connection ends, so also when the process is killed. While the process holds the lock,
+//   its lease tokens end with its *mark*.
+// - Each process checks the earliest leases every second. A mark whose lock is missing for GRACE_MS belongs
+//   to a dead process, and claims take its rows. The grace lets a living process replace a lost connection.
 // - A lock is read after the rows in the same statement. A process takes its lock before it uses the mark, so
 //   a row with the mark of a living process never counts as free. A mark that comes back is alive again at
 //   once: claims check the locks once more.
@@ -23,8 +22,9 @@ import { MILLIS } from "./reminder-tables.ts";
 const LOCK_CLASS = 1_818_848_621;
 const MARK_LENGTH = 9;
 /**
- * Rows of each type that one look reads, the earliest first, leased or not. So the cost of a look has a limit when the backlog has none.
- * Several processes with full hands lease fewer rows than this. Rows behind come into view when the earlier ones are done.
+ * Rows of each type that one check reads, the earliest first, leased or not. So the cost of a check is
+ * limited when the backlog is not. Several busy processes lease fewer rows than this. Later rows come into
+ * view when the earlier ones are done.
  */
 const ROWS_SEEN = 5_000;
 const LOOK_MS = 1_000;
@@ -38,21 +38,21 @@ const markOf = (number: number): string => `~${number.toString(16).padStart(8, "
 /** The mark of row `r`. Tokens without one end with other characters. */
 const markOfRow = `right(r.token, ${MARK_LENGTH})`;
 
-/** Whether a session holds the lock of this mark. Numbers are random, so the database does not matter. */
+/** True if a session holds the lock of this mark. Numbers are random, so the database does not matter. */
 const isAlive = (mark: string): string => `EXISTS (
         SELECT FROM pg_catalog.pg_locks k
         WHERE k.locktype = 'advisory' AND k.classid = ${LOCK_CLASS} AND k.objsubid = 2 AND k.granted
           AND '~' || lpad(to_hex(k.objid::bigint), 8, '0') = ${mark})`;
 
-/** A part of a statement: those of the marks in the array `marks` that have no lock now. */
+/** A part of a statement: the marks of the array `marks` that have no lock now. */
 export const goneOf = (marks: string): string => `gone AS MATERIALIZED (
       SELECT ARRAY(SELECT m.mark FROM unnest(${marks}::text[]) AS m (mark) WHERE NOT ${isAlive("m.mark")}) AS marks
     )`;
 
-/** Whether row `r` is leased to one of those. */
+/** Condition that row `r` is leased to a process in `gone`. */
 export const isOfGone = `${markOfRow} = ANY ((SELECT marks FROM gone)::text[])`;
 
-/** The marks of leases in front whose process has no lock. */
+/** The marks of the earliest leases whose process has no lock. */
 export const findLostMarks = (schema: string): Statement => ({
   name: "limpet_lost_marks",
   text: `

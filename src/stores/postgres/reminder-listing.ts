@@ -1,4 +1,5 @@
-// What people look at: one reminder, a page of them, how many there are; and what they do about dead ones. Never on the path of a tick.
+// Serves operators: reads one reminder, a page of them, or counts; revives and forgets dead ones. Never on
+// the path of a tick.
 import { LIMITS } from "../../kernel/limits.ts";
 import type {
   DeadReminder,
@@ -15,7 +16,7 @@ import { ROW } from "./reminder-writes.ts";
 const COMMON = "namespace, type, id, name, generation, at, due, number, attempt, schedule";
 const LIVING = `leased_until, ${MILLIS}`;
 const DEAD = "error, died_at";
-/** How long a text is can be told without reading it. */
+/** The length of a text is known without reading it. */
 const DATA = "data, octet_length(data)";
 const NO_DATA = "NULL::text, octet_length(data)";
 const KEY = "namespace = $1 AND type = $2 AND id = $3 AND name = $4";
@@ -31,8 +32,8 @@ export const getReminder = (schema: string): Statement => ({
 });
 
 /**
- * A page is one range of the index on names, read in its order. An id without a type is looked for among all of the namespace. What the
- * rows carry is added up before any of it is read.
+ * A page is one range of the index on names, read in its order. An id without a type is searched in the whole
+ * namespace. The sizes of the rows' data are added up before any of it is read.
  */
 export function listReminders(
   schema: string,
@@ -67,8 +68,8 @@ export function listReminders(
 }
 
 /**
- * The types of a namespace, found by skipping from one to the next in the index of names, and of each what is due within `$3` and
- * nobody's, up to `$2` over all.
+ * The types of a namespace, found by skipping from one to the next in the index of names. For each type, the
+ * rows that are due within `$3` and not leased, up to `$2` over all types.
  */
 const dueRows = (schema: string): string => `
     WITH RECURSIVE types AS (
@@ -86,7 +87,7 @@ const dueRows = (schema: string): string => `
       LIMIT $2
     )`;
 
-/** All are counted by an index, up to `$2`. */
+/** All rows are counted by an index, up to `$2`. */
 export const countReminders = (schema: string): Statement => ({
   name: "limpet_count_reminders",
   text: `${dueRows(schema)}
@@ -100,7 +101,7 @@ export const areDue = (schema: string): Statement => ({
   text: `${dueRows(schema)} SELECT EXISTS (SELECT FROM due)`,
 });
 
-/** Of two who revive the same one the second waits for the first and finds nothing. */
+/** If two requests revive the same reminder, the second waits for the first and finds nothing. */
 export const reviveReminder = (schema: string): Statement => ({
   name: "limpet_revive_reminder",
   text: `
@@ -154,7 +155,7 @@ export class ReminderListing {
     return { all, overdue, dead };
   }
 
-  /** Whether something is due within `withinMs` that nobody has. */
+  /** True if a reminder without a lease is due within `withinMs`. */
   async areDue(namespace: string, withinMs: number): Promise<boolean> {
     const [row] = await this.#ask(areDue(this.#schema), [namespace, 1, withinMs]);
     return row?.[0] as boolean;

@@ -1,4 +1,5 @@
-// What processes tell each other of reminders: once for a batch, only what others may want to know, and heard again after a break.
+// Notifications about reminders: one for a batch, only if other processes may need them, and again after a
+// lost connection.
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -19,7 +20,7 @@ async function until(condition: () => boolean | Promise<boolean>, what: string):
   assert.fail(`never happened: ${what}`);
 }
 
-describe("what is told of reminders", () => {
+describe("notifications about reminders", () => {
   let server: TestServer;
   let url: string;
   let stores: Store[];
@@ -55,18 +56,18 @@ describe("what is told of reminders", () => {
     return store;
   };
 
-  /** Closes all stores: what they had to tell has been told then. Gives it. */
+  /** Closes all stores, which flushes their notifications, and returns all of them. */
   async function everything(): Promise<string[]> {
     for (const store of stores.splice(0)) await store.close();
-    // What is told later is heard later.
+    // Notifications arrive in order.
     await ear.query("SELECT pg_notify('limpet', 'the end')");
-    await until(() => told.includes("the end"), "the end is heard");
+    await until(() => told.includes("the end"), "the end arrives");
     return told.filter((one) => one !== "the end");
   }
 
   const newsIn = (namespace: string) => told.filter((one) => newsOf(one, "")?.namespace === namespace);
 
-  test("a batch of a thousand is told once", async () => {
+  test("a batch of a thousand reminders is notified once", async () => {
     const it = new Place(await open());
     await it.reminders.write(Array.from({ length: 1_000 }, (_, i) => setOf(it.key(`${i}`), { at: Date.now() + i })));
     const all = await everything();
@@ -76,7 +77,7 @@ describe("what is told of reminders", () => {
     );
   });
 
-  test("a batch of commits is told once", async () => {
+  test("a batch of commits is notified once", async () => {
     const store = await open();
     const it = new Place(store);
     const keys = Array.from({ length: 50 }, (_, i) => ({ ...actor(`${i}`, it.namespace), owner: "host-1" }));
@@ -85,14 +86,14 @@ describe("what is told of reminders", () => {
     assert.equal((await everything()).length, 1);
   });
 
-  test("many batches in the same moment are told together", async () => {
+  test("many batches in the same moment are notified together", async () => {
     const it = new Place(await open());
     await Promise.all(Array.from({ length: 200 }, (_, i) => it.set(it.key(`${i}`), { at: Date.now() })));
     const { length } = await everything();
     assert.ok(length > 0 && length < 100, `${length} times`);
   });
 
-  test("what is due long ago is told with when it was, the earliest of a batch", async () => {
+  test("a notification about reminders due long ago has the earliest time of the batch", async () => {
     const it = new Place(await open());
     await it.reminders.write([5_000, 3_000, 4_000].map((at) => setOf(it.key(`${at}`), { at })));
     const all = await everything();
@@ -102,7 +103,7 @@ describe("what is told of reminders", () => {
     );
   });
 
-  test("what is due much later, what its writer keeps, what stands already and what is gone is not told", async () => {
+  test("reminders that are due much later, kept by their writer, unchanged or cancelled cause no notification", async () => {
     const it = new Place(await open());
     const token = freshToken();
     const lease = { token, leaseMs: HOUR };
@@ -115,7 +116,7 @@ describe("what is told of reminders", () => {
     assert.deepEqual(await everything(), []);
   });
 
-  test("what is let go is told, and what is revived", async () => {
+  test("released and revived reminders cause a notification", async () => {
     const it = new Place(await open());
     const token = freshToken();
     const lease = { token, leaseMs: HOUR };
@@ -137,33 +138,33 @@ describe("what is told of reminders", () => {
     ];
     for (const [i, step] of steps.entries()) {
       assert.equal(await step(), true);
-      await until(() => told.length === i + 1, `step ${i} is told`);
+      await until(() => told.length === i + 1, `step ${i} is notified`);
     }
   });
 
-  test("a process is not told of what it wrote itself", async () => {
+  test("a process gets no notification about its own writes", async () => {
     const it = new Place(await open());
     const there = new Place(await open(), it.namespace);
     const elsewhere = new Place(stores[1]!);
     await elsewhere.set(elsewhere.key("tea"));
-    await until(() => newsIn(elsewhere.namespace).length === 1, "it is told before anybody listens");
+    await until(() => newsIn(elsewhere.namespace).length === 1, "the notification comes before the listener");
     let [heard, heardElsewhere] = [0, 0];
     it.reminders.watch(it.namespace, () => heard++);
     it.reminders.watch(elsewhere.namespace, () => heardElsewhere++);
-    // Whoever begins to listen looks once, at one namespace after the other, whether something is due there.
+    // A new listener checks each namespace once for due reminders.
     await until(() => heardElsewhere > 0, "it listens, and has looked");
     await it.set(it.key("own"));
-    await until(() => newsIn(it.namespace).length === 1, "its own is told");
+    await until(() => newsIn(it.namespace).length === 1, "its own write is notified");
     await there.set(there.key("another's"));
-    await until(() => newsIn(it.namespace).length === 2, "the other's is told");
-    // It hears everything in order, so when it has heard of this it has heard of the others.
+    await until(() => newsIn(it.namespace).length === 2, "the write of the other is notified");
+    // Notifications arrive in order, so after this one all earlier ones have arrived.
     const before = heardElsewhere;
     await elsewhere.set(elsewhere.key("the last"));
-    await until(() => heardElsewhere > before, "the last is heard");
+    await until(() => heardElsewhere > before, "the last notification arrives");
     assert.equal(heard, 1);
   });
 
-  test("after its connection was lost it listens again, and hears of what was written meanwhile", async () => {
+  test("a listener that lost its connection listens again, and is notified of reminders written meanwhile", async () => {
     const [it, elsewhere] = [new Place(await open()), new Place(await open())];
     const there = new Place(stores[1]!, it.namespace);
     let [heard, wrongly] = [0, 0];
@@ -179,12 +180,12 @@ describe("what is told of reminders", () => {
       await ear.query(`SELECT pg_terminate_backend(pid) ${listeners}`);
       const before = heard;
       await there.set(there.key(`${round}`));
-      await until(() => heard > before, "it hears again");
+      await until(() => heard > before, "it is notified again");
     }
     assert.equal(wrongly, 0);
   });
 
-  test("it listens again after the server was away, and a store can be closed while it is", async () => {
+  test("a listener listens again after an outage, and a store can be closed during the outage", async () => {
     const it = new Place(await open());
     let heard = 0;
     it.reminders.watch(it.namespace, () => heard++);
@@ -195,10 +196,10 @@ describe("what is told of reminders", () => {
     await server.start();
     const there = new Place(await open(), it.namespace);
     await there.set(there.key("tea"));
-    await until(() => heard > 0, "it hears again");
+    await until(() => heard > 0, "it is notified again");
   });
 
-  test("it can be switched off: nothing is told, and nobody can watch", async () => {
+  test("a store without notifications sends none and offers no watch", async () => {
     const it = new Place(await open({ notify: false }));
     assert.equal(
       it.reminders.watch(it.namespace, () => undefined),
@@ -210,7 +211,7 @@ describe("what is told of reminders", () => {
     assert.deepEqual(await everything(), []);
   });
 
-  test("what others say on the same channel is none of ours", () => {
+  test("foreign messages on the same channel are ignored", () => {
     const ours = JSON.stringify({ from: "a", namespace: "n", longAgo: 5 });
     assert.deepEqual(newsOf(ours, "b"), { namespace: "n", longAgo: 5 });
     assert.equal(newsOf(ours, "a"), undefined);

@@ -1,20 +1,21 @@
-// Telling other processes that reminders were written which are due soon, or that something happened to workflows, so that they need not
-// wait for their next look. What is told may get lost, and nothing depends on it.
+// Notifies other processes of written reminders that are due soon, and of events of workflows, so that they
+// need not wait for their next poll. A notification may get lost, and nothing depends on it.
 //
-// A transaction that notifies takes a lock on the whole server when it commits and keeps it until it is on disk: thirty clients
-// that do so are no faster than three. So nothing is told in the transactions that write. It is told afterwards, in one that writes
-// nothing and waits for no disk; whatever was written meanwhile is told together, never more often than every few milliseconds.
+// A transaction with NOTIFY takes a lock on the whole server when it commits, and keeps it until the commit
+// is on disk: thirty such clients are no faster than three. So the transactions that write do not notify.
+// Afterwards one transaction notifies, which writes nothing and waits for no disk. It covers everything
+// written meanwhile, and runs at most once every few milliseconds.
 import { setTimeout as pause } from "node:timers/promises";
 import { texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
 
-/** Between two of a process. */
+/** Between two notifications of a process. */
 const PAUSE_MS = 5;
 
 /** Something that may be claimed was written in a namespace. */
 export interface News {
   readonly namespace: string;
-  /** When it was due, if that is so long ago that it may be overlooked. */
+  /** When the row is due, if that is so long ago that claims may overlook it. */
   readonly longAgo: number | undefined;
   /** Undefined: reminders. */
   readonly about?: Topic;
@@ -22,7 +23,7 @@ export interface News {
 
 export type Topic = "workflows" | undefined;
 
-/** What is said of one topic in one namespace is said once. */
+/** Notifications with the same subject are merged. */
 export const subjectOf = (about: Topic, namespace: string): string => `${about ?? "reminders"} ${namespace}`;
 
 const notify: Statement = {
@@ -37,7 +38,7 @@ export class Announcer {
   readonly #waiting = new Map<string, News>();
   #isBusy = false;
 
-  /** `from` tells this process's news from those of others. */
+  /** `from` distinguishes the notifications of this process from others. */
   constructor(connections: Connections, channel: string, from: string) {
     this.#connections = connections;
     this.#channel = channel;
@@ -69,7 +70,7 @@ export class Announcer {
   }
 }
 
-/** What was told, unless it came from `self` or is none of ours. */
+/** Parses a notification. Returns nothing if it comes from `self` or is not one of Limpet's. */
 export function newsOf(payload: string | undefined, self: string): News | undefined {
   try {
     const { from, namespace, longAgo, about } = JSON.parse(payload ?? "") as Partial<Record<string, unknown>>;

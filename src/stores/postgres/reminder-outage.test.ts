@@ -1,4 +1,4 @@
-// The server goes away and comes back while reminders are claimed and settled, and answers get lost on the way.
+// Outages of the server while reminders are claimed and settled and responses are lost.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -22,7 +22,7 @@ async function until(condition: () => boolean, what: string): Promise<void> {
   assert.fail(`never happened: ${what}`);
 }
 
-describe("when the server goes away while reminders are delivered", () => {
+describe("outages of the PostgreSQL server during deliveries", () => {
   let server: TestServer;
 
   before(async () => {
@@ -32,7 +32,7 @@ describe("when the server goes away while reminders are delivered", () => {
     await server?.dispose();
   });
 
-  /** Repeats `work` while the store says that it did not answer. */
+  /** Repeats `work` while the store does not respond. */
   async function persist<T>(work: () => Promise<T>, refusals?: Map<string, number>): Promise<T> {
     for (let attempt = 0; attempt < 30_000; attempt++) {
       try {
@@ -46,7 +46,7 @@ describe("when the server goes away while reminders are delivered", () => {
     assert.fail("the store did not come back");
   }
 
-  test("nothing is lost, nothing that was settled comes back, and nobody claims what somebody has a lease on", async () => {
+  test("no reminder is lost, settled again or claimed during another lease while the server goes away", async () => {
     const url = await server.createDatabase();
     const store = await openPostgresStore(url, { connectTimeoutMs: 1_000 });
     const it = new Place(store);
@@ -54,7 +54,9 @@ describe("when the server goes away while reminders are delivered", () => {
       await it.reminders.write(Array.from({ length: 1_000 }, (_, n) => setOf(it.key(`${i + n}`), { at: i + n })));
     }
     const refusals = new Map<string, number>();
-    /** How often each was claimed by an answer that was heard, and those for which it was heard that they are settled. */
+    /**
+     * Number of acknowledged claims of each reminder, and the reminders whose settlement was acknowledged.
+     */
     const claims = new Map<string, number>();
     const settled = new Set<string>();
     let isOver = false;
@@ -79,13 +81,14 @@ describe("when the server goes away while reminders are delivered", () => {
       await server.start();
     }
     await Promise.all(claimers);
-    assert.ok(refusals.size > 0, "nobody noticed that the server was away");
+    assert.ok(refusals.size > 0, "no operation failed while the server was away");
     assert.deepEqual(
       [...claims.values()].filter((count) => count !== 1),
       [],
       "some were claimed twice while their lease lasted",
     );
-    // What was claimed by an answer that got lost is there, leased to nobody who knows of it, and comes back when that is over.
+    // A claim whose response was lost has left a lease without a holder, and the reminder comes back when the
+    // lease ends.
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     const { rows } = await client.query("SELECT name, leased_until > 0 AS leased FROM limpet.reminders");
@@ -99,7 +102,7 @@ describe("when the server goes away while reminders are delivered", () => {
     await store.close();
   });
 
-  test("commits settle and set their reminders once, however often they are sent", async () => {
+  test("repeated commits settle and set their reminders once", async () => {
     const store = await openPostgresStore(await server.createDatabase(), { connectTimeoutMs: 1_000 });
     const it = new Place(store);
     const LANES = 4;
@@ -115,7 +118,7 @@ describe("when the server goes away while reminders are delivered", () => {
       while (!isOver) {
         const count = counts[number]!;
         const before = count === 0 ? undefined : await persist(() => it.reminders.get(key(count - 1)));
-        assert.ok(count === 0 || before !== undefined, "what was committed is not there");
+        assert.ok(count === 0 || before !== undefined, "a committed reminder is missing");
         const commit: Commit = {
           ...commitOf(held, whole(`${count}`), count),
           settle: before === undefined ? [] : [{ kind: "done", generation: before.generation, token }],

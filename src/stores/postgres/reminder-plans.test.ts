@@ -1,5 +1,5 @@
-// How the server runs the statements of reminders: by the index they were written for, whatever its statistics say; and what a claim
-// costs when there is much that it is not about.
+// Checks that the server runs the statements of reminders by the intended index, regardless of its
+// statistics. Also checks that the cost of a claim does not depend on unrelated rows.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
@@ -40,7 +40,7 @@ const ANY = /./;
 /** Rows are found while they are inserted, which is not part of the plan. */
 const NONE = undefined;
 
-/** Each statement, and the index that its rows of reminders may be found by. */
+/** Each statement, and the index that may find its rows of reminders. */
 const ours = (): [Statement, RegExp | undefined][] => [
   [claimReminders(SCHEMA, false), DUE],
   [claimReminders(SCHEMA, true), DUE],
@@ -52,7 +52,7 @@ const ours = (): [Statement, RegExp | undefined][] => [
   [reviveReminder(SCHEMA), KEYS],
   [forgetReminder(SCHEMA), KEYS],
   [readHeld(SCHEMA), /^reminders_pkey$/],
-  // Types are found by the names, and what is due by the time.
+  // The names find the types, and the time finds the due rows.
   [countReminders(SCHEMA), ANY],
   [areDue(SCHEMA), ANY],
   [commitAny(SCHEMA), /^(actors|actor_parts)_pkey$/],
@@ -68,7 +68,7 @@ const ours = (): [Statement, RegExp | undefined][] => [
   ),
 ];
 
-describe("statements of reminders", () => {
+describe("statements of reminders on PostgreSQL", () => {
   let place: PlanServer;
   let settings: PostgresSettings;
   let client: pg.Client;
@@ -104,7 +104,7 @@ describe("statements of reminders", () => {
     const [lows, generations] = [types.map(() => low.at), types.map(() => low.generation)];
     const values = ["n", types, queues, lows, 100, 1_000, 10_000, "t", true, generations, []];
     await client.query("BEGIN");
-    // Values in place of parameters: what is prepared is explained without being run.
+    // Values replace the parameters: EXPLAIN of a prepared statement would not run it.
     const filled = text.replace(/\$(\d+)/g, (_, n) => {
       const value = values[Number(n) - 1]!;
       return Array.isArray(value) ? `'{${value.join(",")}}'` : typeof value === "string" ? `'${value}'` : `${value}`;
@@ -115,20 +115,20 @@ describe("statements of reminders", () => {
     return (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
   }
 
-  test("find their rows by the right index while the tables are empty, unknown to the planner and known to it", async () => {
+  test("statements of reminders find their rows by the right index in empty tables, before and after ANALYZE", async () => {
     await checkPlans();
     await client.query("ANALYZE limpet.reminders, limpet.dead_reminders, limpet.actors, limpet.actor_parts");
     await checkPlans();
   });
 
-  test("find their rows by the right index when the planner believes that the table is empty, and when it knows better", async () => {
+  test("statements of reminders find their rows by the right index in a full table, before and after ANALYZE", async () => {
     await fill("T", 100_000, "i");
     await checkPlans();
     await client.query("ANALYZE limpet.reminders");
     await checkPlans();
   });
 
-  test("find their rows by the right index when the planner remembers what is long gone", async () => {
+  test("statements of reminders find their rows by the right index when the statistics are out of date", async () => {
     await client.query("UPDATE limpet.reminders SET token = 'x', leased_until = 1");
     await client.query("VACUUM ANALYZE limpet.reminders");
     await client.query("UPDATE limpet.reminders SET token = id, leased_until = generation");
@@ -137,7 +137,7 @@ describe("statements of reminders", () => {
     await checkPlans();
   });
 
-  test("a claim costs the same, however much is due of other types and however much is due later", async () => {
+  test("a claim costs the same, however many reminders of other types are due, now or later", async () => {
     await client.query("TRUNCATE limpet.reminders");
     await fill("Few", 50, "i");
     await fill("Others", 50, "i");
@@ -153,7 +153,7 @@ describe("statements of reminders", () => {
     for (const i of [0, 1]) assert.ok(among[i]! < alone[i]! + 60, `${among} pages instead of ${alone}`);
   });
 
-  test("a look for dead processes does not read a whole backlog", async () => {
+  test("a check for dead processes does not read a whole backlog", async () => {
     await client.query("TRUNCATE limpet.reminders");
     await fill("T", 30_000, "i");
     const { text } = findLostMarks(SCHEMA);
@@ -166,10 +166,10 @@ describe("statements of reminders", () => {
   });
 
   for (const [what, apartMs] of [
-    ["what is gone and cannot be removed yet", 1],
-    ["what is gone of the very millisecond at which others are due", 0],
+    ["dead rows that vacuum cannot remove yet", 1],
+    ["dead rows of the same millisecond as live rows", 0],
   ] as const) {
-    test(`with its low mark, a claim does not pass over ${what}`, async () => {
+    test(`a claim with its low mark does not read ${what}`, async () => {
       await client.query("TRUNCATE limpet.reminders");
       const now = Date.now();
       const moment = (ms: number) => (apartMs > 0 ? `${now + ms} + i` : `${now - 60_000}`);
@@ -194,7 +194,7 @@ describe("statements of reminders", () => {
       await client.query("SELECT pg_stat_force_next_flush()");
       await lows.look();
       assert.deepEqual(lows.of("n", ["T"]), { areUsed: true, marks: [BEGINNING], stragglers: 0 });
-      // The first one that begins at the beginning finds where the living are.
+      // The first claim from the beginning finds the first live row.
       assert.equal((await claim()).reminders.length, 10);
       const [mark] = lows.of("n", ["T"]).marks;
       const helped = await cost(["T"], mark);
@@ -205,12 +205,12 @@ describe("statements of reminders", () => {
     });
   }
 
-  test("the statistics tell how many are gone", async () => {
+  test("the statistics contain the number of dead rows", async () => {
     const { rows } = await client.query(countDead(SCHEMA).text);
     assert.ok(Number(Object.values(rows[0])[0]) > 10_000);
   });
 
-  test("leases stay in their pages: rows that were set together are leased together by HOT updates", async () => {
+  test("reminders that were set together are leased together by HOT updates", async () => {
     await client.query("TRUNCATE limpet.reminders");
     const rows = () =>
       client.query(
@@ -227,7 +227,7 @@ describe("statements of reminders", () => {
       const { reminders } = await claims.claim({ ...request, token: "a token as long as they are: 36 chars" });
       assert.equal(reminders.length, 1_000);
     }
-    // The connection tells what it did when it ends.
+    // The connection reports its statistics when it ends.
     await connections.close();
     for (let all = 0; all < 20_000; ) all = (await rows()).rows[0].all - before.all;
     const hot = (await rows()).rows[0].hot - before.hot;

@@ -1,9 +1,9 @@
-// The numbers of types: they stand in tables, so they are the same for ever.
+// Numbers of types: tables contain them, so they never change.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { queueOf } from "./reminder-queue.ts";
 
-test("a type has the number it always had, whatever was asked for in between", () => {
+test("a type always has the same number, whichever types were numbered in between", () => {
   for (let i = 0; i < 30_000; i++) queueOf("default", `${i}`);
   const expected: [string, string, number][] = [
     ["default", "Cart", 235819055792801],

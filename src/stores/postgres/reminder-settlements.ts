@@ -1,5 +1,6 @@
-// What becomes of claimed rows, as statements: one for each kind, for a whole batch. A settlement counts while generation and token
-// are those of the row. The primary key finds the row and the token is compared there, so no plan can begin anywhere else.
+// Statements that settle claimed rows: one for each kind, for a whole batch. A settlement counts while
+// generation and token are the row's. The primary key finds the row and the token is compared there, so no
+// plan can start anywhere else.
 import type { Settlement } from "../../ports/reminders.ts";
 import type { Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
@@ -8,12 +9,15 @@ import { briefly } from "./while-held.ts";
 export type StepKind = Settlement["kind"] | "renew" | "rewrite";
 
 /**
- * - `patient`: waits for rows that somebody holds, in the order of generations, but briefly.
- * - `free`: leaves them out, for which each row is visited twice.
+ * - `patient`: waits, briefly, for rows that other transactions hold, in the order of generations.
+ * - `free`: skips such rows; each row is visited twice.
  */
 export type Manner = "patient" | "free";
 
-/** How many counted, which ones unless all did, and the namespaces in which somebody may claim one of them now. */
+/**
+ * The number of settlements that counted, their generations unless all did, and the namespaces with a row
+ * that may be claimed now.
+ */
 const answer = `
     SELECT count(*), CASE WHEN count(*) < cardinality($1::bigint[]) THEN array_agg(s.generation)::text[] END,
            array_agg(DISTINCT s.free_in) FILTER (WHERE s.free_in IS NOT NULL)
@@ -41,12 +45,16 @@ const renew = (schema: string, rows: string) => `
       RETURNING r.generation, NULL::text AS free_in
     )${answer}`;
 
-/** What a batch says of the row that is at hand: its place among the generations, which are in order, is that in the other arrays. */
+/**
+ * The value of the current row in an array of the batch. Generations are in order, so the row's place among
+ * them is its place in the other arrays.
+ */
 const own = (array: string, type: string) => `(${array}::${type}[])[width_bucket(r.generation, $1::bigint[])]`;
 
 /**
- * A tick before the one the row has comes too late. The time is in an index, so of all kinds this is the one that leaves work for
- * vacuum. `$8`, how long the lease is, is negative when nobody keeps the row; then others are told of it if it is due within `$9`.
+ * A tick before the row's current one comes too late. The time is indexed, so among all kinds only this one
+ * leaves work for vacuum. `$8` is the length of the lease; it is negative when no process keeps the row. Then
+ * other processes are notified of it if it is due within `$9`.
  */
 const next = (schema: string, rows: string, more = "") => `
     WITH ${clock}, settled AS (
@@ -61,12 +69,15 @@ const next = (schema: string, rows: string, more = "") => `
         CASE WHEN r.token IS NULL AND r.at <= (SELECT now FROM clock) + $9::bigint THEN r.namespace END AS free_in
     )${answer}`;
 
-/** The same, and `$10` is what the rows carry from now on. Apart from the other, which is asked all the time and leaves the data alone. */
+/**
+ * The same, and `$10` is the new data of the rows. It is separate from the frequent statement, which leaves
+ * the data alone.
+ */
 const rewrite = (schema: string, rows: string) => next(schema, rows, `, data = ${own("$10", "text")}`);
 
 const DEAD_ROW = "namespace, type, id, name, generation, at, due, number, attempt, schedule, data, error, died_at";
 
-/** Replaces an earlier dead one of the same key. */
+/** Replaces an earlier dead reminder of the same key. */
 export const bury = (schema: string, from: string): string => `
       INSERT INTO ${schema}.dead_reminders (${DEAD_ROW}) ${from}
       ON CONFLICT (namespace, type, id, name) DO UPDATE
@@ -89,12 +100,13 @@ const dead = (schema: string, rows: string) => `
 
 const KINDS = { done, release, renew, next, rewrite, dead } as const;
 
-/** Tokens are few, so each travels once: `$2` has them, and `$3` the place there of each row's. */
+/** Tokens are few, so each travels once: `$2` has the tokens, and `$3` the place of each row's token. */
 const isHeld = `r.token = ($2::text[])[${own("$3", "bigint")}]`;
 
 /**
- * `$1` the generations in order, `$2` and `$3` their tokens, and what each kind needs. Nothing is joined: a join may begin with the
- * table, and the planner would have it so as long as it believes that the table is empty.
+ * `$1` has the generations in order, `$2` and `$3` their tokens, and the rest depends on the kind. The
+ * statement has no joins: the planner starts a join with the table as long as its statistics report an empty
+ * one.
  */
 export function settleReminders(schema: string, kind: StepKind, manner: Manner): Statement {
   const free = `ARRAY(
@@ -104,7 +116,9 @@ export function settleReminders(schema: string, kind: StepKind, manner: Manner):
   return { name, text: KINDS[kind](schema, rows) };
 }
 
-/** Which of a batch are still held with their tokens, and at which tick. One visit to the primary key for each. */
+/**
+ * The rows of a batch that still have their tokens, with their ticks. One visit to the primary key for each.
+ */
 export const readHeld = (schema: string): Statement => ({
   name: "limpet_read_held_reminders",
   text: `

@@ -1,5 +1,5 @@
-// Settling and renewing in batches. What has the same kind goes in one statement; a row that somebody else's transaction holds is
-// waited for briefly, and then left out so that it does not hinder the others.
+// Settles and renews reminders in batches. Items of the same kind share one statement. It waits briefly for a
+// row that another transaction holds, and then leaves it out, so that it does not delay the others.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
 import { type ReminderLease, type Rewriting, type Settlement, TOLD_AHEAD_MS } from "../../ports/reminders.ts";
@@ -15,7 +15,7 @@ type Dead = Extract<Settlement, { kind: "dead" }>;
 type AnswerRow = [count: number, generations: string[] | null, freeIn: string[] | null];
 type HeldRow = [generation: number, number: number, attempt: number];
 
-/** Settlements, or generations to be renewed, that go in one statement. */
+/** Settlements, or generations to renew, that share one statement. */
 interface Step {
   readonly kind: StepKind;
   /** In order. */
@@ -32,7 +32,7 @@ interface Item {
 
 export interface Settled {
   readonly counted: boolean[];
-  /** Namespaces in which somebody may claim one of these rows now. */
+  /** Namespaces with a row that may be claimed now. */
   readonly freeIn: ReadonlySet<string>;
 }
 
@@ -43,7 +43,7 @@ export class ReminderSteps {
   readonly #statements = new Map<string, Statement>();
   readonly #readHeld: Statement;
 
-  /** `heldMs`: how long rows that others hold are tried again. */
+  /** `heldMs`: how long rows that other transactions hold are retried. */
   constructor(connections: Connections, schema: string, heldMs: number) {
     this.#connections = connections;
     this.#schema = schema;
@@ -68,7 +68,7 @@ export class ReminderSteps {
   async #takeAll(batch: readonly Pick<Item, "generation">[], steps: readonly Step[]): Promise<Settled> {
     const counted = new Set<number>();
     const freeIn = new Set<string>();
-    // They do not depend on each other, and each is on disk for itself.
+    // The steps are independent, and each commits on its own.
     const ends = await Promise.allSettled(steps.map((step) => this.#take(step, counted, freeIn)));
     const failed = ends.find((end) => end.status === "rejected");
     if (failed !== undefined) throw counted.size > 0 ? doubted(failed.reason) : failed.reason;
@@ -79,7 +79,7 @@ export class ReminderSteps {
     return { counted: batch.map(({ generation }) => counted.has(generation)), freeIn };
   }
 
-  /** One that is held by another transaction all the time is not renewed, and so it will be lost. */
+  /** A row that another transaction holds all the time is not renewed, so its lease ends. */
   async renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]> {
     const byGeneration = new Map(claims.map(({ generation, token }) => [generation, { generation, token }]));
     const items = [...byGeneration.values()].sort((a, b) => a.generation - b.generation);
@@ -88,13 +88,13 @@ export class ReminderSteps {
     return claims.map(({ generation }) => generation).filter((generation) => !renewed.has(generation));
   }
 
-  /** Adds those that counted to `counted`. Returns those that could not be reached, because somebody holds them. */
+  /** Adds the generations that counted to `counted`. Returns the items whose rows other transactions hold. */
   async #take(step: Step, counted: Set<number>, freeIn: Set<string>): Promise<readonly Item[]> {
     try {
       await this.#run(step, "patient", counted, freeIn);
       return [];
     } catch (error) {
-      // A statement that gave up on a row has changed nothing.
+      // A statement that timed out on a row has changed nothing.
       if (!isLocked(error)) throw error;
     }
     const deadline = performance.now() + this.#heldMs;
@@ -116,7 +116,7 @@ export class ReminderSteps {
     for (const namespace of free ?? []) freeIn.add(namespace);
   }
 
-  /** Those that were left out although they would have counted. */
+  /** The items that were left out although they still own their rows. */
   async #stillOurs({ items }: Step, counted: ReadonlySet<number>): Promise<readonly Item[]> {
     const left = items.filter(({ generation }) => !counted.has(generation));
     if (left.length === 0) return left;

@@ -1,24 +1,30 @@
-// The tables of reminders: one row each, the dead ones apart.
+// The tables of reminders: one row each, with dead reminders in a table of their own.
 
 /**
- * Why it is written this way:
- * - Whoever claims a row writes `leased_until` and `token`, which no index knows, so that the new version stays in its page (a HOT
- *   update): no index is touched and the next visitor of the page removes the old version. Reminders that were set together are due
- *   together, so one claim leases every row of a page at once: there must be room for a second version of each, which is longer by
- *   the token. With a fillfactor of 70 only half of such leases were HOT, claims cost twice the time, and the table grew as large.
- * - `generation` is the primary key because claims and settlements name it, a number in one index instead of four words. A row that is
- *   set anew gets a new one, so whoever knows the old one finds nothing, and no version has to be compared.
- * - Claims read the index on (queue, at), one range per type: types that nobody asks for cost nothing, however many of theirs are due.
- *   `queue` is a number for namespace and type (reminder-queue.ts). With the words themselves in both indexes the planner, as long
- *   as it knows little of the table, would look for a key among all that are due, or sort all of a type to find the first.
- * - Rows come and go all the time, and claims begin at the end of the index where the dead ones are. So vacuum comes after a hundredth
- *   of the table has changed, and does not pause. It leaves the file as long as it is: cutting off the empty end needs the
- *   table for itself, in the very moment in which everything is due.
+ * Reasons for this layout:
+ * - A claim writes `leased_until` and `token`, which have no index, so the new version stays in its page (a
+ *   HOT update): no index is touched, and the next visit to the page removes the old version. Reminders that
+ *   were set together are due together, so one claim leases every row of a page at once. The page must have
+ *   room for a second version of each row, which is longer by the token. With a fillfactor of 70 only half of
+ *   such leases were HOT, claims took twice the time, and the table grew to twice the size.
+ * - `generation` is the primary key because claims and settlements name it: a number in one index instead of
+ *   four words. A row that is replaced gets a new generation, so a holder of the old one finds nothing, and
+ *   no version is compared.
+ * - Claims read the index on (queue, at), one range per type: types without claims cost nothing, however many
+ *   of their rows are due. `queue` is a number for namespace and type (reminder-queue.ts). With the words
+ *   themselves in both indexes, a planner with few statistics would search a key among all due rows. Or it
+ *   would sort a whole type to find its first row.
+ * - Rows come and go all the time, and claims start at the end of the index with the dead rows. So vacuum
+ *   runs after a hundredth of the table has changed, and without pauses. It does not truncate the file:
+ *   truncation locks the table exclusively, in the very moment in which everything is due.
  * - Times are milliseconds since 1970 as numbers: they are compared and added, never shown as dates.
- * - Whoever may write rows may number them: the sequence is open to all who may use the schema, so that rights on tables are enough.
- * - `is_new` is how a row was set. An insert that meets another row can only ask the row it brings whether to replace it.
+ * - A user that may write rows may number them: the sequence is open to all users of the schema, so rights on
+ *   tables suffice.
+ * - `is_new` records how a row was set. On conflict, an insert can read the condition only from the row that
+ *   it inserts.
  *
- * A dead reminder replaces an earlier dead one of its key; the living one of its key has nothing to do with it.
+ * A dead reminder replaces an earlier dead one of its key. It is independent of a live reminder of the same
+ * key.
  */
 export const reminderTables = (schema: string): string => `
     CREATE SEQUENCE ${schema}.reminder_generations;
@@ -66,9 +72,10 @@ export const reminderTables = (schema: string): string => `
 `;
 
 /**
- * Every row gets a place of its own in the index that claims read, at which the next claim may begin (low-marks.ts), also when a million
- * are due in the same millisecond. Whoever looks for a generation must not come this way, as the planner would have it while it
- * believes that the table is empty; so here it is a sum, by which nobody looks.
+ * Gives every row a place of its own in the index of claims, where the next claim may start (low-marks.ts).
+ * That holds also when a million rows are due in the same millisecond. A lookup by generation must not use
+ * this index, which the planner prefers while its statistics report an empty table. The index therefore
+ * contains a sum, which no lookup matches.
  */
 export const reminderOrder = (schema: string): string => `
     DROP INDEX ${schema}.reminders_due;
@@ -76,8 +83,8 @@ export const reminderOrder = (schema: string): string => `
 `;
 
 /**
- * The server's clock, in milliseconds: that of nobody else, because all processes share it. Not `now()`, which stands still from the
- * beginning of a transaction, so that whatever a statement waits for would be missing from the leases it gives. It moves on within
- * a statement, so each one reads it once and means that moment throughout.
+ * The server's clock in milliseconds, shared by all processes. Not `now()`, which stands still from the
+ * beginning of a transaction: leases would be shorter by the time a statement waits. The clock advances
+ * within a statement, so each statement reads it once and uses that value throughout.
  */
 export const MILLIS = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";

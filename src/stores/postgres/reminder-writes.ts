@@ -1,4 +1,4 @@
-// Setting and cancelling: one statement for a whole batch.
+// Sets and cancels reminders: one statement for a whole batch.
 import { invariant } from "../../kernel/errors.ts";
 import type { ReminderKey, ReminderOutcome, ReminderWrite } from "../../ports/reminders.ts";
 import { bigints, texts } from "./arrays.ts";
@@ -9,7 +9,7 @@ import { briefly, whileHeld } from "./while-held.ts";
 
 export type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
-/** Arrays from `$first` on, as rows; with the ref of a commit in front when it is named. */
+/** Arrays from `$first` on, as rows; with the ref of a commit in front when `ref` is given. */
 const rowsOf = (
   first: number,
   ref: string | undefined,
@@ -31,7 +31,7 @@ const REST = [
   ["is_new", "bigint"],
 ] as const;
 
-/** With the `place` of each, from 1, when it is named. */
+/** With the `place` of each, from 1, when `place` is given. */
 export const setColumns = (first: number, ref?: string, place?: string): string => {
   const { arrays, names } = rowsOf(first, ref, [...KEY, ...TICK, ...REST]);
   return place === undefined ? `${arrays} AS i (${names})` : `${arrays} WITH ORDINALITY AS i (${names}, ${place})`;
@@ -70,7 +70,10 @@ export const keyValues = (keys: readonly ReminderKey[]): Buffer[] => [
 export const sameKey = (a: string, b: string): string =>
   ["namespace", "type", "id", "name"].map((word) => `${a}.${word} = ${b}.${word}`).join(" AND ");
 
-/** Makes a row, or replaces the one of its key unless it was to be new: then nothing is answered for it. */
+/**
+ * Inserts a row or replaces the row of its key. A write that requires a new key replaces nothing and returns
+ * no row.
+ */
 export const putRow = `
       ON CONFLICT (namespace, type, id, name) DO UPDATE
       SET generation = excluded.generation, at = excluded.at, due = excluded.due, number = excluded.number,
@@ -88,7 +91,7 @@ const put = (schema: string): string => `put AS (
       RETURNING r.generation
     )`;
 
-/** The clock, which generation each was given, in their order, and which of them stand unless all do. */
+/** The clock, the generation of each write in order, and the stored ones unless all were stored. */
 const wasSet = `
     SELECT (SELECT now FROM ready),
            (SELECT array_agg(generation)::text[] FROM wanted),
@@ -96,8 +99,9 @@ const wasSet = `
              (SELECT coalesce(array_agg(generation), '{}')::text[] FROM put) END`;
 
 /**
- * Sets all of a batch, in the order of keys: rows that are there are locked, and new ones made, as they come. Unlike that of generations
- * this order is the same before and after a row was set, so two who want the same rows wait for each other and never in a circle.
+ * Sets all reminders of a batch in key order: it locks existing rows and inserts new ones in that order.
+ * Unlike the order of generations, key order is the same before and after a row is set. So two batches wait
+ * for each other but never deadlock.
  */
 export const setReminders = (schema: string): Statement => ({
   name: "limpet_set_reminders",
@@ -110,9 +114,10 @@ export const setReminders = (schema: string): Statement => ({
 });
 
 /**
- * Sets and cancels. Setting and deleting are two passes, so the rows that are there are locked first, in the order of all keys. New ones
- * are made after that, so it waits briefly. `$19` tells which of the keys are to be cancelled, and the answer which of these were there, and which of them are gone now. One
- * that was there and is not gone was set anew while we waited for it.
+ * Sets and cancels. Setting and deleting are two passes, so the statement first locks the existing rows, in
+ * the order of all keys. It inserts new rows after that, so it waits only briefly. `$19` marks the keys to
+ * cancel. The result marks which of them existed, and which of them are now deleted. A key that existed and
+ * is not deleted was set again while the statement waited for it.
  */
 export const writeReminders = (schema: string): Statement => ({
   name: "limpet_write_reminders",
@@ -162,7 +167,7 @@ export class ReminderWrites {
   readonly #write: Statement;
   readonly #heldMs: number;
 
-  /** `heldMs`: how long rows that others hold are tried again. */
+  /** `heldMs`: how long rows that other transactions hold are retried. */
   constructor(runner: Runner, schema: string, heldMs: number) {
     this.#runner = runner;
     this.#set = setReminders(schema);
@@ -177,7 +182,7 @@ export class ReminderWrites {
     }
     const outcomes: ReminderOutcome[] = batch.map(() => ({ kind: "exists" }));
     const { now, contested } = await this.#once(inOrder, outcomes);
-    // They were set anew meanwhile, and cancelling comes after that.
+    // These keys were set again meanwhile, and the cancel comes after that.
     for (let left = contested; left.length > 0; ) left = (await this.#once(left, outcomes)).contested;
     return { now, outcomes };
   }
@@ -210,7 +215,7 @@ export class ReminderWrites {
   }
 }
 
-/** Any order will do that is the same everywhere. */
+/** Any order suffices that is the same in every process. */
 export function byKey(a: ReminderKey, b: ReminderKey): number {
   return compare(a.id, b.id) || compare(a.name, b.name) || compare(a.type, b.type) || compare(a.namespace, b.namespace);
 }

@@ -29,7 +29,7 @@ remindersContract(
         `UPDATE limpet.reminders SET at = at - ${ms}, due = due - ${ms}, leased_until = leased_until - ${ms};
          UPDATE limpet.dead_reminders SET at = at - ${ms}, due = due - ${ms}, died_at = died_at - ${ms}`,
       );
-      // Each row was replaced, and when there are many dead ones claims begin later, where none of these lies.
+      // Each row was replaced, and with many dead rows claims start later, behind these rows.
       await client.query("SELECT pg_stat_reset_single_table_counters('limpet.reminders'::regclass)");
     };
     const dispose = async () => {
@@ -41,7 +41,7 @@ remindersContract(
   { modelRuns: 30 },
 );
 
-test("a claim answers with no more data than a few mebibytes, and the rest comes with the next", async () => {
+test("a claim returns at most a few mebibytes of data, and the next claim returns the rest", async () => {
   const store = await openPostgresStore(await server.createDatabase());
   const it = new Place(store);
   const data = "x".repeat(3 * 1024 * 1024);

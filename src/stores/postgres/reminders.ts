@@ -1,5 +1,6 @@
-// Reminders in PostgreSQL. Any number of processes share them; who claims first delivers. They have connections of their own: one to
-// claim, one to settle, one to write unless a process is allowed fewer, so that a tick waits for nothing but other ticks.
+// Reminders in PostgreSQL. Any number of processes share them; the first claim delivers. Reminders have
+// connections of their own: one to claim, one to settle, one to write unless a process is allowed fewer. So a
+// tick waits only for other ticks.
 import { randomUUID } from "node:crypto";
 import {
   type Claim,
@@ -50,7 +51,7 @@ export class PostgresReminders implements Reminders {
     this.#writes = new ReminderWrites(this.#connections, schema, heldMs);
     this.#listing = new ReminderListing(this.#connections, schema);
     if (!settings.notify) return;
-    // A channel has a name like a schema, and belongs to one database like it.
+    // A channel name follows the rules of a schema name, and both belong to one database.
     const channel = settings.schema;
     const self = randomUUID();
     this.#announcer = new Announcer(this.#connections, channel, self);
@@ -136,17 +137,17 @@ export class PostgresReminders implements Reminders {
     return this.listen(namespace, listener);
   }
 
-  /** Tells other processes that they may have something to do. */
+  /** Notifies other processes that there may be work. */
   announce(namespace: string, about?: Topic): void {
     this.#announcer?.announce({ namespace, longAgo: undefined, about });
   }
 
-  /** Calls back when another process says so. */
+  /** Calls `listener` when another process announces the topic. */
   listen(namespace: string, listener: () => void, about?: Topic): (() => void) | undefined {
     return this.#ears?.watch(namespace, listener, about);
   }
 
-  /** These stand in the table, by our own statement or with commits. `now` is the server's clock. */
+  /** Called with stored writes, from this class or from commits. `now` is the server's clock. */
   wrote(writes: readonly ReminderWrite[], now: number): void {
     const news = new Map<string, number | undefined>();
     for (const write of writes) {

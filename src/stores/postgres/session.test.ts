@@ -1,5 +1,5 @@
-// Sessions as they really are, directly and behind a real PgBouncer: every connection of ours has the
-// settings, or is refused.
+// Real sessions, directly and behind a real PgBouncer: every connection has the required settings, or is
+// rejected.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import pg from "pg";
@@ -33,32 +33,32 @@ async function shownBy(settings: PostgresSettings, driver = settings.driver): Pr
   }
 }
 
-describe("a session on PostgreSQL", () => {
+describe("sessions on PostgreSQL", () => {
   let server: TestServer;
   const skip = missing("pgbouncer") ?? false;
 
   before(async () => {
-    // The opposite of what we need: each value that is not ours shows.
+    // The opposite of the required values, so that a missing setting shows.
     server = await startPostgres({ synchronous_commit: "off", default_transaction_isolation: "serializable" });
   });
   after(() => server.dispose());
 
-  it("a direct connection has our settings from its first statement on", async () => {
+  it("a direct connection has the required settings from its first statement on", async () => {
     assert.equal(await shownBy(postgresSettings(server.url())), OURS);
   });
 
-  it("a connection whose startup parameter was dropped gets our settings by SET", async () => {
+  it("a connection whose startup parameter was dropped gets the required settings by SET", async () => {
     const settings = postgresSettings(`${server.url()}?options=-c%20lock_timeout%3D250ms`);
     const { options: _, ...driver } = settings.driver;
     assert.equal(await shownBy(settings, driver), OURS.replace("lock_timeout=100", "lock_timeout=250"));
   });
 
-  it("a setting that does not hold is refused by name, with its value", async () => {
+  it("a setting that does not hold is rejected by name, with its value", async () => {
     const settings = postgresSettings(server.url());
     const session = { values: { server_version_num: "1" }, extra: "" };
     const client = new pg.Client(settings.driver);
     await client.connect();
-    // A setting that cannot be set stands for a pooler that forgets what is set.
+    // A read-only setting stands for a pooler that drops settings.
     const forgetful = Object.create(client, {
       query: {
         value: (asked: { text: string }) =>
@@ -73,11 +73,11 @@ describe("a session on PostgreSQL", () => {
     await client.end();
   });
 
-  it("statements take the driver's public way when its inner parts are not known", async () => {
+  it("statements use the driver's public API when its internals are unknown", async () => {
     const warned: string[] = [];
     const log: Log = { ...silentLog, warn: (event) => void warned.push(event) };
     const settings = postgresSettings(server.url(), { log });
-    // A later driver may lose what its public API does not promise.
+    // A later driver may lose members that its public API does not promise.
     class Changed extends pg.Client {
       override getTypeParser = undefined as never;
     }
@@ -95,7 +95,7 @@ describe("a session on PostgreSQL", () => {
     }
   });
 
-  it("options in the form of the server's command line are read as the server reads them", () => {
+  it("options in the form of the server's command line are parsed like the server does", () => {
     assert.deepEqual(optionsIn("-c lock_timeout=5s --work-mem=1MB -cjit=on -c search_path=a\\ b -c x"), [
       ["lock_timeout", "5s"],
       ["work_mem", "1MB"],
@@ -104,7 +104,7 @@ describe("a session on PostgreSQL", () => {
     ]);
   });
 
-  it("PgBouncer that keeps sessions serves a store with our settings, whether it refuses or drops the startup parameter", {
+  it("PgBouncer in session mode serves a store with the required settings, whether it rejects or drops the startup parameter", {
     skip,
   }, async () => {
     for (const ignored of [{}, { ignore_startup_parameters: "options" }]) {
@@ -122,7 +122,7 @@ describe("a session on PostgreSQL", () => {
     }
   });
 
-  it("PgBouncer with transaction pooling is refused at the start, with advice that works", {
+  it("PgBouncer with transaction pooling is rejected at the start, with advice that works", {
     skip,
   }, async () => {
     const name = database(await server.createDatabase());
@@ -135,7 +135,7 @@ describe("a session on PostgreSQL", () => {
     }
   });
 
-  it("the doctor's look through PgBouncer finds the same", { skip }, async () => {
+  it("the doctor's check through PgBouncer finds the same", { skip }, async () => {
     const name = database(await server.createDatabase());
     await using pooler = await startPgBouncer(server.port, { pool_mode: "transaction" });
     const entrance = await enter(postgresSettings(pooler.url(name)));

@@ -1,6 +1,7 @@
-// Session settings that our statements need, and the check that each connection has them. They travel with
-// the connection request, so that no statement runs without them. A pooler may drop them there without an
-// error. So each new connection is checked once, corrected by SET, and refused if the settings still differ.
+// Session settings that the statements need, and the check that each connection has them. The settings travel
+// with the connection request, so that no statement runs without them. A pooler may drop them there without
+// an error. So each new connection is checked once, corrected by SET, and rejected if the settings still
+// differ.
 import type pg from "pg";
 import { StoreFault } from "./faults.ts";
 
@@ -23,16 +24,17 @@ export function sessionValues(statementTimeoutMs: number, lockTimeoutMs: number)
     statement_timeout: `${statementTimeoutMs}`,
     lock_timeout: `${lockTimeoutMs}`,
     idle_in_transaction_session_timeout: `${statementTimeoutMs}`,
-    // A process that was stopped while an answer was on its way would hold its row locks for as long as it
-    // sleeps.
+    // Without it, a process that is suspended while a response is in flight would hold its row locks until it
+    // resumes.
     tcp_user_timeout: `${statementTimeoutMs}`,
-    // What is acknowledged is on disk, whatever the server's default is.
+    // An acknowledged write is on disk, regardless of the server's default.
     synchronous_commit: "on",
-    // The statements are written for it; a stricter default would make neighbours fail instead of wait.
+    // The statements are written for this level; a stricter default would make concurrent transactions fail
+    // instead of wait.
     default_transaction_isolation: "read committed",
-    // Each statement finds its rows by key. Statistics of a young or a fast-growing table talk the planner
-    // into reading all of it (a hundred times slower), so the other ways are closed, and one plan per
-    // connection is enough.
+    // Each statement finds its rows by key. Statistics of a young or fast-growing table lead the planner to
+    // read all of it (a hundred times slower). So the other plans are disabled, and one plan per connection
+    // is enough.
     enable_seqscan: "off",
     enable_hashjoin: "off",
     enable_mergejoin: "off",
@@ -42,10 +44,10 @@ export function sessionValues(statementTimeoutMs: number, lockTimeoutMs: number)
   };
 }
 
-/** A Unix socket has no such timeout, and shows 0 whatever is set. */
+/** A Unix socket has no such timeout and always shows 0. */
 const MAY_DIFFER = new Set(["tcp_user_timeout"]);
 
-/** The startup parameter `options`. A space within a value is escaped as the server asks for it. */
+/** The startup parameter `options`. A space within a value is escaped as the server requires. */
 export function startupOptions({ values, extra }: Session): string {
   const ours = Object.entries(values).map(([name, value]) => `-c ${name}=${value.replaceAll(" ", "\\ ")}`);
   return `${ours.join(" ")} ${extra}`.trimEnd();
@@ -67,15 +69,15 @@ export function optionsIn(extra: string): [name: string, value: string][] {
 
 export interface Held {
   /**
-   * A pooler stands between this connection and the server: the server's process is not the one that greeted
-   * us.
+   * A pooler stands between this connection and the server: the server's process is not the one that accepted
+   * the connection.
    */
   readonly isPooled: boolean;
 }
 
 /**
- * Makes sure that the session has our settings. Rejects with a StoreFault when they do not hold, and with the
- * driver's error.
+ * Ensures that the session has the required settings. Rejects with a StoreFault when they differ, and with
+ * the driver's error.
  */
 export async function holdSession(client: pg.ClientBase, driver: SessionDriver, location: string): Promise<Held> {
   const { session, connectionTimeoutMillis: limitMs } = driver;
@@ -106,10 +108,7 @@ interface Different {
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/**
- * The driver waits for an answer no longer than for the connection itself: these questions are part of
- * connecting.
- */
+/** These queries are part of connecting, so they get the connection timeout. */
 const limited = (text: string, limitMs: number | undefined): pg.QueryConfig =>
   ({ text, query_timeout: limitMs }) as pg.QueryConfig;
 

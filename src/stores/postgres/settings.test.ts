@@ -6,7 +6,7 @@ import { type PostgresOptions, postgresSettings } from "./settings.ts";
 
 const INVALID = { name: "LimpetError", code: "OPTION_INVALID" };
 
-describe("settings", () => {
+describe("PostgreSQL settings", () => {
   test("a new connection and a statement on it take no longer than the store timeout", () => {
     for (const storeTimeoutMs of [5_000, 10_000, 60_000]) {
       const { driver, openTimeoutMs } = postgresSettings("postgres://a@db/shop", { storeTimeoutMs });
@@ -15,7 +15,7 @@ describe("settings", () => {
     }
   });
 
-  test("the location says where, and never the password or the parameters", () => {
+  test("the location names the server, and never the password or the parameters", () => {
     const locations = {
       "postgres://alice:s3cret@db.example:6543/shop": "postgres://alice@db.example:6543/shop",
       "postgresql://alice:s3cret@db.example/shop?sslmode=disable&password=s3cret":
@@ -26,7 +26,7 @@ describe("settings", () => {
     for (const [url, location] of Object.entries(locations)) assert.equal(postgresSettings(url).location, location);
   });
 
-  test("a server on another machine without TLS is known to be unencrypted", () => {
+  test("a server on another machine without TLS counts as unencrypted", () => {
     const plain = {
       "postgres://alice@db.example/shop": true,
       "postgres://alice@10.0.0.1/shop?sslmode=disable": true,
@@ -40,7 +40,7 @@ describe("settings", () => {
       assert.equal(postgresSettings(url).isUnencrypted, expected, url);
   });
 
-  test("a URL that makes no sense is refused without repeating it", () => {
+  test("an invalid URL is rejected without repeating it", () => {
     for (const url of [
       "",
       "s3cret",
@@ -60,7 +60,7 @@ describe("settings", () => {
     }
   });
 
-  test("session options of the URL come after ours, so both count", () => {
+  test("session options of the URL come after the required ones, so both count", () => {
     const { driver } = postgresSettings("postgres://u:p@h/d?options=-c%20search_path%3Dx&application_name=shop");
     assert.match(driver.options ?? "", /lock_timeout=100 .* -c search_path=x$/);
     const { connectionParameters: used } = new pg.Client(driver) as unknown as {
@@ -70,7 +70,7 @@ describe("settings", () => {
     assert.equal(used.application_name, "shop");
   });
 
-  test("an option that makes no sense is refused", () => {
+  test("an invalid option is rejected", () => {
     const bad: PostgresOptions[] = [
       { schema: "" },
       { schema: "Limpet" },

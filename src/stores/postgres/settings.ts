@@ -1,5 +1,5 @@
-// How we connect: from a URL and options to the settings of the driver and of each session.
-// Every wait is bounded here. The password goes to the driver and nowhere else.
+// Derives the settings of the driver and of each session from a URL and options. Every wait is bounded here.
+// The password goes only to the driver.
 import pg from "pg";
 import { isLoopback } from "../../kernel/addresses.ts";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -8,33 +8,40 @@ import { type ConnectionShares, connectionShares, DEFAULT_CONNECTIONS } from "./
 import { type SessionDriver, sessionValues, startupOptions } from "./session.ts";
 
 export interface PostgresOptions {
-  /** Schema that holds our tables. Two installations may share a database under two schemas. Default `limpet`. */
+  /**
+   * Schema that holds Limpet's tables. Two installations may share a database under two schemas. Default
+   * `limpet`.
+   */
   readonly schema?: string | undefined;
   /**
-   * Connections of this process, at most. Too low: statements wait for each other while the server waits for its disk. Too high: batches
-   * get smaller, and the server runs out of connections. Default 17.
+   * Most connections of this process. Too low: statements wait for each other while the server waits for its
+   * disk. Too high: batches get smaller, and the server runs out of connections. Default 17.
    */
   readonly connections?: number | undefined;
   /**
-   * Milliseconds the store may be silent before a caller gets an error. Connecting and one statement fit into it, unless they have limits of
-   * their own below.
+   * Milliseconds the store may be silent before a caller gets an error. Connecting and one statement fit into
+   * it, unless they have limits of their own below.
    */
   readonly storeTimeoutMs?: number | undefined;
-  /** Milliseconds for a connection to be ready. Too low: a busy server looks dead. Too high: a dead one holds calls up. */
+  /**
+   * Milliseconds for a connection to be ready. Too low: a busy server looks dead. Too high: a dead one holds
+   * calls up.
+   */
   readonly connectTimeoutMs?: number | undefined;
   /**
-   * Milliseconds the server may spend on one statement. Too low: large states cannot be written. Too high: what hangs is
-   * noticed late. A silent connection is given up two seconds later.
+   * Milliseconds the server may spend on one statement. Too low: large states cannot be written. Too high: a
+   * hanging statement is noticed late. A silent connection is given up two seconds later.
    */
   readonly statementTimeoutMs?: number | undefined;
   /**
-   * Milliseconds a batch may wait for a row that another transaction holds before it goes on without it. Too low:
-   * ordinary neighbours cost a second attempt. Too high: one held row delays all that share its batch.
+   * Milliseconds a batch may wait for a row that another transaction holds before it goes on without it. Too
+   * low: ordinary conflicts cost a second attempt. Too high: one locked row delays its whole batch.
    */
   readonly lockTimeoutMs?: number | undefined;
   /**
-   * Whether processes tell each other of reminders that are due soon, by NOTIFY. Off, a reminder that one process sets and another
-   * delivers waits until that one looks. A pooler that lends out connections by transaction loses what is told. Default true.
+   * Whether processes notify each other of reminders that are due soon, by NOTIFY. Off, a reminder that one
+   * process sets and another delivers waits for the other's next poll. A pooler in transaction mode loses
+   * notifications. Default true.
    */
   readonly notify?: boolean | undefined;
   readonly log?: Log | undefined;
@@ -43,7 +50,10 @@ export interface PostgresOptions {
 export interface PostgresSettings {
   /** The URL without password and parameters. */
   readonly location: string;
-  /** The server is on another machine without TLS: states, passwords and the secret of the cluster can be read on the way. */
+  /**
+   * The server is on another machine without TLS: states, passwords and the cluster secret can be read on the
+   * network.
+   */
   readonly isUnencrypted: boolean;
   readonly schema: string;
   readonly shares: ConnectionShares;
@@ -56,17 +66,17 @@ export interface PostgresSettings {
   readonly log: Log;
   /** For the driver. It holds the password: never log it. */
   readonly driver: SessionDriver;
-  /** The same for the connection that serves the leadership: it gives up early, because a leadership runs out meanwhile. */
+  /** The same for the leadership connection: it times out early, before the leadership ends. */
   readonly leadershipDriver: SessionDriver;
 }
 
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
-/** How long one connection waits: to be ready, for the server to be done, for a lock, and for the server to say so. */
+/** Time limits of one connection: to connect, to run a statement, to get a lock, and for the response. */
 interface Waits {
   readonly connectMs: number;
   readonly statementMs: number;
   readonly lockMs: number;
-  /** How much longer than the server we wait ourselves: time for its own "timed out" to arrive. */
+  /** Extra time on the client, so that the server's own timeout error can arrive. */
   readonly silenceMs: number;
 }
 
@@ -85,7 +95,7 @@ export function postgresSettings(url: string, options: PostgresOptions = {}): Po
   if (!SCHEMA.test(schema)) {
     throw new LimpetError(
       "OPTION_INVALID",
-      `schema: ${JSON.stringify(schema)} cannot be used; take lower case letters, digits and "_", at most 63`,
+      `schema must have lower case letters, digits and "_", at most 63, and not begin with a digit; got ${JSON.stringify(schema)}`,
     );
   }
   const usual = limitsWithin(options.storeTimeoutMs);
@@ -134,7 +144,10 @@ function driverSettings(url: string, { connectMs, statementMs, lockMs, silenceMs
   };
 }
 
-/** Takes session options out of the URL, because the driver would let them replace ours; they come after ours instead. */
+/**
+ * Removes session options from the URL, because the driver would let them replace the values of `Session`.
+ * They follow those values instead.
+ */
 function splitUrl(url: string): { connectionString: string; extra: string } {
   if (typeof url !== "string" || !/^postgres(ql)?:\/\//.test(url)) throw badUrl();
   const mark = url.indexOf("?");
@@ -153,7 +166,7 @@ function locationOf(driver: pg.ClientConfig): string {
     const who = user === undefined ? "" : `${encodeURIComponent(user)}@`;
     return `postgres://${who}${place}:${port}/${encodeURIComponent(database ?? "")}`;
   } catch {
-    // What the parser says may quote the URL, and the URL may hold a password.
+    // The parser's message may quote the URL, and the URL may hold a password.
     throw badUrl();
   }
 }
@@ -172,7 +185,7 @@ const badUrl = () =>
 
 function positive(name: string, value: number): number {
   if (Number.isInteger(value) && value > 0 && value < 2 ** 31) return value;
-  throw new LimpetError("OPTION_INVALID", `${name}: ${value} must be a whole number above 0`);
+  throw new LimpetError("OPTION_INVALID", `${name} must be a whole number from 1; got ${value}`);
 }
 
 const BIGINT = 20;

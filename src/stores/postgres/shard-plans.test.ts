@@ -1,4 +1,5 @@
-// How the server runs the statements of shards: by key, whatever its statistics say, and at the same cost, however much there is.
+// Checks that the server runs the statements of shards by key, regardless of its statistics. Their cost must
+// not depend on the number of rows.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type pg from "pg";
@@ -21,10 +22,10 @@ const SCHEMA = `"limpet"`;
 const TABLES = "limpet.shard_rules, limpet.shard_homes, limpet.remembered_actors";
 const ROWS = 100_000;
 
-/** Each statement, the index that its rows may be found by, and how much of a key it says. */
+/** Each statement, the index that may find its rows, and the columns of the key that it uses. */
 const OURS: [Statement, RegExp | undefined, RegExp | undefined][] = [
   [readRule(SCHEMA), /^shard_rules_pkey$/, /namespace.*type/],
-  // Its row is found while it is inserted, which is not part of the plan.
+  // The row is found while it is inserted, which is not part of the plan.
   [settleRule(SCHEMA), undefined, undefined],
   [dropRule(SCHEMA), /^shard_(rules|homes)_pkey$/, /namespace.*type/],
   [readHomes(SCHEMA), /^shard_homes_pkey$/, undefined],
@@ -35,7 +36,7 @@ const OURS: [Statement, RegExp | undefined, RegExp | undefined][] = [
   [forgetSome(SCHEMA), /^remembered_actors_pkey$/, /namespace.*type/],
 ];
 
-describe("statements of shards", () => {
+describe("statements of shards on PostgreSQL", () => {
   let place: PlanServer;
   let client: pg.Client;
 
@@ -53,7 +54,9 @@ describe("statements of shards", () => {
     }
   }
 
-  /** How a statement is really run with these values, in the order of its parameters. It is rolled back. */
+  /**
+   * Runs a statement with these values, in the order of its parameters, and rolls it back. Returns its plan.
+   */
   async function run({ text }: Statement, values: readonly (string | number | readonly (string | number)[])[]) {
     const filled = text.replace(/\$(\d+)/g, (_, n) => {
       const value = values[Number(n) - 1]!;
@@ -78,20 +81,20 @@ describe("statements of shards", () => {
     );
   };
 
-  test("find their rows by key while the tables are empty, unknown to the planner and known to it", async () => {
+  test("statements of shards find their rows by key in empty tables, before and after ANALYZE", async () => {
     await checkPlans();
     await client.query(`ANALYZE ${TABLES}`);
     await checkPlans();
   });
 
-  test("find their rows by key when the planner believes that the tables are empty, and when it knows better", async () => {
+  test("statements of shards find their rows by key in full tables, before and after ANALYZE", async () => {
     await fill();
     await checkPlans();
     await client.query(`ANALYZE ${TABLES}`);
     await checkPlans();
   });
 
-  test("find their rows by key when the planner remembers what is long gone", async () => {
+  test("statements of shards find their rows by key when the statistics are out of date", async () => {
     await client.query(`VACUUM ANALYZE ${TABLES}`);
     await client.query(`TRUNCATE ${TABLES}`);
     await checkPlans();
@@ -99,7 +102,7 @@ describe("statements of shards", () => {
     await checkPlans();
   });
 
-  test("a page of remembered actors costs the same, wherever it begins, and is read in the order of the index", async () => {
+  test("a page of remembered actors costs the same at every position, and is read in index order", async () => {
     await client.query("VACUUM limpet.remembered_actors");
     for (const after of ["", "5", "98"]) {
       const plan = await run(readRemembered(SCHEMA), ["n", "T", 50, after, 100]);
@@ -108,18 +111,18 @@ describe("statements of shards", () => {
     }
   });
 
-  test("the shards that have remembered actors cost what they are, however many actors are in them", async () => {
+  test("reading the shards with remembered actors costs per shard, not per actor", async () => {
     const plan = await run(readRememberedShards(SCHEMA), ["n", "T"]);
     assert.deepEqual(sorts(plan), []);
     // There are 100, with 1,000 actors each.
     assert.ok(pages(plan) < 101 * 6, `${pages(plan)} pages for 100 shards`);
   });
 
-  test("homes are read in the order of the index", async () => {
+  test("homes are read in index order", async () => {
     assert.deepEqual(sorts(await run(readHomes(SCHEMA), [])), []);
   });
 
-  test("remembering and forgetting cost what they change, however much is remembered", async () => {
+  test("remembering and forgetting cost per change, however many actors are remembered", async () => {
     const words = (count: number, word: string) => Array.from({ length: count }, () => word);
     const batch = (count: number, from: number) => {
       const numbers = Array.from({ length: count }, (_, i) => from + i);
@@ -129,19 +132,19 @@ describe("statements of shards", () => {
     const places = Array.from({ length: 100 }, (_, i) => i + 1);
     const changes = [places, ...batch(100, ROWS + 1), places, ...batch(100, 1_000)];
     const plan = await run(remember(SCHEMA), ["h", ...shards, ...changes]);
-    // Each shard is looked at and locked, each actor looked for.
+    // Each shard is read and locked, each actor looked up.
     assert.ok(pages(plan) < 300 * 12, `${pages(plan)} pages for 200 changes`);
     assert.ok(pages(plan) > 300, "nothing was looked for");
   });
 
-  test("a portion that is forgotten costs what it is, and not what there is of the type", async () => {
+  test("forgetting a portion costs per row of the portion, not per row of the type", async () => {
     const few = pages(await run(forgetSome(SCHEMA), ["n", "T", 100]));
     const many = pages(await run(forgetSome(SCHEMA), ["n", "T", 10_000]));
     assert.ok(few < 1_000, `${few} pages for 100`);
     assert.ok(many < 10_000 * 4, `${many} pages for 10000`);
   });
 
-  test("homes that are lost and found stay in their pages: nearly all are HOT updates", async () => {
+  test("nearly all changes of homes are HOT updates", async () => {
     await client.query("TRUNCATE limpet.shard_homes");
     const counts = async (): Promise<{ all: number; hot: number }> => {
       await client.query("SELECT pg_stat_force_next_flush()");
@@ -169,7 +172,7 @@ describe("statements of shards", () => {
     assert.equal(after.all - before.all, 20 * shards.length);
     const hot = after.hot - before.hot;
     assert.ok(hot > 0.9 * 20 * shards.length, `${hot} of ${20 * shards.length}`);
-    // What is as it was is not written.
+    // An unchanged home is not written.
     await note("host-11");
     assert.equal((await counts()).all, after.all);
   });

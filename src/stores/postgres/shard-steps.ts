@@ -7,7 +7,10 @@ export const readRule = (schema: string): Statement => ({
   text: `SELECT r.shards, r.version FROM ${schema}.shard_rules r WHERE r.namespace = $1 AND r.type = $2`,
 });
 
-/** Answers with what is settled, also when somebody else did that a moment ago: an update sees it, whatever its snapshot shows. */
+/**
+ * Returns the settled rule, also when another process settled it a moment ago: an update sees that row,
+ * although the snapshot does not show it.
+ */
 export const settleRule = (schema: string): Statement => ({
   name: "limpet_settle_rule",
   text: `
@@ -25,8 +28,9 @@ export const readHomes = (schema: string): Statement => ({
 });
 
 /**
- * The fence: the row of leadership is locked only if its term is still ours, which is looked at again after a wait, and no other term
- * begins before this is committed. No two changes are of the same shard, so no row is touched twice.
+ * The fence: the row of leadership is locked only if its term is still the writer's, and it is checked again
+ * after a wait. No other term begins before this is committed. No two changes concern the same shard, so no
+ * row is touched twice.
  */
 export const noteHomes = (schema: string): Statement => ({
   name: "limpet_note_homes",
@@ -44,14 +48,17 @@ export const noteHomes = (schema: string): Statement => ({
 });
 
 /**
- * The fence: the rows of homes are locked only if they are still ours, which is looked at again after a wait, and no shard gets another home
- * before this is committed. Answers with the places of shards that are ours, in the list of them.
+ * The fence: the rows of homes are locked only if this host still owns them, and they are checked again after
+ * a wait. No shard gets another home before this is committed. Returns the places, in the list, of the shards
+ * that the host owns.
  *
- * No two changes are of the same actor. Those who keep and forget the same actors at once could wait in a circle, as nobody locks all in one
- * order; so they wait briefly. Nearly always one process alone changes a shard.
+ * No two changes concern the same actor. Two statements that remember and forget the same actors at once
+ * could deadlock, because rows are locked in no fixed order; so they wait only briefly. Nearly always one
+ * process alone changes a shard.
  *
- * Those to be forgotten are looked for one by one: as a join the planner, while it believes that the table is empty, goes through all of it
- * for each. Rows are deleted where they lie, and none of them moves: they are never updated.
+ * Actors to forget are looked up one by one: with a join, the planner scans the whole table for each while
+ * its statistics report an empty one. Rows are deleted by their place in the table; they never move, because
+ * they are never updated.
  */
 export const remember = (schema: string): Statement => ({
   name: "limpet_remember",
@@ -89,7 +96,9 @@ export const remember = (schema: string): Statement => ({
     SELECT place FROM ours`,
 });
 
-/** A page is one range of the index, read in its order. No id is empty, so all of them are behind the empty text. */
+/**
+ * A page is one range of the index, read in its order. No id is empty, so all ids are behind the empty text.
+ */
 export const readRemembered = (schema: string): Statement => ({
   name: "limpet_read_remembered",
   text: `
@@ -97,7 +106,7 @@ export const readRemembered = (schema: string): Statement => ({
     WHERE a.namespace = $1 AND a.type = $2 AND a.shard = $3 AND a.id > $4 ORDER BY a.id LIMIT $5`,
 });
 
-/** From one shard to the next by the index: what lies between is not read. */
+/** Skips from one shard to the next in the index, without reading the rows between. */
 export const readRememberedShards = (schema: string): Statement => ({
   name: "limpet_read_remembered_shards",
   text: `
@@ -116,8 +125,9 @@ export const readRememberedShards = (schema: string): Statement => ({
 });
 
 /**
- * In portions: a type may have millions, and no statement of ours may take that long. Rows are deleted where they lie, because the planner
- * would rather go through all of the type for each one of the portion.
+ * Deletes in portions: a type may have millions of rows, and no statement may take that long. Rows are
+ * deleted by their place in the table, because the planner would otherwise scan the whole type for each row
+ * of the portion.
  */
 export const forgetSome = (schema: string): Statement => ({
   name: "limpet_forget_some",

@@ -1,10 +1,11 @@
-// The tables of shards: how many a type has, where each lives, which of its actors are to be brought back to life.
+// The tables of shards: how many a type has, where each lives, and which of its actors are remembered.
 
 /**
- * - `shard_homes` keeps the row of a shard that lost its home, without an incarnation. A shard that moves loses its home and gets another
- *   one: two HOT updates, for which pages keep room, instead of rows that come and go in the index. And one upsert writes whatever is
- *   to be written: it meets the newest row also when its snapshot is older, where a DELETE would miss what was written while it waited.
- * - `remembered_actors` is a set: its key is all it has, so pages of it are read from the index alone.
+ * - `shard_homes` keeps the row of a shard that lost its home, without an incarnation. A shard that moves
+ *   loses its home and gets another: two HOT updates, for which pages keep room, instead of rows that come
+ *   and go in the index. One upsert writes every change. It meets the newest row also when its snapshot is
+ *   older; a DELETE would miss a row written while it waited.
+ * - `remembered_actors` is a set: it has only its key, so pages of it are read from the index alone.
  */
 export const shardTables = (schema: string): string => `
     CREATE TABLE ${schema}.shard_rules (

@@ -52,14 +52,14 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     await store?.close();
   });
 
-  /** So many sessions of ours wait for a lock. */
+  /** Waits until this many sessions wait for a lock. */
   async function waiting(count: number): Promise<void> {
     const text = "SELECT DISTINCT pid FROM pg_locks WHERE NOT granted";
     for (let attempt = 0; attempt < 30_000; attempt++) if ((await somebody.query(text)).rowCount === count) return;
-    assert.fail("nobody waits");
+    assert.fail("no session waits for a lock");
   }
 
-  /** Repeats `work` while the store says that it is away. */
+  /** Repeats `work` while the store is unavailable. */
   async function persist<T>(work: () => Promise<T>): Promise<T> {
     for (let attempt = 0; attempt < 30_000; attempt++) {
       try {
@@ -72,7 +72,7 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     assert.fail("the store did not come back");
   }
 
-  test("whoever waited for the leadership while a term began writes nothing", async () => {
+  test("a write of homes that waited for the leadership while a term began writes nothing", async () => {
     const it = new Ground(await openPostgresStore(url, { lockTimeoutMs: 14_000 }));
     const term = await newTerm(it.store);
     await somebody.query("BEGIN; UPDATE limpet.leadership SET term = term + 1");
@@ -84,14 +84,14 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     await it.store.close();
   });
 
-  test("no term begins while homes are written for the one before it", async () => {
+  test("no term begins while homes are written for the term before it", async () => {
     const it = new Ground(await openPostgresStore(url, { lockTimeoutMs: 14_000 }));
     const term = await newTerm(it.store);
     await it.shards.noteHomes(term, [it.home(0, "a")]);
     await somebody.query("BEGIN; SELECT FROM limpet.shard_homes FOR UPDATE");
     const noted = it.shards.noteHomes(term, [it.home(0, "b")]);
     await waiting(1);
-    // The leadership is not waited for that long.
+    // The wait for the leadership times out earlier than that.
     const next = persist(() => newTerm(it.store));
     await waiting(2);
     await somebody.query("COMMIT");
@@ -101,8 +101,9 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     await it.store.close();
   });
 
-  test("a home is taken away also when it was noted while that waited", async () => {
-    // A statement that waits sees rows as they were before: it must not miss the one that came meanwhile.
+  test("a home is removed also when it was written while the removal waited", async () => {
+    // A statement that waits sees rows as they were before: it must not miss the row that was written
+    // meanwhile.
     const it = new Ground(await openPostgresStore(url, { lockTimeoutMs: 14_000 }));
     const term = await newTerm(it.store);
     await somebody.query("BEGIN; SELECT FROM limpet.leadership FOR UPDATE");
@@ -115,7 +116,7 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     await it.store.close();
   });
 
-  test("whoever settles a rule while somebody else does is told that one's", async () => {
+  test("a process that settles a rule while another process does gets the rule of the other", async () => {
     const it = new Ground(await openPostgresStore(url, { lockTimeoutMs: 14_000 }));
     await somebody.query("BEGIN");
     await somebody.query("INSERT INTO limpet.shard_rules VALUES ($1, 'Cart', 7, 'seven')", [it.namespace]);
@@ -126,7 +127,7 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     await it.store.close();
   });
 
-  test("what is held for a moment is waited for, and what is not given up is told, with nothing done", async () => {
+  test("a write waits for a row that is locked for a moment, and fails without effect if it stays locked", async () => {
     const it = new Ground(store);
     const term = await newTerm(store);
     await it.remember(it.keep("a"));
@@ -150,7 +151,7 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     assert.deepEqual(await it.ids(), ["b"]);
   });
 
-  test("what a home says while the next one is being noted waits for that, and then does not count", async () => {
+  test("a write of a home that waited while the next home was written does not count", async () => {
     const it = new Ground(await openPostgresStore(url, { lockTimeoutMs: 14_000 }));
     await it.note(it.home(0, "a"), it.home(1, "a"));
     await it.remember(it.keep("x", 0), it.keep("x", 1));
@@ -167,7 +168,7 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     await it.store.close();
   });
 
-  test("writes under way, however many, leave connections to others", async () => {
+  test("any number of writes in progress leaves connections to other operations", async () => {
     const it = new Ground(await openPostgresStore(url, { connections: 8, lockTimeoutMs: 14_000 }));
     const term = await newTerm(it.store);
     await somebody.query("BEGIN; LOCK TABLE limpet.shard_homes, limpet.remembered_actors IN EXCLUSIVE MODE");
@@ -185,7 +186,7 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     await it.store.close();
   });
 
-  test("a step whose answer was lost has been taken, and may be sent again", async () => {
+  test("a step of shards whose response was lost was applied, and may be sent again", async () => {
     await using middleman = await Middleman.before(server.port);
     const detour = new URL(url);
     detour.port = `${middleman.port}`;
@@ -217,7 +218,7 @@ describe("shards on PostgreSQL", { timeout: 600_000 }, () => {
     }
   });
 
-  test("what was answered is there after a crash", async () => {
+  test("acknowledged writes of shards survive a crash", async () => {
     const it = new Ground(store);
     await it.shards.settle(it.rule(9, "nine"));
     await it.note(it.home(4, "a"));

@@ -1,5 +1,6 @@
-// Shards in PostgreSQL. Each step is one statement, and harmless to do twice; only forgetting a whole type takes several.
-// Homes are written one step after the other, and so are remembered actors: each take no more than one connection of the store.
+// Shards in PostgreSQL. Each step is one statement and idempotent; only forgetting a whole type takes
+// several. Writes of homes run one after the other, and so do writes of remembered actors: each kind takes at
+// most one connection of the store.
 import { invariant } from "../../kernel/errors.ts";
 import type {
   RememberedChange,
@@ -27,14 +28,14 @@ import {
 } from "./shard-steps.ts";
 import { whileHeld } from "./while-held.ts";
 
-/** Actors that are forgotten by one statement of many. */
+/** Actors that one of the statements for a whole type deletes. */
 const RESET_ROWS = 10_000;
 
 export class PostgresShards implements Shards {
   readonly #connections: Connections;
   readonly #heldMs: number;
   readonly #statements;
-  /** Settle when the last write of their kind has. */
+  /** Settle when the last write of their kind has settled. */
   #noted: Promise<unknown> = Promise.resolve();
   #remembered: Promise<unknown> = Promise.resolve();
 
@@ -59,7 +60,7 @@ export class PostgresShards implements Shards {
   settle({ namespace, type, shards, version }: ShardRule): Promise<ShardRule> {
     const { readRule, settleRule } = this.#statements;
     return this.#connections.during(async () => {
-      // Nearly always it is settled: every host asks whenever it starts, and need not write for that.
+      // Nearly always the rule is settled: every host asks whenever it starts, and need not write for that.
       const [found] = await this.#run(readRule, [namespace, type]);
       const settled = found ?? only(await this.#run(settleRule, [namespace, type, shards, version]));
       const [count, as] = settled as [number, string];
@@ -85,8 +86,9 @@ export class PostgresShards implements Shards {
   }
 
   /**
-   * Runs `work` in one transaction with the check that no member hosts the type. Whoever writes members or homes locks the row of
-   * leadership first, so none is written between the check and the end. The members are read after the lock, and therefore as they are.
+   * Runs `work` in one transaction with the check that no member hosts the type. Every write of members or
+   * homes locks the row of leadership first, so none happens between the check and the end. The members are
+   * read after the lock, so they are current.
    */
   #unlessHosted(
     namespace: string,
@@ -158,7 +160,7 @@ export class PostgresShards implements Shards {
     return (rows as unknown as [number][]).map(([shard]) => shard);
   }
 
-  /** Whoever else has the leadership, or one of the rows, in a transaction is done in a moment. */
+  /** Retries while another transaction holds the leadership or one of the rows; it ends in a moment. */
   #run(statement: Statement, values: unknown[]): Promise<Row[]> {
     return whileHeld(this.#heldMs, () => this.#connections.run(statement, values, "harmless"));
   }

@@ -1,4 +1,4 @@
-// Taking actors: raise the epoch first, read what is stored after.
+// Takes actors: raises the epoch first, and reads the stored state after that.
 import { setTimeout as pause } from "node:timers/promises";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ActorKey } from "../../kernel/names.ts";
@@ -12,7 +12,10 @@ const WANTED = `
   SELECT i.namespace COLLATE "C" AS namespace, i.type COLLATE "C" AS type, i.id COLLATE "C" AS id, i.owner
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS i (namespace, type, id, owner)`;
 
-/** An epoch is never below the server's clock, nor below `$5`, the floor of this process: see stores/own-takes.ts. */
+/**
+ * An epoch is never below the server's clock, nor below `$5`, the floor of this process: see
+ * stores/own-takes.ts.
+ */
 const raiseEpochs = (schema: string) => `
   INSERT INTO ${schema}.actors AS a (namespace, type, id, epoch, owner, taken_at)
   SELECT w.namespace, w.type, w.id, greatest($5::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint), w.owner, now()
@@ -22,11 +25,10 @@ const raiseEpochs = (schema: string) => `
   RETURNING a.namespace, a.type, a.id, a.ref, a.epoch, a.version, a.state, a.base, a.bytes`;
 
 /**
- * One statement makes the rows that are missing and raises the epoch of the others. Rows are visited in the order of
- * their names, so two takes that share actors wait for each other and never in a circle. A row that exists costs two
- * index visits and a HOT update; it also uses up a number of the identity sequence, of which there are
- * enough for ten thousand takes a second over twenty thousand years.
- * The head row answers with the state when that is small.
+ * One statement inserts the missing rows and raises the epoch of the others. It visits rows in the order of
+ * their names, so two takes that share actors wait for each other but never deadlock. An existing row costs
+ * two index visits and a HOT update. It also uses up a number of the identity sequence, which suffices for
+ * ten thousand takes a second over twenty thousand years. The head row contains the state when that is small.
  */
 export const takeHeads = (schema: string): Statement => ({
   name: "limpet_take_heads",
@@ -36,8 +38,8 @@ export const takeHeads = (schema: string): Statement => ({
 });
 
 /**
- * The same for a batch that met a row which somebody holds: what exists is locked first, and who is held is left out.
- * It visits each row twice, so it is not the first choice.
+ * The same for a batch that met a locked row: it locks existing rows first and skips rows that another
+ * transaction holds. It visits each row twice, so it is not the first choice.
  */
 export const takeFree = (schema: string): Statement => ({
   name: "limpet_take_free",
@@ -55,14 +57,16 @@ export const takeFree = (schema: string): Statement => ({
 });
 
 /**
- * Reads the parts of actors that were just taken. It must be a statement of its own, after the take: a statement sees
- * other tables as they were when it began, while the row it updates is read anew after a wait for its lock. Had the take
- * read the parts itself, it could return the head of a commit it waited for with the parts from before that commit.
+ * Reads the chunks of actors that were just taken. It must be a statement of its own, after the take. A
+ * statement sees other tables as they were when it began, while it reads the row that it updates anew after a
+ * lock wait. A take that read the chunks itself could return the head of a commit it waited for with the
+ * chunks from before that commit.
  *
- * Why head and parts belong together here: the head is read again, so both come from one moment, and every transaction
- * that changes parts changes their head too. If the epoch is still the one we took, nobody can have committed since: the
- * only one who could is waiting for this answer. If it is higher, another took the actor meanwhile; what we return is
- * then a state that was committed, and every commit of ours is fenced.
+ * Head and chunks are consistent here for two reasons. The head is read again, so both come from one
+ * snapshot. Every transaction that changes chunks also changes their head. If the epoch is still the one of
+ * this take, no commit has happened since: the only possible writer waits for this result. If the epoch is
+ * higher, another process took the actor meanwhile. The result is then a state that was committed, and every
+ * commit of this process is fenced.
  *
  * One index range scan per actor, in the order of versions.
  */
@@ -84,11 +88,11 @@ interface Head {
   readonly epoch: number;
   readonly version: number;
   readonly state: StoredState | undefined;
-  /** Stored bytes when there are parts to read, 0 otherwise. */
+  /** Stored bytes when there are chunks to read, 0 otherwise. */
   readonly partBytes: number;
 }
 
-/** Parts are read in portions of about this size, so that no single answer is huge. */
+/** Chunks are read in portions of about this size, so that no single result is huge. */
 const PORTION_BYTES = 8 * LIMITS.batchBytes;
 
 export class Takes {
@@ -99,7 +103,7 @@ export class Takes {
   readonly #heldMs: number;
   readonly #own: OwnTakes;
 
-  /** `heldMs`: how long rows that others hold are tried again. */
+  /** `heldMs`: how long rows that other transactions hold are retried. */
   constructor(connections: Connections, schema: string, heldMs: number, own: OwnTakes) {
     this.#connections = connections;
     this.#heldMs = heldMs;
@@ -109,7 +113,7 @@ export class Takes {
     this.#readParts = readParts(schema);
   }
 
-  /** Takes nobody, on a connection that can do it faster from then on. */
+  /** Takes no actor; it prepares the statement on the connection. */
   async warm(): Promise<void> {
     await this.#raise(this.#takeHeads, [], new Map());
   }
@@ -132,14 +136,14 @@ export class Takes {
     try {
       await this.#raise(this.#takeHeads, batch, heads);
     } catch (error) {
-      // A statement that gave up on a row has changed nothing.
+      // A statement that timed out on a row has changed nothing.
       if (!(error instanceof StoreFault && error.kind === "locked")) throw error;
       await this.#raiseFree(batch, heads);
     }
     return heads;
   }
 
-  /** Takes what is free, and what becomes free soon. */
+  /** Takes the rows that are free now or become free soon. */
   async #raiseFree(batch: readonly TakeRequest[], heads: Map<string, Head>): Promise<void> {
     const deadline = performance.now() + this.#heldMs;
     for (let left = batch; ; ) {
@@ -204,5 +208,5 @@ function* portions(heads: readonly Head[]): Generator<number[]> {
   if (refs.length > 0) yield refs;
 }
 
-/** A key for this process's memory; lengths keep the words apart. */
+/** A key for maps in memory; the lengths make it unambiguous. */
 const keyOf = ({ namespace, type, id }: ActorKey) => `${namespace.length}:${type.length}:${namespace}${type}${id}`;

@@ -4,7 +4,7 @@ import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
-describe("a store that is made ready", () => {
+describe("warming a PostgreSQL store", () => {
   let server: TestServer;
 
   before(async () => {
@@ -15,7 +15,7 @@ describe("a store that is made ready", () => {
     await server?.dispose();
   });
 
-  it("has a connection for everything that it may be asked at once, and nobody was taken", async () => {
+  it("a warmed store has a connection for every kind of work, and has taken no actor", async () => {
     const url = await server.createDatabase();
     const store = await openPostgresStore(url);
     const client = new pg.Client(url);
@@ -30,7 +30,7 @@ describe("a store that is made ready", () => {
     await store.close();
   });
 
-  it("is none the worse when nobody answers", async () => {
+  it("warming a store without a server does no harm", async () => {
     const store = await openPostgresStore(await server.createDatabase());
     await server.stop("immediate");
     await store.warm?.();

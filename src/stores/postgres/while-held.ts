@@ -1,19 +1,24 @@
-// Rows that another transaction holds. A statement that gave up on one has changed nothing, and is tried again for a while.
+// Retries statements on rows that another transaction holds. A statement that times out on a row has changed
+// nothing.
 //
-// Who locks several rows and waits for some of them could wait in a circle. Setting reminders goes through all keys in one order, and may
-// wait. Everything else cannot keep to that order, and so it waits *briefly*: it is not the server that has to notice a circle.
+// A transaction that locks several rows and waits for some of them could deadlock. Setting reminders locks
+// all keys in one order, so it may wait. No other statement can keep that order, so it waits only *briefly*:
+// the server never has to detect a deadlock.
 import { setTimeout as pause } from "node:timers/promises";
 import { StoreFault } from "./faults.ts";
 
-/** Longer than a batch of our own takes, and far shorter than what a server needs to notice a circle. */
+/** Longer than a batch of Limpet's statements, and far shorter than the server's deadlock detection. */
 export const BRIEFLY_MS = 25;
 
-/** To be evaluated before anything is locked: from then on the statement gives up on a row after a moment. */
+/**
+ * Must be evaluated before anything is locked: from then on the statement times out on a locked row after a
+ * moment.
+ */
 export const briefly = `(SELECT set_config('lock_timeout', '${BRIEFLY_MS}', true)) IS NOT NULL`;
 
 export const isLocked = (error: unknown): boolean => error instanceof StoreFault && error.kind === "locked";
 
-/** Repeats `work` while it meets rows that are held, for about `heldMs`. */
+/** Repeats `work` while it meets locked rows, for about `heldMs`. */
 export async function whileHeld<T>(heldMs: number, work: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + heldMs;
   for (;;) {

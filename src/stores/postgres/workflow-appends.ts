@@ -1,4 +1,5 @@
-// One step of many runs, as a statement: pages, tasks, ends, and what leaves the inbox.
+// The statement that completes one task of many runs: event batches, tasks, ends, and messages that leave the
+// inbox.
 import type { RunStatus, TaskCompletion } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Statement } from "./connections.ts";
@@ -10,22 +11,27 @@ const REST = 1;
 const CLOSE = 2;
 const FATES = { keep: KEEP, rest: REST, close: CLOSE } as const;
 
-/** What a batch has in it; the statement does nothing else. */
+/** The contents of a batch; the statement has no other parts. */
 export interface AppendParts {
-  /** Runs that end with it. */
+  /** Runs end with it. */
   readonly closes: boolean;
-  /** Arrivals that were taken. */
+  /** Inbox messages were taken. */
   readonly takes: boolean;
 }
 
-/** The row still waits for this step. Tokens are few, so each travels once, and `$3` tells which. */
+/**
+ * The row still has the state that this step expects. Tokens are few, so each travels once, and `$3` has its
+ * place.
+ */
 const isMine = `${STATE_OF_KEY} = ${LEASED} AND t.last = ${own("$4", "bigint")} AND t.token = ($2::text[])[${own("$3", "bigint")}]`;
 
 /**
- * The rows are found by the primary key, in the order of refs. What becomes of a task is decided from its row as it is when it is
- * written: if somebody's arrival was waited for, it is counted in `arrived`, and the task is ready.
+ * Rows are found by the primary key, in the order of refs. The new state of a task depends on its row at the
+ * time of the write: if the statement waited for a delivery, `arrived` includes it, and the task becomes
+ * ready.
  *
- * `sticky` is in the index, and stays as it is while the same worker goes on; `at` only ever gets earlier here (workflow-tables.ts).
+ * `sticky` is indexed, and stays unchanged while the same worker goes on; `at` only gets earlier here
+ * (workflow-tables.ts).
  */
 const step = (schema: string) => `stepped AS (
       UPDATE ${schema}.workflow_tasks t
@@ -60,15 +66,15 @@ const close = (schema: string) => `gone AS (
       WHERE b.ref = ANY (ARRAY(SELECT g.ref FROM gone g WHERE g.arrived > 0 AND ${own("$16", "text", "g")} <> 'continued'))
     )`;
 
-/** Only what was taken by this very step: the row tells how far that was before. */
+/** Deletes only the messages that this very step took: the row has the position before it. */
 const take = (schema: string) => `received AS (
       DELETE FROM ${schema}.workflow_inbox b
       WHERE b.ref = ANY (ARRAY(SELECT s.ref FROM stepped s WHERE s.taken > s.cleared)) AND b.number <= ${own("$7", "bigint", "b")}
     )`;
 
 /**
- * It answers with one row that tells how many were done, and one for each that has more to tell than that; or for each that was done,
- * unless all were.
+ * The result has one row with the number of applied steps, and one for each step with more to report; or one
+ * for each applied step, unless all were applied.
  */
 export const appendPages = (schema: string, { closes, takes }: AppendParts): Statement => ({
   name: `limpet_append${takes ? "_take" : ""}${closes ? "_close" : ""}`,
@@ -132,7 +138,7 @@ export function appendValues(steps: readonly TaskCompletion[], { closes }: Appen
   return values;
 }
 
-/** What has become of the rows of steps that were not done: of open ones, and of closed ones. */
+/** The current rows of steps that were not applied: of open runs, and of closed ones. */
 export const readSteps = (schema: string): Statement => ({
   name: "limpet_read_steps",
   text: `
@@ -142,7 +148,7 @@ export const readSteps = (schema: string): Statement => ({
     SELECT e.ref, e.token, e.events, NULL, e.is_watched, NULL, e.status FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
 });
 
-/** Those of these pages that are there, and none other in their place. */
+/** The event batches of the input that are stored in their place with the same data. */
 export const findPages = (schema: string): Statement => ({
   name: "limpet_find_pages",
   text: `
@@ -155,16 +161,16 @@ export type StepRow = [
   ref: number,
   token: string | null,
   last: number,
-  /** Null: it is over. */
+  /** Null: the run is closed. */
   arrived: number | null,
   isWatched: boolean,
-  /** Null: it is over. */
+  /** Null: the run is closed. */
   state: number | null,
-  /** Null: it is open. */
+  /** Null: the run is open. */
   status: RunStatus | null,
 ];
 
-/** The row is as this step left it: the token is its own, the last event is, and so is what has become of the task. */
+/** The row is as this step left it: its token, its last event, and the expected state of the task. */
 export function isAfter({ token, last, page, fate }: TaskCompletion, row: StepRow): boolean {
   const [, holder, reached, , , state, status] = row;
   if (holder !== token || reached !== last + (page?.count ?? 0)) return false;
@@ -172,7 +178,7 @@ export function isAfter({ token, last, page, fate }: TaskCompletion, row: StepRo
   return state !== null && (state === LEASED) === (fate.kind === "keep");
 }
 
-/** Attributes and memo as they are from now on; those that are null stay as they were. */
+/** Replaces attributes and memo; a null leaves the stored value. */
 export const rewriteRuns = (schema: string): Statement => ({
   name: "limpet_rewrite_runs",
   text: `

@@ -1,4 +1,4 @@
-// What arrives at runs: one statement for a whole batch.
+// Delivers messages to the inboxes of runs: one statement for a whole batch.
 import { setTimeout as pause } from "node:timers/promises";
 import type { DeliveryOutcome, InboxMessage, RunStatus } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
@@ -9,7 +9,7 @@ import { whileHeld } from "./while-held.ts";
 import type { Deeds } from "./workflow-deeds.ts";
 import { IDLE, own, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
-/** The run that each of `w` is for: a certain one, or the latest, which is the open one if there is any. */
+/** The run that each of `w` addresses: a given one, or the latest, which is the open one if there is any. */
 const aimed = (schema: string) => `CROSS JOIN LATERAL (
         (SELECT r.ref, r.run_id FROM ${schema}.workflow_runs r
          WHERE w.run_id IS NULL AND r.namespace = w.namespace AND r.workflow_id = w.workflow_id ORDER BY r.number DESC LIMIT 1)
@@ -21,9 +21,9 @@ const aimed = (schema: string) => `CROSS JOIN LATERAL (
 const wanted = `unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (namespace, workflow_id, run_id, place)`;
 
 /**
- * Keys and numbers are worked out from what this statement sees. A row is changed only if as many have arrived as it saw: then nobody
- * else has put anything into the inbox since, and the numbers follow each other. The others are tried again. Whether the task
- * becomes ready is decided from the row as it is when it is written.
+ * The statement computes keys and numbers from its snapshot. It changes a row only if `arrived` is still as
+ * in the snapshot. Then no other transaction has delivered anything since, and the numbers have no gaps. The
+ * other messages are retried. The row at the time of the write decides whether the task becomes ready.
  */
 export const arriveAtRuns = (schema: string): Statement => ({
   name: "limpet_arrive_at_runs",
@@ -74,7 +74,7 @@ export const arriveAtRuns = (schema: string): Statement => ({
     WHERE t.ready_in IS NOT NULL`,
 });
 
-/** Tasks of these runs that would be ready later are ready now. */
+/** Makes tasks of these runs ready now if they would be ready later. */
 export const wakeTasks = (schema: string): Statement => ({
   name: "limpet_wake_tasks",
   text: `
@@ -86,7 +86,9 @@ export const wakeTasks = (schema: string): Statement => ({
     RETURNING t.namespace`,
 });
 
-/** What goes along from runs that are over to those that continue them; and nothing of it stays. */
+/**
+ * Moves the messages for the workflow from closed runs to the runs that continue them, and deletes the rest.
+ */
 export const takeAlong = (schema: string): Statement => ({
   name: "limpet_take_along",
   text: `
@@ -99,7 +101,7 @@ export const takeAlong = (schema: string): Statement => ({
     WHERE g.goes_along AND g.number > ${own("$2", "bigint", "g")} ORDER BY g.ref, g.number`,
 });
 
-/** Deletes the arrivals of ended runs. */
+/** Deletes the inbox messages of closed runs. */
 export const emptyInboxes = (schema: string): Statement => ({
   name: "limpet_empty_inboxes",
   text: `
@@ -107,7 +109,7 @@ export const emptyInboxes = (schema: string): Statement => ({
       SELECT e.ref FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])))`,
 });
 
-/** Which runs arrivals are for; those for none are left out. */
+/** The runs that messages address; a message without a run is left out. */
 export const aimAtRuns = (schema: string): Statement => ({
   name: "limpet_aim_at_runs",
   text: `SELECT r.ref FROM ${wanted} ${aimed(schema)}`,
@@ -124,10 +126,10 @@ type ArrivedRow = [
   readyIn: string | null,
 ];
 
-/** Tries of arrivals that met others at the same run each time. */
+/** Attempts for messages that each time met other messages for the same run. */
 const TRIES = 50;
 
-/** An arrival on its way. */
+/** A delivery in progress. */
 interface Pending {
   readonly arrival: InboxMessage;
   outcome: DeliveryOutcome | undefined;
@@ -143,7 +145,7 @@ export class WorkflowArrivals {
   readonly #wake: Statement;
   readonly #empty: Statement;
 
-  /** `heldMs`: how long rows that others hold are tried again. */
+  /** `heldMs`: how long rows that other transactions hold are retried. */
   constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
     this.#connections = connections;
     this.#heldMs = heldMs;
@@ -168,12 +170,15 @@ export class WorkflowArrivals {
     return all.map(({ outcome }) => outcome!);
   }
 
-  /** As part of a transaction. */
+  /** Runs as part of a transaction. */
   arriveAll(runner: Runner, arrivals: readonly InboxMessage[], deeds: Deeds): Promise<void> {
     return this.#all(runner, pendingOf(arrivals), deeds);
   }
 
-  /** What goes along from runs that are over, each with all up to a number taken, in the order in which it came. */
+  /**
+   * The messages for the workflow of closed runs, in their order. Each run has taken all messages up to a
+   * number.
+   */
   async takeAlong(
     runner: Runner,
     runs: readonly { readonly ref: number; readonly taken: number }[],
@@ -187,14 +192,14 @@ export class WorkflowArrivals {
   }
 
   /**
-   * A statement that ends a run does not see an arrival that commits while the statement waits for the row of the task. A second statement
-   * does. When it fails, prune() deletes the arrival together with the run.
+   * A statement that ends a run does not see a message that commits while the statement waits for the row of
+   * the task. A second statement does. When it fails, prune() deletes the message together with the run.
    */
   async emptyEnded(refs: readonly number[]): Promise<void> {
     await this.#connections.run(this.#empty, [bigints(refs)], "harmless").catch(() => undefined);
   }
 
-  /** The runs they are for. */
+  /** The runs that the messages address. */
   async refsOf(runner: Runner, arrivals: readonly InboxMessage[]): Promise<number[]> {
     const rows = await runner.run(this.#aim, valuesOf(arrivals).slice(0, 3), "harmless");
     return rows.map(([ref]) => ref as number);
@@ -204,7 +209,8 @@ export class WorkflowArrivals {
     for (let tries = 1; ; tries++) {
       const left = all.filter(({ outcome }) => outcome === undefined);
       if (left.length === 0) return this.#wakeThose(runner, all, deeds);
-      if (tries > TRIES) throw new StoreFault("STORE_UNAVAILABLE", "locked", "others send to the same runs");
+      if (tries > TRIES)
+        throw new StoreFault("STORE_UNAVAILABLE", "locked", "other processes send to the same runs at the same time");
       if (tries > 1) await pause(Math.random() * Math.min(2 ** tries, 20));
       await this.#once(runner, left, deeds);
     }
@@ -228,7 +234,7 @@ export class WorkflowArrivals {
     }
   }
 
-  /** Few arrivals wake anybody, so this is a statement of its own. */
+  /** Few messages wake a task, so this is a statement of its own. */
   async #wakeThose(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<void> {
     const refs = pending.filter(isWaking).map(({ outcome }) => (outcome as { readonly ref: number }).ref);
     if (refs.length === 0) return;

@@ -1,8 +1,9 @@
-// Claiming tasks: one statement leases what is ready or left behind, and says when there will be more.
+// Claims tasks: one statement leases tasks that are ready or whose lease has ended, and returns when there
+// will be more.
 //
-// In the index, tasks of a pool lie in *lanes*: one for those that no worker has in memory, and one for each worker that has some. A
-// claim looks into each lane from its beginning: its own first, then all the others, but in the lane of another worker that lives it
-// only takes what that one has no right to any more.
+// In the index, the tasks of a pool are in *lanes*: one for tasks that no worker has in memory, and one for
+// each worker that has some. A claim reads each lane from its beginning: the worker's own first, then all
+// others. From the lane of another living worker it takes only tasks whose affinity has ended.
 import type { ClaimedTask, ReplayMode, TaskClaim, TaskClaims } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
@@ -11,34 +12,42 @@ import { poolOf } from "./workflow-pools.ts";
 import { COLD, FORCED, HIT, IDLE, LEASED, LOST_SO_FAR, MODES, own, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 /**
- * The first tasks of a lane that are looked at although they may not be claimed: to tell when they can, and to be passed over from then
- * on. Of a lane that is another worker's no more are seen at all: however much waits for it, it costs the others next to nothing.
+ * The first tasks of a lane that a claim reads although it may not claim them: to find out when it can, and
+ * to skip them from then on. In the lane of another worker a claim reads no more than these. So a long
+ * backlog of one worker costs the others next to nothing.
  */
 const PASSED = 256;
-/** Tasks of one lane that come later, whose leases are looked at. */
+/** Later tasks of one lane whose leases are read. */
 const BEHIND = 16;
 
 const now = "(SELECT now FROM clock)";
 const inLane = `t.state <> ${IDLE} AND t.pool = l.pool AND t.sticky = l.sticky`;
 const isFree = `(t.state = ${READY} OR t.leased_until <= ${now})`;
-/** Of a lane that is another worker's: what it has no right to any more. */
+/** In the lane of another worker: tasks whose affinity has ended. */
 const mayHave = (lane: string) => `(NOT ${lane}.is_held OR t.sticky_until <= ${now})`;
-/** The affinity was over when the task became ready. What was ended early is negative; a task that was leased is not new. */
+/**
+ * The affinity had ended when the task became ready. It is negative if it was ended early. A task that was
+ * leased is not new.
+ */
 const wasOver = `(t.state = ${READY} AND abs(t.sticky_until) <= t.at)`;
-/** The index finds tasks by a number; this is what the number stands for. As a value it cannot be joined, and is read by key. */
+/**
+ * The index finds tasks by a number; this checks the names behind the number. As a scalar it cannot be
+ * joined, and is read by key.
+ */
 const isOurs = (schema: string) => `(
           SELECT r.namespace = $1 AND r.queue = $2 AND r.type = l.type AND r.build IS NOT DISTINCT FROM l.bound
           FROM ${schema}.workflow_runs r WHERE r.ref = t.ref)`;
 
 /**
- * Candidates are found first and locked then, in their order, until there are enough; what others have locked is passed over. Twice as
- * many are looked at as are wanted, because a neighbour may be about to take the first half.
+ * Candidates are found first and then locked in order, until there are enough; rows that other transactions
+ * hold are skipped. The statement reads twice as many as requested, because another claim may be about to
+ * take the first half.
  *
- * Leases that were kept beyond the moment the index knows (workflow-tables.ts) get that moment right here, so that they are not in the
- * way of later claims.
+ * If a lease was renewed beyond the time in the index (workflow-tables.ts), the claim corrects that time. So
+ * the task does not slow down later claims.
  *
- * The first row of the answer has no ref: it tells in which order the others
- * stand, the clock, and when there is more.
+ * The first row of the result has no ref: it has the order of the others, the clock, and the time of the next
+ * task.
  */
 export const claimTasks = (schema: string): Statement => ({
   name: "limpet_claim_tasks",
@@ -115,8 +124,9 @@ export const claimTasks = (schema: string): Statement => ({
 });
 
 /**
- * Binds runs, which puts their tasks into other pools. They are leased already, so nobody else can have them meanwhile; and whoever has
- * them hears of it afterwards. If that took so long that somebody else has one by now, this leaves it alone.
+ * Pins runs, which moves their tasks into other pools. The tasks are leased already, so no other claim can
+ * take them meanwhile; the holder learns of it afterwards. If another process has claimed one since, the
+ * statement leaves it alone.
  */
 export const bindRuns = (schema: string): Statement => ({
   name: "limpet_bind_runs",
@@ -175,7 +185,7 @@ export class WorkflowClaims {
   }
 }
 
-/** As it was found. */
+/** The task as the claim found it. */
 function taskOf(row: ClaimedRow, namespace: string, token: string): ClaimedTask {
   const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived, bound, lost] = row;
   return {

@@ -1,5 +1,5 @@
-// What is to be told of a transaction once it has counted: namespaces in which others may have something to do, and reminders that
-// stand in their table.
+// Collects the notifications of a transaction until it is committed: namespaces with possible work for other
+// processes, and reminders that were written.
 import type { ReminderWrite } from "../../ports/reminders.ts";
 import type { Runner } from "./connections.ts";
 import { ReminderWrites } from "./reminder-writes.ts";
@@ -9,7 +9,7 @@ export interface Telling {
   readonly wrote: (writes: readonly ReminderWrite[], now: number) => void;
 }
 
-/** In a transaction nothing is tried again: all of it is. */
+/** Within a transaction no statement is retried: the whole transaction is. */
 const NEVER = -1;
 
 export class Deeds {
@@ -21,7 +21,7 @@ export class Deeds {
     this.#telling = telling;
   }
 
-  /** Others may claim something there, or wait for the end of a run there. */
+  /** Other processes may claim a task in the namespace, or wait for the end of a run there. */
   news(namespace: string): void {
     this.#namespaces.add(namespace);
   }
@@ -42,7 +42,10 @@ export class Deeds {
 const nameOf = ({ key: { namespace, type, id, name } }: ReminderWrite): string =>
   JSON.stringify([namespace, type, id, name]);
 
-/** What has the same name is done one after the other, which is rare: so there is nearly always one round, or none. */
+/**
+ * Items with the same name run one after the other. That is rare, so there is nearly always one round, or
+ * none.
+ */
 export function roundsOf<T>(items: readonly T[], nameOf: (item: T) => string): T[][] {
   const rounds: T[][] = [];
   const counts = new Map<string, number>();

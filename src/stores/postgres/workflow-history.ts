@@ -1,14 +1,15 @@
-// Reading what a run has behind it, and what waits for it.
+// Reads the history of a run and its inbox.
 import type { EventBatch, RunPages, StoredInboxMessage } from "../../ports/workflows.ts";
 import type { Connections, Statement } from "./connections.ts";
 
-/** Pages of one answer at most, however small they are. */
+/** The most event batches of one result, however small they are. */
 const PAGES = 4_096;
 
 /**
- * The first page lies with the run. Where all of the history is not more than is asked for, as its task or its end says, the pages are read
- * in their order. Of a longer one sizes are summed up first, without reading what is in the pages, until there is enough; that takes the
- * server as long again. The last row tells whether there is more: it has no data.
+ * The first event batch is in the row of the run. If the whole history fits into the requested size, as its
+ * task or its end records, the batches are read in order. For a longer history the statement first adds up
+ * sizes, without reading the data, until there is enough; that takes the server as long again. The last row
+ * has no data: it reports whether there is more.
  */
 export const readPages = (schema: string): Statement => ({
   name: "limpet_read_pages",

@@ -1,4 +1,4 @@
-// Arrivals at runs that end in the same moment: none of them stays in the inbox.
+// Messages to runs that end in the same moment: none of them stays in the inbox.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -8,7 +8,7 @@ import type { Store } from "../../ports/store.ts";
 import { closeAs, page, Site } from "../contract/workflows-shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
-describe("the inbox of a run on PostgreSQL", () => {
+describe("inboxes of runs on PostgreSQL", () => {
   let server: TestServer;
   let store: Store;
   let sender: pg.Client;
@@ -29,7 +29,10 @@ describe("the inbox of a run on PostgreSQL", () => {
     await server?.dispose();
   });
 
-  /** An arrival commits while `end` waits for the row of the task. Gives the number of arrivals that are left. */
+  /**
+   * A message is committed while `end` waits for the row of the task. Returns the number of messages that are
+   * left.
+   */
   async function arriveDuring(ref: number, end: () => Promise<unknown>): Promise<number> {
     await sender.query("BEGIN");
     await sender.query("UPDATE limpet.workflow_tasks SET arrived = arrived + 1 WHERE ref = $1", [ref]);
@@ -46,7 +49,7 @@ describe("the inbox of a run on PostgreSQL", () => {
     return rowCount ?? 0;
   }
 
-  test("an arrival that commits while the last step of its run waits does not stay", async () => {
+  test("a message that commits while the last step of its run waits does not stay in the inbox", async () => {
     const it = new Site(store);
     const held = await it.held("a");
     const append = async () => {
@@ -56,7 +59,7 @@ describe("the inbox of a run on PostgreSQL", () => {
     assert.equal(await arriveDuring(held.ref, append), 0);
   });
 
-  test("an arrival that commits while its run is terminated does not stay", async () => {
+  test("a message that commits while its run is terminated does not stay in the inbox", async () => {
     const it = new Site(store);
     const { ref } = await it.held("b");
     const close = async () => assert.equal(await it.workflows.close(it.closing("b")), true);

@@ -1,4 +1,4 @@
-// Tasks in the hands of their holders, and what is said of runs from outside: longer leases, giving back, waking, ending.
+// Renews and returns leases of tasks, and serves requests about runs from outside: wake, close, watch.
 import { TOLD_AHEAD_MS } from "../../ports/reminders.ts";
 import type { Closing, TaskReturn, WorkflowKey } from "../../ports/workflows.ts";
 import { bigints, texts } from "./arrays.ts";
@@ -10,10 +10,10 @@ import { type Deeds, roundsOf } from "./workflow-deeds.ts";
 import { LEASED, own, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
 const clock = `clock AS MATERIALIZED (SELECT ${MILLIS} AS now)`;
-/** `$1` the refs in their order, `$2` their tokens. */
+/** `$1` has the refs in order, `$2` their tokens. */
 const areHeld = `t.ref = ANY ($1::bigint[]) AND ${STATE_OF_KEY} = ${LEASED} AND t.token = ${own("$2", "text")}`;
 
-/** The index is left alone, unless a lease becomes shorter (workflow-tables.ts). */
+/** The index stays unchanged, unless a lease becomes shorter (workflow-tables.ts). */
 export const renewTasks = (schema: string): Statement => ({
   name: "limpet_renew_tasks",
   text: `
@@ -24,7 +24,7 @@ export const renewTasks = (schema: string): Statement => ({
     RETURNING t.ref`,
 });
 
-/** The token goes, so that nothing of its former holder counts any more. */
+/** Removes the token, so that nothing of its former holder counts any more. */
 export const returnTasks = (schema: string): Statement => ({
   name: "limpet_return_tasks",
   text: `
@@ -39,7 +39,7 @@ export const returnTasks = (schema: string): Statement => ({
     RETURNING t.ref, t.namespace`,
 });
 
-/** The open run of a workflow is the latest of it. */
+/** The open run of a workflow is its latest run. */
 const latest = (schema: string) => `SELECT r.ref FROM ${schema}.workflow_runs r
       WHERE r.namespace = $1 AND r.workflow_id = $2 ORDER BY r.number DESC LIMIT 1`;
 
@@ -55,7 +55,7 @@ export const wakeTask = (schema: string): Statement => ({
     RETURNING t.state`,
 });
 
-/** Whoever closes a run waits for a step of it that is on its way, and comes after it. `$3` may be null. */
+/** Closing a run waits for a step in progress and applies after it. `$3` may be null. */
 export const closeRun = (schema: string): Statement => ({
   name: "limpet_close_run",
   text: `
@@ -80,13 +80,13 @@ export const closeRun = (schema: string): Statement => ({
     SELECT g.is_watched, g.ref, g.has_arrivals FROM gone g`,
 });
 
-/** Whether there is an open run. */
+/** Returns a row if the workflow has an open run. */
 export const isOpen = (schema: string): Statement => ({
   name: "limpet_is_open",
   text: `SELECT FROM ${schema}.workflow_tasks t WHERE t.ref = ANY (ARRAY(${latest(schema)}))`,
 });
 
-/** Who is not open any more is over, and seen to be by whoever looks after this. */
+/** A run without a task is closed, and a read after this statement sees its end. */
 export const watchTasks = (schema: string): Statement => ({
   name: "limpet_watch_tasks",
   text: `
@@ -96,7 +96,7 @@ export const watchTasks = (schema: string): Statement => ({
 export interface LeaseOptions {
   readonly connections: Connections;
   readonly schema: string;
-  /** How long rows that others hold are tried again. */
+  /** How long rows that other transactions hold are retried. */
   readonly heldMs: number;
   readonly arrivals: WorkflowArrivals;
   readonly deeds: () => Deeds;
@@ -131,7 +131,7 @@ export class WorkflowLeases {
 
   async renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]> {
     const lost: number[] = [];
-    // Nobody has a task twice, but may have had it with an earlier token.
+    // A holder never has a task twice, but may list it with an earlier token.
     for (const round of roundsOf(tasks, ({ ref }) => `${ref}`)) {
       const rows = await this.#run(this.#renew, [...holders(inOrder(round)), leaseMs]);
       const renewed = new Set(rows.map(([ref]) => ref));
@@ -183,7 +183,7 @@ export class WorkflowLeases {
     return rows.length > 0;
   }
 
-  /** Others are told of it in the same transaction. */
+  /** Messages to other runs are delivered in the same transaction. */
   async #closeOnce(closing: Closing): Promise<Row[]> {
     const { namespace, workflowId, runId, status, page, result, reminders, arrivals } = closing;
     const values = [namespace, workflowId, runId ?? null, page.count, page.data, status, result];
@@ -207,7 +207,10 @@ export class WorkflowLeases {
     await this.#run(this.#watch, [bigints(refs)]);
   }
 
-  /** The latest run may end while it is waited for, and go on as another one: then it is that one that is meant. */
+  /**
+   * The latest run may end while the statement waits for it, and continue as a new run: then the request is
+   * for the new run.
+   */
   async #openOf(namespace: string, workflowId: string, work: () => Promise<Row[]>): Promise<Row[]> {
     for (;;) {
       const rows = await work();

@@ -1,5 +1,4 @@
-// What people look at: one run, a page of them, how many there are, how they ended; and what becomes of old ones. Never on the path of
-// a step.
+// Reads runs for display: one run, a page, counts, results; and prunes old runs. Never on the path of a step.
 import { createHash } from "node:crypto";
 import type { EndedRun, RunQuery, RunStatus, StoredRun, StoredTask, WorkflowKey } from "../../ports/workflows.ts";
 import { bigints } from "./arrays.ts";
@@ -29,7 +28,7 @@ type RunRow = [
   ],
 ];
 
-/** A run has a task or an end, and never both. */
+/** A run has either a task or an end. */
 const rest = (schema: string) => `
       LEFT JOIN LATERAL (SELECT t.* FROM ${schema}.workflow_tasks t WHERE t.ref = r.ref LIMIT 1) t ON true
       LEFT JOIN LATERAL (SELECT e.* FROM ${schema}.workflow_ends e WHERE e.ref = r.ref LIMIT 1) e ON true`;
@@ -60,7 +59,7 @@ export const readEnds = (schema: string): Statement => ({
     FROM ${schema}.workflow_ends e WHERE e.ref = ANY ($1::bigint[])`,
 });
 
-/** Those that ended first go first; one that somebody else removes is left to them. */
+/** Removes the runs that ended first; it skips rows that another process is removing. */
 export const pruneRuns = (schema: string): Statement => ({
   name: "limpet_prune_runs",
   text: `
@@ -81,13 +80,16 @@ export const pruneRuns = (schema: string): Statement => ({
     SELECT count(*) FROM old`,
 });
 
-/** A statement that is put together has a short name that is equal for equal texts only: the server cuts names after 63 characters. */
+/**
+ * The name of a composed statement is short, and equal only for equal texts: the server truncates names after
+ * 63 characters.
+ */
 const preparedName = (kind: string, text: string): string =>
   `limpet_${kind}_${createHash("sha256").update(text).digest("base64url").slice(0, 32)}`;
 
 /**
- * A page is read from the latest on, and what does not match is passed over: by the runs of a workflow when its id is given, by open
- * tasks when it is about those, by how runs ended when that is rare, and otherwise by all runs of the namespace.
+ * A page starts at the latest run and skips runs that do not match. It reads the runs of a workflow when its
+ * id is given, tasks for open runs, and ends for a rare status. Otherwise it reads all runs of the namespace.
  */
 export function listRuns(
   schema: string,
@@ -105,7 +107,7 @@ export function listRuns(
   const isRare = status !== undefined && status !== "running" && status !== "completed";
   const isOpen = status === "running" || query.isBlocked === true;
   const from = workflowId !== undefined ? "runs" : isOpen ? "tasks" : isRare ? "ends" : "runs";
-  // Which index finds the rows depends on what they are read from: by other conditions none can.
+  // The source table decides which index finds the rows; the other conditions have none.
   const inNamespace = bind(namespace);
   const source = { runs: "r", tasks: "t", ends: "e" }[from];
   conditions.push(
@@ -127,7 +129,7 @@ export function listRuns(
   where(startedFrom, (bound) => `r.started_at >= ${bound}`);
   where(startedBefore, (bound) => `r.started_at < ${bound}`);
   if (query.isBlocked === true) conditions.push("t.problem IS NOT NULL");
-  // The index of runs knows them by -ref (workflow-tables.ts).
+  // The index of runs is ordered by -ref (workflow-tables.ts).
   const isByRuns = from === "runs" && workflowId === undefined;
   where(before, (bound) => (isByRuns ? `-r.ref > -${bound}::bigint` : `${source}.ref < ${bound}`));
   const order = isByRuns ? "-r.ref" : workflowId !== undefined ? "r.number DESC" : `${source}.ref DESC`;

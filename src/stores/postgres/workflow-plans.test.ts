@@ -1,5 +1,6 @@
-// How the server runs the statements of workflows: by the index they were written for, whatever its statistics say; what a claim costs
-// when there is much that it is not about; and that steps stay in their pages.
+// Checks that the server runs the statements of workflows by the intended index, regardless of its
+// statistics. Also checks that the cost of a claim does not depend on unrelated rows, and that steps are HOT
+// updates.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type pg from "pg";
@@ -45,7 +46,7 @@ const QUERIES: Omit<RunQuery, "namespace" | "limit">[] = [
   { attributes: { a: 1 }, startedFrom: 1, startedBefore: 2 },
 ];
 
-/** Each statement, and the index that its rows may be found by. */
+/** Each statement, and the index that may find its rows. */
 const ours = (): [Statement, RegExp | undefined][] => [
   ...[false, true].flatMap((closes) =>
     [false, true].map((takes): [Statement, RegExp] => [
@@ -102,7 +103,7 @@ const ours = (): [Statement, RegExp | undefined][] => [
   ),
 ];
 
-describe("statements of workflows", () => {
+describe("statements of workflows on PostgreSQL", () => {
   let place: PlanServer;
   let client: pg.Client;
 
@@ -125,7 +126,7 @@ describe("statements of workflows", () => {
     }
   }
 
-  /** Runs that are open, ready and nobody's, of a type; one in ten of them is over instead, one in five idle. */
+  /** Inserts open, ready runs of a type without a lease; one in ten is closed instead, one in five idle. */
   async function fill(type: string, count: number, sticky = "", id = type): Promise<void> {
     const pool = poolOf({ namespace: "n", queue: "q", type, bound: undefined });
     await client.query(
@@ -160,27 +161,27 @@ describe("statements of workflows", () => {
     await client.query("BEGIN");
     const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${filled}`);
     await client.query("ROLLBACK");
-    // What is done in passing does not count at the top.
+    // The top node does not include the work of all its parts.
     const nodes = nodesOf(rows[0]["QUERY PLAN"][0].Plan as Plan);
     return Math.max(...nodes.map((node) => (node["Shared Hit Blocks"] ?? 0) + (node["Shared Read Blocks"] ?? 0)));
   }
 
   const truncate = () => client.query(`TRUNCATE ${TABLES}`);
 
-  test("find their rows by the right index while the tables are empty, unknown to the planner and known to it", async () => {
+  test("statements of workflows find their rows by the right index in empty tables, before and after ANALYZE", async () => {
     await checkPlans();
     await client.query(`ANALYZE ${TABLES}`);
     await checkPlans();
   });
 
-  test("find their rows by the right index when the planner believes that the tables are empty, and when it knows better", async () => {
+  test("statements of workflows find their rows by the right index in full tables, before and after ANALYZE", async () => {
     await fill("T", 100_000);
     await checkPlans();
     await client.query(`ANALYZE ${TABLES}`);
     await checkPlans();
   });
 
-  test("find their rows by the right index when the planner remembers what is long gone", async () => {
+  test("statements of workflows find their rows by the right index when the statistics are out of date", async () => {
     for (const state of [0, 2]) {
       await client.query(`UPDATE limpet.workflow_tasks SET token = 'x', state = ${state}`);
       await client.query(`VACUUM ANALYZE ${TABLES}`);
@@ -190,7 +191,7 @@ describe("statements of workflows", () => {
     await checkPlans();
   });
 
-  test("a claim costs the same, however much waits of its own and other types, and for another worker", async () => {
+  test("a claim of tasks costs the same, however large the backlog of its type, of other types and of another worker is", async () => {
     await truncate();
     await client.query(
       `INSERT INTO limpet.workflow_workers (seen_at, is_sticky, is_draining, namespace, worker, queue, build, about)
@@ -203,11 +204,11 @@ describe("statements of workflows", () => {
     await fill("Few", 20_000, "", "more");
     await fill("Few", 20_000, "other", "held");
     const among = await cost("Few");
-    // Indexes are a level higher, and the first of a lane lie further apart.
+    // Indexes are a level higher, and the first tasks of a lane lie further apart.
     assert.ok(among < 3 * alone, `${among} pages instead of ${alone}`);
   });
 
-  test("what is bound too late, when somebody else has the task by now, is left alone", async () => {
+  test("a run is not pinned if another process has its task by then", async () => {
     await truncate();
     await fill("Late", 3);
     await client.query(

@@ -1,16 +1,16 @@
-// The number that tasks of one namespace, queue, type and binding have in the index of what may be claimed.
+// Numbers for tasks of one namespace, queue, type and pin in the index of claimable tasks.
 import { queueOf } from "./reminder-queue.ts";
 
 interface Pool {
   readonly namespace: string;
   readonly queue: string;
   readonly type: string;
-  /** What their runs are bound to; undefined: nothing. */
+  /** The build or definition that the runs are pinned to; undefined: none. */
   readonly bound: string | undefined;
 }
 
-/** Should two pools ever share a number, they are told apart by what stands on the run. */
+/** If two pools ever share a number, the row of the run distinguishes them. */
 export function poolOf({ namespace, queue, type, bound }: Pool): number {
-  // Lengths keep the words apart.
+  // The lengths make the name unambiguous.
   return queueOf(namespace, `${queue.length}:${type.length}:${queue}${type}${bound === undefined ? "" : `:${bound}`}`);
 }

@@ -1,21 +1,23 @@
-// What a worker had is anybody's. No index knows which worker has what, because every step of every run would have to keep it; so the
-// tasks of open runs are looked at in the order of their keys, some at a time. That happens when a worker is replaced, or leaves.
+// Releases the tasks of a worker for all workers. No index lists the tasks of a worker, because every step of
+// every run would have to maintain it. So the statement reads the tasks of open runs in key order, some at a
+// time. That happens when a worker is replaced or leaves.
 import type { Connections, Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
 import { whileHeld } from "./while-held.ts";
 import type { Deeds } from "./workflow-deeds.ts";
 import { LEASED, LOST_SO_FAR, READY, STATE_OF_KEY } from "./workflow-tables.ts";
 
-/** Tasks that one statement looks at. */
+/** Tasks that one statement reads. */
 const LOOKED_AT = 10_000;
 
-/** What is leased to the worker, and what is kept for it. */
+/** Tasks that are leased to the worker, and tasks with affinity to it. */
 const isHeld = (row: string, state = `${row}.state`) => `(${state} = ${LEASED} AND ${row}.worker = $2)`;
 const isKept = (row: string) => `(${row}.sticky = $2 AND ${row}.sticky_until > (SELECT now FROM clock))`;
 
 /**
- * `$3` the last task that was looked at before. The rows are found without locks; those that matter are looked at again with them. The
- * token goes, so that nothing of the former holder counts any more. Attempts stay, as when a lease runs out.
+ * `$3` is the last task of the portion before. The statement finds rows without locks, and checks the
+ * matching ones again under locks. It removes the token, so that nothing of the former holder counts any
+ * more. Attempts stay, as when a lease ends.
  */
 export const releaseTasks = (schema: string): Statement => ({
   name: "limpet_release_tasks",
@@ -56,7 +58,7 @@ export class WorkflowRelease {
     this.#deeds = deeds;
   }
 
-  /** How many tasks were leased to it. */
+  /** Returns the number of tasks that were leased to it. */
   async release(namespace: string, worker: string, isDead: boolean): Promise<number> {
     let released = 0;
     for (let after = 0; ; ) {
@@ -67,7 +69,7 @@ export class WorkflowRelease {
       if (looked < LOOKED_AT || last === null) break;
       after = last;
     }
-    // Also what was kept for it alone may be claimed now.
+    // Tasks with affinity to the worker may be claimed now, too.
     const deeds = this.#deeds();
     deeds.news(namespace);
     deeds.tell();

@@ -1,5 +1,6 @@
-// The start of a single run of a workflow that never ran before, as a statement: nearly every start is one. It takes a third less of the
-// server's time than that of a batch (workflow-starts.ts), which is asked when this one finds that there was a run.
+// The statement that starts a single run of a workflow that never ran before, which is nearly every start. It
+// takes a third less of the server's time than the batch statement (workflow-starts.ts), which runs when this
+// one finds an earlier run.
 import type { RunStart } from "../../ports/workflows.ts";
 import type { Statement } from "./connections.ts";
 import { MILLIS } from "./reminder-tables.ts";
@@ -14,8 +15,9 @@ const LEASE = {
 const NO_LEASE = { columns: "leased_until, attempt, state", values: `0, 0, ${READY}` };
 
 /**
- * It answers with the ref of the run, or with no row: there is a run of that workflow, perhaps by an earlier attempt at this start, or
- * somebody started one in this moment. The order makes the planner look by the name, however little it knows. `isLeased`: its task has a lease from the start.
+ * Returns the ref of the run. It returns no row if there is a run of that workflow, perhaps by an earlier
+ * attempt at this start. It also returns none if another process starts one in this moment. The ORDER BY
+ * makes the planner search by name even without statistics. `isLeased`: the task has a lease from the start.
  */
 export const startOne = (schema: string, isLeased: boolean): Statement => ({
   name: `limpet_start_one${isLeased ? "_leased" : ""}`,

@@ -1,4 +1,5 @@
-// Starting runs: one statement for a whole batch, and one for a single run. Those that bring reminders go in a transaction.
+// Starts runs: one statement for a whole batch, and one for a single run. Starts with reminders run in a
+// transaction.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
 import { TOLD_AHEAD_MS } from "../../ports/reminders.ts";
@@ -19,24 +20,27 @@ const UNLESS_COMPLETED = 1;
 const KEEP = 2;
 const IF_CLOSED = { start: START, "start unless completed": UNLESS_COMPLETED, keep: KEEP } as const;
 
-/** The run of `w` with its own id: an earlier attempt at the same start. Its name is compared in a way that no index can serve. */
+/**
+ * The run of `w` with its own id: an earlier attempt at the same start. No index can serve this comparison of
+ * the name.
+ */
 const earlier = (schema: string) => `LEFT JOIN LATERAL (
         SELECT r.ref, r.number FROM ${schema}.workflow_runs r
         WHERE r.run_id = w.run_id AND r.namespace IS NOT DISTINCT FROM w.namespace
           AND r.workflow_id IS NOT DISTINCT FROM w.workflow_id LIMIT 1) k ON true
       LEFT JOIN LATERAL (SELECT e.status FROM ${schema}.workflow_ends e WHERE e.ref = k.ref LIMIT 1) ke ON true`;
 
-/** The latest run of the workflow of `w`, and how it ended if it did. */
+/** The latest run of the workflow of `w`, and its end if it has one. */
 const latest = (schema: string) => `LEFT JOIN LATERAL (
         SELECT r.ref, r.run_id, r.number FROM ${schema}.workflow_runs r
         WHERE r.namespace = w.namespace AND r.workflow_id = w.workflow_id ORDER BY r.number DESC LIMIT 1) l ON true
       LEFT JOIN LATERAL (SELECT e.status FROM ${schema}.workflow_ends e WHERE e.ref = l.ref LIMIT 1) le ON true`;
 
 /**
- * What stands there decides, as this statement sees it; and the number that comes behind it is unique. If another run was started since,
- * it has that number, and this one is not started but decided anew: so it does not matter that what we saw may be out of date.
- * Refs are given in the order of the batch, and rows are made in the order of names, so two who start the same ones wait for each other
- * and never in a circle.
+ * The stored runs decide, as this statement sees them, and the next number is unique. If another run was
+ * started since, it has that number, and this start is decided again. So an outdated snapshot does no harm.
+ * Refs are given in the order of the batch. Rows are inserted in the order of names, so two starts of the
+ * same workflows wait for each other but never deadlock.
  */
 export const startRuns = (schema: string): Statement => ({
   name: "limpet_start_runs",
@@ -81,7 +85,7 @@ export const startRuns = (schema: string): Statement => ({
     FROM decided d`,
 });
 
-/** What became of starts that were made earlier. */
+/** Outcomes of starts that were made earlier. */
 export const recallStarts = (schema: string): Statement => ({
   name: "limpet_recall_starts",
   text: `
@@ -102,10 +106,10 @@ type DecidedRow = [
   isStarted: boolean | null,
 ];
 
-/** Tries of a start that met another one of the same workflow each time. */
+/** Attempts of a start that each time met another start of the same workflow. */
 const TRIES = 50;
 
-/** A start, and what has become of it. */
+/** A start and its outcome. */
 interface Pending {
   readonly start: RunStart;
   outcome: StartOutcome | undefined;
@@ -121,7 +125,7 @@ export class WorkflowStarts {
   readonly #oneLeased: Statement;
   readonly #recall: Statement;
 
-  /** `heldMs`: how long rows that others hold are tried again. */
+  /** `heldMs`: how long rows that other transactions hold are retried. */
   constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
     this.#connections = connections;
     this.#schema = schema;
@@ -155,7 +159,9 @@ export class WorkflowStarts {
     });
   }
 
-  /** As part of a transaction. The same workflow may be there several times: the first one starts it. */
+  /**
+   * Runs as part of a transaction. The batch may contain a workflow several times: its first entry starts it.
+   */
   async startAll(runner: Runner, starts: readonly RunStart[], deeds: Deeds): Promise<StartOutcome[]> {
     const outcomes = new Map<RunStart, StartOutcome>();
     for (const round of roundsOf(starts, nameOf)) {
@@ -165,7 +171,10 @@ export class WorkflowStarts {
     return starts.map((start) => outcomes.get(start)!);
   }
 
-  /** What is there of starts that were made before. One that was not started then is answered with what is there now. */
+  /**
+   * Outcomes of starts that were made before. A start that did not create a run gets the run that is stored
+   * now.
+   */
   async recall(starts: readonly RunStart[]): Promise<StartOutcome[]> {
     if (starts.length === 0) return [];
     const rows = await this.#connections.run(this.#recall, namesOf(starts), "harmless");
@@ -185,7 +194,12 @@ export class WorkflowStarts {
       made.push(...(await this.#once(runner, left)));
       left = left.filter(({ outcome }) => outcome === undefined);
       if (left.length === 0) break;
-      if (tries >= TRIES) throw new StoreFault("STORE_UNAVAILABLE", "locked", "others start the same workflows");
+      if (tries >= TRIES)
+        throw new StoreFault(
+          "STORE_UNAVAILABLE",
+          "locked",
+          "other processes start the same workflows at the same time",
+        );
       await pause(Math.random() * Math.min(2 ** tries, 20));
     }
     for (const start of made) this.#tellOf(start, deeds);
@@ -197,7 +211,9 @@ export class WorkflowStarts {
     return all.map(({ outcome }) => outcome!);
   }
 
-  /** The shortest way, for a workflow that never ran. Undefined: it was not started, and what stands there decides. */
+  /**
+   * The fast path, for a workflow that never ran. Undefined: it started nothing, and the stored runs decide.
+   */
   async #alone(start: RunStart): Promise<StartOutcome | undefined> {
     const statement = start.lease === undefined ? this.#one : this.#oneLeased;
     try {
@@ -217,7 +233,7 @@ export class WorkflowStarts {
     if (lease === undefined && delayMs <= TOLD_AHEAD_MS) deeds.news(namespace);
   }
 
-  /** Decides those that it can; gives those that were started by it. */
+  /** Decides the starts that it can, and returns the ones that it started. */
   async #once(runner: Runner, pending: readonly Pending[]): Promise<RunStart[]> {
     const made: RunStart[] = [];
     const values = valuesOf(pending.map(({ start }) => start));
@@ -241,7 +257,7 @@ export class WorkflowStarts {
 
 const isPlain = ({ reminders }: RunStart): boolean => reminders.length === 0;
 
-/** The length keeps the words apart. */
+/** The length makes the name unambiguous. */
 const nameOf = ({ namespace, workflowId }: RunStart): string => `${namespace.length}:${namespace}${workflowId}`;
 
 const namesOf = (starts: readonly RunStart[]): Buffer[] => [

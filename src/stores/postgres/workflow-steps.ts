@@ -1,5 +1,6 @@
-// Appending in batches. Steps that are pages and fates and nothing else go in one statement, and so in one round trip. Those that bring
-// reminders, starts or arrivals, or change what is searched for, go together in one transaction of several statements.
+// Completes tasks in batches. Steps with only event batches and outcomes share one statement, and so one
+// round trip. Steps with reminders, starts or messages, or with new search attributes, share one transaction
+// of several statements.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../kernel/errors.ts";
 import type { AppendOutcome, InboxMessage, StartOutcome, TaskCompletion } from "../../ports/workflows.ts";
@@ -23,13 +24,13 @@ import type { Deeds } from "./workflow-deeds.ts";
 import type { WorkflowStarts } from "./workflow-starts.ts";
 import { tagsText } from "./workflow-tags.ts";
 
-/** A step on its way. */
+/** A step in progress. */
 interface Pending {
   readonly step: TaskCompletion;
   outcome: AppendOutcome | undefined;
 }
 
-/** What is known of a step that was done. */
+/** The result of an applied step. */
 interface Done {
   readonly arrived: number;
   readonly isWatched: boolean;
@@ -38,7 +39,7 @@ interface Done {
 export interface StepOptions {
   readonly connections: Connections;
   readonly schema: string;
-  /** How long rows that others hold are tried again. */
+  /** How long rows that other transactions hold are retried. */
   readonly heldMs: number;
   readonly starts: WorkflowStarts;
   readonly arrivals: WorkflowArrivals;
@@ -78,7 +79,7 @@ export class WorkflowSteps {
     }
     const all = batch.map((step): Pending => ({ step, outcome: undefined }));
     const inOrder = all.slice().sort((a, b) => a.step.ref - b.step.ref);
-    // Answers are told apart by run.
+    // Results are matched by run.
     for (let i = 1; i < inOrder.length; i++) {
       invariant(inOrder[i]!.step.ref !== inOrder[i - 1]!.step.ref, "no run is twice in one batch");
     }
@@ -95,7 +96,10 @@ export class WorkflowSteps {
     return all.map(({ outcome }) => outcome!);
   }
 
-  /** The shortest way, for a run that goes on alone. Undefined: it was not done, and whether it is lost is to be found out. */
+  /**
+   * The fast path, for a single run. Undefined: it was not applied, and `#classify` finds out whether it is
+   * lost.
+   */
   async #alone(step: TaskCompletion): Promise<AppendOutcome | undefined> {
     try {
       const deeds = this.#options.deeds();
@@ -108,7 +112,7 @@ export class WorkflowSteps {
     }
   }
 
-  /** A row that somebody holds for long is found by halves, so that it hinders no other. */
+  /** Splits the batch to find a row that another transaction keeps locked, so that it delays no other. */
   async #whileHeld(pending: readonly Pending[], write: (some: readonly Pending[]) => Promise<void>): Promise<void> {
     const deadline = performance.now() + this.#options.heldMs;
     for (let tries = 1, left = pending; left.length > 0; tries++) {
@@ -137,7 +141,7 @@ export class WorkflowSteps {
     deeds.tell();
   }
 
-  /** Everything that steps bring, for those that count. */
+  /** Applies all contents of the steps that count. */
   async #writeRich(pending: readonly Pending[]): Promise<void> {
     if (pending.length === 0) return;
     const { connections, schema, starts, arrivals } = this.#options;
@@ -147,7 +151,7 @@ export class WorkflowSteps {
       deeds = this.#options.deeds();
       const sent = steps.flatMap((step) => step.arrivals);
       if (sent.length > 0) {
-        // Whoever sends to each other in the same moment locks in the same order.
+        // Two runs that send to each other at once lock in the same order.
         const refs = await arrivals.refsOf(runner, sent);
         await runner.run(this.#lock, [bigints([...steps.map(({ ref }) => ref), ...refs])], "harmless");
       }
@@ -179,7 +183,10 @@ export class WorkflowSteps {
     deeds.tell();
   }
 
-  /** Refusals of what was not started, what steps send, and what goes along with runs that are continued. */
+  /**
+   * Refusals of starts that created no run, messages that steps send, and messages that move on to continued
+   * runs.
+   */
   async #allToSend(
     runner: Runner,
     steps: readonly TaskCompletion[],
@@ -192,7 +199,7 @@ export class WorkflowSteps {
     return [...refusals, ...sent, ...(await this.#options.arrivals.takeAlong(runner, continued))];
   }
 
-  /** How many have arrived at those that were done, and whether their end is waited for. */
+  /** By run: the number of delivered messages, and whether a caller waits for its end. */
   async #step(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<Map<number, Done>> {
     const steps = pending.map(({ step }) => step);
     const done = new Map<number, Done>();
@@ -244,7 +251,7 @@ export class WorkflowSteps {
     await runner.run(this.#rewrite, values, "doubtful");
   }
 
-  /** Tells steps that were done before, and whose answer was lost, from those that are lost. */
+  /** Distinguishes steps that were applied before, and whose response was lost, from lost steps. */
   async #classify(left: readonly Pending[]): Promise<void> {
     if (left.length === 0) return;
     const { connections, starts } = this.#options;
@@ -265,7 +272,7 @@ export class WorkflowSteps {
     }
   }
 
-  /** Those of them whose pages are in the history, or that have none. */
+  /** The steps whose event batches are in the history, or that have none. */
   async #written(steps: readonly TaskCompletion[]): Promise<Set<number>> {
     const written = new Set(steps.filter(({ page }) => page === undefined).map(({ ref }) => ref));
     const paged = steps.filter(({ page }) => page !== undefined);
@@ -287,7 +294,7 @@ export class WorkflowSteps {
   }
 }
 
-/** In the order of refs, whatever they are locked for. */
+/** Locks in the order of refs, for every purpose. */
 export const lockTasks = (schema: string): Statement => ({
   name: "limpet_lock_tasks",
   text: `
@@ -296,7 +303,7 @@ export const lockTasks = (schema: string): Statement => ({
 
 const isContinued = ({ fate }: TaskCompletion): boolean => fate.kind === "close" && fate.status === "continued";
 
-/** Whether a run ended with arrivals that it had not taken. A run that is continued hands them on. */
+/** True if a run ended with messages that it had not taken. A continued run passes them on. */
 const isEndWithArrivals = (step: TaskCompletion, outcome: AppendOutcome): boolean =>
   step.fate.kind === "close" && !isContinued(step) && outcome.kind === "done" && outcome.arrived > step.taken;
 

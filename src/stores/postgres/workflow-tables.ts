@@ -1,26 +1,35 @@
-// The tables of workflows: what a run is, what its worker changes with every step, and what is left when it is over.
+// The tables of workflows: the fixed data of a run, the columns that its worker changes with every step, and
+// the data of closed runs.
 
 /**
- * - `workflow_runs` is written when a run starts, with the first page of its history, and hardly ever changed. The runs of a workflow
- *   are numbered without gaps, and that number is unique: whoever starts one builds on the latest that it saw, and if that was not the
- *   latest any more, the number is taken and it looks again. So one run is open at most, and what is said of closed ones holds.
- * - `workflow_tasks` has one narrow row for each open run: whatever changes while it runs.
- * - `workflow_ends` has one row for each run that is over. A run is open if and only if it has a task, and over if and only if it has an
- *   end.
- * - `workflow_pages` are the pages of histories behind the first ones, `workflow_inbox` is what has arrived and was not taken yet.
+ * - `workflow_runs` is written when a run starts, with the first event batch of its history, and hardly ever
+ *   changed. The runs of a workflow are numbered without gaps, and the number is unique. A start builds on
+ *   the latest run that it saw. If there is a later run, the number is taken and the start looks again. So at
+ *   most one run is open, and the data of closed runs stays valid.
+ * - `workflow_tasks` has one narrow row for each open run: all columns that change while it runs.
+ * - `workflow_ends` has one row for each closed run. A run is open if and only if it has a task, and closed
+ *   if and only if it has an end.
+ * - `workflow_pages` has the event batches of histories behind the first ones; `workflow_inbox` has the
+ *   messages that were delivered and not taken yet.
  *
- * Why it is written this way:
- * - A step that keeps its lease changes only columns that no index knows, so its new version stays in its page (a HOT update). Runs that
- *   were started together go on together, so there must be room in a page for a second version of each row: hence the fillfactor.
- * - The index of what may be claimed knows a task that is leased by a moment, `at`, before which its lease is not over. Keeping a lease
- *   leaves that moment as it is; a claim that comes by later moves it on. So leases that ran out are found, and keeping one costs nothing.
- * - That index is divided by `pool`, a number for namespace, queue, type and what a run is bound to, which stands in the column `build`
- *   (workflow-pools.ts), and by the worker that has the run in memory: what waits for one worker is not in the way of the others.
- * - Nothing that is stored of a run at its end is written into its row: that would copy the first page, and change every index.
- * - `tags` are the attributes as words that can be looked for; most runs have none.
- * - Runs are listed from the latest on, by `-ref`: with `ref` itself in that index the planner, as long as it knows little of the table,
- *   would look there for a run that it could find by the primary key, or list all runs by the primary key.
- * - `cleared` is how far arrivals had been taken before the last step: those in between leave the inbox with it.
+ * Reasons for this layout:
+ * - A step that keeps its lease changes only columns without an index, so the new version stays in its page
+ *   (a HOT update). Runs that were started together go on together, so a page must have room for a second
+ *   version of each row: hence the fillfactor.
+ * - In the index of claimable tasks, a leased task has a time, `at`, before which its lease does not end.
+ *   Renewing a lease leaves that time unchanged; a later claim moves it forward. So ended leases are found,
+ *   and a renewal costs nothing.
+ * - That index is divided by `pool` and by the worker that has the run in memory. `pool` is a number for
+ *   namespace, queue, type and pin of a run (workflow-pools.ts); the pin is in the column `build`. So the
+ *   backlog of one worker does not slow down the others.
+ * - The end of a run is not written into its row: that would copy the first event batch and change every
+ *   index.
+ * - `tags` are the attributes as searchable words; most runs have none.
+ * - Runs are listed from the latest on, by `-ref`. With `ref` itself in that index, a planner with few
+ *   statistics would search that index for a run that the primary key finds. Or it would list all runs by the
+ *   primary key.
+ * - `cleared` is the number of messages taken before the last step: the ones in between leave the inbox with
+ *   it.
  */
 export const workflowTables = (schema: string): string => `
     CREATE SEQUENCE ${schema}.workflow_refs;
@@ -124,21 +133,21 @@ export const workflowTables = (schema: string): string => `
     ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 `;
 
-/** What a task is; an idle one is in no index but the primary key. */
+/** States of a task; an idle one is in no index but the primary key. */
 export const IDLE = 0;
 export const READY = 1;
 export const LEASED = 2;
 export const STATES = ["idle", "ready", "leased"] as const;
 
 /**
- * Lost attempts at task `t`, including the attempt of an expired lease. A task that was completed since has none. The count of attempts
- * shows that, so a step need not write it.
+ * Lost attempts at task `t`, including the attempt of an expired lease. A task that was completed since has
+ * none. The count of attempts shows that, so a step need not write it.
  */
 export const LOST_SO_FAR = `CASE WHEN t.state = ${LEASED} THEN least(t.lost, t.attempt - 1) + 1 ELSE least(t.lost, t.attempt) END`;
 
 /**
- * The state of a task that is found by its key. Written so that the index of what may be claimed cannot serve it: the planner would read
- * all of that index when it believes that hardly anything is in it.
+ * The state of a task that is found by its key. In this form the index of claimable tasks cannot serve it:
+ * the planner would read all of that index when its statistics report an almost empty one.
  */
 export const STATE_OF_KEY = "(t.state + 0)";
 
@@ -148,8 +157,11 @@ export const HIT = 0;
 export const COLD = 1;
 export const FORCED = 2;
 
-/** The place of row `of` in a batch whose refs stand in `$1`, in their order. */
+/** The place of row `of` in a batch with its refs in `$1`, in order. */
 export const placeOf = (of: string): string => `width_bucket(${of}.ref, $1::bigint[])`;
 
-/** What an array of the batch says of row `of`. Nothing is joined: a join may begin with the table. */
+/**
+ * The value for row `of` in an array of the batch. The statement has no join: a join may start with the
+ * table.
+ */
 export const own = (array: string, type: string, of = "t"): string => `(${array}::${type}[])[${placeOf(of)}]`;

@@ -1,5 +1,5 @@
-// Attributes as words that can be looked for: a name and the JSON of its value. The database compares words and reads no JSON, which
-// it would refuse for texts that are perfectly good (a NUL in a string).
+// Attributes as searchable words: a name and the JSON of its value. The database compares words and parses no
+// JSON: it would reject valid texts (a NUL in a string).
 
 type Plain = string | number | boolean;
 
@@ -8,7 +8,7 @@ const tag = ([name, value]: readonly [string, unknown]): string => `${name.lengt
 
 export const tagsOf = (attributes: Readonly<Record<string, Plain>>): string[] => Object.entries(attributes).map(tag);
 
-/** An array as PostgreSQL writes it; undefined when there are none. */
+/** An array in PostgreSQL's text format; undefined when there are no tags. */
 export function tagsText(attributes: string): string | undefined {
   if (attributes === "{}" || attributes === "") return undefined;
   const tags = tagsOf(JSON.parse(attributes) as Record<string, Plain>);

@@ -1,4 +1,4 @@
-// The workers of workflows, and how much they have in memory.
+// The workers of workflows, and counts of the runs that they have in memory.
 import type { StickyCounts, StoredWorker, WorkerRow } from "../../ports/workflows.ts";
 import { texts } from "./arrays.ts";
 import type { Connections, Statement } from "./connections.ts";
@@ -27,7 +27,7 @@ export const listWorkers = (schema: string): Statement => ({
     WHERE w.namespace = $1 ORDER BY w.worker`,
 });
 
-/** For people: it looks at the tasks of all open runs. */
+/** For display: it reads the tasks of all open runs. */
 export const countSticky = (schema: string): Statement => ({
   name: "limpet_count_sticky",
   text: `

@@ -1,5 +1,5 @@
-// Workflows in PostgreSQL. Any number of processes share them; whoever has the lease on a run's task goes on with it. They have
-// connections of their own, so that a step waits for nothing but other steps.
+// Workflows in PostgreSQL. Any number of processes share them; the holder of the lease on a run's task
+// continues the run. Workflows have connections of their own, so that a step waits only for other steps.
 import type { ReminderWrite } from "../../ports/reminders.ts";
 import type { Commit } from "../../ports/store.ts";
 import type {
@@ -37,7 +37,10 @@ import { WorkflowStarts } from "./workflow-starts.ts";
 import { WorkflowSteps } from "./workflow-steps.ts";
 import { WorkflowWorkers } from "./workflow-workers.ts";
 
-/** What workflows have in common with reminders: some of theirs are reminders, and processes tell each other in the same way. */
+/**
+ * The parts that workflows share with reminders: some of their writes are reminders, and notifications use
+ * the same channel.
+ */
 export interface Neighbours {
   readonly wrote: (writes: readonly ReminderWrite[], now: number) => void;
   readonly announce: (namespace: string) => void;
@@ -58,7 +61,7 @@ export class PostgresWorkflows implements Workflows {
   readonly #release: WorkflowRelease;
 
   constructor(settings: PostgresSettings, schema: string, heldMs: number, neighbours: Neighbours) {
-    // Claims and reads find a connection while steps are under way.
+    // Claims and reads find a connection while steps are in progress.
     const connections = new Connections(settings, settings.driver, settings.shares.workflows);
     const deeds = () => new Deeds(neighbours);
     this.#connections = connections;
@@ -123,7 +126,7 @@ export class PostgresWorkflows implements Workflows {
   watchEnds(refs: readonly number[]): Promise<EndedRun[]> {
     return this.#connections.during(async () => {
       if (refs.length === 0) return [];
-      // First marked, then read: whatever ends in between is seen to be over.
+      // Mark first, then read: a run that ends in between is seen as closed.
       await this.#leases.watch(refs);
       return this.#listing.ends(refs);
     });
@@ -165,7 +168,9 @@ export class PostgresWorkflows implements Workflows {
     return this.#neighbours.watch(namespace, listener);
   }
 
-  /** Starts and arrivals of commits, in their transaction. What they did is told by `tell`, when it has counted. */
+  /**
+   * Starts and messages of commits, in their transaction. `tell` notifies once the transaction is committed.
+   */
   async with(runner: Runner, commits: readonly Commit[]): Promise<{ readonly tell: () => void }> {
     const deeds = new Deeds(this.#neighbours);
     const starts = commits.flatMap((commit) => commit.starts ?? []);

@@ -1,5 +1,5 @@
-// The rows of actors: one SQL verb, one statement, with its performance story above it.
-// Every method runs inside a write transaction that somebody else began.
+// The rows of actors: one SQL verb, one statement, with its performance story above it. Every method runs
+// inside a write transaction of the caller.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -11,12 +11,12 @@ type Fence = [epoch: number, version: number, commitId: string | null, owner: st
 /** Places in the batch, ascending: nearly always none. */
 interface Committed {
   readonly fenced: number[];
-  /** Had happened before. */
+  /** Applied before. */
   readonly repeated: number[];
   readonly voided: number[];
 }
 
-/** One commit on its way into the tables; `data` is null when it clears or keeps. */
+/** One commit in progress; `data` is null when it clears or keeps the state. */
 interface Writing {
   readonly ref: number;
   readonly epoch: number;
@@ -57,44 +57,46 @@ export class ActorStatements {
       return statement;
     };
 
-    // Take. A lookup by name, a lookup by primary key and one UPDATE: together they take two thirds of the time of one
-    // INSERT … ON CONFLICT … RETURNING, which builds a temporary table for its answer.
+    // Take. A lookup by name, a lookup by primary key and one UPDATE: together they take two thirds of the
+    // time of one INSERT … ON CONFLICT … RETURNING, which builds a temporary table for its result.
     this.#head = asArrays(
       `SELECT ref, epoch, version, pieces, state FROM actor_names JOIN actors USING (ref)
        WHERE namespace = ? AND type = ? AND id = ?`,
     );
     this.#raise = db.prepare("UPDATE actors SET epoch = ?, owner = ?, taken_at = ? WHERE ref = ?");
-    // The first take. New refs are the next higher number, so new rows lie side by side at the end of the table.
+    // The first take. New refs are the next higher number, so new rows are adjacent at the end of the table.
     this.#insert = db.prepare("INSERT INTO actors (epoch, owner, taken_at) VALUES (?, ?, ?)");
     this.#name = db.prepare("INSERT INTO actor_names (namespace, type, id, ref) VALUES (?, ?, ?, ?)");
-    // Only actors with pieces pay for these two: one seek each, and the changes lie side by side in order.
+    // Only actors with chunks pay for these two: one seek each, and the changes are adjacent and in order.
     this.#wholeOf = asArrays("SELECT data FROM actor_wholes WHERE ref = ?");
     this.#changesOf = asArrays("SELECT data FROM actor_changes WHERE ref = ? ORDER BY version");
 
-    // Commit of a small state, or of none: the statement that matters. One seek, one row rewritten in place, no index
-    // touched. `pieces = 0` promises that there is nothing apart to remove.
+    // Commit of a small state, or of none: the hot statement. One seek, one row rewritten in place, no index
+    // touched. `pieces = 0` guarantees that there are no chunks to remove.
     this.#prepareInline = (owner) =>
       db.prepare(
         `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?, state = ?
          WHERE ref = ? AND epoch = ? AND version = ? AND pieces = 0 AND owner = '${owner}'`,
       );
-    // Commit of a whole state that is large, or follows one that was: the pieces are then put and dropped by ref.
+    // Commit of a whole state that is large, or that replaces a large one: its chunks are then written and
+    // deleted by ref.
     this.#commitWhole = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?, state = ?, pieces = ?, piece_bytes = ?
        WHERE ref = ? AND epoch = ? AND version = ? AND owner = ?`,
     );
-    // Commit of a change: the row is short because the large state is apart, and the change is appended.
+    // Commit of a change: the row is short because the large state is stored separately, and the change is
+    // appended.
     this.#commitChange = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?,
          pieces = pieces + 1, piece_bytes = piece_bytes + ?
        WHERE ref = ? AND epoch = ? AND version = ? AND owner = ? AND (state IS NOT NULL OR pieces > 0)`,
     );
-    // Commit that leaves the state alone, large or small.
+    // Commit that leaves the state unchanged, large or small.
     this.#commitKeep = db.prepare(
       `UPDATE actors SET version = version + 1, commit_id = ?, committed_at = ?
        WHERE ref = ? AND epoch = ? AND version = ? AND owner = ?`,
     );
-    // Read only when one of the above changed nothing, to learn why.
+    // Read only when one of the statements above changed nothing, to find the reason.
     this.#fence = asArrays("SELECT epoch, version, commit_id, owner FROM actors WHERE ref = ?");
 
     this.#putWhole = db.prepare(
@@ -105,7 +107,7 @@ export class ActorStatements {
     this.#dropChanges = db.prepare("DELETE FROM actor_changes WHERE ref = ?");
   }
 
-  /** `floor`: the least epoch, of a process that goes on with a restored file. */
+  /** `floor`: the least epoch, for a process that continues with a restored file. */
   take(asked: readonly string[], floor: number, now: number): TakeAnswer {
     const numbers: number[] = [];
     const strings: string[] = [];
@@ -142,7 +144,10 @@ export class ActorStatements {
     for (const [data] of this.#changesOf.all(ref) as unknown as [string][]) into.push(data);
   }
 
-  /** `owners`: the incarnations of this process, the newest last. `isVoid`: the commit at this index settles nothing valid, so it must not count. */
+  /**
+   * `owners`: the incarnations of this process, the newest last. `isVoid`: the commit at this index has a
+   * settlement that is not valid, so it must not count.
+   */
   commit(
     numbers: readonly number[],
     strings: readonly string[],
@@ -182,8 +187,9 @@ export class ActorStatements {
   }
 
   /**
-   * The owner is part of the statement, because binding a text costs a tenth of such a commit. A process gets a new incarnation only when it
-   * loses its lease, so the statement is prepared rarely. An owner that is no plain word has none: its commits take the general statement.
+   * The owner is part of the statement text, because binding a text costs a tenth of such a commit. A process
+   * gets a new incarnation only when it loses its lease, so the statement is prepared rarely. An owner that
+   * is not a plain word has no such statement: its commits take the general one.
    */
   #inlineOf(owner: string): StatementSync | undefined {
     if (owner !== this.#inlineOwner) {
@@ -225,7 +231,10 @@ export class ActorStatements {
     return row !== undefined && row[0] === epoch && row[1] === version && owners.includes(row[3]);
   }
 
-  /** An earlier incarnation of this process may have taken the row. It is looked for only when there was one. */
+  /**
+   * An earlier incarnation of this process may have taken the row. The row is read only if there is an
+   * earlier one.
+   */
   #ownerOf(ref: number, owners: readonly string[]): string {
     const newest = owners.at(-1) ?? "";
     if (owners.length < 2) return newest;
@@ -233,7 +242,7 @@ export class ActorStatements {
     return row !== undefined && owners.includes(row[3]) ? row[3] : newest;
   }
 
-  /** This very commit has happened before. */
+  /** This very commit was applied before. */
   #happened(ref: number, id: string): boolean {
     const row = this.#fence.get(ref) as unknown as Fence | undefined;
     return row?.[2] === id;

@@ -1,6 +1,6 @@
-// What schedulers agree on, in the file: the one row of leadership, the list of schedulers, the members. Every method that
-// writes runs inside a write transaction that somebody else began, and may run again after it was rolled back.
-// The lists are short, a row for each process of a machine, so they are read whole.
+// Coordination among schedulers in the file: the one row of leadership, the list of schedulers, the members.
+// Every writing method runs inside a write transaction of the caller, and may run again after a rollback. The
+// lists are short, one row for each process of a machine, so they are read whole.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Candidate, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
@@ -45,19 +45,19 @@ export class CoordinationStatements {
       `UPDATE leadership SET (term, host_lease_ms, former_host_lease_ms, ${LISTED}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        WHERE one = 1`,
     );
-    // The row goes on saying who led last; without an incarnation it is free.
+    // The row still describes the last leader; without an incarnation it is free.
     this.#free = db.prepare("UPDATE leadership SET incarnation = NULL WHERE one = 1 AND incarnation = ?");
     this.#term = asArrays("SELECT term FROM leadership WHERE one = 1");
 
-    // Reads all; each campaign needs all of them.
+    // Reads all rows; each campaign needs all of them.
     this.#schedulers = asArrays(`SELECT ${LISTED} FROM schedulers`);
     this.#list = db.prepare(`INSERT OR REPLACE INTO schedulers (${LISTED}) VALUES (?, ?, ?, ?, ?, ?, ?)`);
     this.#strike = db.prepare("DELETE FROM schedulers WHERE incarnation = ?");
 
-    // Reads all, once for each term. Text is compared byte by byte, which is by code point.
+    // Reads all rows, once for each term. Text is compared byte by byte, which is by code point.
     this.#members = asArrays(`SELECT ${MEMBER} FROM members ORDER BY namespace, incarnation`);
     this.#isMember = asArrays("SELECT 1 FROM members WHERE incarnation = ?");
-    // Reads the key of every member, when there are more than before.
+    // Reads the key of every member, only when members are added.
     this.#countMembers = asArrays("SELECT count(*) FROM members");
     this.#saveMember = db.prepare(`INSERT OR REPLACE INTO members (${MEMBER}) VALUES (?, ?, ?, ?, ?, ?)`);
     this.#dropMember = db.prepare("DELETE FROM members WHERE incarnation = ?");
@@ -122,7 +122,7 @@ export class CoordinationStatements {
     return secret;
   }
 
-  /** Everything here runs in one write transaction, so what is true now stays true until it ends. */
+  /** Every method runs in one write transaction, so the result stays true until it ends. */
   isCurrent(term: number): boolean {
     const [current] = this.#term.get() as unknown as [number];
     return current === term;

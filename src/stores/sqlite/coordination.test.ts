@@ -60,7 +60,7 @@ async function open(): Promise<OpenedCoordination> {
 
 coordinationContract("SQLite", open);
 
-describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, () => {
+describe("coordination on a busy SQLite file", { timeout: 600_000 }, () => {
   let file: string;
   let store: SqliteStore;
   let other: DatabaseSync;
@@ -75,7 +75,10 @@ describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, (
     await store?.close();
   });
 
-  /** Sends everything while another connection holds the lock, so that all of it waits when the first can go on. */
+  /**
+   * Sends everything while another connection holds the lock, so that all of it waits when the first request
+   * can go on.
+   */
   async function together<T>(send: () => T): Promise<T> {
     other.exec("BEGIN IMMEDIATE");
     const sent = send();
@@ -83,7 +86,7 @@ describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, (
     return sent;
   }
 
-  test("waits for a writer that holds the lock for a moment", async () => {
+  test("a campaign waits for a writer that holds the lock for a moment", async () => {
     other.exec("BEGIN IMMEDIATE");
     let settled = false;
     const me = newCandidate();
@@ -97,7 +100,7 @@ describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, (
     await store.coordination.resign(me.incarnation);
   });
 
-  test("overtakes the takes and commits that wait", async () => {
+  test("a step of coordination overtakes waiting takes and commits", async () => {
     const namespace = freshNamespace();
     const batches = await Promise.all(
       Array.from({ length: 12 }, (_, batch) =>
@@ -127,12 +130,12 @@ describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, (
         store.coordination.resign(me.incarnation),
       ].map(goneBefore),
     }));
-    // The thread was at the first batch already when they came.
+    // The thread was at the first batch already when they arrived.
     for (const gone of await Promise.all(steps)) assert.ok(gone <= 1, `${gone} batches of commits went before`);
     assert.ok((await Promise.all(commits)).flat().every((outcome) => outcome === "committed"));
   });
 
-  test("is taken once when it shares a transaction that fails for what somebody else brought", async () => {
+  test("a step of coordination is applied once when it shares a transaction that fails because of another request", async () => {
     const namespace = freshNamespace();
     const held = await Promise.all(["a", "b"].map((id) => take(store, actor(id, namespace))));
     const [first, second] = [newCandidate(), newCandidate()];
@@ -161,7 +164,7 @@ describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, (
     await store.coordination.resign(second.incarnation);
   });
 
-  test("that was on its way when the thread was lost can be repeated on the next one", async () => {
+  test("a step of coordination in progress can be repeated on the next thread when its thread is lost", async () => {
     const workers: Worker[] = [];
     const link = new WorkerLink({
       ...{ file, busyTimeoutMs: 60_000, stallTimeoutMs: 60_000, restartable: true, log: silentLog },
@@ -189,7 +192,7 @@ describe("a step of coordination on a busy SQLite file", { timeout: 600_000 }, (
     await restarted.close();
   });
 
-  test("fails with nothing applied when the lock is held for too long, and works again afterwards", async () => {
+  test("a campaign fails with nothing applied when the lock is held for too long, and works again afterwards", async () => {
     const hasty = await openSqliteStore(file, { busyTimeoutMs: 20 });
     const me = newCandidate();
     other.exec("BEGIN IMMEDIATE");

@@ -1,5 +1,5 @@
-// Coordination as the event loop sees it: each step is one question to the worker thread, which answers it ahead of takes
-// and commits. Moments are those of the machine's clock, which all processes on the file share.
+// The coordination port on the event loop: each step is one request to the worker thread, which serves it
+// before takes and commits. Times are on the machine's clock, which all processes on the file share.
 import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
@@ -10,7 +10,7 @@ export class SqliteCoordination implements Coordination {
     this.#link = link;
   }
 
-  // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
+  // Field by field, here and below: other properties of the caller's object need not be cloneable.
   async campaign(candidate: Candidate, dead: readonly string[] = []): Promise<ElectionResult> {
     const { incarnation, address, machine, pid, dedicated, leaseMs, hostLeaseMs, seenTerm } = candidate;
     const question = {

@@ -46,14 +46,14 @@ test("every statement finds its rows by a key: none scans a table or sorts", () 
       .prepare(`EXPLAIN QUERY PLAN ${sql}`)
       .all()
       .map((row) => row.detail)
-      // What came with the question; and rows that a part of the same statement has just looked for.
+      // Values of the request, and rows that a part of the same statement has just found.
       .filter((detail) => !/^SCAN (json_each|j|\(subquery-\d+\)) ?/.test(`${detail}`));
     assert.doesNotMatch(plan.join("; "), /SCAN|TEMP B-TREE/, sql);
   }
   db.close();
 });
 
-test("claims read entries of the order of moments, and none of the rows behind them", () => {
+test("claims read index entries in due order, and none of the rows behind them", () => {
   const { db } = openDatabase({ file: ":memory:", busyTimeoutMs: 0 });
   const plans: string[] = [];
   const listening = {

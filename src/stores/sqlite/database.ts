@@ -1,5 +1,5 @@
-// Opens the file as we want it: write-ahead log, every commit flushed to the disk, schema up to date.
-// Runs in the worker thread.
+// Opens the file with the required settings: write-ahead log, every commit flushed to the disk, current
+// schema. Runs in the worker thread.
 import { DatabaseSync } from "node:sqlite";
 import { LimpetError } from "../../kernel/errors.ts";
 import { IN_MEMORY, type WorkerStart } from "./messages.ts";
@@ -24,7 +24,8 @@ export function openDatabase({ file, busyTimeoutMs }: WorkerStart): { db: Databa
   const db = new DatabaseSync(file);
   try {
     const transactions = new Transactions(db, busyTimeoutMs);
-    // Others that start at the same time may hold the file whole for a moment, to turn the log on or to recover it.
+    // Other processes that start at the same time may lock the whole file for a moment, to enable the log or
+    // to recover it.
     patiently(busyTimeoutMs, () => {
       db.exec(SETTINGS);
       useWriteAheadLog(db, file);

@@ -23,7 +23,7 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
 }
 
 test(
-  "a new SQLite file, the files beside it and its folder are open to their owner alone, whatever the umask",
+  "a new SQLite file, the files beside it and its folder are accessible only to their owner, with any umask",
   { skip },
   () =>
     inFolder(async (folder) => {
@@ -38,7 +38,7 @@ test(
 );
 
 test(
-  "a SQLite file that every user may read is closed to them when it is opened, also while a process uses it",
+  "a SQLite file that every user may read loses that access when it is opened, also while a process uses it",
   { skip },
   () =>
     inFolder(async (folder) => {
@@ -56,7 +56,7 @@ test(
     }),
 );
 
-test("a SQLite file that a group writes stays open to the group and to no other user", { skip }, () =>
+test("a SQLite file that a group writes stays accessible to the group and to no other user", { skip }, () =>
   inFolder(async (folder) => {
     const file = join(folder, "limpet.db");
     await (await openSqliteStore(file)).close();

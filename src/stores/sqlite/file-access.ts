@@ -1,6 +1,6 @@
-// Restricts the SQLite file to its owner: it holds state, arguments and the secret of the cluster. A new file
-// gets mode 0600, a new folder 0700, whatever the umask. SQLite gives the files beside it (-wal, -shm) the
-// mode of the file itself.
+// Restricts the SQLite file to its owner: it holds state, arguments and the cluster secret. A new file gets
+// mode 0600, a new folder 0700, whatever the umask. SQLite gives the files beside it (-wal, -shm) the mode of
+// the file itself.
 //
 // An existing file loses read access for other users, which earlier releases gave. Its group keeps access
 // only if it may write, because a group that shares a store on purpose needs that. An existing folder is not
@@ -18,7 +18,7 @@ const BESIDE = ["", "-wal", "-shm", "-journal"];
 
 export async function keepToOwner(file: string, log: Log): Promise<void> {
   await makeFolder(dirname(file));
-  // SQLite reports a file that cannot be opened in better words.
+  // SQLite reports a file that cannot be opened with a better message.
   const made = await open(file, "a", OWNER_ONLY).catch(() => undefined);
   await made?.close();
   // Windows has no such modes.

@@ -1,5 +1,5 @@
-// Two flat arrays, one of numbers and one of strings: the form in which batches cross between the store and its worker thread.
-// Whoever reads asks for the same things in the same order as they were written.
+// Two flat arrays, one of numbers and one of strings: the form in which batches cross between the store and
+// its worker thread. A reader must read the same values in the order in which they were written.
 import type { Packed } from "./reminder-messages.ts";
 
 export class FlatWriter {
@@ -7,7 +7,7 @@ export class FlatWriter {
   readonly #strings: string[] = [];
   #count = 0;
 
-  /** One more of those the whole is counted by. */
+  /** Counts one more item. */
   next(): this {
     this.#count++;
     return this;
@@ -45,13 +45,13 @@ export class FlatReader {
     return this.#packed.strings[this.#string++] as string;
   }
 
-  /** As many as were counted. */
+  /** As many items as were counted. */
   all<T>(one: (from: this, place: number) => T): T[] {
     return Array.from({ length: this.#packed.count }, (_, place) => one(this, place));
   }
 }
 
-/** Takes a list apart from its beginning. */
+/** Splits a list from its beginning. */
 export class Portions<T> {
   readonly #all: readonly T[];
   #next = 0;

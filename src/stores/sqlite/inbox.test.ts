@@ -12,7 +12,7 @@ function inboxOf(...arrived: Question[]) {
   return { inbox: new Inbox(() => arrived.shift()), arrive: (question: Question) => arrived.push(question) };
 }
 
-test("urgent questions go before the others, and each kind keeps its order", () => {
+test("urgent requests go before the others, and each kind keeps its order", () => {
   const [a, b, x, y] = [commit("a"), commit("b"), resign("x"), resign("y")];
   const { inbox } = inboxOf(b, x, ping, members, y);
   inbox.put(a);
@@ -20,7 +20,7 @@ test("urgent questions go before the others, and each kind keeps its order", () 
   assert.deepEqual(order, [x, members, y, a, b, ping, undefined]);
 });
 
-test("a transaction is joined by writes until something else is next", () => {
+test("a transaction accepts further writes until another kind of request is next", () => {
   const [a, b, x] = [commit("a"), commit("b"), resign("x")];
   const { inbox, arrive } = inboxOf(a, ping, b);
   assert.equal(inbox.nextWrite(false), a);
@@ -32,7 +32,7 @@ test("a transaction is joined by writes until something else is next", () => {
   assert.deepEqual([inbox.next(), inbox.next(), inbox.next()], [members, ping, b]);
 });
 
-test("a transaction that is full is joined by urgent writes alone", () => {
+test("only urgent writes join a transaction that is full", () => {
   const [a, x] = [commit("a"), resign("x")];
   const { inbox } = inboxOf(a, x);
   assert.equal(inbox.nextWrite(true), x);

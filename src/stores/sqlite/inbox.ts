@@ -1,5 +1,5 @@
-// What has arrived at the worker thread and waits there: urgent questions first, then the others, each in their order.
-// It holds no more than the event loop has asked and not been answered.
+// Queues the requests in the worker thread: urgent ones first, then the others, each in their order. It holds
+// only requests that the event loop has sent and that have no response yet.
 import { isUrgent, isWrite, type Question, type Urgent, type Write } from "./messages.ts";
 
 export class Inbox {
@@ -7,7 +7,7 @@ export class Inbox {
   readonly #urgent: Urgent[] = [];
   readonly #others: Question[] = [];
 
-  /** `receive` gives what has come meanwhile, one after the other, and never waits. */
+  /** `receive` returns the requests that have arrived meanwhile, one per call, and never waits. */
   constructor(receive: () => Question | undefined) {
     this.#receive = receive;
   }
@@ -22,7 +22,7 @@ export class Inbox {
     return this.#urgent.shift() ?? this.#others.shift();
   }
 
-  /** The next question, if it is a write; `urgentOnly` when there is no room for the others. */
+  /** The next request, if it is a write; `urgentOnly` when there is no room for the others. */
   nextWrite(urgentOnly: boolean): Write | undefined {
     this.#fetch();
     const queue: Question[] = urgentOnly || this.#urgent.length > 0 ? this.#urgent : this.#others;

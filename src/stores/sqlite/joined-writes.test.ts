@@ -10,7 +10,7 @@ import type { Store } from "../../ports/store.ts";
 import { actor, change, commitOf, freshNamespace, take, takeAll, whole } from "../contract/shared.contract.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
-describe("writes that arrive while the thread is busy", () => {
+describe("writes that arrive while the SQLite thread is busy", () => {
   let folder: string;
   let store: Store;
   let other: DatabaseSync;
@@ -26,7 +26,10 @@ describe("writes that arrive while the thread is busy", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Sends everything while another connection holds the lock, so that all of it waits when the first can go on. */
+  /**
+   * Sends everything while another connection holds the lock, so that all of it waits when the first request
+   * can go on.
+   */
   async function together<T>(send: () => Promise<T>[]): Promise<PromiseSettledResult<T>[]> {
     other.exec("BEGIN IMMEDIATE");
     const sent = send();
@@ -34,7 +37,7 @@ describe("writes that arrive while the thread is busy", () => {
     return Promise.allSettled(sent);
   }
 
-  test("are all answered, each in its place", async () => {
+  test("joined writes all get their own responses", async () => {
     const namespace = freshNamespace();
     const keys = Array.from({ length: 8 }, (_, i) => ({ ...actor(`${i}`, namespace), owner: "host-1" }));
     const held = await takeAll(store, keys);
@@ -50,7 +53,7 @@ describe("writes that arrive while the thread is busy", () => {
     assert.equal((await take(store, actor("4", namespace))).state?.whole, "4");
   });
 
-  test("see each other in the order they were sent", async () => {
+  test("joined writes see each other in the order they were sent", async () => {
     const key = actor("alice");
     const held = await take(store, key);
     const [first, taken, second] = await together<unknown[]>(() => [
@@ -64,7 +67,7 @@ describe("writes that arrive while the thread is busy", () => {
     assert.deepEqual((taken.value[0] as { state: unknown }).state, { whole: "1", changes: [] });
   });
 
-  test("fail alone when one of them makes no sense", async () => {
+  test("an invalid write fails alone among joined writes", async () => {
     const namespace = freshNamespace();
     const held = await Promise.all(["a", "b", "c"].map((id) => take(store, actor(id, namespace))));
     const results = await together(() => [

@@ -1,4 +1,5 @@
-// Looking at actors: one by its key, or a page of many. One SQL verb, one statement, its performance story above it.
+// Reads actors for display: one by its key, or a page of many. One SQL verb, one statement, its performance
+// story above it.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { ActorQuery, StoredActor } from "../../ports/store.ts";
@@ -21,15 +22,16 @@ export class ListingStatements {
     };
     // One seek by name, one by primary key.
     this.#find = asArrays(`${SELECT} WHERE namespace = ?1 AND type = ?2 AND id = ?3`);
-    // One range of the names, already in order, and a seek for each row of the page: it starts at the prefix or behind the last page, whichever is
-    // later, and ends before the first id that does not begin with the prefix (the byte FF is in no UTF-8 text and
-    // above all that are). `<>` is no range, so it cannot be taken for the start.
+    // One range of the names in index order, and a seek for each row of the page. The range starts at the
+    // prefix or behind the last page, the later of the two. It ends before the first id without the prefix:
+    // the byte FF is in no UTF-8 text and above all that are. `<>` is not a range, so the planner cannot use
+    // it as the start.
     this.#page = asArrays(
       `${SELECT}
        WHERE namespace = ?1 AND type = ?2 AND id >= max(?3, ?4) AND id < ?3 || CAST(X'FF' AS TEXT) AND id <> ?4
        ORDER BY id LIMIT ?5`,
     );
-    // One seek: jumps over all actors of a type, so a prefix over all types costs one range per type.
+    // One seek that jumps over all actors of a type, so a prefix over all types costs one range per type.
     this.#nextType = asArrays("SELECT type FROM actor_names WHERE namespace = ? AND type > ? ORDER BY type LIMIT 1");
   }
 
@@ -38,7 +40,7 @@ export class ListingStatements {
     return row && toStored(row);
   }
 
-  /** Reads several times; whoever calls it holds one read transaction around it. */
+  /** Reads several times; the caller holds one read transaction around it. */
   list({ namespace, type, prefix = "", after, limit }: ActorQuery): StoredActor[] {
     const found: StoredActor[] = [];
     let current = type ?? after?.type ?? this.#typeAfter(namespace, "");
@@ -59,7 +61,10 @@ export class ListingStatements {
   }
 }
 
-/** The id to start behind within a type; empty for all of it, `undefined` when the page before was past the type. */
+/**
+ * The id to start behind within a type; empty for all of it, `undefined` when the page before was past the
+ * type.
+ */
 function behindOf(type: string, after: ActorQuery["after"]): string | undefined {
   if (after === undefined) return "";
   const order = Buffer.compare(Buffer.from(type), Buffer.from(after.type));

@@ -6,7 +6,7 @@ import { ALICE, freshFile, next, run } from "./process-kit.test.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
 describe("processes on one SQLite file", { timeout: 600_000 }, () => {
-  test("many that open the same new file at once all succeed", async () => {
+  test("many processes that open the same new file at once all succeed", async () => {
     for (let round = 0; round < 3; round++) {
       const file = freshFile();
       const all = Array.from({ length: 6 }, () =>
@@ -28,7 +28,7 @@ describe("processes on one SQLite file", { timeout: 600_000 }, () => {
     }
   });
 
-  test("one that has nothing more to do ends, though its store is open", async () => {
+  test("a process without further work ends although its store is open", async () => {
     const { ended, lines } = run(
       freshFile(),
       `const store = await openSqliteStore(file);
@@ -39,7 +39,7 @@ describe("processes on one SQLite file", { timeout: 600_000 }, () => {
     assert.deepEqual(await ended, [0, null]);
   });
 
-  test("one that waits for a commit stays until it is committed", async () => {
+  test("a process that waits for a commit stays until it is committed", async () => {
     const file = freshFile();
     const { ended } = run(
       file,
@@ -53,7 +53,7 @@ describe("processes on one SQLite file", { timeout: 600_000 }, () => {
     await store.close();
   });
 
-  test("one that is killed while it writes loses nothing it was told was committed", async () => {
+  test("a process that is killed while it writes loses no acknowledged commit", async () => {
     const file = freshFile();
     const { child, lines, ended } = run(
       file,
@@ -73,7 +73,7 @@ describe("processes on one SQLite file", { timeout: 600_000 }, () => {
     assert.deepEqual(await ended, [null, "SIGKILL"]);
     const store = await openSqliteStore(file);
     const { version, state } = await take(store, ALICE);
-    assert.ok(version >= told, `${version} is stored, ${told} was told`);
+    assert.ok(version >= told, `${version} is stored, ${told} was acknowledged`);
     assert.equal(Number.parseInt(state?.whole ?? "", 10), version);
     await store.close();
   });

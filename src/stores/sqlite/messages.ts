@@ -1,6 +1,6 @@
-// What the store and its worker thread say to each other. A batch crosses as two flat arrays, one of numbers and one
-// of strings: copying 256 small objects between threads costs about three times as much as copying the two arrays.
-// Everything here is pure, so both sides agree by construction.
+// The protocol between the store and its worker thread. A batch crosses as two flat arrays, one of numbers
+// and one of strings: copying 256 small objects between threads costs about three times as much as copying
+// the two arrays. This module is pure, so both sides agree by construction.
 import { type ErrorCode, isLimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Candidate, MemberChange } from "../../ports/coordination.ts";
@@ -19,7 +19,7 @@ import { type CommitErrands, packCommitErrands } from "./workflow-packing.ts";
 /** The file name that means no file. */
 export const IN_MEMORY = ":memory:";
 
-/** What the worker is told when it starts. */
+/** The settings of the worker. */
 export interface WorkerStart {
   readonly file: string;
   /** How long to wait for a lock that another process holds. */
@@ -35,7 +35,7 @@ export type ActorWrite =
       readonly strings: readonly string[];
       /** The incarnations of this process, the newest last. */
       readonly owners: readonly string[];
-      /** What they bring along: reminders, and what they want of workflows. */
+      /** Attached reminders and workflows. */
       readonly riders?: Riders | undefined;
       readonly errands?: CommitErrands | undefined;
     };
@@ -49,7 +49,7 @@ export type CoordinationWrite =
   | ShardHomesWrite;
 
 export type Write = ActorWrite | CoordinationWrite | ReminderChange | WorkflowChange | ShardWrite;
-/** What schedulers ask goes before everything else that waits: a leadership runs out while it waits. */
+/** Requests of schedulers go before all others: a leadership may end while they wait. */
 export type Urgent = CoordinationWrite | { readonly kind: "members" } | { readonly kind: "homes" };
 
 export type Question =
@@ -74,12 +74,12 @@ const OTHER_WRITES: ReadonlySet<Kind> = new Set([
   ...(["settle-rule", "reset-shards", "remember"] as const),
   ...WORKFLOW_WRITES,
 ]);
-/** Whoever asked these must know that they may have been done. The others are harmless to do twice without knowing. */
+/** The caller of one of these must know that it may have been applied. The others are harmless to repeat. */
 const DOUBTFUL: ReadonlySet<Kind> = new Set([
   ...(["commit", "remind", "settle", "rewrite", "revive", "forget"] as const),
   ...WORKFLOW_DOUBTFUL,
 ]);
-/** These are known by their ids when they come again. */
+/** These are recognised by their ids when they are repeated. */
 const KNOWN: ReadonlySet<Kind> = new Set(["commit", ...WORKFLOW_KNOWN]);
 
 const isCoordinationWrite = (question: Question): boolean => COORDINATION_WRITES.has(question.kind);
@@ -90,9 +90,9 @@ export const isWrite = (question: Question): question is Write =>
 export const isDoubtful = (kind: Kind): boolean => DOUBTFUL.has(kind);
 
 /**
- * Whether a write that failed together with others may be done on its own. After COMMIT itself has failed it may have happened:
- * some are recognised by their ids, and most other writes are harmless to do twice; but a reminder that was set, settled or
- * revived, and a run that was closed, would be answered as if somebody else had done it.
+ * True if a write that failed together with others may be repeated on its own. A failed COMMIT may have been
+ * applied. Some writes are recognised by their ids, and most others are harmless to repeat. But a reminder
+ * that was set, settled or revived, and a run that was closed, would look as if another process had done it.
  */
 export function mayRepeat({ kind }: Write, error: unknown): boolean {
   return KNOWN.has(kind) || !isDoubtful(kind) || !isLimpetError(error, "COMMIT_UNKNOWN");
@@ -101,11 +101,13 @@ export function mayRepeat({ kind }: Write, error: unknown): boolean {
 export const isUrgent = (question: Question): question is Urgent =>
   question.kind === "members" || question.kind === "homes" || isCoordinationWrite(question);
 
-/** Answers to urgent questions come in the order of those, and answers to the others in theirs. */
+/**
+ * Responses to urgent requests come in the order of these requests, and responses to the others in theirs.
+ */
 export type Answer =
   | { readonly value: unknown; readonly urgent: boolean }
   | { readonly error: Failure; readonly urgent: boolean }
-  /** The worker ends, and so does everything it was asked. */
+  /** The worker ends, and every request to it fails. */
   | { readonly error: Failure; readonly fatal: true };
 
 export interface Failure {
@@ -116,7 +118,7 @@ export interface Failure {
 export interface TakeAnswer {
   /** For each actor: ref, epoch, version, and how many strings its state has. */
   readonly numbers: readonly number[];
-  /** The states one behind the other, each a whole and its changes. */
+  /** The states one after the other, each a whole and its changes. */
   readonly strings: readonly string[];
 }
 
@@ -124,10 +126,13 @@ export interface TakeAnswer {
 export interface CommitAnswer {
   readonly fenced: readonly number[];
   readonly voided: readonly number[];
-  /** For each commit that was done and set reminders with leases. */
+  /** For each applied commit that set reminders with leases. */
   readonly leases?: readonly LeasesAnswer[];
 }
-/** A commit's place in the batch, and a generation for each of its reminders; 0 for those that were not set with a lease. */
+/**
+ * A commit's place in the batch, and a generation for each of its reminders; 0 for a reminder without a
+ * lease.
+ */
 export interface LeasesAnswer {
   readonly place: number;
   readonly generations: readonly number[];

@@ -1,4 +1,4 @@
-// Files of earlier versions: they are brought up to date while a process of that version goes on with them.
+// Files of earlier versions: they are migrated while a process of that version goes on with them.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ const WORKFLOW_TABLES = ["kinds", "runs", "tasks", "pages", "inbox", "workers"].
 const SHARD_TABLES = ["shard_rules", "shard_homes", "remembered_actors"];
 const LATER_TABLES = ["cluster_secret"];
 
-/** As if the steps behind this one had never been. */
+/** Makes the file look as if the later steps had never run. */
 function asOf(version: 2 | 3, file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: 30_000 });
   for (const table of [...LATER_TABLES, ...SHARD_TABLES, ...WORKFLOW_TABLES]) db.exec(`DROP TABLE ${table}`);
@@ -27,7 +27,7 @@ function asOf(version: 2 | 3, file: string): DatabaseSync {
   return db;
 }
 
-test("a file without reminders gets their tables, keeps its actors, and the version it is of goes on writing", async () => {
+test("a file without reminders gets their tables, keeps its actors, and a process of its version goes on writing", async () => {
   const folder = await mkdtemp(join(tmpdir(), "limpet-migrations-"));
   try {
     const file = join(folder, "limpet.db");
@@ -63,7 +63,7 @@ test("a file without reminders gets their tables, keeps its actors, and the vers
   }
 });
 
-test("a file without workflows gets their tables, keeps its reminders, and the version it is of goes on writing", async () => {
+test("a file without workflows gets their tables, keeps its reminders, and a process of its version goes on writing", async () => {
   const folder = await mkdtemp(join(tmpdir(), "limpet-migrations-"));
   try {
     const file = join(folder, "limpet.db");
@@ -87,7 +87,7 @@ test("a file without workflows gets their tables, keeps its reminders, and the v
   }
 });
 
-test("many that open a file of an earlier version at once all succeed", async () => {
+test("many processes that open a file of an earlier version at once all succeed", async () => {
   const folder = await mkdtemp(join(tmpdir(), "limpet-migrations-"));
   try {
     const file = join(folder, "limpet.db");

@@ -1,18 +1,19 @@
-// The schema, as numbered steps. Each step is one transaction that first looks again which number the file has, so any
-// number of processes may start at once. A step that was released is never edited; the next one is added.
-// A process of the version before may still be running on the file: a step must leave its statements working.
+// The schema, as numbered steps. Each step is one transaction that first reads the number of the file again,
+// so any number of processes may start at once. A released step is never edited; the next one is added. A
+// process of the release before may still run on the file: a step must leave its statements working.
 import type { DatabaseSync } from "node:sqlite";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Transactions } from "./transactions.ts";
 
-/** Marks the file as ours: "Limp" in ASCII. */
+/** Marks the file as a Limpet store: "Limp" in ASCII. */
 const APPLICATION_ID = 0x4c696d70;
 
 const STEPS = [
-  // 1. Actors. A row of `actors` is rewritten at each commit, so it is kept short: names, which never change, are in
-  //    a tree of their own that is also the index, and a state that is not small, with the changes to it, is apart. A
-  //    commit to a large state thus never rewrites it. `pieces` counts the rows an actor has in the last two tables;
-  //    as long as it is 0, a commit is one UPDATE by primary key. Text is compared byte by byte.
+  // 1. Actors. Each commit rewrites a row of `actors`, so it is short. Names never change, so they are in a
+  //   tree of their own, which is also the index. A state that is not small is stored separately, with its
+  //   changes, so a commit to a large state never rewrites it. `pieces` counts the rows of an actor in the
+  //   last two tables; as long as it is 0, a commit is one UPDATE by primary key. Text is compared byte by
+  //   byte.
   `CREATE TABLE actor_names (
      namespace TEXT NOT NULL, type TEXT NOT NULL, id TEXT NOT NULL, ref INTEGER NOT NULL,
      PRIMARY KEY (namespace, type, id)
@@ -34,8 +35,8 @@ const STEPS = [
      ref INTEGER NOT NULL, version INTEGER NOT NULL, data TEXT NOT NULL,
      PRIMARY KEY (ref, version)
    ) STRICT, WITHOUT ROWID;`,
-  // 2. What schedulers agree on. `leadership` has one row for ever, because its term must never go back; without an
-  //    incarnation it is free. Moments and leases are in milliseconds. `types` is a JSON array.
+  // 2. Coordination. `leadership` has one row for ever, because its term must never go back; without an
+  //   incarnation it is free. Times and leases are in milliseconds. `types` is a JSON array.
   `CREATE TABLE leadership (
      one INTEGER PRIMARY KEY CHECK (one = 1),
      term INTEGER NOT NULL,
@@ -67,12 +68,12 @@ const STEPS = [
      pid INTEGER NOT NULL,
      types TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
-  // 3. Reminders. Namespace and type are one short number, so that both indexes stay small. Claims walk the second index,
-  //    which is in the order in which rows are due; nothing of a lease is in it, nor in the row: a lease is a row of its own,
-  //    at the end of a small table, so claiming rows that lie scattered rewrites none of them. Data that is not small is
-  //    apart (`data_bytes` > 0), so the next tick does not rewrite it either. Generations come from a counter that never goes
-  //    back; a reminder that is set anew is another row. The dead keep their data whole: they are never rewritten.
-  //    Moments are in milliseconds.
+  // 3. Reminders. Namespace and type are one short number, so that both indexes stay small. Claims read the
+  //   second index, which is in due order. A lease is in neither the index nor the row: it is a row of its
+  //   own, at the end of a small table, so claiming scattered rows rewrites none of them. Data that is not
+  //   small is stored separately (`data_bytes` > 0), so the next tick does not rewrite it either. Generations
+  //   come from a counter that never goes back; a replaced reminder is another row. Dead reminders keep their
+  //   data whole: they are never rewritten. Times are in milliseconds.
   `CREATE TABLE reminder_types (
      ref INTEGER PRIMARY KEY, namespace TEXT NOT NULL, type TEXT NOT NULL,
      UNIQUE (namespace, type)
@@ -111,12 +112,14 @@ const STEPS = [
      data TEXT,
      UNIQUE (type_ref, id, name)
    ) STRICT;`,
-  // 4. Runs of workflows. Namespace, queue and type are one short number, a kind. A row of `workflow_runs` is written when a run starts and
-  //    when it ends; whatever changes with a step is in a short row of `workflow_tasks`, which an open run has and no other. Pages of
-  //    histories lie in the order in which they were written, whose ever they are. Refs are never used twice, as processes that wait
-  //    for the end of a run know it by its ref. Four indexes know runs: by name, by id, by kind and status (each in the order of refs, which is that of
-  //    lists), and by when they ended. Two know tasks: those that are ready or leased, by whoever may have them and when (claims look at
-  //    nothing else), and those with a problem. Moments are in milliseconds; what states, statuses and modes mean: workflow-codes.ts.
+  // 4. Runs of workflows. Namespace, queue and type are one short number, a kind. A row of `workflow_runs` is
+  //   written when a run starts and when it ends. The columns that change with a step are in a short row of
+  //   `workflow_tasks`, which only an open run has. Event batches of all histories are in the order in which
+  //   they were written. Refs are never used twice, because processes wait for the end of a run by its ref.
+  //   Four indexes find runs: by name, by id, by kind and status (each in the order of refs, as lists are),
+  //   and by the time of their end. Two find tasks: one has ready or leased tasks by claimant and time
+  //   (claims read nothing else), the other has tasks with a problem. Times are in milliseconds; states,
+  //   statuses and modes: workflow-codes.ts.
   `CREATE TABLE workflow_kinds (
      ref INTEGER PRIMARY KEY, namespace TEXT NOT NULL, queue TEXT NOT NULL, type TEXT NOT NULL,
      UNIQUE (namespace, queue, type)
@@ -190,7 +193,7 @@ const STEPS = [
      seen_at REAL NOT NULL,
      PRIMARY KEY (namespace, worker)
    ) STRICT, WITHOUT ROWID;`,
-  // 5. What arrives may be for the workflow, and not for one run of it alone.
+  // 5. A message in the inbox may be for the workflow, and not for one run of it alone.
   "ALTER TABLE workflow_inbox ADD COLUMN goes_along INTEGER NOT NULL DEFAULT 0;",
   // 6. Shards. Each table is one tree, in the order in which it is read. A shard without a row has no home.
   `CREATE TABLE shard_rules (
@@ -205,7 +208,8 @@ const STEPS = [
      namespace TEXT NOT NULL, type TEXT NOT NULL, shard INTEGER NOT NULL, id TEXT NOT NULL,
      PRIMARY KEY (namespace, type, shard, id)
    ) STRICT, WITHOUT ROWID;`,
-  // 7. The secret by which processes on this file prove to each other that they may read it. One row, written once.
+  // 7. The secret by which processes on this file prove to each other that they may read it. One row, written
+  // once.
   "CREATE TABLE cluster_secret (one INTEGER PRIMARY KEY CHECK (one = 1), secret TEXT NOT NULL) STRICT;",
   // 8. Attempts at a task that ended with their lease.
   "ALTER TABLE workflow_tasks ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;",
@@ -216,7 +220,7 @@ export const NEWEST_SCHEMA: number = STEPS.length;
 
 export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {
   checkOwner(db, file);
-  // Two looks per step: one outside, so that a file that is up to date is never locked, and one inside.
+  // Two checks per step: one outside, so that a current file is never locked, and one inside.
   while (schemaNumber(db, file) < STEPS.length) {
     transactions.write("STORE_UNAVAILABLE", () => {
       const number = schemaNumber(db, file);

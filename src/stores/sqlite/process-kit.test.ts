@@ -22,7 +22,10 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Runs `body` in a process of its own that has `openSqliteStore`, `file`, `alice` and `line`, the next line of stdin. */
+/**
+ * Runs `body` in a process of its own that has `openSqliteStore`, `file`, `alice` and `line`, the next line
+ * of stdin.
+ */
 export function run(
   file: string,
   body: string,

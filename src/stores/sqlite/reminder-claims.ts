@@ -1,5 +1,5 @@
-// Claiming: which rows are due soon and nobody's, earliest first over all types. Runs inside a write transaction that somebody else
-// began, so whatever is found free is free until it has its lease.
+// Claims reminders: finds the rows that are due soon and not leased, earliest first over all types. Runs
+// inside a write transaction of the caller, so a free row stays free until it has its lease.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ClaimRequest } from "../../ports/reminders.ts";
@@ -32,13 +32,14 @@ export class ReminderClaims {
       statement.setReturnArrays(true);
       return statement;
     };
-    // All types at once: a seek for the type and one for its first row. A type that has nothing to do costs no more.
+    // All types at once: a seek for the type and one for its first row. A type without due rows costs no
+    // more.
     this.#firsts = asArrays(
       `SELECT j.key, t.ref, (SELECT at FROM reminders WHERE type_ref = t.ref ORDER BY at LIMIT 1)
        FROM json_each(?) j CROSS JOIN reminder_types t ON t.namespace = ? AND t.type = j.value`,
     );
-    // One range of the second index and nothing of the rows; for each entry a seek in the small table of leases. Rows of
-    // other types are not there, and leased ones cost a third of a microsecond.
+    // One range of the second index without the rows; for each entry a seek in the small table of leases.
+    // Rows of other types are not in the range, and a leased one costs a third of a microsecond.
     this.#due = asArrays(
       `SELECT generation, at FROM reminders r
        WHERE type_ref = ?1 AND at <= ?2
@@ -47,8 +48,8 @@ export class ReminderClaims {
     );
     // One seek.
     this.#behind = asArrays("SELECT at FROM reminders WHERE type_ref = ? AND at > ? ORDER BY at LIMIT 1");
-    // The leased rows that the range above passed over, once more, and only when a claim has found room for them: that is
-    // half as dear as carrying each of them out of the first look.
+    // Reads the leased rows of that range again, only when a claim has capacity left: that is half the cost
+    // of returning each of them from the first read.
     this.#leaseEnd = asArrays(
       `SELECT min(l.until) FROM reminders r CROSS JOIN reminder_leases l ON l.generation = r.generation
        WHERE r.type_ref = ? AND r.at <= ? AND l.until > ?`,
@@ -58,7 +59,7 @@ export class ReminderClaims {
       `SELECT generation, id, name, at, due, number, attempt, schedule, data, data_bytes FROM reminders WHERE ${THESE}`,
     );
     this.#dataOf = asArrays("SELECT data FROM reminder_data WHERE generation = ?");
-    // New leases are of high generations mostly, so they lie side by side at the end of their table.
+    // New leases mostly have high generations, so they are adjacent at the end of their table.
     this.#lease = db.prepare(
       "INSERT OR REPLACE INTO reminder_leases (generation, until, token) SELECT value, ?, ? FROM json_each(?)",
     );
@@ -79,8 +80,8 @@ export class ReminderClaims {
   }
 
   /**
-   * The earliest of all types, and one more than asked for if there is one. What has been found bounds what is looked for in the
-   * types behind it, so a backlog in every one of many types is not read `limit` times over for each.
+   * The earliest rows of all types, and one more than requested if there is one. The rows found so far bound
+   * the search in later types, so a backlog in each of many types is not read `limit` times.
    */
   #candidates(ready: readonly TypeRow[], horizon: number, limit: number, now: number): Candidate[] {
     let found: Candidate[] = [];
@@ -116,7 +117,10 @@ export class ReminderClaims {
     return claimed;
   }
 
-  /** The earliest moment at which one more could be claimed, or a little before it: of each type the first row behind is looked at. */
+  /**
+   * The earliest time at which one more could be claimed, or a little before it: it reads the first row
+   * behind the claim for each type.
+   */
   #next(all: readonly TypeRow[], ready: readonly TypeRow[], horizon: number, now: number, aheadMs: number) {
     let next = Number.POSITIVE_INFINITY;
     for (const [, , first] of all) if ((first as number) > horizon) next = Math.min(next, (first as number) - aheadMs);

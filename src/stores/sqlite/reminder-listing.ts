@@ -1,5 +1,5 @@
-// Looking at reminders: one by its key, or a page of many, alive or dead; and counting them. Several statements each; whoever calls
-// holds one read transaction around it.
+// Reads reminders for display: one by its key, or a page of many, alive or dead; and counts them. Each takes
+// several statements; the caller holds one read transaction around them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../kernel/limits.ts";
 import type {
@@ -24,10 +24,10 @@ const stored = (
 ): string => `${HEAD}, ${data}, CASE WHEN data_bytes > 0 THEN data_bytes ELSE octet_length(data) END,
   (SELECT until FROM reminder_leases l WHERE l.generation = r.generation) FROM reminders r`;
 const dead = (data: string): string => `${HEAD}, ${data}, octet_length(data), error, died_at FROM dead_reminders`;
-/** In place of data that nobody wants. It is not even read. */
+/** Replaces data that was not requested. It is not even read. */
 const NO_DATA = "NULL";
 
-/** One range of the names, already in order, that starts behind the last page: of a type, or of one id. */
+/** One range of the names in index order, starting behind the last page: of a type, or of one id. */
 const PAGE = "WHERE type_ref = ? AND (id, name) > (?, ?) ORDER BY id, name LIMIT ?";
 const PAGE_OF_ID = "WHERE type_ref = ? AND id = ? AND name > ? ORDER BY name LIMIT ?";
 
@@ -64,7 +64,7 @@ export class ReminderListing {
     this.#get = asArrays(`${stored(DATA)} WHERE type_ref = ? AND id = ? AND name = ?`);
     this.#stored = { whole: pages(stored(DATA)), brief: pages(stored(NO_DATA)) };
     this.#dead = { whole: pages(dead("data")), brief: pages(dead(NO_DATA)) };
-    // A range of an index for each type, entries only, and no more of them than are asked for.
+    // A range of an index for each type, entries only, and no more than requested.
     const upTo = (rows: string): string =>
       `SELECT count(*) FROM (SELECT 1 FROM reminder_types t CROSS JOIN ${rows} LIMIT ?2)`;
     this.#countAll = asArrays(upTo("reminders ON type_ref = t.ref WHERE t.namespace = ?1"));
@@ -120,7 +120,7 @@ export class ReminderListing {
     return found;
   }
 
-  /** Types that a page may have something of, in order. */
+  /** Types that may be on the page, in order. */
   #typesOf({ namespace, type, after }: ReminderQuery): TypeRow[] {
     const ref = type === undefined ? undefined : this.#types.find(namespace, type);
     const types = type === undefined ? this.#types.all(namespace) : ref === undefined ? [] : [[ref, type] as TypeRow];
@@ -128,7 +128,7 @@ export class ReminderListing {
   }
 }
 
-/** Of one type, in order; each is read when it is asked for. */
+/** Rows of one type, in order; each is read on demand. */
 function rowsOf(
   { page, ofId }: Pages,
   ref: number,
@@ -142,7 +142,7 @@ function rowsOf(
   return ofId.iterate(ref, id, behind.id === id ? behind.name : "", limit);
 }
 
-/** By code point, as the database has it. */
+/** By code point, as in the database. */
 const order = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 function headOf([id, name, generation, at, due, number, attempt, schedule]: Head, namespace: string, type: string) {

@@ -18,7 +18,7 @@ import {
   unpackWrites,
 } from "./reminder-messages.ts";
 
-/** Plain objects, as callers make them. */
+/** Plain objects, as callers create them. */
 const record = <T>(of: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record<T>(of, { noNullPrototype: true });
 const text = fc.string({ unit: "grapheme", maxLength: 5 });
 const count = fc.nat();
@@ -41,7 +41,7 @@ const settlement: fc.Arbitrary<Settlement> = fc.oneof(
   record({ kind: fc.constant("dead" as const), tick, error: text, ...held }),
 );
 
-test("writes and settlements are read as they were written", () => {
+test("encoded writes and settlements are decoded unchanged", () => {
   fc.assert(
     fc.property(fc.array(write), fc.array(settlement), (writes, settlements) => {
       assert.deepEqual(unpackWrites(packWrites(writes)), writes);
@@ -50,7 +50,7 @@ test("writes and settlements are read as they were written", () => {
   );
 });
 
-test("claimed reminders are read as they were written", () => {
+test("claimed reminders are decoded as they were encoded", () => {
   const row: fc.Arbitrary<ClaimedRow> = record({
     ...{ generation: count, typePlace: fc.nat(2), id: text, name: text, tick, schedule: text },
     data: fc.option(text),
@@ -71,7 +71,7 @@ test("claimed reminders are read as they were written", () => {
   );
 });
 
-test("what commits bring is told apart by the commit that brings it", () => {
+test("attached reminders are decoded with the commit that they belong to", () => {
   const commit = record({
     settle: maybe(fc.array(settlement)),
     reminders: maybe(fc.array(write)),
@@ -90,11 +90,11 @@ test("what commits bring is told apart by the commit that brings it", () => {
   );
 });
 
-test("commits that bring nothing carry nothing", () => {
+test("a commit without attached reminders encodes none", () => {
   assert.equal(packRiders([{ ref: 1, epoch: 1, version: 1, id: "", write: { kind: "keep" } }]), undefined);
 });
 
-test("outcomes say what became of each write", () => {
+test("outcomes describe the result of each write", () => {
   const cancel: ReminderWrite = { kind: "cancel", key: { namespace: "n", type: "T", id: "i", name: "x" } };
   const content = { schedule: "", data: undefined };
   const at = { at: 1, due: 1, number: 1, attempt: 0 };
@@ -110,7 +110,7 @@ test("outcomes say what became of each write", () => {
 
 test("a reminder is not written twice after a COMMIT that may have counted; a commit is, by its id", () => {
   const unknown = new LimpetError("COMMIT_UNKNOWN", "COMMIT failed");
-  const refused = new LimpetError("INVARIANT", "somebody else brought nonsense");
+  const refused = new LimpetError("INVARIANT", "another request was invalid");
   const packed = { count: 0, numbers: [], strings: [] };
   const remind: Write = { kind: "remind", ...packed };
   assert.equal(mayRepeat(remind, refused), true);

@@ -1,5 +1,6 @@
-// How reminders cross between the store and its worker thread: as flat arrays of numbers and strings, like takes and commits.
-// Each pair of functions here reads what the other wrote; nobody else looks inside.
+// Encodes reminders as flat arrays of numbers and strings, like takes and commits, between the store and its
+// worker thread. Each pair of functions encodes and decodes one message; no other module depends on the
+// layout.
 import {
   bringsLease,
   type Claim,
@@ -22,9 +23,12 @@ export interface Packed {
   readonly strings: readonly string[];
 }
 
-/** What the commits of a batch bring. */
+/** The attached reminders of a batch of commits. */
 export interface Riders {
-  /** For each commit that brings something: its place in the batch, how many it settles, how many it writes. */
+  /**
+   * For each commit with attached reminders: its place in the batch, the number of settlements, the number of
+   * writes.
+   */
   readonly places: readonly number[];
   readonly settlements: Packed;
   readonly writes: Packed;
@@ -38,7 +42,7 @@ export type ReminderChange =
   | {
       readonly kind: "renew";
       readonly generations: readonly number[];
-      /** Of each of them. */
+      /** One token for each of them. */
       readonly tokens: readonly string[];
       readonly leaseMs: number;
     }
@@ -51,7 +55,10 @@ export type ReminderLook =
   | { readonly kind: "dead"; readonly query: ReminderQuery }
   | { readonly kind: "count"; readonly namespace: string; readonly limit: number };
 
-/** For each write the new generation; for a cancelled one whether it existed, 1 or 0; 0 for one that was to be new and is not. */
+/**
+ * For each set the new generation, or 0 if the key was to be new and is not; for each cancel 1 if the
+ * reminder existed, else 0.
+ */
 export type RemindAnswer = readonly number[];
 
 export interface ClaimAnswer extends Packed {
@@ -133,7 +140,7 @@ export function unpackOutcomes(answer: RemindAnswer, batch: readonly ReminderWri
 const KINDS = ["done", "next", "release", "dead"] as const;
 const NO_LEASE = -1;
 
-/** Most settlements of a batch name the same few tokens, so each token crosses once. */
+/** Most settlements of a batch have the same few tokens, so each token crosses once. */
 export function packSettlements(batch: readonly Settlement[]): Packed {
   const numbers: number[] = [];
   const strings: string[] = [];
@@ -168,7 +175,7 @@ export function unpackSettlements(packed: Packed): Settlement[] {
   });
 }
 
-/** What they carry is large compared with their tokens, so each has its own. */
+/** Their data is large compared with their tokens, so each has its own token. */
 export function packRewritings(batch: readonly Rewriting[]): Packed {
   const numbers: number[] = [];
   const strings: string[] = [];
@@ -190,7 +197,7 @@ export function unpackRewritings(packed: Packed): Rewriting[] {
   });
 }
 
-/** `undefined` when no commit brings anything, which is nearly always. */
+/** `undefined` when no commit has attached reminders, which is nearly always. */
 export function packRiders(batch: readonly Commit[]): Riders | undefined {
   if (batch.every(({ settle, reminders }) => settle === undefined && reminders === undefined)) return undefined;
   const places: number[] = [];
@@ -205,7 +212,7 @@ export function packRiders(batch: readonly Commit[]): Riders | undefined {
   return { places, settlements: packSettlements(settlements), writes: packWrites(writes) };
 }
 
-/** What one commit of a batch brings. */
+/** The attached reminders of one commit. */
 export interface Rider {
   readonly place: number;
   readonly settlements: readonly Settlement[];
@@ -230,7 +237,9 @@ export function unpackRiders({ places, settlements, writes }: Riders): Rider[] {
   return riders;
 }
 
-/** What the commits of these riders have set with leases; `set` is what was answered for all that they write. */
+/**
+ * Generations of the reminders that these commits set with leases; `set` has the results of all their writes.
+ */
 export function packLeases(riders: readonly Rider[], set: RemindAnswer): LeasesAnswer[] {
   const leases: LeasesAnswer[] = [];
   let next = 0;
@@ -244,7 +253,7 @@ export function packLeases(riders: readonly Rider[], set: RemindAnswer): LeasesA
   return leases;
 }
 
-/** A claimed row as the worker has it; its type is a place in the request. */
+/** A claimed row in the worker; its type is a place in the request. */
 export interface ClaimedRow {
   readonly generation: number;
   readonly typePlace: number;

@@ -1,5 +1,5 @@
-// The rows of reminders: setting, cancelling, settling. One SQL verb, one statement, its performance story above it.
-// Every method runs inside a write transaction that somebody else began, and may run again after it was rolled back.
+// The rows of reminders: setting, cancelling, settling. One SQL verb, one statement, its performance story
+// above it. Every method runs inside a write transaction of the caller, and may run again after a rollback.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../kernel/limits.ts";
 import type {
@@ -16,7 +16,7 @@ import { ReminderTypes } from "./reminder-types.ts";
 type Known = [generation: number, dataBytes: number];
 type HeldRow = [generation: number, token: string, number: number, attempt: number, dataBytes: number];
 
-/** The rows of a batch of settlements that somebody holds, by generation. */
+/** The claimed rows of a batch of settlements, by generation. */
 export type HeldRows = ReadonlyMap<number, HeldRow>;
 type DeadRow = [due: number, number: number, schedule: string, data: string | null];
 
@@ -54,12 +54,14 @@ export class ReminderStatements {
     };
     this.#types = new ReminderTypes(db);
 
-    // The one row, by its key, once for a batch: as many numbers as it needs, and none of them ever again.
+    // The one row, by its key, once for a batch: it reserves as many numbers as the batch needs, and none of
+    // them ever again.
     this.#reserve = db.prepare("UPDATE reminder_generations SET last = last + ? WHERE one = 1");
     this.#last = asArrays("SELECT last FROM reminder_generations WHERE one = 1");
 
-    // Setting: one seek by name to find the row it replaces, and a new row at the end of the table with an entry in both
-    // indexes. INSERT OR REPLACE would save the seek, and leave behind what the row had apart.
+    // Set: one seek by name finds the row to replace, and a new row goes to the end of the table with an
+    // entry in both indexes. INSERT OR REPLACE would save the seek, and leave behind the separate data of the
+    // old row.
     this.#known = asArrays("SELECT generation, data_bytes FROM reminders WHERE type_ref = ? AND id = ? AND name = ?");
     this.#insert = db.prepare(
       `INSERT INTO reminders (generation, type_ref, id, name, at, due, number, attempt, schedule, data, data_bytes)
@@ -70,7 +72,7 @@ export class ReminderStatements {
     this.#putData = db.prepare("INSERT INTO reminder_data (generation, data) VALUES (?, ?)");
     this.#dropData = db.prepare("DELETE FROM reminder_data WHERE generation = ?");
 
-    // Leases: a table with a row for each reminder that somebody holds.
+    // Leases: a table with a row for each claimed reminder.
     this.#putLease = db.prepare("INSERT OR REPLACE INTO reminder_leases (generation, until, token) VALUES (?, ?, ?)");
     this.#dropLease = db.prepare("DELETE FROM reminder_leases WHERE generation = ?");
     this.#dropLeases = db.prepare(`DELETE FROM reminder_leases WHERE ${THESE}`);
@@ -78,12 +80,13 @@ export class ReminderStatements {
     this.#renewLeases = db.prepare(`UPDATE reminder_leases SET until = ? WHERE token = ? AND ${THESE}`);
     this.#leased = asArrays(`SELECT generation FROM reminder_leases WHERE token = ? AND ${THESE}`);
 
-    // Settling: what is held is read once for the whole batch. Those that are done go with two statements, however many.
+    // Settle: the claimed rows are read once for the whole batch. All `done` settlements together take two
+    // statements.
     this.#held = asArrays(
       `SELECT generation, token, number, attempt, data_bytes FROM reminder_leases JOIN reminders USING (generation)
        WHERE ${THESE}`,
     );
-    // The row, which is short because large data is apart, and its place in the order of moments.
+    // The row, which is short because large data is stored separately, and its place in the due order.
     this.#moveOn = db.prepare("UPDATE reminders SET at = ?, due = ?, number = ?, attempt = ? WHERE generation = ?");
     this.#rewrite = db.prepare("UPDATE reminders SET data = ?, data_bytes = ? WHERE generation = ?");
     this.#bury = db.prepare(
@@ -117,7 +120,7 @@ export class ReminderStatements {
     });
   }
 
-  /** What `settle` has to know of the rows. */
+  /** The rows that `settle` needs. */
   held(batch: readonly Settlement[]): HeldRows {
     if (batch.length === 0) return NOTHING;
     const rows = this.#held.all(JSON.stringify(batch.map(({ generation }) => generation))) as unknown as HeldRow[];
@@ -200,14 +203,14 @@ export class ReminderStatements {
     return ref !== undefined && this.#unbury.run(ref, id, name).changes === 1;
   }
 
-  /** The first of so many generations that nobody has had. */
+  /** Reserves so many new generations and returns the first. */
   #next(count: number): number {
     this.#reserve.run(count);
     const [last] = this.#last.get() as unknown as [number];
     return last - count + 1;
   }
 
-  /** Most writes of a batch are of the same type as the one before. */
+  /** Most writes of a batch have the same type as the one before. */
   #refs(): (key: ReminderKey) => number {
     let last: ReminderKey | undefined;
     let ref = 0;
@@ -235,19 +238,25 @@ export class ReminderStatements {
 
 const NOTHING: HeldRows = new Map();
 
-/** The token decides, not the clock: a lease that is over still counts while nobody else has claimed the row. */
+/** The token decides, not the clock: an ended lease still counts until another process claims the row. */
 export function counts(settlement: Settlement, held: HeldRows): boolean {
   const row = held.get(settlement.generation);
   if (row === undefined || row[1] !== settlement.token) return false;
   return settlement.kind !== "next" || !isBefore(settlement.tick, row);
 }
 
-/** An answer was lost, the settlement was sent again, and the first one arrives when others have followed: it is too late. */
+/**
+ * True for a settlement that comes too late: its response was lost, it was sent again, and others followed
+ * before the first one arrived.
+ */
 function isBefore(tick: Tick, [, , number, attempt]: HeldRow): boolean {
   return tick.number < number || (tick.number === number && tick.attempt < attempt);
 }
 
-/** How many bytes of it are kept apart: none of what is small. A UTF-16 unit is one to three bytes, so most need no counting. */
+/**
+ * The number of bytes that are stored separately: 0 for small data. A UTF-16 unit is one to three bytes, so
+ * most texts need no counting.
+ */
 function bytesApart(data: string): number {
   if (data.length * 3 <= LIMITS.inlineStateBytes) return 0;
   const bytes = Buffer.byteLength(data);

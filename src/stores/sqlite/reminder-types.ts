@@ -1,4 +1,4 @@
-// The short numbers of namespaces and types. They are few and stay for ever, whether there are reminders of them or not.
+// The short numbers of namespaces and types. They are few and stay for ever, with or without reminders.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 /** A type of one namespace: its number and its name. */

@@ -64,7 +64,10 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
     await store?.close();
   });
 
-  /** Sends everything while another connection holds the lock, so that all of it waits when the first can go on. */
+  /**
+   * Sends everything while another connection holds the lock, so that all of it waits when the first request
+   * can go on.
+   */
   async function together<T>(send: () => Promise<T>[]): Promise<unknown[]> {
     other.exec("BEGIN IMMEDIATE");
     const sent = send();
@@ -77,7 +80,7 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
   const rows = (table: string) => other.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n as number;
   const everyRow = () => tables.map(rows);
 
-  test("writes, claims, settlements and commits that wait together see each other in the order they were sent", async () => {
+  test("reminder writes, claims, settlements and commits that wait together see each other in the order they were sent", async () => {
     const it = new Place(store);
     const held = await take(store, actor("alice", it.namespace));
     const token = freshToken();
@@ -95,7 +98,7 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
     assert.deepEqual([more, none], [["third", "first"], []]);
   });
 
-  test("a write that makes no sense fails alone, and the others are done once", async () => {
+  test("an invalid reminder write fails alone, and the others are applied once", async () => {
     const it = new Place(store);
     const held = await takeAll(
       store,
@@ -116,7 +119,7 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
     );
   });
 
-  test("a batch of commits of which one makes no sense leaves no reminder behind", async () => {
+  test("a batch of commits with an invalid one leaves no reminder behind", async () => {
     const it = new Place(store);
     const held = await takeAll(
       store,
@@ -132,7 +135,7 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
     assert.equal((await store.find(actor("a", it.namespace)))?.version, 0);
   });
 
-  test("a batch of writes of which one makes no sense is not written at all", async () => {
+  test("a batch of reminder writes with an invalid one is not written at all", async () => {
     const it = new Place(store);
     const before = everyRow();
     const nonsense = setOf(it.key("b"), { number: Number.NaN });
@@ -140,7 +143,7 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
     assert.deepEqual(everyRow(), before);
   });
 
-  test("nothing of a reminder stays behind, however it goes", async () => {
+  test("no row of a reminder stays behind, however the reminder ends", async () => {
     const it = new Place(store);
     const before = everyRow();
     const lease = { token: "mine", leaseMs: HOUR };
@@ -158,7 +161,7 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
     assert.deepEqual(everyRow(), before);
   });
 
-  test("fail with nothing done when the lock is held for too long, and work again afterwards", async () => {
+  test("reminder operations fail with nothing applied when the lock is held for too long, and work again afterwards", async () => {
     const hasty = await openSqliteStore(file, { busyTimeoutMs: 20 });
     const it = new Place(hasty);
     other.exec("BEGIN IMMEDIATE");
@@ -172,7 +175,7 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
     await hasty.close();
   });
 
-  test("are in doubt when the thread is lost with them, but for claims and renewals, and a new thread goes on", async () => {
+  test("reminder operations other than claims and renewals are ambiguous when the thread is lost, and a new thread goes on", async () => {
     const workers: Worker[] = [];
     const link = new WorkerLink({
       ...{ file, busyTimeoutMs: 60_000, stallTimeoutMs: 60_000, restartable: true, log: silentLog },
@@ -204,7 +207,7 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
     await restarted.close();
   });
 
-  test("a claim of large ones brings as many as may travel together, and says that there are more", async () => {
+  test("a claim of large reminders returns as many as may travel together, and reports that there are more", async () => {
     const it = new Place(store);
     const data = "x".repeat(4 * 1024 * 1024);
     for (let i = 0; i < 4; i++) await it.set(it.key(`${i}`), { at: i, data });

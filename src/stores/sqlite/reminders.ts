@@ -1,5 +1,5 @@
-// Reminders as the event loop sees them: each step is one question to the worker thread. Moments are those of the machine's clock,
-// which all processes on the file share.
+// The port of reminders on the event loop: each step is one request to the worker thread. Times are on the
+// machine's clock, which all processes on the file share.
 import type {
   Claim,
   ClaimRequest,
@@ -37,7 +37,7 @@ export class SqliteReminders implements Reminders {
     return unpackOutcomes((await this.#link.ask({ kind: "remind", ...packWrites(batch) })) as RemindAnswer, batch);
   }
 
-  // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
+  // Field by field, here and below: other properties of the caller's object need not be cloneable.
   async claim({ namespace, types, limit, aheadMs, leaseMs, token }: ClaimRequest): Promise<Claim> {
     const request = { namespace, types: [...new Set(types)], limit, aheadMs, leaseMs, token };
     return unpackClaimed((await this.#link.ask({ kind: "claim", request })) as ClaimAnswer, request);
@@ -81,7 +81,7 @@ export class SqliteReminders implements Reminders {
     return (await this.#link.ask({ kind: "count", namespace, limit })) as ReminderCounts;
   }
 
-  /** Nothing in the file calls out to other processes. */
+  /** A SQLite file sends no notifications to other processes. */
   watch(): undefined {
     return undefined;
   }

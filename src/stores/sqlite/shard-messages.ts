@@ -1,15 +1,19 @@
-// What the store and its worker thread ask each other about shards. Batches and homes cross as flat arrays of numbers and strings.
-// Each pair of functions here reads what the other wrote; nobody else looks inside.
+// The protocol about shards between the store and its worker thread. Batches and homes cross as flat arrays
+// of numbers and strings. Each pair of functions encodes and decodes one message; no other module depends on
+// the layout.
 import type { RememberedChange, ShardHomeChange, ShardHomeRow, ShardKey, ShardRule } from "../../ports/shards.ts";
 import { FlatReader, FlatWriter } from "./flat-arrays.ts";
 import type { Packed } from "./reminder-messages.ts";
 
-/** What the leader writes, ahead of everybody else. */
+/** Writes of the leader, which go before all others. */
 export type ShardHomesWrite = { readonly kind: "note-homes"; readonly term: number } & Packed;
 
 export type ShardWrite =
   | { readonly kind: "settle-rule"; readonly rule: ShardRule }
-  /** Forgets so many actors at most; the rest when there are none left. Nothing while a member hosts the type that is not among `ended`. */
+  /**
+   * Forgets at most `limit` actors, and the rest of the type when none is left. Does nothing while a member
+   * that is not in `ended` hosts the type.
+   */
   | {
       readonly kind: "reset-shards";
       readonly namespace: string;
@@ -67,7 +71,7 @@ export const unpackRemembered = (packed: Packed): RememberedChange[] =>
     ...{ shard: from.number(), isKept: from.number() === 1 },
   }));
 
-/** The homes of one type, in order of their shards. */
+/** The homes of one type, in the order of their shards. */
 export interface TypeHomes {
   readonly namespace: string;
   readonly type: string;
@@ -75,8 +79,8 @@ export interface TypeHomes {
 }
 
 /**
- * A leader reads them all when it begins, and there may be a hundred thousand. The hosts are few, so each crosses once; and numbers of a fixed
- * size cross ten times as fast as others.
+ * A leader reads all homes when its term begins, and there may be a hundred thousand. The hosts are few, so
+ * each crosses once; numbers in a typed array cross ten times as fast as others.
  */
 export interface HomesAnswer {
   readonly types: readonly { readonly namespace: string; readonly type: string; readonly count: number }[];

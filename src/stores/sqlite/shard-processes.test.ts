@@ -1,11 +1,12 @@
-// Real processes on one file that settle rules, lead one after the other, and are killed while they remember actors.
+// Real processes on one file that settle rules, lead one after the other, and are killed while they remember
+// actors.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { freshFile, next, run } from "./process-kit.test.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
 describe("processes that share shards in one SQLite file", { timeout: 600_000 }, () => {
-  test("many that settle the rule of a type at once are all told the same one", async () => {
+  test("processes that settle the rule of a type at once all get the same one", async () => {
     const file = freshFile();
     const all = Array.from({ length: 6 }, (_, i) =>
       run(
@@ -26,7 +27,7 @@ describe("processes that share shards in one SQLite file", { timeout: 600_000 },
     for (const { ended } of all) assert.deepEqual(await ended, [0, null]);
   });
 
-  test("the homes of shards are those of the last term, however many lead one after the other", async () => {
+  test("the homes of shards are the ones of the last term, however many schedulers lead one after the other", async () => {
     const file = freshFile();
     const all = Array.from({ length: 4 }, (_, i) =>
       run(
@@ -67,7 +68,7 @@ describe("processes that share shards in one SQLite file", { timeout: 600_000 },
     await store.close();
   });
 
-  test("one that is killed while it remembers actors loses none that it was told was remembered", async () => {
+  test("a process that is killed while it remembers actors loses no acknowledged one", async () => {
     const file = freshFile();
     const { child, lines, ended } = run(
       file,

@@ -1,5 +1,5 @@
-// Shards in the file: rules, homes, remembered actors. Every method that writes runs inside a write transaction that somebody else began,
-// and may run again after it was rolled back. All rows are found by their keys.
+// Shards in the file: rules, homes, remembered actors. Every writing method runs inside a write transaction
+// of the caller, and may run again after a rollback. All rows are found by their keys.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RememberedChange, ShardHomeChange, ShardKey, ShardRule } from "../../ports/shards.ts";
 import type { ResetAnswer, TypeHomes } from "./shard-messages.ts";
@@ -33,7 +33,8 @@ export class ShardStatements {
     this.#settle = db.prepare("INSERT INTO shard_rules (namespace, type, shards, version) VALUES (?, ?, ?, ?)");
     this.#dropRule = db.prepare("DELETE FROM shard_rules WHERE namespace = ? AND type = ?");
 
-    // These two read all, once for each term, in the order of the tree. Words that are the same for a whole type are read once.
+    // These two read all rows, once for each term, in the order of the tree. Words that are the same for a
+    // whole type are read once.
     this.#types = asArrays("SELECT DISTINCT namespace, type FROM shard_homes ORDER BY namespace, type");
     this.#homes = asArrays(
       "SELECT shard, incarnation FROM shard_homes WHERE namespace = ? AND type = ? ORDER BY shard",
@@ -49,7 +50,8 @@ export class ShardStatements {
       "DELETE FROM remembered_actors WHERE namespace = ? AND type = ? AND shard = ? AND id = ?",
     );
     this.#home = asArrays("SELECT incarnation FROM shard_homes WHERE namespace = ? AND type = ? AND shard = ?");
-    // A page is one range of the tree, read in its order. No id is empty, so all of them are behind the empty text.
+    // A page is one range of the tree, read in its order. No id is empty, so all ids are behind the empty
+    // text.
     this.#remembered = asArrays(
       `SELECT id FROM remembered_actors WHERE namespace = ? AND type = ? AND shard = ? AND id > ? ORDER BY id LIMIT ?`,
     );
@@ -73,7 +75,10 @@ export class ShardStatements {
     return rule;
   }
 
-  /** In portions, so that other writers do not wait long for the file. The caller has checked in the same transaction that no member hosts the type. */
+  /**
+   * Deletes in portions, so that other writers do not wait long for the file. The caller has checked in the
+   * same transaction that no member hosts the type.
+   */
   reset(namespace: string, type: string, limit: number): ResetAnswer {
     const last = this.#place.get(namespace, type, limit - 1) as unknown as [number, string] | undefined;
     if (last !== undefined) {
@@ -92,7 +97,7 @@ export class ShardStatements {
     });
   }
 
-  /** Whoever asks leads: that was looked at in the same transaction. */
+  /** The caller has checked in the same transaction that the term is current. */
   noteHomes(changes: readonly ShardHomeChange[]): void {
     for (const { namespace, type, shard, incarnation } of changes) {
       if (incarnation === undefined) this.#dropHome.run(namespace, type, shard);
@@ -118,7 +123,7 @@ export class ShardStatements {
     return (rows as unknown as [string][]).map(([id]) => id);
   }
 
-  /** From one shard to the next: what lies between is not read. */
+  /** Skips from one shard to the next without reading the rows between. */
   rememberedShards(namespace: string, type: string): number[] {
     const shards: number[] = [];
     for (let last = -1; ; ) {

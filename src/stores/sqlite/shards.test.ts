@@ -44,7 +44,10 @@ describe("shards on SQLite", () => {
     await store?.close();
   });
 
-  /** Sends everything while another connection holds the lock, so that all of it waits when the first can go on. */
+  /**
+   * Sends everything while another connection holds the lock, so that all of it waits when the first request
+   * can go on.
+   */
   async function together<T>(send: () => T): Promise<T> {
     other.exec("BEGIN IMMEDIATE");
     const sent = send();
@@ -52,7 +55,7 @@ describe("shards on SQLite", () => {
     return sent;
   }
 
-  test("what the leader asks about homes overtakes the takes and commits that wait", async () => {
+  test("the leader's requests about homes overtake waiting takes and commits", async () => {
     const namespace = freshNamespace();
     const batches = await Promise.all(
       Array.from({ length: 12 }, (_, batch) =>
@@ -77,12 +80,12 @@ describe("shards on SQLite", () => {
       }),
       steps: [it.shards.noteHomes(term, [it.home(0, "a")]), it.homes()].map(goneBefore),
     }));
-    // The thread was at the first batch already when they came.
+    // The thread was at the first batch already when they arrived.
     for (const gone of await Promise.all(steps)) assert.ok(gone <= 1, `${gone} batches of commits went before`);
     assert.ok((await Promise.all(commits)).flat().every((outcome) => outcome === "committed"));
   });
 
-  test("a step is taken once when it shares a transaction that fails for what somebody else brought", async () => {
+  test("a step of shards is applied once when it shares a transaction that fails because of another request", async () => {
     const it = new Ground(store);
     const held = await take(store, actor("a", it.namespace));
     const term = await newTerm(store);
@@ -106,7 +109,7 @@ describe("shards on SQLite", () => {
     assert.deepEqual(await it.ids(), ["a"]);
   });
 
-  test("a reset of much lets schedulers go first in between", async () => {
+  test("a reset of many actors lets urgent requests go first in between", async () => {
     const it = new Ground(store);
     for (let from = 0; from < 12_000; from += 1_000) {
       await it.remember(...Array.from({ length: 1_000 }, (_, i) => it.keep(`${from + i}`)));
@@ -123,7 +126,7 @@ describe("shards on SQLite", () => {
     await store.coordination.resign(me.incarnation);
   });
 
-  test("a step fails with nothing applied when the lock is held for too long, and works again afterwards", async () => {
+  test("a step of shards fails with nothing applied when the lock is held for too long, and works again afterwards", async () => {
     const it = new Ground(await openSqliteStore(file, { busyTimeoutMs: 20 }));
     const term = await newTerm(it.store);
     other.exec("BEGIN IMMEDIATE");
@@ -132,7 +135,7 @@ describe("shards on SQLite", () => {
     await assert.rejects(it.shards.noteHomes(term, [it.home(0, "a")]), refused);
     await assert.rejects(it.remember(it.keep("a")), refused);
     await assert.rejects(it.shards.reset(it.namespace, "Cart"), refused);
-    // Whoever reads waits for nobody.
+    // Reads do not wait for the lock.
     assert.deepEqual([await it.homes(), await it.ids()], [[], []]);
     other.exec("ROLLBACK");
     assert.deepEqual(await it.shards.settle(it.rule(2)), it.rule(2));
@@ -142,7 +145,7 @@ describe("shards on SQLite", () => {
     await it.store.close();
   });
 
-  test("homes of many types and hosts come back whole, and in order", async () => {
+  test("homes of many types and hosts are returned complete and in order", async () => {
     const it = new Ground(store);
     const term = await newTerm(store);
     const homes = Array.from({ length: 900 }, (_, i) =>
@@ -153,7 +156,7 @@ describe("shards on SQLite", () => {
     assert.deepEqual(await it.homes(), sorted);
   });
 
-  test("all rows are found by their keys, and read in the order of the tree", () => {
+  test("all rows of shards are found by their keys, and read in the order of the tree", () => {
     const plan = (sql: string) =>
       (other.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[]).map(({ detail }) => detail).join("; ");
     const key = "namespace = '' AND type = ''";

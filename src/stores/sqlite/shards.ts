@@ -1,5 +1,5 @@
-// Shards as the event loop sees them: each step is a question to the worker thread. What the leader asks about homes is answered ahead of
-// takes and commits.
+// The port of shards on the event loop: each step is a request to the worker thread, which serves the
+// leader's requests about homes before takes and commits.
 import type {
   RememberedChange,
   ShardHomeChange,
@@ -11,7 +11,7 @@ import type {
 import { type HomesAnswer, packHomeChanges, packRemembered, type ResetAnswer, unpackHomes } from "./shard-messages.ts";
 import type { WorkerLink } from "./worker-link.ts";
 
-/** Actors that are forgotten in one transaction: it keeps others waiting for some milliseconds. */
+/** Actors that one transaction deletes: it delays other writers by some milliseconds. */
 const RESET_ROWS = 5_000;
 
 export class SqliteShards implements Shards {
@@ -21,7 +21,7 @@ export class SqliteShards implements Shards {
     this.#link = link;
   }
 
-  // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
+  // Field by field, here and below: other properties of the caller's object need not be cloneable.
   async settle({ namespace, type, shards, version }: ShardRule): Promise<ShardRule> {
     return (await this.#link.ask({
       kind: "settle-rule",

@@ -1,5 +1,5 @@
-// What SQLite's error codes mean for us. Decisions look at the numeric code, never at the text. Everything named here
-// happened before a COMMIT, so nothing was applied; an error of COMMIT itself is the transaction's business.
+// Maps SQLite's error codes to Limpet's. Decisions use the numeric code, never the text. Every error named
+// here happened before a COMMIT, so nothing was applied; transactions.ts handles errors of COMMIT itself.
 import { type ErrorCode, invariant, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 
 /** Primary result codes, the low byte of the extended ones. */
@@ -11,7 +11,7 @@ const IO = 10;
 const CORRUPT = 11;
 const FULL = 13;
 const CANNOT_OPEN = 14;
-/** Many processes came to the write-ahead log at the same moment. */
+/** Many processes opened the write-ahead log at the same moment. */
 const PROTOCOL = 15;
 const NOT_A_DATABASE = 26;
 
@@ -36,14 +36,14 @@ function isSqliteError(error: unknown): error is SqliteError {
   return error instanceof Error && "errcode" in error && typeof error.errcode === "number";
 }
 
-/** Somebody else is writing: the same thing may work in a moment. */
+/** Another process is writing: a retry may succeed in a moment. */
 export function isBusy(error: unknown): boolean {
   if (!isSqliteError(error)) return false;
   const primary = error.errcode & 0xff;
   return primary === BUSY || primary === LOCKED || primary === PROTOCOL;
 }
 
-/** The same failure as an error of ours that says which file and what to do. */
+/** The same failure as a LimpetError that names the file and the remedy. */
 export function toLimpetError(error: unknown, file: string): LimpetError {
   if (isLimpetError(error)) return error;
   if (!isSqliteError(error)) return asBug(error);
@@ -53,7 +53,7 @@ export function toLimpetError(error: unknown, file: string): LimpetError {
   });
 }
 
-/** Not SQLite's doing: then it is ours. */
+/** An error that is not SQLite's is a bug of Limpet. */
 function asBug(error: unknown): LimpetError {
   try {
     invariant(false, `the SQLite worker failed: ${error}`);

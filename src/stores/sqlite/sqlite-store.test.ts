@@ -32,7 +32,7 @@ storeContract("SQLite in memory", async () => {
 });
 
 describe("opening an SQLite file", () => {
-  test("the folder is made when it is not there", async () => {
+  test("the folder is created when it does not exist", async () => {
     const file = join(folder, "a", "b", "limpet.db");
     const store = await openSqliteStore(file);
     assert.equal(store.location, file);
@@ -40,14 +40,14 @@ describe("opening an SQLite file", () => {
     await store.close();
   });
 
-  test("a name that looks like a URI is a file name all the same", async () => {
+  test("a name that looks like a URI is still a file name", async () => {
     const file = join(folder, "file:x?mode=memory");
     const store = await openSqliteStore(file);
     await store.close();
     assert.ok(existsSync(file));
   });
 
-  test("when the last store is closed, the log has been copied into the file", async () => {
+  test("the log has been copied into the file when the last store is closed", async () => {
     const file = freshFile();
     const store = await openSqliteStore(file);
     await store.commit([commitOf(await take(store, actor("alice")), whole("x"))]);
@@ -56,7 +56,7 @@ describe("opening an SQLite file", () => {
     assert.ok(!existsSync(`${file}-wal`));
   });
 
-  test("an up-to-date file opens while another process is writing", async () => {
+  test("a current file opens while another process is writing", async () => {
     const file = freshFile();
     await (await openSqliteStore(file)).close();
     const other = new DatabaseSync(file);
@@ -67,7 +67,7 @@ describe("opening an SQLite file", () => {
     await store.close();
   });
 
-  test("a file written by a newer Limpet is refused with a sentence that says what to do", async () => {
+  test("a file written by a newer Limpet is rejected with advice", async () => {
     const file = freshFile();
     await (await openSqliteStore(file)).close();
     const other = new DatabaseSync(file);
@@ -76,7 +76,7 @@ describe("opening an SQLite file", () => {
     await assert.rejects(openSqliteStore(file), { code: "STORE_INCOMPATIBLE", message: /newer Limpet.*9999.*upgrade/ });
   });
 
-  test("a database of another program is refused and left alone", async () => {
+  test("a database of another program is rejected and left alone", async () => {
     for (const mark of ["PRAGMA application_id = 7", "PRAGMA user_version = 1"]) {
       const file = freshFile();
       const other = new DatabaseSync(file);
@@ -93,7 +93,7 @@ describe("opening an SQLite file", () => {
     }
   });
 
-  test("a file that is not a database is refused and left alone", async () => {
+  test("a file that is not a database is rejected and left alone", async () => {
     const file = freshFile();
     await writeFile(file, "not a database, but long enough to have a header of its own: ".repeat(100));
     await assert.rejects(openSqliteStore(file), { code: "STORE_INCOMPATIBLE", message: /not an SQLite database/ });
@@ -109,7 +109,7 @@ describe("opening an SQLite file", () => {
     await assert.rejects(openSqliteStore(""), { code: "OPTION_INVALID" });
   });
 
-  test("a file that may only be read is a clear error", async (t) => {
+  test("a read-only file is a clear error", async (t) => {
     if (process.getuid?.() === 0) return t.skip("nothing is read-only for root");
     const closed = join(folder, "read-only");
     await mkdir(closed, { mode: 0o500 });
@@ -130,7 +130,7 @@ describe("an SQLite file that another process is writing", () => {
     return { store, alice, other };
   }
 
-  test("is waited for, and the event loop keeps running meanwhile", async () => {
+  test("a commit waits for the lock of another process while the event loop keeps running", async () => {
     const { store, alice, other } = await held(60_000);
     let settled = false;
     const commit = store.commit([commitOf(alice, whole("patient"))]).finally(() => {
@@ -144,7 +144,7 @@ describe("an SQLite file that another process is writing", () => {
     await store.close();
   });
 
-  test("for too long, makes commits and takes fail with nothing applied, and works again afterwards", async () => {
+  test("a commit and a take fail with nothing applied when the lock is held for too long, and work again afterwards", async () => {
     const { store, alice, other } = await held(20);
     const bob = actor("bob");
     const commit = commitOf(alice, whole("w".repeat(5_000)));
@@ -160,7 +160,7 @@ describe("an SQLite file that another process is writing", () => {
     await store.close();
   });
 
-  test("is still read without waiting", async () => {
+  test("reads do not wait for the lock of another process", async () => {
     const { store, other } = await held(0);
     await store.ping();
     assert.deepEqual(await store.list({ namespace: "nobody", limit: 1 }), []);

@@ -1,5 +1,5 @@
-// The store on one SQLite file, as the event loop sees it: it packs a question, the worker thread answers it. Neither a
-// flush to the disk nor the lock of another process ever blocks the event loop.
+// The store on one SQLite file, as the event loop sees it: it encodes a request, and the worker thread
+// responds. Neither a flush to the disk nor the lock of another process ever blocks the event loop.
 import { resolve } from "node:path";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
@@ -30,13 +30,14 @@ import { SqliteWorkflows } from "./workflows.ts";
 
 export interface SqliteOptions {
   /**
-   * How long a transaction waits for the lock of another process, in milliseconds. Too low: a neighbour's large commit
-   * makes calls fail. Too high: calls hang behind a process that was stopped while it held the lock.
+   * How long a transaction waits for the lock of another process, in milliseconds. Too low: a large commit of
+   * another process makes calls fail. Too high: calls hang behind a process that was suspended while it held
+   * the lock.
    */
   readonly busyTimeoutMs?: number | undefined;
   /**
-   * How much longer than that the worker thread may take before it is given up, in milliseconds. Too low: a slow disk
-   * looks like a dead thread. Too high: calls hang behind a disk that never answers.
+   * How much longer than that the worker thread may take before it is given up, in milliseconds. Too low: a
+   * slow disk looks like a dead thread. Too high: calls hang behind a disk that never responds.
    */
   readonly stallTimeoutMs?: number | undefined;
   readonly log?: Log | undefined;
@@ -45,9 +46,9 @@ export interface SqliteOptions {
 const BUSY_TIMEOUT_MS = 5_000;
 const STALL_TIMEOUT_MS = 30_000;
 
-/** Opens the file, makes it and its folder when they are not there, and brings its schema up to date. */
+/** Opens the file, creates it and its folder if they are missing, and migrates its schema. */
 export async function openSqliteStore(file: string, options: SqliteOptions = {}): Promise<Store> {
-  if (file === "") throw new LimpetError("OPTION_INVALID", "the SQLite file needs a name");
+  if (file === "") throw new LimpetError("OPTION_INVALID", "the name of the SQLite file must not be empty");
   // An absolute path is never taken for a URI with options in it.
   const location = file === IN_MEMORY ? IN_MEMORY : resolve(file);
   if (location !== IN_MEMORY) await keepToOwner(location, options.log ?? silentLog);
@@ -71,9 +72,9 @@ export async function openSqliteStore(file: string, options: SqliteOptions = {})
 
 export class SqliteStore implements Store {
   readonly location: string;
-  /** One batch in the worker and the next already in its inbox, so that it never waits for the event loop. */
-  // The worker joins what arrives while it works into one transaction, so sending small and early costs no extra flush
-  // to the disk, and rows are written while the event loop still works on the turns behind them.
+  // One batch is in the worker and the next already in its queue, so that it never waits for the event loop.
+  // The worker joins requests that arrive while it works into one transaction, so small and early batches
+  // cost no extra flush to the disk. Rows are written while the event loop still runs the turns behind them.
   readonly lanes = 8;
   readonly eager = 64;
   readonly coordination: Coordination;
@@ -106,7 +107,7 @@ export class SqliteStore implements Store {
   }
 
   async list({ namespace, type, prefix, after, limit }: ActorQuery): Promise<StoredActor[]> {
-    // Field by field: what else a caller's object may carry need not survive the crossing.
+    // Field by field: other properties of the caller's object need not be cloneable.
     const query = { namespace, type, prefix, after: after && { type: after.type, id: after.id }, limit };
     return (await this.#link.ask({ kind: "list", query })) as ListAnswer;
   }

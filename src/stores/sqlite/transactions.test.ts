@@ -18,7 +18,7 @@ function memory() {
   return { db, rows, transactions: new Transactions(db, 0) };
 }
 
-/** The same database, except that its next COMMITs fail as told. */
+/** The same database, except that its next COMMITs fail as given. */
 function failingCommits(db: DatabaseSync, failures: { error: Error; applied: boolean }[]): DatabaseSync {
   const prepare = (sql: string) => {
     const statement = db.prepare(sql);
@@ -40,7 +40,7 @@ function failingCommits(db: DatabaseSync, failures: { error: Error; applied: boo
   } as unknown as DatabaseSync;
 }
 
-test("work that throws is rolled back, and the next transaction works", () => {
+test("a transaction whose work throws is rolled back, and the next transaction works", () => {
   const { db, rows, transactions } = memory();
   const failing = () => {
     db.exec("INSERT INTO t VALUES (1)");
@@ -63,14 +63,14 @@ test("a COMMIT that fails is unknown, whether it counted or not, and the next tr
   }
 });
 
-test("a COMMIT that fails is unavailable for work that is harmless to do twice", () => {
+test("a COMMIT that fails is unavailable for work that is harmless to repeat", () => {
   const { db } = memory();
   const error = sqliteError(13, "database or disk is full");
   const transactions = new Transactions(failingCommits(db, [{ error, applied: false }]), 0);
   assert.throws(() => transactions.write("STORE_UNAVAILABLE", () => {}), { code: "STORE_UNAVAILABLE" });
 });
 
-test("which of the two it is may depend on what joined meanwhile", () => {
+test("the error code of a failed COMMIT may depend on requests that joined meanwhile", () => {
   const { db } = memory();
   const error = sqliteError(10 | (4 << 8), "disk I/O error");
   const transactions = new Transactions(failingCommits(db, [{ error, applied: false }]), 0);
@@ -79,7 +79,7 @@ test("which of the two it is may depend on what joined meanwhile", () => {
   assert.throws(() => transactions.write(uncertain, () => joined.push("commit")), { code: "COMMIT_UNKNOWN" });
 });
 
-test("a COMMIT that met a lock is done again, work and all, and counts once", () => {
+test("a COMMIT that met a lock is repeated with its work, and counts once", () => {
   const { db, rows } = memory();
   const busy = { error: sqliteError(5, "database is locked"), applied: false };
   const transactions = new Transactions(failingCommits(db, [busy, busy]), 60_000);
@@ -87,7 +87,7 @@ test("a COMMIT that met a lock is done again, work and all, and counts once", ()
   assert.deepEqual(rows(), [1]);
 });
 
-test("patience ends, and then the lock is the error", () => {
+test("a lock becomes an error when the busy timeout ends", () => {
   let tries = 0;
   const locked = () => {
     tries++;
@@ -97,7 +97,7 @@ test("patience ends, and then the lock is the error", () => {
   assert.ok(tries > 1);
 });
 
-test("what is not a lock is not tried again", () => {
+test("an error other than a lock is not retried", () => {
   let tries = 0;
   const broken = () => {
     tries++;
@@ -107,7 +107,7 @@ test("what is not a lock is not tried again", () => {
   assert.equal(tries, 1);
 });
 
-test("a disk that is full is a store that is unavailable, as SQLite itself says it", () => {
+test("a full disk is reported as an unavailable store, as SQLite itself reports it", () => {
   const { db, transactions, rows } = memory();
   db.exec("PRAGMA max_page_count = 10");
   const fill = () => db.exec("INSERT INTO t VALUES (zeroblob(1000000))");
@@ -125,7 +125,7 @@ test("a disk that is full is a store that is unavailable, as SQLite itself says 
   assert.deepEqual(rows(), []);
 });
 
-test("every other failure of SQLite is unavailable too, and what is not SQLite's is a bug", () => {
+test("every other failure of SQLite is unavailable too, and an error of other code is a bug", () => {
   assert.equal(toLimpetError(sqliteError(23, "not authorized"), "f").code, "STORE_UNAVAILABLE");
   assert.equal(toLimpetError(sqliteError(8 | (1 << 8), "readonly"), "f").code, "STORE_UNAVAILABLE");
   assert.equal(toLimpetError(new TypeError("x is not a function"), "f").code, "INVARIANT");

@@ -1,6 +1,6 @@
-// Transactions, and waiting for the lock that another process holds. Runs in the worker thread, where blocking is
-// fine. A transaction is applied whole or not at all; only when COMMIT itself fails is the outcome uncertain, and then
-// the error says so.
+// Runs transactions and waits for the lock of another process. Runs in the worker thread, where blocking is
+// fine. A transaction is applied whole or not at all. Only when COMMIT itself fails is the outcome ambiguous,
+// and the error has a code for that.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LimpetError } from "../../kernel/errors.ts";
 import { isBusy } from "./sqlite-errors.ts";
@@ -9,11 +9,11 @@ const still = new Int32Array(new SharedArrayBuffer(4));
 const LONGEST_PAUSE_MS = 2;
 
 /**
- * Runs `attempt` until it does not meet somebody else's lock, for at most `timeoutMs`.
+ * Runs `attempt` until it meets no lock of another process, for at most `timeoutMs`.
  *
- * SQLite's own busy timeout sleeps up to 100 ms between two tries, while a writer holds the lock for about one and
- * takes it again at once when it has more to do: a second process would starve. So we try often, with a little
- * chance in it, and both get their turn within milliseconds.
+ * SQLite's own busy timeout sleeps up to 100 ms between two attempts. A writer holds the lock for about one,
+ * and takes it again at once when it has more to do: a second process would starve. Frequent attempts with a
+ * little randomness give both processes the lock within milliseconds.
  */
 export function patiently<T>(timeoutMs: number, attempt: () => T): T {
   const deadline = performance.now() + timeoutMs;
@@ -28,8 +28,8 @@ export function patiently<T>(timeoutMs: number, attempt: () => T): T {
 }
 
 /**
- * The error for a COMMIT that failed. Work that is harmless to do twice without knowing, such as raising an epoch, is
- * told STORE_UNAVAILABLE.
+ * The error code for a COMMIT that failed. Work that is harmless to repeat, such as raising an epoch, fails
+ * with STORE_UNAVAILABLE.
  */
 export type Uncertain = "COMMIT_UNKNOWN" | "STORE_UNAVAILABLE";
 
@@ -43,18 +43,18 @@ export class Transactions {
   constructor(db: DatabaseSync, busyTimeoutMs: number) {
     this.#db = db;
     this.#busyTimeoutMs = busyTimeoutMs;
-    // IMMEDIATE takes the write lock before anything is read, so nothing read can be stale when it is written upon.
+    // IMMEDIATE takes the write lock before the first read, so a write never builds on stale data.
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#beginRead = db.prepare("BEGIN");
     this.#commit = db.prepare("COMMIT");
   }
 
-  /** `work` may run several times, but what it did is applied once. `uncertain` may depend on what it did. */
+  /** `work` may run several times, but its effect is applied once. `uncertain` may depend on that work. */
   write<T>(uncertain: Uncertain | (() => Uncertain), work: () => T): T {
     return patiently(this.#busyTimeoutMs, () => this.#once(this.#begin, uncertain, work));
   }
 
-  /** All of `work` sees the same moment. */
+  /** All of `work` sees the same snapshot. */
   read<T>(work: () => T): T {
     return patiently(this.#busyTimeoutMs, () => this.#once(this.#beginRead, "STORE_UNAVAILABLE", work));
   }
@@ -73,10 +73,10 @@ export class Transactions {
     } catch (error) {
       this.#rollback();
       if (isBusy(error)) throw error;
-      // The commit record may already be in the log when the flush behind it fails, and then it could come back to
-      // life when the log is next recovered.
+      // The commit record may already be in the log when the flush behind it fails; the next recovery of the
+      // log could then apply it.
       const code = typeof uncertain === "function" ? uncertain() : uncertain;
-      throw new LimpetError(code, `COMMIT failed and may or may not count (${error})`, { cause: error });
+      throw new LimpetError(code, `COMMIT failed and may have been applied (${error})`, { cause: error });
     }
     return result;
   }

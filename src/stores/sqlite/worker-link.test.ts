@@ -21,7 +21,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A store whose workers a test can reach. */
+/** A store with workers that a test can reach. */
 function openStore(options: Partial<LinkOptions> = {}) {
   const workers: Worker[] = [];
   const logged: string[] = [];
@@ -43,8 +43,8 @@ function openStore(options: Partial<LinkOptions> = {}) {
 
 const silentWorker = () => new Worker("setInterval(() => {}, 1000)", { eval: true });
 
-describe("the worker thread of an SQLite store", { timeout: 600_000 }, () => {
-  test("that is killed leaves commits unknown and others unavailable, and a new one goes on", async () => {
+describe("worker thread of an SQLite store", { timeout: 600_000 }, () => {
+  test("a killed worker thread leaves commits unknown and other requests unavailable, and a new one goes on", async () => {
     const { store, file, workers, logged } = openStore();
     const alice = await take(store, actor("alice"));
     const other = new DatabaseSync(file);
@@ -65,7 +65,7 @@ describe("the worker thread of an SQLite store", { timeout: 600_000 }, () => {
     await store.close();
   });
 
-  test("that dies while nothing waits is replaced without anybody noticing", async () => {
+  test("a worker thread that dies while idle is replaced without any error", async () => {
     const { store, workers } = openStore();
     const alice = await take(store, actor("alice"));
     await workers[0]!.terminate();
@@ -74,7 +74,7 @@ describe("the worker thread of an SQLite store", { timeout: 600_000 }, () => {
     await store.close();
   });
 
-  test("that held a database in memory is not replaced, because its epochs are gone", async () => {
+  test("a worker thread with a database in memory is not replaced, because its epochs are gone", async () => {
     const { store, workers } = openStore({ file: ":memory:", restartable: false });
     const alice = await take(store, actor("alice"));
     await workers[0]!.terminate();
@@ -83,11 +83,14 @@ describe("the worker thread of an SQLite store", { timeout: 600_000 }, () => {
     await store.close();
   });
 
-  test("that never answers is given up, and the next question starts a new one", async () => {
+  test("a worker thread that never responds is given up, and the next request starts a new one", async () => {
     const { store, workers } = openStore({ stallTimeoutMs: 20, spawn: silentWorker });
     const ghost = { ref: 1, epoch: 1, version: 0, state: undefined };
     await Promise.all([
-      assert.rejects(store.commit([commitOf(ghost, whole("x"))]), { code: "COMMIT_UNKNOWN", message: /not answered/ }),
+      assert.rejects(store.commit([commitOf(ghost, whole("x"))]), {
+        code: "COMMIT_UNKNOWN",
+        message: /did not respond/,
+      }),
       assert.rejects(store.find(actor("alice")), { code: "STORE_UNAVAILABLE" }),
     ]);
     assert.equal(workers.length, 1);
@@ -95,12 +98,12 @@ describe("the worker thread of an SQLite store", { timeout: 600_000 }, () => {
     assert.equal(workers.length, 2);
   });
 
-  test("that never answers does not keep close waiting", async () => {
+  test("a worker thread that never responds does not delay close", async () => {
     const { store } = openStore({ stallTimeoutMs: 20, spawn: silentWorker });
     await Promise.all([assert.rejects(store.ping(), { code: "STORE_UNAVAILABLE" }), store.close()]);
   });
 
-  test("that cannot be started is an error of the store, and later ones are tried again", async () => {
+  test("a worker thread that cannot be started is an error of the store, and the next request tries again", async () => {
     let spawned = 0;
     const { store } = openStore({
       spawn: (start) => {
@@ -113,7 +116,7 @@ describe("the worker thread of an SQLite store", { timeout: 600_000 }, () => {
     await store.close();
   });
 
-  test("that throws where nobody catches is told apart from one that was killed", async () => {
+  test("a worker thread that throws an uncaught error is reported with that error", async () => {
     const { store } = openStore({ spawn: () => new Worker("throw new TypeError('boom')", { eval: true }) });
     await assert.rejects(store.ping(), { code: "STORE_UNAVAILABLE", message: /boom/ });
     await store.close();

@@ -1,9 +1,9 @@
-// The life of the worker thread, seen from the event loop. Questions are answered in the order they were asked, urgent ones
-// before all others, so the waiting ones are two plain queues.
-// - Nothing waits: the worker does not keep the process alive. Something waits: it does.
-// - The worker died, or has not answered for too long: everything that waits is rejected and the worker is given up.
-//   The next question starts a new one.
-// - Closed: the worker answers what was asked before and ends; every later question is refused.
+// Manages the worker thread from the event loop. The worker responds in the order of the requests, urgent
+// ones before all others, so the pending ones are two plain queues.
+// - No pending request: the worker does not keep the process alive. With a pending request it does.
+// - The worker died, or has not responded for too long: all pending requests are rejected and the worker is
+//   given up. The next request starts a new one.
+// - Closed: the worker serves the earlier requests and ends; every later request is rejected.
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -13,24 +13,24 @@ import { type Answer, isDoubtful, isUrgent, type Question, type WorkerStart } fr
 
 const SCRIPT = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 
-/** How finely the waiting for an answer is counted. */
+/** Resolution of the response timeout. */
 const TICKS = 10;
 
 export interface LinkOptions extends WorkerStart {
-  /** A question the worker has not answered for this long will not be waited for. */
+  /** A request without a response for this long is given up. */
   readonly stallTimeoutMs: number;
-  /** False when a new worker could not find what the old one had. */
+  /** False when a new worker could not find the data of the old one. */
   readonly restartable: boolean;
   readonly log: Log;
-  /** Starts the thread; tests put another one here. */
+  /** Starts the thread; tests replace it. */
   readonly spawn?: ((start: WorkerStart) => Worker) | undefined;
 }
 
-/** It needs none of the flags and loaders of the process around it. */
+/** The thread needs none of the flags and loaders of the process around it. */
 export function spawnWorker(start: WorkerStart): Worker {
   // A bundler does not include the file by itself.
   if (!existsSync(SCRIPT)) throw noWorker(fileURLToPath(SCRIPT));
-  // Deno refuses flags of Node for a thread.
+  // Deno rejects flags of Node for a thread.
   const execArgv = process.versions.deno === undefined ? ["--disable-warning=ExperimentalWarning"] : [];
   return new Worker(SCRIPT, { workerData: start, name: "limpet-sqlite", execArgv });
 }
@@ -51,10 +51,10 @@ export class WorkerLink {
   readonly #options: LinkOptions;
   #worker: Worker | undefined;
   #started = false;
-  /** Oldest first, as all that wait. */
+  /** Oldest first, like all pending requests. */
   #waiting: Waiting[] = [];
   #urgent: Waiting[] = [];
-  /** Ticks since the last answer, or since something began to wait. */
+  /** Ticks since the last response, or since the first pending request. */
   #age = 0;
   #ticker: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
@@ -80,7 +80,8 @@ export class WorkerLink {
     try {
       await this.#post({ kind: "close" });
     } catch {
-      // It was lost instead, and whoever waited was told. A thread that hangs may never end: do not wait for it.
+      // The worker was lost, and all pending requests were rejected. A thread that hangs may never end, so do
+      // not wait for it.
       return;
     }
     worker.ref();
@@ -145,12 +146,12 @@ export class WorkerLink {
   }
 
   /**
-   * Time is counted in ticks of the running event loop: when the whole process was stopped for a while, or the loop was
-   * blocked, that is one tick and not the death of the worker.
+   * Time is counted in ticks of the running event loop: when the whole process was suspended for a while, or
+   * the loop was blocked, that is one tick and not the end of the worker.
    */
   #tick(): void {
     if (this.#count === 0) this.#stopTicking();
-    else if (++this.#age > TICKS) this.#giveUp("it has not answered for too long");
+    else if (++this.#age > TICKS) this.#giveUp("it did not respond in time");
   }
 
   #stopTicking(): void {
@@ -158,7 +159,7 @@ export class WorkerLink {
     this.#ticker = undefined;
   }
 
-  /** `reason` is our own error when the worker said what is wrong; then nothing that waits was applied. */
+  /** `reason` is a LimpetError when the worker reported the failure; then no pending request was applied. */
   #giveUp(reason: unknown): void {
     const worker = this.#worker;
     const waiting = [...this.#urgent, ...this.#waiting];
@@ -173,7 +174,7 @@ export class WorkerLink {
   }
 }
 
-/** The worker answers nobody any more; what it did last is known only to the file. */
+/** The worker no longer responds; only the file shows whether its last request was applied. */
 function lost(kind: Question["kind"], reason: unknown): LimpetError {
   const code: ErrorCode = isDoubtful(kind) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
   return new LimpetError(code, `the SQLite worker thread was lost: ${reason}`, { cause: reason });

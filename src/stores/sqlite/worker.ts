@@ -1,8 +1,10 @@
-// The thread that holds the database. It answers questions in order, those of schedulers first, and may block: on the disk,
-// and on the lock of another process. It must never die of a question; what it cannot do, it answers with an error.
+// The thread that holds the database. It serves requests in order, urgent ones first, and may block: on the
+// disk, and on the lock of another process. No request may end the thread; it responds to a failed request
+// with an error.
 //
-// Writes that have arrived by the time one is done join its transaction, so that they share one flush to the disk. The event
-// loop sends what it has early and often, and this end makes of it as few transactions as the disk can keep up with.
+// Writes that have arrived by the time one is done join its transaction, so that they share one flush to the
+// disk. The event loop sends batches early and often, and this thread combines them into as few transactions
+// as the disk can sustain.
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { invariant } from "../../kernel/errors.ts";
@@ -52,7 +54,7 @@ const start = workerData as WorkerStart;
 
 type Read = Exclude<Question, Write>;
 
-/** How much of a transaction it has taken. */
+/** The number of rows that the request added to its transaction. */
 function rowsOf(question: Write, value: unknown): number {
   switch (question.kind) {
     case "take":
@@ -123,7 +125,7 @@ class StoreThreadServer {
     this.#shards = new ShardStatements(db);
   }
 
-  /** Answers a question and all that have come meanwhile. */
+  /** Serves a request and all that have arrived meanwhile. */
   serve(question: Question): void {
     this.#inbox.put(question);
     for (let next = this.#inbox.next(); next !== undefined; next = this.#inbox.next()) {
@@ -135,7 +137,7 @@ class StoreThreadServer {
     }
   }
 
-  /** Answers a write and those that follow close behind it. */
+  /** Serves a write and the writes that directly follow it. */
   #write(first: Write): void {
     const joined = [first];
     try {
@@ -152,7 +154,7 @@ class StoreThreadServer {
       });
       for (const [i, value] of values.entries()) say({ value, urgent: isUrgent(joined[i]!) });
     } catch (error) {
-      // Each on its own, so that nobody fails for what another one brought.
+      // Each on its own, so that no request fails because of another one.
       for (const question of joined) {
         if (joined.length === 1 || !mayRepeat(question, error)) this.#refuse(question, error);
         else this.#attempt(question, () => this.#transaction([question], () => {})[0]);
@@ -161,7 +163,7 @@ class StoreThreadServer {
   }
 
   #transaction(questions: readonly Write[], more: (values: unknown[]) => void): unknown[] {
-    // More may join meanwhile.
+    // More requests may join meanwhile.
     const uncertain = () => (questions.some(({ kind }) => isDoubtful(kind)) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE");
     return this.#transactions.write(uncertain, () => {
       const values = questions.map((question) => this.#apply(question));
@@ -224,7 +226,9 @@ class StoreThreadServer {
     }
   }
 
-  /** Commits of one batch know nothing of each other, so all of them settle before any of them writes. */
+  /**
+   * The commits of one batch are independent of each other, so all of them settle before any of them writes.
+   */
   #ride({ numbers, strings, owners, ...brought }: Extract<Write, { kind: "commit" }>): CommitAnswer {
     const riders: readonly Rider[] = brought.riders === undefined ? [] : unpackRiders(brought.riders);
     const held = this.#reminders.held(riders.flatMap(({ settlements }) => settlements));
@@ -291,7 +295,7 @@ class StoreThreadServer {
   }
 
   #refuse(question: Question, error: unknown): void {
-    // A transaction that could not even be rolled back leaves a connection nobody can use: start over with a new one.
+    // A transaction that could not be rolled back leaves an unusable connection: start over with a new one.
     if (this.#db.isOpen && this.#db.isTransaction) {
       say({ error: failure(error), fatal: true });
       process.exit();
@@ -308,7 +312,10 @@ try {
   say({ error: failure(error), fatal: true });
 }
 
-/** The next request that has already arrived. Deno cannot read it from the port of a thread: there each request is its own event. */
+/**
+ * The next request that has already arrived. Deno cannot read it from the port of a thread: there each
+ * request is its own event.
+ */
 function nextQuestion(): Question | undefined {
   return process.versions.deno === undefined
     ? (receiveMessageOnPort(port)?.message as Question | undefined)

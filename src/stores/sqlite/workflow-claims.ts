@@ -1,6 +1,6 @@
-// Claiming tasks: which are ready and nobody's, and may be had by whoever asks. Runs inside a write transaction that somebody else began.
-// The index has tasks that are ready or leased, and no others, by kind, binding and affinity, and in each of these groups by moment. So a
-// claim looks at what is due in the groups that it may have something of, and never at what is idle, over, or of another kind.
+// Claims tasks: finds the ready and free tasks that the worker may take. Runs inside a write transaction of
+// the caller. The index has only ready or leased tasks, by kind, pin and affinity, and within these groups by
+// time. So a claim reads the due tasks of its groups, and never idle tasks, closed runs or other kinds.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ClaimedTask, ReplayMode, TaskClaim, TaskClaims } from "../../ports/workflows.ts";
 import { LEASED, LOST_SO_FAR, modeCode } from "./workflow-codes.ts";
@@ -8,17 +8,20 @@ import type { WorkflowWorkers } from "./workflow-workers.ts";
 
 /** Rows that are read at once. */
 const PORTION = 256;
-/** So many tasks of a group are passed over in one claim, as those that are left to a living worker: others behind them have their turn when these are gone. */
+/**
+ * Tasks of a group that one claim skips, such as tasks with affinity to a living worker. Tasks behind them
+ * are found when these are gone.
+ */
 const PASSED_OVER = 1_000;
 
-/** Tasks of a kind, whose runs are bound to one thing, with affinity for a worker; null: bound to nothing, no affinity. */
+/** Tasks of a kind with the same pin and with affinity for one worker; null: no pin, no affinity. */
 interface Group {
   readonly kind: number;
   readonly type: string;
   readonly bound: string | null;
   readonly binds: string | null;
   readonly owner: string | null;
-  /** It is left to another worker, which will be taken for dead at this moment. */
+  /** The group belongs to another worker, which counts as dead from this time on. */
   readonly heldUntil: number | undefined;
 }
 
@@ -27,14 +30,17 @@ interface Candidate {
   readonly at: number;
   readonly type: string;
   readonly mode: ReplayMode;
-  /** What it is bound to, and what it is bound to by being claimed. */
+  /** The current pin, and the pin that the claim gives it. */
   readonly bound: string | null;
   readonly binds: string | null;
 }
 
-/** What a look through one group has found so far. */
+/** The results of reading one group so far. */
 interface Walk {
-  /** What whoever asks has in memory, and all else that it may have: of each at most one more than it asks for. */
+  /**
+   * Tasks that the worker has in memory, and all others that it may take: of each at most one more than
+   * requested.
+   */
   readonly hits: Candidate[];
   readonly others: Candidate[];
   passedOver: number;
@@ -43,11 +49,14 @@ interface Walk {
 type DueRow = [ref: number, at: number, state: number, until: number, stickyUntil: number | null];
 type TaskRow = [string, string, attempt: number, lost: number, last: number, taken: number, arrived: number];
 
-/** What is known of one claim while it is made. */
+/** The state of one claim in progress. */
 class Search {
   readonly request: TaskClaim;
   readonly now: number;
-  /** Leases are put in place up to here, so that a claim is told of the next moment that matters and not of many that do not. */
+  /**
+   * Claims correct the times of leases up to here, so that the next time they return is exact and not one of
+   * many early ones.
+   */
   readonly horizon: number;
   next = Number.POSITIVE_INFINITY;
 
@@ -86,7 +95,7 @@ export class WorkflowClaims {
        CROSS JOIN workflow_kinds k ON k.namespace = ? AND k.queue = ? AND k.type = j.value`,
     );
     const group = "FROM workflow_tasks WHERE state <> 0 AND kind = ? AND build IS ?";
-    // One seek: jumps over all tasks of a worker.
+    // One seek that jumps over all tasks of a worker.
     this.#nextOwner = asArrays(`SELECT sticky_worker ${group} AND sticky_worker >= ? ORDER BY sticky_worker LIMIT 1`);
     // A range of the index in its order, and the row of each.
     this.#due = asArrays(
@@ -118,7 +127,7 @@ export class WorkflowClaims {
     return { now, tasks, next: search.next === Number.POSITIVE_INFINITY ? undefined : search.next };
   }
 
-  /** All groups of which this worker may have something. */
+  /** All groups with tasks that this worker may take. */
   #groups(request: TaskClaim, now: number): Group[] {
     const { namespace, queue, types, isSticky, staleMs, lease } = request;
     const live = isSticky ? this.#workers.live(namespace, now - staleMs) : new Map<string, number>();
@@ -145,12 +154,12 @@ export class WorkflowClaims {
       const [owner] = (this.#nextOwner.get(kind, bound, from) as unknown as [string] | undefined) ?? [];
       if (owner === undefined) return;
       yield owner;
-      // The next text there could be.
+      // The next possible text.
       from = `${owner}\0`;
     }
   }
 
-  /** The first that can be had, and one more than asked for if there is one. */
+  /** The first available tasks, and one more than requested if there is one. */
   #candidates(group: Group, search: Search): readonly Candidate[] {
     const { kind, bound, owner } = group;
     const walk: Walk = { hits: [], others: [], passedOver: 0 };
@@ -172,7 +181,10 @@ export class WorkflowClaims {
     if (behind !== undefined) search.comesAt(behind[0]);
   }
 
-  /** Leases that were prolonged stand too early: they are moved to where they end. True when there were some, so that all is read again. */
+  /**
+   * Moves renewed leases, whose time in the index is too early, to their end. True when there were some, so
+   * that the rows are read again.
+   */
   #putInPlace(rows: readonly DueRow[]): boolean {
     const early = rows.filter(([, at, state, until]) => state === LEASED && until > at);
     for (const [ref] of early) this.#moveOn.run(ref);
@@ -190,7 +202,7 @@ export class WorkflowClaims {
   }
 }
 
-/** True when nothing behind these rows need be looked at. */
+/** True when no later row need be read. */
 function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk): boolean {
   const { now, request } = search;
   const mayHit = group.owner === request.lease.worker && request.isSticky;
@@ -219,12 +231,13 @@ function sift(rows: readonly DueRow[], group: Group, search: Search, walk: Walk)
 function modeFor({ owner }: Group, [, at, state, , sticky]: DueRow, { request, now }: Search): ReplayMode {
   const stickyUntil = sticky ?? 0;
   if (request.isSticky && stickyUntil > now && owner === request.lease.worker) return "sticky_hit_expected";
-  // When it became ready; a task that was leased is not new. Affinity that was ended early is negative.
+  // The affinity when the task became ready; a task that was leased is not new. Affinity that was ended early
+  // is negative.
   const hadAffinity = owner !== null && (state === LEASED || Math.abs(stickyUntil) > at);
   return hadAffinity ? "forced_cold_replay" : "cold_replay";
 }
 
-/** Whoever has a run in memory goes on with it first; otherwise those come first that are ready for longest. */
+/** Runs in the worker's memory come first; then the tasks that have been ready for longest. */
 function byPreference(a: Candidate, b: Candidate): number {
   const isHit = ({ mode }: Candidate): number => (mode === "sticky_hit_expected" ? 1 : 0);
   return isHit(b) - isHit(a) || a.at - b.at || a.ref - b.ref;

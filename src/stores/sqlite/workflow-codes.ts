@@ -1,4 +1,4 @@
-// Words of the port as the short numbers that stand in the tables.
+// Maps words of the port to the short numbers in the tables.
 import type { ReplayMode, RunStatus, StoredTask } from "../../ports/workflows.ts";
 
 const STATUSES = ["running", "completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const;
@@ -14,8 +14,8 @@ export const READY = 1;
 export const LEASED = 2;
 
 /**
- * Lost attempts at a task, as SQL, including the attempt of an expired lease. A task that was completed since has none. The count of
- * attempts shows that, so a step need not write it.
+ * Lost attempts at a task, as SQL, including the attempt of an expired lease. A task that was completed since
+ * has none. The count of attempts shows that, so a step need not write it.
  */
 export const LOST_SO_FAR = `min(lost, attempt - (state = ${LEASED})) + (state = ${LEASED})`;
 

@@ -1,4 +1,5 @@
-// The part of the worker thread that knows workflows: it has their statements and answers what is asked of them.
+// The workflow part of the worker thread: it owns the statements of workflows and serves the requests about
+// them.
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { EndedRun } from "../../ports/workflows.ts";
@@ -28,7 +29,7 @@ import { WorkflowSteps } from "./workflow-steps.ts";
 import { WorkflowTasks } from "./workflow-tasks.ts";
 import { WorkflowWorkers } from "./workflow-workers.ts";
 
-/** Tasks that are counted before others get their turn. */
+/** Tasks that one request counts before other requests get their turn. */
 const COUNTED = 20_000;
 
 type EndRow = [ref: number, status: number, result: string, runId: string];
@@ -66,7 +67,8 @@ export class WorkflowStatements {
        WHERE ref IN (SELECT value FROM json_each(?)) AND status <> ${RUNNING}`,
     );
     this.#ends.setReturnArrays(true);
-    // Short rows, in their order: there is no index of affinity, because every step of every run would have to keep it.
+    // Short rows, in their order: there is no index of affinity, because every step of every run would have
+    // to maintain it.
     this.#stickiness = db.prepare(
       `SELECT count(*), max(ref), count(*) FILTER (WHERE counts), count(*) FILTER (WHERE counts AND state = ${READY}),
          count(*) FILTER (WHERE counts AND state = ${LEASED}),
@@ -129,7 +131,7 @@ export class WorkflowStatements {
     }
   }
 
-  /** What commits of actors bring: all of them start before any of them sends. */
+  /** Starts and messages of actor commits: all of them start before any of them sends. */
   run(errands: readonly Errand[], now: number): void {
     this.#steps.start(
       errands.flatMap(({ starts }) => starts),
@@ -165,7 +167,7 @@ export class WorkflowStatements {
   }
 }
 
-/** How much of a transaction it has taken. */
+/** The number of rows that the request added to its transaction. */
 export function workflowRows(question: WorkflowChange, value: unknown): number {
   switch (question.kind) {
     case "start-runs":

@@ -1,4 +1,4 @@
-// Whether a run is one of those that were asked for. Pure.
+// Checks whether a run matches a query. Pure.
 import type { RunQuery } from "../../ports/workflows.ts";
 import { codeOf } from "./workflow-codes.ts";
 
@@ -8,11 +8,11 @@ export type FilterRow = [
   startedAt: number,
   namespace: string,
   workflowId: string,
-  /** Null when nobody asked for any. */
+  /** Null when the query has no attributes. */
   attributes: string | null,
 ];
 
-/** `isKind`: of the namespace, type and queue that were asked for. */
+/** `isKind`: true for the requested namespace, type and queue. */
 export function isMatch(row: FilterRow, query: RunQuery, isKind: (kind: number) => boolean): boolean {
   const [kind, status, startedAt, , workflowId, attributes] = row;
   if (!isKind(kind)) return false;

@@ -1,4 +1,4 @@
-// What waits for the holder of a run's task: numbered, and known by its key while it is there.
+// Messages for the holder of a run's task: numbered, and unique by key while they are stored.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { InboxMessage, StoredInboxMessage } from "../../ports/workflows.ts";
 
@@ -10,7 +10,7 @@ export class WorkflowInbox {
   readonly #drop: StatementSync;
 
   constructor(db: DatabaseSync) {
-    // Two trees with one row each, both by the run: a second one with the same key meets the first.
+    // Two trees with one row each, both by the run: a second message with the same key meets the first.
     this.#insert = db.prepare(
       "INSERT INTO workflow_inbox (ref, number, key, data, goes_along) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
     );
@@ -28,7 +28,7 @@ export class WorkflowInbox {
     this.#drop = db.prepare("DELETE FROM workflow_inbox WHERE ref = ? AND number <= ?");
   }
 
-  /** False: one with this key is there. */
+  /** False: a message with this key is already stored. */
   put(ref: number, number: number, { key, data, goesAlong }: InboxMessage): boolean {
     return this.#insert.run(ref, number, key, data, goesAlong ? 1 : 0).changes === 1;
   }
@@ -42,13 +42,13 @@ export class WorkflowInbox {
     return rows.map(([number, key, data]) => ({ number, key, data }));
   }
 
-  /** What goes along to the next run when this one has taken all up to that number. */
+  /** The messages that move on to the next run when this one has taken all up to that number. */
   left(ref: number, taken: number): Pick<InboxMessage, "key" | "data" | "goesAlong">[] {
     const rows = this.#left.all(ref, taken) as unknown as [string, string][];
     return rows.map(([key, data]) => ({ key, data, goesAlong: true }));
   }
 
-  /** All up to this number. */
+  /** Deletes all messages up to this number. */
   drop(ref: number, number: number): void {
     this.#drop.run(ref, number);
   }

@@ -1,5 +1,5 @@
-// The short numbers of kinds of runs: a type on a queue of a namespace. They stay for ever, whether there are runs of them or not. An
-// application with a queue for each of its tenants has very many, so only pruning reads all of them.
+// The short numbers of kinds of runs: a type on a queue of a namespace. They stay for ever, with or without
+// runs. An application with a queue for each of its tenants has very many, so only pruning reads all of them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 export interface Kind {
@@ -48,7 +48,7 @@ export class WorkflowKinds {
     return rows.map(([ref, queue, type]) => ({ ref, queue, type }));
   }
 
-  /** Of a namespace, or of one queue of it; undefined when there are more than that. */
+  /** The kinds of a namespace, or of one queue of it; undefined when there are more than `most`. */
   few(namespace: string, queue: string | undefined, most: number): Kind[] | undefined {
     const found =
       queue === undefined ? this.#some.all(namespace, most + 1) : this.#ofQueue.all(namespace, queue, most + 1);

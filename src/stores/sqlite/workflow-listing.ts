@@ -1,9 +1,14 @@
-// Looking at runs: one, or a page of many, the latest first; and counting them. Several statements each; whoever calls holds one read
-// transaction around it. There is one index for all that is listed often, of kind and status: a namespace, a type, a queue, a status, or
-// any of them together are some ranges of it, each in the order of refs, and a page is the highest of all of them. So a start writes one
-// entry and an end moves one, instead of an index for every filter. A workflow has its index of names; the few runs with a problem have
-// theirs. Filters without an index (attributes, start time) are checked run by run, a limited number at a time. So are all filters when
-// there are very many kinds, because every range costs a seek in the thread that also commits.
+// Reads runs for display: one, or a page of many, the latest first; and counts them. Each takes several
+// statements; the caller holds one read transaction around them.
+//
+// One index, of kind and status, serves all frequent lists. A namespace, type, queue, status, or any
+// combination is a set of its ranges, each in the order of refs. A page has the highest refs of all of them.
+// So a start writes one entry and an end moves one, instead of an index for every filter. A workflow has its
+// index of names; the few runs with a problem have theirs.
+//
+// Filters without an index (attributes, start time) are checked run by run, a limited number at a time. So
+// are all filters when there are very many kinds, because every range costs a seek in the thread that also
+// commits.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunQuery, StoredRun } from "../../ports/workflows.ts";
 import { ALL_STATUSES, codeOf } from "./workflow-codes.ts";
@@ -13,13 +18,16 @@ import type { CountAnswer, RunKey, RunsAnswer } from "./workflow-messages.ts";
 import type { WorkflowRuns } from "./workflow-runs.ts";
 import { STORED, type StoredRow, storedOf } from "./workflow-stored.ts";
 
-/** Runs that are looked at before others get their turn. */
+/** Runs that one request reads before other requests get their turn. */
 const LOOK = 2_000;
-/** Runs whose ids begin alike are sorted when there are no more than these; otherwise all are looked at, the latest first. */
+/**
+ * Runs with a common id prefix are sorted when there are no more than these; otherwise all runs are read, the
+ * latest first.
+ */
 const FEW = 5_000;
 /** Up to this many kinds are read range by range; with more, runs are scanned. */
 const MOST_KINDS = 64;
-/** A page of a query that looks at all of it is found in portions of so many. */
+/** The portion size for a page of a query that scans all runs. */
 const PORTION = 500;
 
 type Refs = readonly number[];
@@ -46,7 +54,7 @@ export class WorkflowListing {
       return statement;
     };
     this.#get = asArrays(STORED);
-    // The beginning of a row, which is short; its attributes only if they matter.
+    // The beginning of a row, which is short; its attributes only if they are needed.
     this.#filter = asArrays(
       `SELECT kind, status, started_at, namespace, workflow_id, CASE WHEN ?2 THEN attributes END
        FROM workflow_runs WHERE ref = ?1`,
@@ -105,7 +113,7 @@ export class WorkflowListing {
     return count;
   }
 
-  /** The refs of a page, or of as much of it as may be found in one go. */
+  /** The refs of a page, or of as much of it as one request may find. */
   #matches(query: RunQuery): { refs: Refs; before: number | undefined } {
     const { limit } = query;
     const ranges = this.#ranges(query);
@@ -132,7 +140,7 @@ export class WorkflowListing {
     return this.#filter.get(ref, attributes === undefined ? 0 : 1) as unknown as FilterRow;
   }
 
-  /** Gives the next refs below one, descending: all that may match are among them. */
+  /** Returns the next refs below one, descending; they include all possible matches. */
   #source(query: RunQuery, ranges: readonly Range[] | undefined, portion: number): (before: number) => Refs {
     const { namespace, workflowId, prefix, isBlocked } = query;
     const refs = (rows: unknown): Refs => (rows as [number][]).map(([ref]) => ref);
@@ -151,7 +159,7 @@ export class WorkflowListing {
     return (before) => this.#highest(ranges, before, portion);
   }
 
-  /** The highest of all ranges. What has been found bounds what is looked for in the ranges behind it. */
+  /** The highest refs of all ranges. The refs found so far bound the search in later ranges. */
   #highest(ranges: readonly Range[], before: number, count: number): Refs {
     let found: number[] = [];
     let above = 0;
@@ -165,7 +173,7 @@ export class WorkflowListing {
     return found;
   }
 
-  /** Undefined: they are too many. */
+  /** Undefined: there are too many. */
   #ranges(query: RunQuery): Range[] | undefined {
     const statuses = query.status === undefined ? ALL_STATUSES : [codeOf(query.status)];
     return this.#kindsOf(query)?.flatMap((kind) => statuses.map((status): Range => [kind, status]));
@@ -196,7 +204,7 @@ export class WorkflowListing {
   }
 }
 
-/** The ranges of the index say it all. */
+/** True if the ranges of the index express the whole query. */
 function isOfKinds(query: RunQuery): boolean {
   const { workflowId, prefix = "", attributes, startedFrom, startedBefore, isBlocked = false } = query;
   const isAnywhere = workflowId === undefined && prefix === "" && attributes === undefined && !isBlocked;

@@ -50,7 +50,7 @@ describe("lists of workflows with very many queues", () => {
   after(() => db.close());
 
   /**
-   * All answers of a query that is asked again until it has its end, and the most statements that one of them
+   * All results of a query that is repeated until it is complete, and the most statements that one request
    * took.
    */
   function page(query: Partial<RunQuery>): { ids: string[]; most: number } {
@@ -67,7 +67,7 @@ describe("lists of workflows with very many queues", () => {
     }
   }
 
-  test("a page of all of them, the latest first, takes few statements", () => {
+  test("a page of all runs, the latest first, takes few statements", () => {
     const { ids, most } = page({ limit: 3 });
     assert.deepEqual(ids, ["w-3000", "w-2999", "w-2998"]);
     assert.ok(most < 2_000, `${most} statements`);
@@ -86,7 +86,7 @@ describe("lists of workflows with very many queues", () => {
     assert.deepEqual(page({ limit: 5_000 }).ids.length, KINDS);
   });
 
-  test("they are counted in slices", () => {
+  test("runs of very many queues are counted in slices", () => {
     let count = 0;
     for (let before: number | undefined; ; ) {
       const answer = listing.count({ namespace: "n", type: "odd", before, limit: 10_000 });

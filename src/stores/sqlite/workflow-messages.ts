@@ -1,4 +1,5 @@
-// What the store and its worker thread ask each other about workflows, and which of it writes. How batches are packed is said apart.
+// The protocol about workflows between the store and its worker thread, and which requests write.
+// workflow-packing.ts encodes the batches.
 import type {
   Closing,
   RunQuery,
@@ -62,11 +63,16 @@ export const WORKFLOW_WRITES = [
   ...(["start-runs", "arrive", "append", "close-run", "claim-tasks", "renew-tasks", "return-tasks"] as const),
   ...(["wake-run", "watch-ends", "worker-seen", "forget-worker", "release-worker", "prune-runs"] as const),
 ];
-/** Those that are known by their ids when they come again: one whose outcome is in doubt may simply be done again. */
+/**
+ * Requests that are recognised by their ids when they are repeated: one with an ambiguous outcome may simply
+ * be repeated.
+ */
 export const WORKFLOW_KNOWN = ["start-runs", "arrive", "append"] as const;
 export const WORKFLOW_DOUBTFUL = [...WORKFLOW_KNOWN, "close-run", "return-tasks", "forget-worker"] as const;
 
-/** A look at runs may end early, so that others get their turn: then it goes on before this one. */
+/**
+ * A list request may end early, so that other requests get their turn: the next one continues below `before`.
+ */
 export interface RunsAnswer {
   readonly runs: readonly StoredRun[];
   readonly before: number | undefined;
@@ -80,14 +86,14 @@ export interface StickinessAnswer {
   readonly ready: number;
   readonly leased: number;
   readonly owned: number;
-  /** The last task that was looked at; there are more behind it. */
+  /** The last task that was read; there are more behind it. */
   readonly after: number | undefined;
 }
 export interface ReleaseAnswer {
   /** Tasks that were leased to it. */
   readonly released: number;
-  /** These, and those that were kept for it. */
+  /** Released tasks, and tasks that had affinity to it. */
   readonly changed: number;
-  /** The last task that was looked at; there are more behind it. */
+  /** The last task that was read; there are more behind it. */
   readonly after: number | undefined;
 }

@@ -32,7 +32,7 @@ import {
   unpackSteps,
 } from "./workflow-packing.ts";
 
-/** Plain objects, as callers make them. */
+/** Plain objects, as callers create them. */
 const record = <T>(of: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record<T>(of, { noNullPrototype: true });
 const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined });
 const few = <T>(one: fc.Arbitrary<T>) => fc.array(one, { maxLength: 3 });
@@ -67,7 +67,7 @@ const step: fc.Arbitrary<TaskCompletion> = record({
   ...{ reminders: few(reminder), starts: few(start), arrivals: few(arrival) },
 });
 
-test("starts, arrivals and steps are read as they were written", () => {
+test("encoded starts, messages and steps are decoded unchanged", () => {
   fc.assert(
     fc.property(fc.array(start), fc.array(arrival), fc.array(step), (starts, arrivals, steps) => {
       assert.deepEqual(unpackStarts(packStarts(starts)), starts);
@@ -77,20 +77,20 @@ test("starts, arrivals and steps are read as they were written", () => {
   );
 });
 
-test("steps that bring nothing cross without anything beside them", () => {
+test("steps without attachments encode none", () => {
   const plain = step.map((one) => ({ ...one, reminders: [], starts: [], arrivals: [] }));
   fc.assert(fc.property(fc.array(plain), (steps) => assert.equal(packSteps(steps).brought, undefined)));
 });
 
 const status = fc.constantFrom<RunStatus>("running", ...ends);
-/** What may become of a start: one that is new has its own id. */
+/** Possible outcomes of a start: a new run has its own id. */
 const outcomeOf = ({ runId }: RunStart): fc.Arbitrary<StartOutcome> =>
   fc.oneof(
     record({ ref: count, runId: fc.constant(runId), status, isNew: fc.constant(true) }),
     record({ ref: count, runId: text, status, isNew: fc.constant(false) }),
   );
 
-test("what became of starts and steps is read as it was written", () => {
+test("outcomes of starts and steps are decoded as they were encoded", () => {
   const started = few(start).chain((starts) => fc.tuple(fc.constant(starts), fc.tuple(...starts.map(outcomeOf))));
   const done = fc
     .tuple(step, started, count, fc.boolean())
@@ -110,7 +110,7 @@ test("what became of starts and steps is read as it was written", () => {
   );
 });
 
-test("claimed tasks are read as they were written", () => {
+test("claimed tasks are decoded as they were encoded", () => {
   const lease = { token: "t", worker: "w", leaseMs: 1 };
   const types = ["A", "B"].map((type) => ({ type, bindings: [] }));
   const request = { namespace: "n", types, lease, queue: "q", limit: 9, isSticky: true, staleMs: 1 };
@@ -135,7 +135,7 @@ test("claimed tasks are read as they were written", () => {
   );
 });
 
-test("what commits bring for workflows is read with their places", () => {
+test("attached workflows of commits are decoded with their places", () => {
   const commit: fc.Arbitrary<Commit> = record({
     ...{ ref: count, epoch: count, version: count, id: text, write: fc.constant({ kind: "keep" as const }) },
     ...{ starts: maybe(few(start)), arrivals: maybe(few(arrival)) },
@@ -151,7 +151,7 @@ test("what commits bring for workflows is read with their places", () => {
   );
 });
 
-test("after a doubtful end only what is known by its id, or harmless, is done again", () => {
+test("only a request that is recognised by its id, or harmless, is repeated after an ambiguous end", () => {
   const unknown = new LimpetError("COMMIT_UNKNOWN", "");
   const again = (kind: Write["kind"]) => mayRepeat({ kind } as Write, unknown);
   for (const kind of [

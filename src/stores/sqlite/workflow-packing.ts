@@ -1,5 +1,6 @@
-// How batches of starts, arrivals and steps cross between the store and its worker thread: as flat arrays of numbers and strings.
-// Each pair of functions here reads what the other wrote; nobody else looks inside.
+// Encodes batches of starts, messages and steps as flat arrays of numbers and strings, between the store and
+// its worker thread. Each pair of functions encodes and decodes one message; no other module depends on the
+// layout.
 import type { Commit } from "../../ports/store.ts";
 import type {
   AppendOutcome,
@@ -16,27 +17,30 @@ import { FlatReader, FlatWriter, Portions } from "./flat-arrays.ts";
 import { type Packed, packWrites, unpackWrites } from "./reminder-messages.ts";
 import { codeOf, modeCode, modeOf, statusOf } from "./workflow-codes.ts";
 
-/** Starts, and apart from them the reminders that they set. */
+/** Starts, and separately the reminders that they set. */
 export interface PackedStarts {
   readonly starts: Packed;
   readonly reminders: Packed;
 }
 
-/** Runs that are started, and what is sent to runs. */
+/** Runs to start, and messages to runs. */
 export interface PackedErrands {
   readonly starts: PackedStarts;
   readonly arrivals: Packed;
 }
 
-/** Steps, and apart from them what they bring: most bring nothing. */
+/** Steps, and separately their attachments: most have none. */
 export interface PackedSteps {
   readonly steps: Packed;
   readonly brought: (PackedErrands & { readonly reminders: Packed }) | undefined;
 }
 
-/** What the commits of a batch start and send. */
+/** The starts and messages of a batch of commits. */
 export interface CommitErrands extends PackedErrands {
-  /** For each commit that brings something: its place in the batch, how many runs it starts, how many arrivals it sends. */
+  /**
+   * For each commit with attachments: its place in the batch, the number of runs it starts, the number of
+   * messages it sends.
+   */
   readonly places: readonly number[];
 }
 
@@ -44,7 +48,7 @@ const IS_BOUND = 1;
 const HAS_LEASE = 2;
 const HAS_REFUSAL = 4;
 const IF_CLOSED = ["start", "start unless completed", "keep"] as const;
-/** Where in the flags the choice of these stands. */
+/** The unit of this choice within the flags. */
 const IF_CLOSED_UNIT = 8;
 
 export function packStarts(batch: readonly RunStart[]): PackedStarts {
@@ -91,7 +95,7 @@ function writeOutcome(to: FlatWriter, { ref, status, isNew, runId }: StartOutcom
   if (!isNew) to.strings(runId);
 }
 
-/** One that is new has the id that it was to have. */
+/** A new run has the requested id. */
 function readOutcome(from: FlatReader, asked: RunStart): StartOutcome {
   const [ref, status, isNew] = [from.number(), statusOf(from.number()), from.number() === 1];
   return { ref, runId: isNew ? asked.runId : from.string(), status, isNew };
@@ -142,7 +146,7 @@ const HAS_ATTRIBUTES = 4;
 const HAS_MEMO = 8;
 const BRINGS = 16;
 const FATES = ["keep", "rest", "close"] as const;
-/** Where in the flags the choice of these stands. */
+/** The unit of this choice within the flags. */
 const FATES_UNIT = 32;
 
 export function packSteps(batch: readonly TaskCompletion[]): PackedSteps {
@@ -238,7 +242,7 @@ export function unpackStepOutcomes(answer: Packed, batch: readonly TaskCompletio
   });
 }
 
-/** `undefined` when no commit brings anything, which is nearly always. */
+/** `undefined` when no commit has attachments, which is nearly always. */
 export function packCommitErrands(batch: readonly Commit[]): CommitErrands | undefined {
   if (batch.every(({ starts, arrivals }) => starts === undefined && arrivals === undefined)) return undefined;
   const places = batch.flatMap(({ starts = [], arrivals = [] }, place) => {
@@ -247,7 +251,7 @@ export function packCommitErrands(batch: readonly Commit[]): CommitErrands | und
   return { places, ...packErrands(batch) };
 }
 
-/** What one commit of a batch starts and sends. */
+/** The starts and messages of one commit. */
 export interface Errand {
   readonly place: number;
   readonly starts: readonly RunStart[];

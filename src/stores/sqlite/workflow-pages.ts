@@ -1,4 +1,5 @@
-// Pages of histories: they are appended, read in order, and removed with their run. Never changed.
+// Event batches of histories: they are appended, read in order, and removed with their run. They never
+// change.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { EventBatch, RunPages } from "../../ports/workflows.ts";
 
@@ -12,16 +13,17 @@ export class WorkflowPages {
   readonly #drop: StatementSync;
 
   constructor(db: DatabaseSync) {
-    // Pages of all runs lie in the order in which they were written, at the end of the table, and only a short entry goes to the run's
-    // place in the index. So what a thousand runs append in one transaction changes few pages of the file: kept in the order of runs,
-    // each of them would rewrite one of its own, which is three times as slow.
+    // Event batches of all runs are stored in the order in which they were written, at the end of the table.
+    // Only a short entry goes to the run's place in the index. So the batches of a thousand runs in one
+    // transaction change few pages of the file. In the order of runs, each of them would rewrite a page of
+    // its own, which is three times as slow.
     this.#insert = db.prepare("INSERT INTO workflow_pages (ref, first, count, data) VALUES (?, ?, ?, ?)");
-    // One seek: the page that has the event, if there is one.
+    // One seek: the batch with the event, if there is one.
     this.#firstBeyond = db.prepare(
       "SELECT first FROM workflow_pages WHERE ref = ? AND first <= ? ORDER BY first DESC LIMIT 1",
     );
     this.#firstBeyond.setReturnArrays(true);
-    // One range of the index, and a seek for each page.
+    // One range of the index, and a seek for each batch.
     this.#read = db.prepare(
       "SELECT first, count, data FROM workflow_pages WHERE ref = ? AND first >= ? ORDER BY first",
     );
@@ -31,13 +33,13 @@ export class WorkflowPages {
     this.#drop = db.prepare("DELETE FROM workflow_pages WHERE ref = ?");
   }
 
-  /** Gives how many bytes it has. */
+  /** Returns the number of bytes. */
   put(ref: number, first: number, { count, data }: EventBatch): number {
     this.#insert.run(ref, first, count, data);
     return Buffer.byteLength(data);
   }
 
-  /** This page, and no other, begins with that event. */
+  /** True if this batch, and no other, begins with that event. */
   isAt(ref: number, first: number, { data }: EventBatch): boolean {
     const row = this.#at.get(ref, first) as unknown as [string] | undefined;
     return row?.[0] === data;

@@ -1,4 +1,4 @@
-// How SQLite finds the rows: every statement about workflows goes by a key or a range of an index, and none sorts.
+// Plans of SQLite: every statement about workflows uses a key or a range of an index, and none sorts.
 import assert from "node:assert/strict";
 import type { DatabaseSync } from "node:sqlite";
 import { after, describe, test } from "node:test";
@@ -26,7 +26,7 @@ describe("plans of statements about workflows", () => {
       .map(({ detail }) => detail as string);
   const those = (pattern: RegExp): string[] => statements.filter((sql) => pattern.test(sql));
 
-  test("none reads a whole table, and none sorts", () => {
+  test("no statement about workflows reads a whole table, and none sorts", () => {
     assert.ok(statements.length > 30);
     for (const sql of statements) {
       for (const step of planOf(sql)) {
@@ -36,7 +36,7 @@ describe("plans of statements about workflows", () => {
     }
   });
 
-  test("claims look at tasks that are ready or leased, and at no others", () => {
+  test("claims read only tasks that are ready or leased", () => {
     const looks = those(/^SELECT .* FROM workflow_tasks WHERE state <> 0/);
     assert.equal(looks.length, 3);
     for (const sql of looks) {
@@ -44,7 +44,7 @@ describe("plans of statements about workflows", () => {
     }
   });
 
-  test("lists by workflow, kind and status are ranges of indexes in the order of refs, without a look at the rows", () => {
+  test("a list by workflow, kind or status is a range of an index in the order of refs, without reading the rows", () => {
     const [byName] = those(/workflow_id = \? AND ref < \?/);
     assert.match(
       planOf(byName!)[0]!,

@@ -1,4 +1,4 @@
-// Removing runs that ended long ago, with all that belongs to them.
+// Removes runs that ended long ago, with all that belongs to them.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { WorkflowKinds } from "./workflow-kinds.ts";
 import type { WorkflowPages } from "./workflow-pages.ts";
@@ -12,12 +12,12 @@ export class WorkflowPruning {
   constructor(db: DatabaseSync, kinds: WorkflowKinds, pages: WorkflowPages) {
     this.#kinds = kinds;
     this.#pages = pages;
-    // The beginning of one range, entries only: runs that are open are not in this index.
+    // The beginning of one range, entries only: open runs are not in this index.
     this.#ended = db.prepare(
       "SELECT ref FROM workflow_runs WHERE kind = ? AND closed_at < ? ORDER BY closed_at LIMIT ?",
     );
     this.#ended.setReturnArrays(true);
-    // Its task and its inbox went when it ended.
+    // Its task and its inbox were removed when it ended.
     this.#drop = db.prepare("DELETE FROM workflow_runs WHERE ref = ?");
   }
 

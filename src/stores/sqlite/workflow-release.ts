@@ -1,10 +1,11 @@
-// What a worker had is anybody's. No index knows which worker has what, because every step of every run would have to keep it; so the
-// tasks of open runs are looked at in the order of their keys, some at a time. That happens when a worker is replaced, or leaves.
+// Releases the tasks of a worker for all workers. No index lists the tasks of a worker, because every step of
+// every run would have to maintain it. So the tasks of open runs are read in key order, some at a time. That
+// happens when a worker is replaced or leaves.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LEASED, LOST_SO_FAR, READY } from "./workflow-codes.ts";
 import type { ReleaseAnswer } from "./workflow-messages.ts";
 
-/** Tasks that are looked at before others get their turn. */
+/** Tasks that one request reads before other requests get their turn. */
 const LOOKED_AT = 20_000;
 
 export class WorkflowRelease {
@@ -19,7 +20,7 @@ export class WorkflowRelease {
     );
     this.#end.setReturnArrays(true);
     const inRange = `ref > ?1 AND ref <= ?2 AND +kind IN (SELECT ref FROM workflow_kinds WHERE namespace = ?3)`;
-    // Attempts stay, as when a lease runs out. Whoever had it has no word in it any more.
+    // Attempts stay, as when a lease ends. Nothing of the former holder counts any more.
     this.#release = db.prepare(
       `UPDATE workflow_tasks SET state = ${READY}, at = ?5, token = NULL, worker = NULL, lost = CASE WHEN ?6 THEN ${LOST_SO_FAR} ELSE lost END
        WHERE ${inRange} AND state = ${LEASED} AND worker = ?4`,
@@ -29,7 +30,7 @@ export class WorkflowRelease {
     );
   }
 
-  /** Of the tasks behind that one, so many as can be looked at in one go. */
+  /** Releases among the tasks behind `after`, as many as one request may read. */
   release(namespace: string, worker: string, isDead: boolean, after: number, now: number): ReleaseAnswer {
     const [looked, last] = this.#end.get(after) as unknown as [number, number | null];
     if (last === null) return { released: 0, changed: 0, after: undefined };

@@ -1,5 +1,6 @@
-// The rows of runs: found by the name of their workflow or by their id, written when a run starts and when it ends. What changes with
-// every step is in the row of its task. Every method runs inside a transaction that somebody else began.
+// The rows of runs: found by the name of their workflow or by their id, written when a run starts and when it
+// ends. The columns that change with every step are in the row of its task. Every method runs inside a
+// transaction of the caller.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunStart, WorkflowKey } from "../../ports/workflows.ts";
 import { RUNNING } from "./workflow-codes.ts";
@@ -12,16 +13,16 @@ export interface RunHead {
   readonly runId: string;
 }
 
-/** How a run ended, as it was told by whoever ended it. */
+/** The end of a run, as the step or request that ended it gave it. */
 export interface RunEnd {
   readonly status: number;
   readonly result: string;
-  /** The token of the step that did; null: it was ended from outside. */
+  /** The token of the last step; null: a request from outside ended the run. */
   readonly token: string | null;
   readonly now: number;
 }
 
-/** What is left of the task of a run that is over. */
+/** The data of a closed run that its task had. */
 export interface EndedRow {
   readonly status: number;
   readonly token: string | null;
@@ -52,11 +53,11 @@ export class WorkflowRuns {
       statement.setReturnArrays(true);
       return statement;
     };
-    // One seek in the index of names, and one for the row. A run that is open is the latest of its workflow.
+    // One seek in the index of names, and one for the row. An open run is the latest of its workflow.
     this.#latest = asArrays(
       `SELECT ref, status, run_id FROM workflow_runs WHERE namespace = ? AND workflow_id = ? ORDER BY ref DESC LIMIT 1`,
     );
-    // One seek by id: the plus signs keep the index of names out of it, which may have many runs of this workflow.
+    // One seek by id: the plus signs exclude the index of names, which may have many runs of this workflow.
     this.#byRunId = asArrays(
       "SELECT ref, status, run_id FROM workflow_runs WHERE +namespace = ? AND +workflow_id = ? AND run_id = ?",
     );
@@ -69,7 +70,7 @@ export class WorkflowRuns {
     this.#describe = db.prepare(
       "UPDATE workflow_runs SET attributes = coalesce(?, attributes), memo = coalesce(?, memo) WHERE ref = ?",
     );
-    // Once in the life of a run: the row is written again, with its entries of status and of its end.
+    // Once in the life of a run: the row is written again, with its index entries for status and end.
     this.#end = db.prepare(
       `UPDATE workflow_runs SET status = ?, closed_at = ?, result = ?, closed_by = ?, events = ?, bytes = ?, arrived = ?,
          watched = ? WHERE ref = ?`,
@@ -87,7 +88,7 @@ export class WorkflowRuns {
     return headOf(this.#byRunId.get(namespace, workflowId, runId));
   }
 
-  /** A certain run, or the latest. */
+  /** The given run, or the latest. */
   find(key: WorkflowKey & { readonly runId: string | undefined }): RunHead | undefined {
     return key.runId === undefined ? this.latest(key) : this.byRunId(key, key.runId);
   }
@@ -107,7 +108,7 @@ export class WorkflowRuns {
     this.#describe.run(attributes ?? null, memo ?? null, ref);
   }
 
-  /** `task` is as it will have been at the end. */
+  /** `task` has the values at the end of the run. */
   end(ref: number, task: Pick<TaskRow, "last" | "bytes" | "arrived" | "isWatched">, end: RunEnd): void {
     const { status, result, token, now } = end;
     const { last, bytes, arrived, isWatched } = task;

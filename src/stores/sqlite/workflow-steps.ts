@@ -1,6 +1,6 @@
-// Everything that changes runs: starts, arrivals, steps of whoever holds a task, and ends from outside. Each of a batch is looked at
-// before anything of it is written, so none needs a savepoint. Every method runs inside a write transaction that somebody else began, and
-// may run again after it was rolled back.
+// All changes of runs: starts, deliveries, steps by the holder of a task, and ends from outside. Each item of
+// a batch is checked before anything of it is written, so none needs a savepoint. Every method runs inside a
+// write transaction of the caller, and may run again after a rollback.
 import type { ReminderWrite } from "../../ports/reminders.ts";
 import type {
   AppendOutcome,
@@ -70,7 +70,7 @@ export class WorkflowSteps {
     if (writes.length > 0) this.#tables.reminders.write(writes, now);
   }
 
-  /** `writes` collects the reminders that are to be written with the batch. */
+  /** `writes` collects the reminders that the batch has to write. */
   #start(start: RunStart, writes: ReminderWrite[], now: number): StartOutcome {
     const { runs, kinds, pages, tasks } = this.#tables;
     const latest = runs.latest(start);
@@ -86,7 +86,7 @@ export class WorkflowSteps {
     return { ref, runId: start.runId, status: "running", isNew: true };
   }
 
-  /** The run that an earlier attempt at this start has made. */
+  /** The run of an earlier attempt at this start. */
   #startedAs(start: RunStart, latest: RunHead): RunHead | undefined {
     return latest.runId === start.runId ? latest : this.#tables.runs.byRunId(start, start.runId);
   }
@@ -123,7 +123,7 @@ export class WorkflowSteps {
     this.#write(step, task, now);
     if (step.attributes !== undefined || step.memo !== undefined) runs.describe(ref, step.attributes, step.memo);
     for (const write of step.reminders) writes.push(write);
-    // The run itself may be among those that are started anew, so this comes when its fate is sealed.
+    // The step may start its own workflow anew, so this comes after the run has its outcome.
     const starts = step.starts.map((start) => this.#start(start, writes, now));
     for (const [i, { refusal }] of step.starts.entries()) {
       if (refusal !== undefined && !starts[i]!.isNew) this.#arrive(refusal, now);
@@ -151,7 +151,7 @@ export class WorkflowSteps {
     else tasks.rest(ref, task.arrived, row, now);
   }
 
-  /** The run is over: perhaps this very step has closed it. */
+  /** The run is closed: perhaps this very step has closed it. */
   #appendToEnded(step: TaskCompletion): AppendOutcome {
     const run = this.#tables.runs.ended(step.ref);
     const isAsLeft = step.fate.kind === "close" && run?.status === codeOf(step.fate.status);
@@ -161,8 +161,8 @@ export class WorkflowSteps {
   }
 
   /**
-   * This very step was done, and nothing was done to its run since: whoever did the last one had this token, and what this one would
-   * append is what the history ends with.
+   * This very step was applied, and nothing has changed the run since: the last step had this token, and the
+   * history ends with the event batch of this step.
    */
   #isLast(
     { ref, token, last, page }: TaskCompletion,
@@ -172,14 +172,17 @@ export class WorkflowSteps {
     return page === undefined || this.#tables.pages.isAt(ref, last + 1, page);
   }
 
-  /** What became of the starts of a step that was done before: those that are not there met a run that stayed. */
+  /**
+   * Outcomes of the starts of a step that was applied before: a start without a run of its own met a run that
+   * stayed.
+   */
   #startedBefore({ starts }: TaskCompletion): StartOutcome[] {
     const { runs } = this.#tables;
     return starts.map((start) => {
       const own = runs.byRunId(start, start.runId);
       const found = own ?? runs.latest(start);
       if (found !== undefined) return outcomeOf(found, own !== undefined);
-      // It was removed since.
+      // The run was removed since.
       return { ref: 0, runId: start.runId, status: "completed", isNew: true };
     });
   }

@@ -1,4 +1,4 @@
-// A run as it is shown: its row, and while it is open that of its task.
+// A run for display: its row, and while it is open the row of its task.
 import type { StoredRun, StoredTask } from "../../ports/workflows.ts";
 import { IDLE, LEASED, modeOf, stateOf, statusOf } from "./workflow-codes.ts";
 

@@ -1,4 +1,5 @@
-// What is particular to workflows in SQLite: what the tables keep, where moments stand, looks that end early, and a busy file.
+// Workflows in SQLite beyond the contract: contents of the tables, times in the index, requests that end
+// early, and a busy file.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -51,10 +52,10 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       .run(ms);
   };
 
-  describe("moments of leases", () => {
+  describe("times of leases in the index", () => {
     const at = (ref: number) => one("SELECT at FROM workflow_tasks WHERE ref = ?", ref) as number;
 
-    test("a holder who goes on and on leaves the index alone, and whoever finds it there too early moves it on", async () => {
+    test("a holder that renews its lease leaves the index alone, and a claim that reads it too early corrects the time", async () => {
       const it = site();
       let held = await it.held("a", { lease: lease("w1", MINUTE) });
       const first = at(held.ref);
@@ -71,7 +72,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       assertAbout(at(held.ref), now + 50 * MINUTE);
     });
 
-    test("one that was claimed for long and kept for a moment is free after that moment", async () => {
+    test("a task that was claimed for long and kept for a moment is free after that moment", async () => {
       const it = site();
       const kept = await it.held("kept", { lease: lease("w1", 9 * HOUR) });
       const renewed = await it.held("renewed", { lease: lease("w1", 9 * HOUR) });
@@ -82,7 +83,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       assert.deepEqual((await it.ids()).sort(), ["kept", "renewed"]);
     });
 
-    test("a crowd that is leased for longer than it looks hides nothing", async () => {
+    test("many tasks with renewed leases do not hide a free task", async () => {
       const it = site();
       const own = lease("w1", MINUTE);
       const starts = Array.from({ length: 600 }, (_, i) => it.startOf(`${i}`, { lease: own }));
@@ -95,7 +96,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       assert.deepEqual(await it.ids(), []);
     });
 
-    test("a crowd whose leases were renewed and are over is claimed once each", async () => {
+    test("many tasks whose renewed leases have ended are claimed once each", async () => {
       const it = site();
       const own = lease("w1", MINUTE);
       const outcomes = await it.workflows.start(
@@ -109,7 +110,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       assert.ok(claimed.every(({ attempt }) => attempt === 2));
     });
 
-    test("a crowd that is left to a living worker hides nothing, and is free when the affinity is over", async () => {
+    test("many tasks with affinity to a living worker do not hide a free one, and are free when the affinity ends", async () => {
       const it = site();
       await it.seen("owner");
       const own = lease("owner");
@@ -129,11 +130,11 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
     });
   });
 
-  describe("what stays", () => {
+  describe("rows that stay", () => {
     const tables = ["runs", "tasks", "pages", "inbox"];
     const rows = () => tables.map((table) => one(`SELECT count(*) FROM workflow_${table}`));
 
-    test("nothing of a run, when it is removed", async () => {
+    test("no row of a run stays when the run is removed", async () => {
       const it = site();
       const before = rows();
       const step = { page: page("2"), fate: closeAs() };
@@ -160,7 +161,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       assert.ok((await it.start("b")).ref > ref);
     });
 
-    test("a batch of steps of which one makes no sense is not done at all", async () => {
+    test("a batch of steps with an invalid one is not applied at all", async () => {
       const it = site();
       const [a, b] = [await it.held("a"), await it.held("b")];
       const before = rows();
@@ -174,8 +175,8 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
     });
   });
 
-  describe("looks that end early", () => {
-    test("long lists and counts are whole all the same, whatever they are looked for by", async () => {
+  describe("requests that end early", () => {
+    test("long lists and counts are complete for every kind of filter", async () => {
       const it = site();
       const all = Array.from({ length: 5_200 }, (_, i) => i);
       const starts = all.map((i) => it.startOf(`run ${i}`, { attributes: `{"part":${i % 13}}`, type: `T${i % 3}` }));
@@ -211,7 +212,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       const own = lease();
       const starts = Array.from({ length: 50 }, (_, i) => it.startOf(`${i}`, { lease: own }));
       const outcomes = await it.workflows.start(starts);
-      // Many tasks of somebody else lie between them.
+      // Many tasks of another kind lie between them.
       other.exec(`INSERT INTO workflow_tasks (ref, kind, state, at, until, last, bytes, arrived, taken, attempt, watched)
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 45000)
         SELECT 1000000 + i, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM n`);
@@ -229,7 +230,10 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
   });
 
   describe("a busy file", () => {
-    /** Sends everything while another connection holds the lock, so that all of it waits when the first can go on. */
+    /**
+     * Sends everything while another connection holds the lock, so that all of it waits when the first
+     * request can go on.
+     */
     async function together(send: () => Promise<unknown>[]): Promise<unknown[]> {
       other.exec("BEGIN IMMEDIATE");
       const sent = send();
@@ -240,7 +244,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       );
     }
 
-    test("starts, arrivals, steps, claims and commits that wait together see each other in the order they were sent", async () => {
+    test("workflow starts, messages, steps, claims and commits that wait together see each other in the order they were sent", async () => {
       const it = site();
       const alice = await take(store, actor("alice", it.namespace));
       const [held, rests] = [await it.held("a"), await it.held("b")];
@@ -256,7 +260,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       assert.deepEqual([(results[4] as string[]).sort(), results[5]], [["a", "c"], []]);
     });
 
-    test("what makes no sense fails alone, and the others are done once", async () => {
+    test("an invalid workflow request fails alone, and the others are applied once", async () => {
       const it = site();
       const held = await it.held("a");
       const timer = setOf(it.place.key("timer"), { isNew: true });
@@ -272,7 +276,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       assert.equal(await it.workflows.find(it.key("b")), undefined);
     });
 
-    test("what is in doubt when the thread is lost is told so, and may be sent again", async () => {
+    test("requests in progress when the thread is lost fail as ambiguous, and may be sent again", async () => {
       const workers: Worker[] = [];
       const link = new WorkerLink({
         ...{ file, busyTimeoutMs: 60_000, stallTimeoutMs: 60_000, restartable: true, log: silentLog },

@@ -1,7 +1,8 @@
-// The rows of tasks, one per open run: everything about a run that changes often, and nothing that is long.
-// `at` is the moment from which on it is worth looking at a task that is ready or leased, and the only moment in the index. A task that is
-// ready has it exactly. One that is leased has the end of its lease in `until`, and in `at` some earlier end of it, or the same: so a
-// holder who goes on and on touches no index, and whoever finds it there too early moves it on (workflow-claims.ts).
+// The rows of tasks, one per open run: all columns of a run that change often, and nothing that is long. `at`
+// is the time from which a claim should read a ready or leased task, and the only time in the index. For a
+// ready task it is exact. A leased task has the end of its lease in `until`, and in `at` the same or an
+// earlier end. So a holder that renews its lease touches no index, and a claim that reads the task too early
+// corrects `at` (workflow-claims.ts).
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Affinity, RunStart, TaskReturn } from "../../ports/workflows.ts";
 import { IDLE, LEASED, READY } from "./workflow-codes.ts";
@@ -18,7 +19,7 @@ export interface TaskRow {
   readonly stickyWorker: string | null;
 }
 
-/** What a step makes of the row. */
+/** The new values of the row after a step. */
 export interface StepRow {
   readonly last: number;
   readonly bytes: number;
@@ -49,29 +50,29 @@ export class WorkflowTasks {
       `SELECT state, token, at, last, bytes, arrived, taken, watched, sticky_worker FROM workflow_tasks WHERE ref = ?`,
     );
     this.#read.setReturnArrays(true);
-    // At the end of the table, as its run is.
+    // At the end of the table, like its run.
     this.#insert = db.prepare(
       `INSERT INTO workflow_tasks
          (ref, kind, state, at, until, last, bytes, arrived, taken, attempt, watched, claimed_at, token, worker, build)
        VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, ?, 0, ?, ?, ?, ?)`,
     );
-    // The statement that matters: one short row by primary key, no index touched.
+    // The hot statement: one short row by primary key, no index touched.
     this.#keep = db.prepare(
       "UPDATE workflow_tasks SET last = ?, bytes = ?, taken = ?, until = ?, sticky_until = ? WHERE ref = ?",
     );
-    // When the affinity is somebody else's than before, or the lease shorter.
+    // For an affinity to another worker than before, or a shorter lease.
     this.#keepAnew = db.prepare(
       `UPDATE workflow_tasks SET last = ?, bytes = ?, taken = ?, until = ?, sticky_until = ?, at = ?, sticky_worker = ?
        WHERE ref = ?`,
     );
-    // The token stays, so that the same step is known when it comes again.
+    // The token stays, so that a repeated step is recognised.
     this.#rest = db.prepare(
       `UPDATE workflow_tasks SET last = ?, bytes = ?, taken = ?, state = ?, at = ?, sticky_until = ?, sticky_worker = ?,
          attempt = 0, worker = NULL, problem = NULL WHERE ref = ?`,
     );
     this.#arrived = db.prepare("UPDATE workflow_tasks SET arrived = ? WHERE ref = ?");
     this.#woken = db.prepare(`UPDATE workflow_tasks SET arrived = ?, state = ${READY}, at = ? WHERE ref = ?`);
-    // One that is ready already does not line up anew.
+    // A task that is already ready keeps its place.
     this.#wake = db.prepare(
       `UPDATE workflow_tasks SET state = ${READY}, at = CASE state WHEN ${READY} THEN min(at, ?1) ELSE ?1 END
        WHERE ref = ?2 AND state <> ${LEASED}`,
@@ -83,7 +84,7 @@ export class WorkflowTasks {
     this.#renewAnew = db.prepare(
       `UPDATE workflow_tasks SET until = ?1, at = ?1 WHERE ref = ?2 AND token = ?3 AND state = ${LEASED}`,
     );
-    // Whoever gave it back has no word in it any more.
+    // Nothing of the former holder counts any more.
     this.#giveBack = db.prepare(
       `UPDATE workflow_tasks SET state = ${READY}, at = ?1, attempt = attempt - (?2 IS NULL), problem = coalesce(?2, problem),
          sticky_worker = CASE WHEN ?2 IS NULL THEN sticky_worker END, sticky_until = CASE WHEN ?2 IS NULL THEN sticky_until END,
@@ -123,7 +124,7 @@ export class WorkflowTasks {
     this.#rest.run(last, bytes, taken, state, now, endOf(affinity, now), affinity?.worker ?? null, ref);
   }
 
-  /** So many have arrived now. */
+  /** Sets the number of delivered messages. */
   arrive(ref: number, before: TaskRow, arrived: number, now: number): void {
     if (before.state === IDLE) this.#woken.run(arrived, now, ref);
     else this.#arrived.run(arrived, ref);

@@ -1,4 +1,4 @@
-// The rows of workers: who runs workflows, and when it was heard of last.
+// The rows of workers: the processes that run workflows, and the time of their last report.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoredWorker, WorkerRow } from "../../ports/workflows.ts";
 
@@ -33,7 +33,7 @@ export class WorkflowWorkers {
     this.#seen.run(namespace, worker, queue, build, isSticky ? 1 : 0, isDraining ? 1 : 0, about, now);
   }
 
-  /** Who may claim what it has in memory, with the moment when it was seen. */
+  /** Workers that may claim the runs they have in memory, with the time of their last report. */
   live(namespace: string, seenAfter: number): Map<string, number> {
     return new Map(this.#live.all(namespace, seenAfter) as unknown as [string, number][]);
   }

@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true }));
 
-/** Every moment that is stored. */
+/** Every time that is stored. */
 const MOMENTS: [table: string, ...columns: string[]][] = [
   ["workflow_runs", "started_at", "closed_at"],
   ["workflow_tasks", "at", "until", "claimed_at", "sticky_until"],
@@ -25,7 +25,7 @@ const MOMENTS: [table: string, ...columns: string[]][] = [
   ["reminder_leases", "until"],
 ];
 
-/** A moment that is negative, as the end of an affinity may be, gets closer to 0. */
+/** A negative time, as the end of an affinity may be, gets closer to 0. */
 const earlier = (column: string): string => `CASE WHEN ${column} < 0 THEN ${column} + ?1 ELSE ${column} - ?1 END`;
 
 async function open(): Promise<OpenedWorkflows> {

@@ -1,5 +1,5 @@
-// Runs of workflows as the event loop sees them: each step is one question to the worker thread. Moments are those of the machine's clock,
-// which all processes on the file share.
+// The port of workflows on the event loop: each step is one request to the worker thread. Times are on the
+// machine's clock, which all processes on the file share.
 import type {
   AppendOutcome,
   ClaimedBinding,
@@ -55,7 +55,7 @@ export class SqliteWorkflows implements Workflows {
     return unpackStepOutcomes((await this.#link.ask({ kind: "append", ...packSteps(batch) })) as Packed, batch);
   }
 
-  // Field by field, here and below: what else a caller's object may carry need not survive the crossing.
+  // Field by field, here and below: other properties of the caller's object need not be cloneable.
   async close({ namespace, workflowId, runId, status, page, result, reminders, arrivals }: Closing): Promise<boolean> {
     const { count, data } = page;
     const told = arrivals.map((one) => {
@@ -108,7 +108,10 @@ export class SqliteWorkflows implements Workflows {
     return (await this.#link.ask({ kind: "watch-ends", refs: [...refs] })) as EndedRun[];
   }
 
-  /** Asks until the page is full or all was looked at: each answer ends early, so that others are not kept waiting. */
+  /**
+   * Repeats the request until the page is full or all runs are read: each response ends early, so that other
+   * requests do not wait.
+   */
   async list(query: RunQuery): Promise<StoredRun[]> {
     const found: StoredRun[] = [];
     for (let before = query.before; ; ) {
@@ -171,7 +174,7 @@ export class SqliteWorkflows implements Workflows {
     return (await this.#link.ask({ kind: "prune-runs", namespace, endedBefore, limit })) as number;
   }
 
-  /** Nothing in the file calls out to other processes. */
+  /** A SQLite file sends no notifications to other processes. */
   watch(): undefined {
     return undefined;
   }
