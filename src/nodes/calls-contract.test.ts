@@ -103,6 +103,22 @@ const WAYS: Record<string, () => Promise<Way>> = {
   },
 };
 
+const MOST_ATTEMPTS = 20;
+
+/**
+ * Repeats a call that did not arrive, as its error asks for. Client and server share one process here, and large
+ * values keep it busy for so long on a busy machine that the server waits in vain for the rest of a request.
+ */
+async function arrived<T>(call: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isLimpetError(error, "REQUEST_TIMEOUT") || attempt === MOST_ATTEMPTS) throw error;
+    }
+  }
+}
+
 async function thrownBy(call: Promise<unknown>): Promise<Error & { code?: unknown; details?: unknown }> {
   return call.then(
     () => assert.fail("it was answered"),
@@ -178,13 +194,14 @@ for (const [way, open] of Object.entries(WAYS)) {
     }
 
     it("carries up to 15 MiB, and refuses more with the same error", async () => {
-      assert.equal(await chosen.shop().size("x".repeat(14 * MiB)), 14 * MiB);
-      assert.equal((await chosen.shop().large(14 * MiB)).length, 14 * MiB);
-      const argument = await thrownBy(chosen.shop().size("x".repeat(30 * MiB)));
+      const shop = chosen.shop({ timeout: "10m" });
+      assert.equal(await arrived(() => shop.size("x".repeat(14 * MiB))), 14 * MiB);
+      assert.equal((await arrived(() => shop.large(14 * MiB))).length, 14 * MiB);
+      const argument = await thrownBy(arrived(() => shop.size("x".repeat(30 * MiB))));
       assert.ok(isLimpetError(argument, "ARGUMENT_INVALID"), String(argument));
       assert.match(argument.message, /^the arguments of a call must be at most 15728640 bytes/);
-      for (const result of [chosen.shop().large(30 * MiB), chosen.shop().numbers(4 * MiB)]) {
-        const error = await thrownBy(result);
+      for (const call of [() => shop.large(30 * MiB), () => shop.numbers(4 * MiB)]) {
+        const error = await thrownBy(arrived<unknown>(call));
         assert.ok(isLimpetError(error, "RESULT_INVALID"), String(error));
         assert.match(error.message, /^the result of a call must be at most 15728640 bytes/);
       }
