@@ -13,7 +13,7 @@ import type { Store } from "../ports/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { workflow } from "../workflows/definition.ts";
 import { type App, openApp } from "./app.ts";
-import { eventually } from "./cluster-kit.test.ts";
+import { eventually, isBusy } from "./cluster-kit.test.ts";
 import { type ClusterWire, systemWire } from "./cluster-wire.ts";
 
 class Plain extends Actor<{ n: number }> {
@@ -32,11 +32,13 @@ class Sharded extends Plain {
 
 const flow = workflow("flow", async (ctx) => ctx.activity("step"));
 const DEFINITIONS = { actors: [Plain, Sharded], workflows: [flow], activities: { step: async () => "done" } };
+/** A start that must work has so much longer on a busy machine. */
+const TIMES = isBusy ? 20 : 1;
 const BRIEF: LimpetSettings = {
   worker: { build: "b1" },
   http: { port: 0 },
-  storeTimeout: "100ms",
-  drainTimeout: "200ms",
+  storeTimeout: 100 * TIMES,
+  drainTimeout: 200 * TIMES,
 };
 
 type Call = (...args: unknown[]) => unknown;
@@ -78,7 +80,7 @@ async function start(meet: (name: string) => void, code: LimpetSettings = BRIEF,
     meet(name);
   };
   // Shorter than users may choose: a start that waits for its cluster gives up soon.
-  const brief = { lease: 300, leaderLease: 100, roundTimeout: 250, moveTimeout: 100 };
+  const brief = { lease: 300 * TIMES, leaderLease: 100 * TIMES, roundTimeout: 250 * TIMES, moveTimeout: 100 * TIMES };
   const settings = { ...resolveSettings({ code, file: false, env: {} }), ...(code === BRIEF ? brief : {}) };
   const seen = watched<Store>(store, note);
   const real = systemWire(settings, { log: silentLog, meter: silentMeter, coordination: seen.coordination });
