@@ -106,8 +106,8 @@ const WAYS: Record<string, () => Promise<Way>> = {
 const MOST_ATTEMPTS = 20;
 
 /**
- * Repeats a call that did not arrive, as its error asks for. Client and server share one process here, and large
- * values keep it busy for so long on a busy machine that the server waits in vain for the rest of a request.
+ * Repeats a call that did not arrive, as its error asks for. Client and server share one process here. On a
+ * busy machine large values block it for so long that the server gives up the rest of a request.
  */
 async function arrived<T>(call: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

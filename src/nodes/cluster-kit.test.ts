@@ -51,7 +51,7 @@ export const SHORT_LEASES = isBusy
   : ({ lease: "2s", leaderLease: "600ms", roundTimeout: "1500ms", moveTimeout: "500ms" } as const);
 const PATIENCE_MS = 120_000;
 
-/** For the apps, time passes more slowly than for the machine. So no limit of theirs ends while they wait for the CPU. */
+/** Time that passes slowly, so that no limit of an app ends while it waits for the CPU. */
 export function slowed(times: number): Clock {
   const [wall, start] = [Date.now(), performance.now()];
   const passed = (): number => (performance.now() - start) / times;

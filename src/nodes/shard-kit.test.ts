@@ -33,7 +33,7 @@ const QUIET = { lease: "8s", leaderLease: "3s", roundTimeout: "4s", moveTimeout:
 const CALM = isBusy ? ({ ...QUIET, lease: "30s", leaderLease: "10s", roundTimeout: "20s" } as const) : QUIET;
 export const named = (name: string) => ({ cluster: { name, ...CALM } });
 
-/** Apps for tests of limits that are no settings. On a busy machine their time passes slowly. Names: `slowlyNamed`. */
+/** Apps for tests of limits that no setting changes. On a busy machine their time passes slowly. */
 export const slowApps = (): TestApps => new TestApps({}, isBusy ? slowed(6) : undefined);
 export const slowlyNamed = (name: string) => ({ cluster: { name, ...QUIET } });
 
