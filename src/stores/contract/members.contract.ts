@@ -13,7 +13,7 @@ import {
 } from "./coordination-shared.contract.ts";
 
 export function membersContract(harness: CoordinationHarness): void {
-  /** A ground with a leader. */
+  /** An empty store with a leader. */
   async function led() {
     const { coordination, advance } = await deserted(harness);
     const leader = newCandidate();

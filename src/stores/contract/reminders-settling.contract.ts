@@ -91,7 +91,7 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       assert.deepEqual(await it.names(), ["tea"]);
     });
 
-    test("a further attempt of a tick raises its attempt, and so does a pause", async () => {
+    test("a further attempt of a tick counts, and so does a later time for the same attempt", async () => {
       const it = place();
       const { generation, token, tick } = await claimed(it);
       const again = { ...tick, at: 7_000, attempt: 1 };

@@ -197,7 +197,7 @@ export class Commits {
 
   /**
    * Runs the first statement, if it fits. Returns the commits that it did not write and whose rows still have
-   * the expected version. Those are all commits if a row stayed locked, because then it wrote nothing.
+   * the expected version. It returns all commits if a row stayed locked, because then it wrote nothing.
    */
   async #writeSmall(pending: readonly Pending[]): Promise<readonly Pending[]> {
     if (!pending.every(({ kind }) => kind === SMALL || kind === CLEAR)) return pending;

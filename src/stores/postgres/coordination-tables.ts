@@ -67,10 +67,10 @@ const BY_CLOCK: TermRule = {
 };
 
 /**
- * Returns the columns of a Standing, or no row when `most` other schedulers are listed already. The rows of
- * schedulers are few and all of them are needed, so the function reads them whole, in any order. No deadline
- * lies further ahead than its lease from now. Otherwise a clock that was set back, or a promoted replica with
- * a slower clock, would leave the leadership with a process that ended long ago.
+ * Returns the columns of an ElectionResult, or no row when `most` other schedulers are listed already. The
+ * rows of schedulers are few and all of them are needed, so the function reads them whole, in any order. No
+ * deadline lies further ahead than its lease from now. Otherwise a clock that was set back, or a promoted
+ * replica with a slower clock, would leave the leadership with a process that ended long ago.
  *
  * A step that leaves the leadership unchanged need not wait for the disk, and all but one of the schedulers
  * make only such steps. After a crash the list may miss a scheduler, which registers again within moments.

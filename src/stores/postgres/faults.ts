@@ -59,8 +59,8 @@ const KNOWN: Readonly<Record<string, readonly [FaultKind, string]>> = {
 };
 
 /**
- * A connection can end with one of these at any moment, so they tell nothing about the statement. A pooler
- * sends 08P01 for every failure of the server behind it.
+ * A connection can end with one of these at any moment, so they give no information about the statement. A
+ * pooler sends 08P01 for every failure of the server behind it.
  */
 const LAST_WORDS = new Set(["57P03", "08P01"]);
 /** After these, a new connection may reach a better server or get a fresh plan. */

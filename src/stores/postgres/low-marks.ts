@@ -23,7 +23,7 @@ const SWEEP_MS = 30_000;
  */
 const MARGIN_MS = 2_000;
 
-/** The place of a row among those of its type. */
+/** The place of a row among the rows of its type. */
 export interface Mark {
   readonly at: number;
   readonly generation: number;

@@ -30,7 +30,7 @@ import { PostgresWorkflows } from "./workflows.ts";
 
 export type { PostgresOptions } from "./settings.ts";
 
-/** Connects, brings the schema up to date, and opens the store. */
+/** Connects, migrates the schema, and opens the store. */
 export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<Store> {
   const settings = postgresSettings(url, options);
   if (settings.isUnencrypted) {

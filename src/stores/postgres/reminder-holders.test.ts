@@ -165,7 +165,7 @@ describe("leases of reminders on PostgreSQL", { timeout: 600_000 }, () => {
     await admin.connect();
     const held = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::bigint::oid AND granted";
     assert.equal((await admin.query(held, [left.number])).rowCount, 1);
-    // Longer than the grace of a process that is looked for.
+    // Longer than the grace of a missing process.
     for (const end = performance.now() + 4_000; performance.now() < end; await pause(200)) {
       assert.deepEqual(await left.survivor.claim(), []);
     }

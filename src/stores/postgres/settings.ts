@@ -146,7 +146,7 @@ function driverSettings(url: string, { connectMs, statementMs, lockMs, silenceMs
 
 /**
  * Removes session options from the URL, because the driver would let them replace the values of `Session`.
- * They follow those values instead.
+ * They follow the required values instead.
  */
 function splitUrl(url: string): { connectionString: string; extra: string } {
   if (typeof url !== "string" || !/^postgres(ql)?:\/\//.test(url)) throw badUrl();

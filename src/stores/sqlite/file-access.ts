@@ -1,6 +1,6 @@
 // Restricts the SQLite file to its owner: it holds state, arguments and the cluster secret. A new file gets
-// mode 0600, a new folder 0700, whatever the umask. SQLite gives the files beside it (-wal, -shm) the mode of
-// the file itself.
+// mode 0600, a new folder 0700, with any umask. SQLite gives the files beside it (-wal, -shm) the mode of the
+// file itself.
 //
 // An existing file loses read access for other users, which earlier releases gave. Its group keeps access
 // only if it may write, because a group that shares a store on purpose needs that. An existing folder is not
