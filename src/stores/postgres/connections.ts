@@ -47,8 +47,8 @@ export class Connections implements Runner {
   readonly #sockets = new Set<Socket>();
   readonly #underWay = new Set<Promise<unknown>>();
   /**
-   * Free connections, the latest used last. The store never returns them to the pool: borrowing from the pool
-   * costs more than a short statement.
+   * Free connections, the latest used last. The store keeps them borrowed: borrowing from the pool costs more
+   * than a short statement.
    */
   readonly #free: pg.PoolClient[] = [];
   /** Number of connections that stayed free since the last check: all of them are surplus. */

@@ -1,6 +1,6 @@
 // The statement for a single task completion. It does the same as the batch statement (workflow-appends.ts)
 // in half of the server's time, because it looks nothing up in arrays: the speed of a single run depends on
-// its steps. The statement contains only the parts that the step needs: planning an expression costs the
+// its steps. The statement contains only the parts that the step needs: setting an expression up costs the
 // server as much as evaluating it.
 import type { TaskCompletion } from "../../ports/workflows.ts";
 import type { Statement } from "./connections.ts";

@@ -28,8 +28,8 @@
  * - Runs are listed from the latest on, by `-ref`. With `ref` itself in that index, a planner with few
  *   statistics would search that index for a run that the primary key finds. Or it would list all runs by the
  *   primary key.
- * - `cleared` is the number of messages taken before the last step: the ones in between leave the inbox with
- *   it.
+ * - `cleared` is the number of the last message taken before the last step. That step deletes the messages
+ *   from there up to `taken`.
  */
 export const workflowTables = (schema: string): string => `
     CREATE SEQUENCE ${schema}.workflow_refs;
