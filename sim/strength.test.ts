@@ -27,12 +27,17 @@ describe("the table of bugs", () => {
   const table = tableOf([
     { bug: easy, seeds: 3, found: { seed: 3, checker: "progress", what: "nothing moves" } },
     { bug: { ...easy, name: "other" }, seeds: 9, found: undefined },
+    { bug: { ...easy, name: "guarded", guard: "src/a.test.ts" }, seeds: 7, found: undefined },
   ]);
 
   it("says when each was found and by what, or that it was not", () => {
     assert.match(table, /\| `ring-of-other-hosts` \|.*\| 3 \| progress \|/);
     assert.match(table, /\| `other` \|.*\| not in 9 \| – \|/);
-    assert.match(table, /1 of 2 found\./);
+    assert.match(table, /1 of 3 found\./);
+  });
+
+  it("a bug that no seed has found is shown with the unit test that guards against it", () => {
+    assert.match(table, /\| `guarded` \|.*\| not in 7 \| `src\/a\.test\.ts` \|/);
   });
 
   it("goes between its markers, and nothing else of the document changes", () => {

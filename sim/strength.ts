@@ -64,7 +64,7 @@ async function searchOne(bug: Bug, healthy: Worker, { from, limit, isOver }: Sea
 export function tableOf(findings: readonly Finding[]): string {
   const rows = findings.map(({ bug, seeds, found }) => {
     const when = found === undefined ? `not in ${seeds}` : `${seeds}`;
-    return [`\`${bug.name}\``, bug.family, bug.knownFrom, when, found?.checker ?? "–"];
+    return [`\`${bug.name}\``, bug.family, bug.knownFrom, when, found?.checker ?? guardOf(bug)];
   });
   const found = findings.filter((finding) => finding.found !== undefined).length;
   return [
@@ -75,6 +75,9 @@ export function tableOf(findings: readonly Finding[]): string {
     `${found} of ${findings.length} found.`,
   ].join("\n");
 }
+
+/** The unit test that guards against a bug no seed has found. */
+const guardOf = ({ guard }: Bug): string => (guard === undefined ? "–" : `\`${guard}\``);
 
 const row = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 

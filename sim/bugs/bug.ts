@@ -9,6 +9,8 @@ export interface Bug {
   /** Who has had it. */
   readonly knownFrom: string;
   readonly changes: readonly Change[];
+  /** The file of a unit test that fails with the bug. It guards bugs that seeds find late or not at all. */
+  readonly guard?: string;
 }
 
 export type Family =

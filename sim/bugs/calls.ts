@@ -79,6 +79,7 @@ export const CALLS: readonly Bug[] = [
     story:
       "A call that is handed back from a mailbox and comes into another one brings along the call that waited behind it. That one is run although its caller was told that nothing happened, or has sent it elsewhere: it is applied against its answer, or twice.",
     knownFrom: "ourselves",
+    guard: "src/actors/mailbox.test.ts",
     changes: [
       {
         file: "src/actors/mailbox.ts",

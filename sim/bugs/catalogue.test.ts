@@ -61,6 +61,16 @@ describe("the catalogue of bugs", () => {
   }
 });
 
+describe("a unit test that guards against a bug", () => {
+  for (const { name, guard } of BUGS) {
+    if (guard === undefined) continue;
+    it(`the unit test that guards against ${name} exists`, () => {
+      assert.match(guard, /^src\/.*\.ts$/);
+      assert.doesNotThrow(() => sourceOf(guard));
+    });
+  }
+});
+
 describe("putting a bug back", () => {
   const script = `
     import { compareVersions } from "./src/placement/versions.ts";

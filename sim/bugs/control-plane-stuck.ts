@@ -32,6 +32,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     story:
       "When one host keeps a round waiting for too long, every host of the round is cut off. All of them drop their actors and come back as new ones: hosts that had confirmed are evicted, and calls fail everywhere.",
     knownFrom: "Dapr #9689",
+    guard: "src/placement/actor-type-controller.test.ts",
     changes: [
       {
         file: "src/placement/actor-type-controller.ts",
@@ -188,6 +189,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     story:
       "UNLOCK wakes nobody, and who waits does not look again. A call that waited for it stays until its time is over, although its type is unlocked and its host is there.",
     knownFrom: "our own rejected design",
+    guard: "src/placement/host-tables.test.ts",
     changes: [
       {
         file: "src/placement/host-tables.ts",
@@ -207,6 +209,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     story:
       "What a leader still writes about a host brings it back among the stored members after it has left. The next leader waits for it: a process that starts again at its address is refused, and types stay closed, for as long as a lease although nobody is missing.",
     knownFrom: "ourselves",
+    guard: "src/stores/contract/members.contract.ts",
     changes: [
       {
         file: "src/stores/memory/memory-coordination.ts",

@@ -38,6 +38,7 @@ export const LATE_MESSAGES: readonly Bug[] = [
     story:
       "The leader does not close the old stream of a host that has a new one. A message that is late on the old stream counts: a type that the host has added again is taken from it once more, and the host waits for its table for ever.",
     knownFrom: "a fault of our own simulator",
+    guard: "src/placement/connection-controller.test.ts",
     changes: [OLD_STREAM_COUNTS],
   },
   {
@@ -46,6 +47,7 @@ export const LATE_MESSAGES: readonly Bug[] = [
     story:
       "The leader hears old streams and does not compare the numbers of moves. That a host has stopped a shard for an earlier move counts for the current one: the shard gets a second home while its actors still run at the first.",
     knownFrom: "a mutation that no unit test noticed",
+    guard: "src/sharding/type-shards.test.ts",
     changes: [
       OLD_STREAM_COUNTS,
       {
@@ -61,6 +63,7 @@ export const LATE_MESSAGES: readonly Bug[] = [
     story:
       "A host opens a stream to the new leader, keeps the old one, and compares neither terms nor versions. A late table of the leader before replaces that of the new one: the host calls and wakes actors by a table that nobody else has.",
     knownFrom: "a fault of our own simulator",
+    guard: "src/placement/host-tables.test.ts",
     changes: [
       ...OLD_LEADER_COUNTS,
       {

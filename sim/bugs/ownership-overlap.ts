@@ -96,6 +96,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     story:
       "A table is put in its place before its version is looked at, so an older one replaces a newer one. A host that reconnects during a round goes back to the table before it, unlocked, and wakes actors that it has already given away: two activations at once.",
     knownFrom: "Dapr #9639, Orleans #8673",
+    guard: "src/placement/host-tables.test.ts",
     changes: [
       {
         file: "src/placement/host-tables.ts",

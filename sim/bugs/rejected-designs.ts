@@ -44,6 +44,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     story:
       "A host tells a new leader the table it was told of last, although that was never unlocked, and compares with it. When a leader dies in a round, new owners begin at once while the owners before are still letting go: two activations at once.",
     knownFrom: OURS,
+    guard: "src/placement/host-tables.test.ts",
     changes: [
       {
         file: "src/placement/host-tables.ts",

@@ -131,6 +131,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     story:
       "A leader whose own lease is over still answers hosts that renew theirs. The next leader waits only for the leases it knows, and reassigns actors that such a host still runs.",
     knownFrom: "a mutation that no unit test noticed",
+    guard: "src/nodes/leading.test.ts",
     changes: [
       {
         file: "src/nodes/leading.ts",

@@ -14,6 +14,7 @@ export const REMINDERS: readonly Bug[] = [
     story:
       "Whoever says what became of a reminder is believed, whether it still has a lease on it or not. A process that slept through its lease ends or moves on what somebody else is about to deliver, or frees it under the one who has it.",
     knownFrom: "the first demo of reminders on a relational database for Dapr",
+    guard: "src/stores/contract/reminders-settling.contract.ts",
     changes: [
       {
         file: STORE,
@@ -88,6 +89,7 @@ export const REMINDERS: readonly Bug[] = [
     story:
       "A handler's changes are stored although its tick is not its own any more: the lease was lost, and somebody else handles the tick as well. What it does to the state is done twice.",
     knownFrom: OURS,
+    guard: "src/actors/reminder-turns.test.ts",
     changes: [
       {
         file: "src/stores/memory/memory-store.ts",
@@ -186,6 +188,7 @@ export const REMINDERS: readonly Bug[] = [
     story:
       "What was claimed ahead of its moment is delivered when the moment comes, without a look whether it was cancelled or set anew meanwhile.",
     knownFrom: "the first design of this processor",
+    guard: "src/reminders/processor.test.ts",
     changes: [
       {
         file: PROCESSOR,
@@ -399,6 +402,7 @@ export const REMINDERS: readonly Bug[] = [
     story:
       "A process that has not heard yet what time it is in the store goes by its own clock: what it sets and delivers is early by as much as that is wrong, and a workflow that it starts is late for good.",
     knownFrom: "ourselves",
+    guard: "src/nodes/workflow-faults.test.ts",
     changes: [
       {
         file: "src/nodes/app.ts",

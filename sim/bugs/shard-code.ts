@@ -134,6 +134,7 @@ export const SHARD_CODE: readonly Bug[] = [
     story:
       "A remembered actor whose shard the application could not say when it was to be started is not started any more, though the application can say it the next time.",
     knownFrom: "ourselves",
+    guard: "src/nodes/remembered-starter.test.ts",
     changes: [
       {
         file: "src/nodes/remembered-starter.ts",

@@ -223,6 +223,7 @@ export const SHARDS: readonly Bug[] = [
     story:
       "The home of a shard that was told to let go and did not hear it, because its stream broke, is not told again: the shard is on its way for ever.",
     knownFrom: "ourselves",
+    guard: "src/sharding/type-shards.test.ts",
     changes: [
       {
         file: "src/sharding/type-shards.ts",
@@ -237,6 +238,7 @@ export const SHARDS: readonly Bug[] = [
     story:
       "That nothing of a shard is left at its home is said once. When the stream breaks at that moment the leader waits for it for ever.",
     knownFrom: "ourselves",
+    guard: "src/sharding/shard-region.test.ts",
     changes: [
       {
         file: "src/sharding/shard-region.ts",
@@ -270,6 +272,7 @@ export const SHARDS: readonly Bug[] = [
     story:
       "A host gives a type up, and the leader dies before its shards are handed over. The next leader believes it to be their home, and nobody asks it to let go: calls to them wait for a host that no table names.",
     knownFrom: "ourselves",
+    guard: "src/nodes/shard-leader.test.ts",
     changes: [
       {
         file: "src/nodes/shard-leader.ts",
@@ -284,6 +287,7 @@ export const SHARDS: readonly Bug[] = [
     story:
       "A host sends a call back because the shard is elsewhere, then becomes its home, and runs the next call of the same caller, which was on its way: it has overtaken the first.",
     knownFrom: "ourselves",
+    guard: "src/actors/router.test.ts",
     changes: [
       {
         file: "src/actors/router.ts",

@@ -48,6 +48,7 @@ export const STICKY: readonly Bug[] = [
     story:
       "A stream that breaks while a host says what it holds leaves the leader with half of it, and what it said before is forgotten: the rest is granted to others until the host has said everything on its next stream.",
     knownFrom: OURS,
+    guard: "src/placement/sticky-owners.test.ts",
     changes: [
       {
         file: "src/placement/sticky-owners.ts",
@@ -81,6 +82,7 @@ export const STICKY: readonly Bug[] = [
     story:
       "The leader frees the sticky actors of a host when its stream ends, not when its lease does. A host that only lost its connection goes on to run them: two hosts hold each of them.",
     knownFrom: "Dapr, where a lost stream to the placement service ends a host's membership",
+    guard: "src/placement/sticky-desk.test.ts",
     changes: [
       {
         file: "src/placement/namespace-controller.ts",
@@ -155,6 +157,7 @@ export const STICKY: readonly Bug[] = [
     story:
       "A host on a new stream asks for actors before it has said what it holds, and is granted some. Then it says that it holds everything but these, so the leader frees them and grants them to others.",
     knownFrom: OURS,
+    guard: "src/placement/sticky-owners.test.ts",
     changes: [
       {
         file: "src/placement/sticky-owners.ts",
@@ -180,6 +183,7 @@ export const STICKY: readonly Bug[] = [
     story:
       "The host that has to ask the leader trusts what it remembers, also when a call comes that was turned away from there. After an actor has been released elsewhere, callers go back and forth between the two until they give up.",
     knownFrom: OURS,
+    guard: "src/world/sticky.test.ts",
     changes: [
       {
         file: "src/actors/router.ts",
@@ -208,6 +212,7 @@ export const STICKY: readonly Bug[] = [
     story:
       "Questions that a new leader could not answer at once are not looked at again when the last host has said what it holds: calls to new actors wait in vain.",
     knownFrom: OURS,
+    guard: "src/placement/sticky-desk.test.ts",
     changes: [
       {
         file: "src/placement/sticky-desk.ts",

@@ -19,6 +19,7 @@ export const STORE: readonly Bug[] = [
     story:
       "Commits are fenced, but clearing the state is not. A clear that arrives late removes what the new owner has written: acknowledged writes are lost.",
     knownFrom: "Temporal #12016",
+    guard: "src/stores/contract/fence.contract.ts",
     changes: [
       {
         file: "src/stores/memory/memory-store.ts",
@@ -33,6 +34,7 @@ export const STORE: readonly Bug[] = [
     story:
       "A commit is accepted when its version fits, whatever its epoch. Who held an actor before can commit after it was taken, as long as the new owner has not: a commit of an older epoch, and the new owner answers from a state that is out of date.",
     knownFrom: OURS,
+    guard: "src/stores/contract/fence.contract.ts",
     changes: [
       {
         file: "src/stores/memory/memory-store.ts",
@@ -81,6 +83,7 @@ export const STORE: readonly Bug[] = [
     story:
       "An actor that wakes up reads its state first and takes it afterwards. What the owner before commits in between is not seen, and erased by the next commit: an acknowledged write is lost.",
     knownFrom: OURS,
+    guard: "src/stores/contract/listing.contract.ts",
     changes: [
       {
         file: "src/stores/memory/memory-store.ts",
@@ -123,6 +126,7 @@ export const STORE: readonly Bug[] = [
     story:
       "That an earlier attempt at a commit may have been applied is forgotten when it is tried again. When the store stays away, or somebody else takes the actor, the caller is told for certain that nothing happened, although it did.",
     knownFrom: "actor-ts #142",
+    guard: "src/actors/group-call.test.ts",
     changes: [
       {
         file: "src/actors/group-call.ts",
@@ -211,6 +215,7 @@ export const STORE: readonly Bug[] = [
     story:
       "A commit that is fenced in a batch with others gets the outcome of the first of them. Its caller gets a success, and the commit is lost.",
     knownFrom: "a mutation that no unit test noticed",
+    guard: "src/actors/group-call.test.ts",
     changes: [
       {
         file: "src/actors/group-call.ts",

@@ -327,6 +327,7 @@ export const WORKFLOWS: readonly Bug[] = [
     story:
       "A start that the store refuses counts as refused for good, although the store never answered an earlier attempt. The store applies that attempt after the open run has ended.",
     knownFrom: "ourselves",
+    guard: "src/nodes/refused-in-doubt.test.ts",
     changes: [
       {
         file: "src/nodes/batched-workflows.ts",
