@@ -35,6 +35,8 @@ export const MARKS = {
   "idle, then elsewhere": "an actor left memory because nobody called it, and its next life was on another host",
   "evicted for memory": "an actor left memory because there was no room",
   "lease lost": "a host let go of everything because its lease was over",
+  "lease kept after a sleep":
+    "a host slept through its lease together with its leader, and no other scheduler led meanwhile",
   "turn cut off by a lease": "a caller was told that the host of its turn had lost its lease",
   "slept through a lease": "a machine was suspended for longer than a lease",
   "woke up with an old table": "a process that had slept reported a table that was not the newest any more",
@@ -250,6 +252,7 @@ export class Marks implements Observer {
 
   told({ event, fields }: Parameters<NonNullable<Observer["told"]>>[0]): void {
     if (event.startsWith("the lease is over")) this.#reach("lease lost");
+    if (event === "lease.confirmed") this.#reach("lease kept after a sleep");
     if (event === "host evicted") this.#reach("host evicted");
     if (fields === undefined) return;
     const mark = typeof fields.why === "string" ? BY_REASON[fields.why] : undefined;

@@ -24,7 +24,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
       {
         file: "src/nodes/membership.ts",
         before: `if (this.#lease.lasts(clock.monotonic(), clock.now())) this.#watchEnd();
-        else this.#loseLease();`,
+        else this.#endLease();`,
         after: "",
       },
     ],
@@ -59,6 +59,20 @@ export const REJECTED_LEASES: readonly Bug[] = [
         file: "src/placement/host-lease.ts",
         before: "return mono < this.#endMono && wall < this.#endWall;",
         after: "return mono < this.#endMono;",
+      },
+    ],
+  },
+  {
+    name: "slept-leader-trusts-its-old-term",
+    family: "rejected design",
+    story:
+      "A host that slept through its lease goes on because its leader, which slept in the same process, knows of no other one. The store is not asked whether another scheduler led meanwhile and reassigned the actors: two activations at once.",
+    knownFrom: OURS,
+    changes: [
+      {
+        file: "src/nodes/scheduler-node.ts",
+        before: "const isNewest = this.#deps.coordination.note(term, []);",
+        after: "const isNewest = Promise.resolve(true);",
       },
     ],
   },

@@ -53,7 +53,7 @@ export const STORE: readonly Bug[] = [
       { file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" },
       {
         file: "src/actors/incarnation.ts",
-        before: "if (this.#over || this.#deps.mayCommit()) return true;",
+        before: "return this.#over || this.#deps.mayCommit();",
         after: "return true;",
       },
       {

@@ -65,6 +65,7 @@ export interface Routes {
   reaches(type: string): boolean;
   mayBegin(now: number): boolean;
   mayCommit(now: number): boolean;
+  confirmLease(settled: (isKept: boolean) => void): void;
   askElsewhere(turn: Turn, missing: MissingMethod): void;
   /** No call of this host to that actor is on its way or waits. */
   isQuiet(type: string, id: string): boolean;
@@ -338,6 +339,11 @@ export class Catalog implements ActivationDeps {
 
   mayCommit(): boolean {
     return this.#routes === undefined || this.#routes.mayCommit(this.clock.monotonic());
+  }
+
+  confirmLease(settled: (isKept: boolean) => void): void {
+    if (this.#routes === undefined) settled(true);
+    else this.#routes.confirmLease(settled);
   }
 
   /** The actor comes to life here. Throws HOST_FULL. */

@@ -289,18 +289,25 @@ export class Incarnation implements ActorContext {
     promise.then(
       (value) => {
         if (this.#lasted()) this.#returned(turn, value);
+        else this.#ifKept(() => this.#returned(turn, value));
       },
       (error: unknown) => {
         if (this.#lasted()) this.#threw(turn, error);
+        else this.#ifKept(() => this.#threw(turn, error));
       },
     );
   }
 
-  /** A turn that took its time may have slept through the lease of its host: then what it found out is out of date. */
+  /** A turn may have slept through the lease of its host. Its result counts only if the host keeps the lease. */
   #lasted(): boolean {
-    if (this.#over || this.#deps.mayCommit()) return true;
-    this.#activation.cutOff("lease", lostLease);
-    return false;
+    return this.#over || this.#deps.mayCommit();
+  }
+
+  #ifKept(goOn: () => void): void {
+    this.#deps.confirmLease((isKept) => {
+      if (isKept) goOn();
+      else if (!this.#over) this.#activation.cutOff("lease", lostLease);
+    });
   }
 
   #execute(turn: Turn): unknown {
@@ -401,7 +408,11 @@ export class Incarnation implements ActorContext {
 
   #commit(turn: Turn, write: StateWrite, outgoing: Outgoing | undefined, reply: unknown): void {
     if (!this.#deps.mayCommit()) {
-      this.lost(turn, "lease", lostLease(turn));
+      this.#deps.confirmLease((isKept) => {
+        if (this.#over) return;
+        if (isKept) this.#commit(turn, write, outgoing, reply);
+        else this.lost(turn, "lease", lostLease(turn));
+      });
       return;
     }
     turn.phase = "committing";

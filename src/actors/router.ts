@@ -142,6 +142,11 @@ export class Router implements Routes, Dispatcher, LinkService {
     return this.#placement.mayCommit(now);
   }
 
+  confirmLease(settled: (isKept: boolean) => void): void {
+    if (this.#placement.confirmLease === undefined) settled(false);
+    else this.#placement.confirmLease(settled);
+  }
+
   isQuiet(type: string, id: string): boolean {
     const shard = shardIn(this.#placement.inShards(type), id);
     return !this.#underway.has(type, id, shard) && !this.#room.has(type, id, shard);

@@ -44,6 +44,8 @@ export interface ActivationDeps {
   mayBegin(now: number): boolean;
   /** May what a turn did be committed? */
   mayCommit(): boolean;
+  /** It may not at this moment. Calls back once it is known whether the host keeps its lease after a sleep. */
+  confirmLease(settled: (isKept: boolean) => void): void;
   /** True: the turn fails once other hosts have said whether their code has its method. */
   askElsewhere(turn: Turn, missing: MissingMethod): boolean;
   /** A call that has not begun must find its way again. */

@@ -1,10 +1,14 @@
 // A turn that blocks the event loop, on a host that really waits.
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { createLog } from "../observe/log.ts";
 import type { LogFields } from "../ports/log.ts";
-import { eventually, TestApps } from "./cluster-kit.test.ts";
+import { openSqliteStore } from "../stores/sqlite/sqlite-store.ts";
+import { eventually, isBusy, TestApps } from "./cluster-kit.test.ts";
 
 /** Nothing else of this process runs meanwhile. */
 const block = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
@@ -16,6 +20,13 @@ class Blocking extends Actor<{ n: number }> {
 
   crunch(ms: number) {
     block(ms);
+    return ++this.state.n;
+  }
+
+  /** It goes on after the block, when timers have run. */
+  async later(ms: number) {
+    block(ms);
+    await new Promise((resolve) => setTimeout(resolve, 20));
     return ++this.state.n;
   }
 
@@ -42,5 +53,27 @@ describe("a turn that blocks the event loop", () => {
     assert.ok(Number(blocked[0]!.ms) >= 1_000);
     const sum = Number(/^limpet_event_loop_delay_seconds_sum (\S+)$/m.exec(app.metrics())?.[1]);
     assert.ok(sum >= 1, `${sum}`);
+  });
+
+  it("a turn of a lone host commits although it took longer than the lease, and other actors stay in memory", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "limpet-blocked-"));
+    const store = await openSqliteStore(join(folder, "limpet.db"));
+    {
+      await using apps = new TestApps();
+      // Within a fifth of the lease the store has to answer.
+      const leaseMs = isBusy ? 6_000 : 2_500;
+      const cluster = { lease: leaseMs, leaderLease: "500ms", roundTimeout: "1500ms", moveTimeout: "500ms" } as const;
+      const app = await apps.open([Blocking], { cluster }, { store });
+      await Promise.all(["a", "b"].map((id) => app.actor(Blocking, id).add()));
+      const { incarnation } = (await app.host.cluster()).hosts[0]!;
+      assert.equal(await app.actor(Blocking, "a").later(leaseMs), 2);
+      assert.equal(app.host.types()[0]!.active, 2);
+      await eventually(async () => app.host.status().scheduler?.leads === true, "it leads again");
+      assert.equal((await app.host.cluster()).hosts[0]!.incarnation, incarnation);
+      assert.equal(await app.actor(Blocking, "b").add(), 2);
+      assert.equal(Number(/^limpet_host_leases_lost_total\S* (\d+)$/m.exec(app.metrics())?.[1] ?? 0), 0);
+    }
+    await store.close();
+    rmSync(folder, { recursive: true });
   });
 });

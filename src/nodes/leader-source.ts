@@ -11,6 +11,11 @@ export interface Leader {
   readonly address: string;
   readonly term: number;
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage>;
+  /**
+   * Only of a leader in the same process: ends its term here and resolves to whether the store knows no later
+   * term. The request to the store is sent at once, and no campaign of this process overtakes it.
+   */
+  endTerm?(): Promise<boolean>;
   describe(): Promise<ClusterView>;
   drain(host: string): Promise<void>;
   /** Of one namespace. */

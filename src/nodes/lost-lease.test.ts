@@ -5,7 +5,8 @@ import { Actor } from "../actors/actor.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { TakeRequest } from "../ports/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
-import { isBusy, SHORT_LEASES, TestApps } from "./cluster-kit.test.ts";
+import { openWorld } from "../testing.ts";
+import { eventually, isBusy, SHORT_LEASES, TestApps } from "./cluster-kit.test.ts";
 import { systemClock } from "./system.ts";
 
 class Sleepy extends Actor<{ count: number }> {
@@ -30,6 +31,22 @@ class Sleepy extends Actor<{ count: number }> {
   async outer(): Promise<number> {
     return this.actor(Sleepy, this.id).read();
   }
+
+  ping() {
+    return "pong";
+  }
+
+  async add() {
+    begun.resolve();
+    await asleep.promise;
+    return ++this.state.count;
+  }
+
+  /** The loop stands still while the turn runs. */
+  crunch() {
+    block();
+    return ++this.state.count;
+  }
 }
 
 class Hooked extends Sleepy {
@@ -44,14 +61,26 @@ class Hooked extends Sleepy {
 
 let begun = Promise.withResolvers<void>();
 let asleep = Promise.withResolvers<void>();
+let block = (): void => {};
 let activated = 0;
 
 class SleepingMachine {
   #slept = 0;
-  readonly clock: Clock = { ...systemClock, now: () => systemClock.now() + this.#slept };
+  #blocked = 0;
+  readonly clock: Clock = {
+    ...systemClock,
+    now: () => systemClock.now() + this.#slept + this.#blocked,
+    monotonic: () => systemClock.monotonic() + this.#blocked,
+  };
 
+  /** The monotonic clock stands still. */
   sleep(): void {
     this.#slept += 60_000;
+  }
+
+  /** All clocks go on, and nothing else of the process does. */
+  block(): void {
+    this.#blocked += 60_000;
   }
 }
 
@@ -99,5 +128,99 @@ describe("a host that slept through its lease", () => {
     held.resolve();
     assert.equal(await call, "touched");
     assert.equal(activated, 1);
+  });
+});
+
+describe("an event loop that was blocked for longer than the lease", () => {
+  for (const [method, expected] of [
+    ["read", 0],
+    ["refuse", "RangeError"],
+    ["outer", 0],
+    ["add", 1],
+    ["crunch", 1],
+  ] as const) {
+    it(`a lone host goes on with its turns (${method})`, async () => {
+      await using apps = new TestApps();
+      begun = Promise.withResolvers();
+      asleep = Promise.withResolvers();
+      const machine = new SleepingMachine();
+      block = () => machine.block();
+      const app = await apps.open([Sleepy], {}, { clock: machine.clock });
+      const { incarnation } = (await app.host.cluster()).hosts[0]!;
+      assert.equal(await app.actor(Sleepy, "other").ping(), "pong");
+      const call = app.actor(Sleepy, "a", { timeout: "10m" })[method]();
+      if (method !== "crunch") {
+        await begun.promise;
+        machine.block();
+        asleep.resolve();
+      }
+      assert.equal(await call.catch(({ name }: Error) => name), expected);
+      assert.equal(app.host.types()[0]!.active, 2);
+      assert.equal(await app.actor(Sleepy, "other").ping(), "pong");
+      await eventually(async () => app.host.status().scheduler?.leads === true, "it leads again");
+      await eventually(async () => (await app.host.cluster()).hosts.length > 0, "the host is a member again");
+      assert.equal((await app.host.cluster()).hosts[0]!.incarnation, incarnation);
+      assert.equal(Number(/^limpet_host_leases_lost_total\S* (\d+)$/m.exec(app.metrics())?.[1] ?? 0), 0);
+    });
+  }
+
+  it("a lone host drops everything if another scheduler has led meanwhile", async () => {
+    await using apps = new TestApps();
+    begun = Promise.withResolvers();
+    asleep = Promise.withResolvers();
+    const machine = new SleepingMachine();
+    const app = await apps.open([Sleepy], {}, { clock: machine.clock });
+    const call = app.actor(Sleepy, "a", { timeout: "10m" }).add();
+    await begun.promise;
+    const { incarnation } = (await app.host.cluster()).schedulers[0]!;
+    const other = { machine: "elsewhere", pid: 1, incarnation: "other", address: "", dedicated: false };
+    await apps.store.coordination.campaign({ ...other, leaseMs: 1, hostLeaseMs: 30_000 }, [incarnation]);
+    await apps.store.coordination.resign("other");
+    machine.block();
+    asleep.resolve();
+    await assert.rejects(call, { code: "LEASE_LOST" });
+    await eventually(async () => (await app.actor(Sleepy, "a").ping()) === "pong", "the host is a member again");
+  });
+});
+
+describe("a pause that is longer than the lease", () => {
+  /** The outcome of a turn of that host, which is paused meanwhile, and its number of actors right after. */
+  async function pausedFor(ms: number, { leads, alone = false }: { leads: boolean; alone?: boolean }) {
+    begun = Promise.withResolvers();
+    asleep = Promise.withResolvers();
+    await using world = await openWorld({ actors: [Sleepy], hosts: alone ? ["one"] : ["one", "two"] });
+    const [one, ...others] = alone ? ["one"] : ["one", "two"];
+    const isLeader = await world.host(one!).run(async (app) => app.host.status().scheduler?.leads === true);
+    const at = isLeader === leads ? one! : others[0]!;
+    const id = await world.host(at).run(async (app) => {
+      const { address } = app.host.status();
+      for (let i = 0; ; i++) if ((await app.host.where("Sleepy", `a${i}`)).owner === address) return `a${i}`;
+    });
+    const call = world.host(at).run((app) => app.actor(Sleepy, id, { timeout: "5m" }).add());
+    const outcome = call.then(
+      (value) => value,
+      (error: Error & { code?: string }) => error.code,
+    );
+    await world.advance("1s");
+    await begun.promise;
+    world.pause(at, ms);
+    await world.advance(ms - 100);
+    asleep.resolve();
+    await world.advance(1_100);
+    const active = await world.host(at).run(async (app) => app.host.types()[0]!.active);
+    await world.advance("1m");
+    return [await outcome, active];
+  }
+
+  it("a host goes on if it is alone", async () => {
+    assert.deepEqual(await pausedFor(60_000, { leads: true, alone: true }), [1, 1]);
+  });
+
+  it("a host drops everything if its leader is in another process, also while that leader waits for it", async () => {
+    assert.deepEqual(await pausedFor(9_500, { leads: false }), ["LEASE_LOST", 0]);
+  });
+
+  it("a host drops everything if it led, and another host leads now", async () => {
+    assert.deepEqual(await pausedFor(60_000, { leads: true }), ["LEASE_LOST", 0]);
   });
 });

@@ -3,7 +3,7 @@
 // The rooms decide: host-tables.ts what may come to life here, host-lease.ts how long anything may live. This drives them,
 // together with order-follower.ts. It has one rule for every trouble: as long as the lease lasts, actors go on, whatever
 // happens to the stream or the leader. When the lease is over everything is dropped, and the host comes back as a new
-// incarnation.
+// incarnation. The exception, a host that slept together with its leader, is in slept-lease.ts.
 import type { Activation } from "../actors/activation.ts";
 import type { ActorType } from "../actors/actor-type.ts";
 import type { Catalog } from "../actors/catalog.ts";
@@ -18,11 +18,12 @@ import type { Log } from "../ports/log.ts";
 import { HERE, type Placement, type Route, WAIT } from "../ports/placement.ts";
 import type { Random } from "../ports/random.ts";
 import type { HostInstruments } from "./host-instruments.ts";
-import type { LeaderSource } from "./leader-source.ts";
+import type { Leader, LeaderSource } from "./leader-source.ts";
 import { OrderFollower } from "./order-follower.ts";
 import { hostedTypes } from "./roles.ts";
 import { ShardMember } from "./shard-member.ts";
 import type { ShardRouter } from "./shard-way.ts";
+import { SleptLease } from "./slept-lease.ts";
 import { StickyMember } from "./sticky-member.ts";
 
 export interface MembershipSettings {
@@ -74,6 +75,8 @@ export class Membership implements Placement {
   #replaces: string | undefined;
   #types: readonly string[];
   #stream: ControlStream<HostMessage> | undefined;
+  /** The leader at the other end of the last stream. */
+  #leader: Leader | undefined;
   #welcome = false;
   #failures = 0;
   #retry: Timer | undefined;
@@ -82,6 +85,7 @@ export class Membership implements Placement {
   readonly #orders: OrderFollower;
   readonly #sticky: StickyMember;
   readonly #shards: ShardMember;
+  readonly #slept: SleptLease;
   /** Called whenever something has changed that somebody might wait for. */
   #watchers = new Set<() => void>();
   #refusal: string | undefined;
@@ -101,6 +105,13 @@ export class Membership implements Placement {
       incarnation: () => this.#incarnation,
       outside: (type, id) => this.#outsideShards(type, id),
       stopped: () => this.#notify(),
+    });
+    this.#slept = new SleptLease({
+      clock: deps.clock,
+      log: deps.log,
+      lease: this.#lease,
+      kept: () => this.#keptLease(),
+      lost: () => this.#loseLease(),
     });
     this.#orders = new OrderFollower(this.#tables, this.#sticky, settings, deps);
     this.#incarnation = deps.random.id();
@@ -238,6 +249,12 @@ export class Membership implements Placement {
     return this.#lease.lasts(now, this.#deps.clock.now());
   }
 
+  confirmLease(settled: (isKept: boolean) => void): void {
+    if (this.mayCommit(this.#deps.clock.monotonic())) settled(true);
+    else if (!this.#lease.held || this.#stopped || !this.#slept.ask()) settled(false);
+    else this.#slept.wait(settled);
+  }
+
   get tables(): HostTables {
     return this.#tables;
   }
@@ -286,6 +303,8 @@ export class Membership implements Placement {
 
   #leaderChanged(): void {
     this.#failures = 0;
+    // If the leader of this process ends its term because it slept, this host asks before the next term.
+    if (this.#isOver()) this.#slept.ask();
     // A stream to a leader that stepped down ends by itself, and so does one that is still of use.
     if (this.#stream === undefined) this.#connect();
     this.#notify();
@@ -294,13 +313,14 @@ export class Membership implements Placement {
   #connect(): void {
     this.#retry?.cancel();
     const { leader } = this.#deps.source;
-    if (this.#stopped || this.#stream !== undefined || leader === undefined) return;
+    if (this.#stopped || this.#stream !== undefined || leader === undefined || this.#slept.isPending) return;
     const listener = new StreamEnd(
       (message) => this.#heard(stream, message),
       (error) => this.#closed(stream, error),
     );
     const stream = leader.report(listener);
     this.#stream = stream;
+    this.#leader = leader;
     this.#welcome = false;
     stream.send({
       kind: "hello",
@@ -342,6 +362,7 @@ export class Membership implements Placement {
     this.#refusal = this.#isAtOdds || isLimpetError(error, "ADDRESS_IN_USE") ? error!.message : undefined;
     this.#deps.source.doubt();
     this.#later();
+    this.#slept.closed(isLimpetError(error, "NOT_LEADER"));
     this.#notify();
   }
 
@@ -433,14 +454,15 @@ export class Membership implements Placement {
   #renewed(sequence: number): void {
     const { clock } = this.#deps;
     // An answer that was read late is as good as its question is old. If that is too old, everything must go first.
-    if (this.#lease.held && !this.#lease.lasts(clock.monotonic(), clock.now())) {
-      this.#loseLease();
+    if (this.#isOver()) {
+      this.#endLease();
       return;
     }
     const waited = !this.#lease.held || !this.mayBegin(clock.monotonic());
     // Only now it is sure that this stream is of use.
     this.#failures = 0;
     this.#lease.renewed(sequence);
+    this.#slept.grantedBy(this.#leader);
     this.#watchEnd();
     if (waited) this.#deps.changed([]);
   }
@@ -455,10 +477,26 @@ export class Membership implements Placement {
       () => {
         if (!this.#lease.held) return;
         if (this.#lease.lasts(clock.monotonic(), clock.now())) this.#watchEnd();
-        else this.#loseLease();
+        else this.#endLease();
       },
       "background",
     );
+  }
+
+  #isOver(): boolean {
+    const { clock } = this.#deps;
+    return this.#lease.held && !this.#lease.lasts(clock.monotonic(), clock.now());
+  }
+
+  #endLease(): void {
+    if (!this.#slept.ask()) this.#loseLease();
+  }
+
+  #keptLease(): void {
+    this.#watchEnd();
+    this.#connect();
+    this.#deps.changed([]);
+    this.#notify();
   }
 
   #loseLease(): void {
@@ -480,6 +518,7 @@ export class Membership implements Placement {
       if (activations.size > 0) instruments.drained(name, activations.size, "lease");
     }
     catalog.dropAll();
+    this.#slept.clear();
     this.#replaces = this.#incarnation;
     this.#incarnation = random.id();
     const stream = this.#stream;
@@ -563,6 +602,7 @@ export class Membership implements Placement {
     this.#retry?.cancel();
     this.#renewal?.cancel();
     this.#ending?.cancel();
+    this.#slept.clear();
   }
 }
 

@@ -71,6 +71,8 @@ export class SchedulerNode implements ControlService, LeaderSource {
   #door: { readonly address: string; close(): Promise<void> } | undefined;
   #opening: Promise<void> | undefined;
   #campaigning: Promise<void> | undefined;
+  /** The store is being asked whether a term that ended here is still the newest. Campaigns wait for it. */
+  #asking: Promise<unknown> | undefined;
   #next: Timer | undefined;
   #end: Timer | undefined;
   #failures = 0;
@@ -126,6 +128,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
       address: this.address ?? "this process",
       term: leading.term,
       report: (listener) => localStream(this.#deps.clock, listener, (stream) => this.report(stream)),
+      endTerm: () => this.#endTerm(leading.term),
       describe: () => this.describe(),
       drain: (host) => this.drain(host),
       sticky: (namespace, query) => this.sticky(namespace, query),
@@ -158,6 +161,10 @@ export class SchedulerNode implements ControlService, LeaderSource {
     try {
       // Twice at most: the first answer may name a leader that is known to have ended.
       for (let attempt = 0; attempt < 2 && !this.#stopped; attempt++) {
+        // On waking up, the term ends first: its host may have to ask the store about it.
+        if (!this.#lasts()) this.#giveUp("it could not be kept up");
+        if (this.#asking !== undefined) await this.#asking;
+        if (this.#stopped) return;
         const sequence = this.#lease.renewing(clock.monotonic(), clock.now());
         const dead = (this.#standing?.schedulers ?? [])
           .concat(this.#standing?.leader ?? [])
@@ -316,6 +323,18 @@ export class SchedulerNode implements ControlService, LeaderSource {
     if (this.#leading !== undefined) this.#resign(why);
   }
 
+  /** See `Leader.endTerm`. A store that does not answer holds up campaigns for a fifth of a lease at most. */
+  #endTerm(term: number): Promise<boolean> {
+    if (this.#leading?.term === term) this.#giveUp("its process slept");
+    const isNewest = this.#deps.coordination.note(term, []);
+    const asking = this.#within(this.#settings.leaseMs / 5, isNewest).catch(() => {});
+    this.#asking = asking;
+    void asking.then(() => {
+      if (this.#asking === asking) this.#asking = undefined;
+    });
+    return isNewest;
+  }
+
   #resign(why: string): void {
     this.#former = this.incarnation;
     this.incarnation = this.#deps.random.id();
@@ -466,12 +485,11 @@ export class SchedulerNode implements ControlService, LeaderSource {
     await this.#door?.close();
   }
 
-  async #within(ms: number, work: Promise<void>): Promise<void> {
+  async #within(ms: number, work: Promise<unknown>): Promise<void> {
     let timer: Timer | undefined;
     const late = new Promise<void>((resolve) => {
       timer = this.#deps.clock.after(ms, resolve);
     });
-    await Promise.race([work, late]);
-    timer?.cancel();
+    await Promise.race([work, late]).finally(() => timer?.cancel());
   }
 }

@@ -61,4 +61,6 @@ export interface Placement {
   mayBegin(now: number): boolean;
   /** May a turn that has run be committed? The store fences all the same; this is manners. */
   mayCommit(now: number): boolean;
+  /** It may not. Calls back once it is known whether this host keeps its lease after a sleep. Absent: no. */
+  confirmLease?(settled: (isKept: boolean) => void): void;
 }
