@@ -71,7 +71,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     changes: [
       {
         file: "src/nodes/scheduler-node.ts",
-        before: "const isNewest = this.#deps.coordination.note(term, []);",
+        before: "const isNewest = this.#deps.coordination.persist(term, []);",
         after: "const isNewest = Promise.resolve(true);",
       },
     ],

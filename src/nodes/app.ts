@@ -225,7 +225,7 @@ async function open(
   catalog.remembering?.start();
   parts.door = settings.http ? await openServer(host, flows.remote, settings, meter, log) : undefined;
   // An app keeps its process until it stops. One that is in a cluster does so by its sockets; a test's own clock stands still.
-  if (extras.clock === undefined) {
+  if (clock === systemClock) {
     parts.alive = setInterval(() => {}, ALIVE_MS);
     const turnsAcross = (since: number, until: number) => catalog.turnsAcross(since, until);
     parts.loop = new LoopWatch({ clock, log, meter, turnsAcross });

@@ -326,7 +326,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
   /** See `Leader.endTerm`. A store that does not answer holds up campaigns for a fifth of a lease at most. */
   #endTerm(term: number): Promise<boolean> {
     if (this.#leading?.term === term) this.#giveUp("its process slept");
-    const isNewest = this.#deps.coordination.note(term, []);
+    const isNewest = this.#deps.coordination.persist(term, []);
     const asking = this.#within(this.#settings.leaseMs / 5, isNewest).catch(() => {});
     this.#asking = asking;
     void asking.then(() => {
