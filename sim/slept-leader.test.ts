@@ -8,8 +8,11 @@ import type { Plan, PlannedFault } from "./plan.ts";
 import { run } from "./run.ts";
 import { drawPlan } from "./swarm.ts";
 
-/** The last four find the bug slept-leader-trusts-its-old-term. */
-const SEEDS = [131_500_000, 131_500_001, 131_500_002, 131_500_099, 131_500_175, 131_500_180, 131_500_187];
+/** The last five find the bug slept-leader-trusts-its-old-term. */
+const SEEDS = [
+  ...[131_500_000, 131_500_001, 131_500_002],
+  ...[131_500_016, 131_500_099, 131_500_175, 131_500_180, 131_500_187],
+];
 const PAUSES = 4;
 
 /** The drawn plan with one to three hosts, and long pauses instead of its faults. */

@@ -1,6 +1,6 @@
-// All actors of a host: the types it knows, who is in memory, and the one way in for a call. Finds or wakes the
-// activation, keeps their number within its limit, and lets the idle ones go. Calls of actors that are not in memory here are
-// the router's business, unless this host is alone: then every actor is its own.
+// All actors of a host: the types it knows, who is in memory, and the one way in for a call. Finds or wakes
+// the activation, keeps their number within its limit, and lets the idle ones go. Calls of actors that are
+// not in memory here are the router's business, unless this host is alone: then every actor is its own.
 import { checkCallSize, LIGHT } from "../kernel/call-size.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
@@ -175,7 +175,10 @@ export class Catalog implements ActivationDeps {
     this.remembering?.added();
   }
 
-  /** The limits of waiting calls to a sharded type: those of its class, or the settings if this host does not have the class. */
+  /**
+   * The limits of waiting calls to a sharded type: those of its class, or the settings if this host does not
+   * have the class.
+   */
   sharding(type: string): Pick<ShardingDefaults, "bufferSize" | "retryMs"> {
     return this.types.get(type)?.options.sharded ?? this.#settings.sharding ?? SHARDING_DEFAULTS;
   }
@@ -287,7 +290,10 @@ export class Catalog implements ActivationDeps {
     return refused;
   }
 
-  /** Nothing waited for a call of an actor, and it failed: that is the business of that actor, and of no other on this host. */
+  /**
+   * Nothing waited for a call of an actor, and it failed: that is the business of that actor, and of no other
+   * on this host.
+   */
   isUnhandledCall(reason: unknown, promise: Promise<unknown>): boolean {
     const failed = this.unhandled?.find(promise, reason);
     if (failed === undefined) return false;
@@ -311,7 +317,9 @@ export class Catalog implements ActivationDeps {
     }
   }
 
-  /** A handle may be older than its type is here: it was another host's, or came back after it was removed. */
+  /**
+   * A handle may be older than its type is here: it was another host's, or came back after it was removed.
+   */
   #foundAnew({ type, id }: Turn): Activation | undefined {
     const known = this.types.get(type.name);
     return known === type ? undefined : known?.activations.get(id);
@@ -353,10 +361,14 @@ export class Catalog implements ActivationDeps {
     this.#open(type, turn.id).submit(turn);
   }
 
-  /** A remembered actor comes to life here, without a call. `isKnown`: that it is remembered is sure. Resolves when it has. */
+  /**
+   * A remembered actor comes to life here, without a call. `isKnown`: that it is remembered is sure. Resolves
+   * when it has.
+   */
   async start(type: ActorType, id: string, isKnown: boolean): Promise<void> {
     if (this.#stopping || type.activations.has(id) || this.types.get(type.name) !== type) return;
-    // Who is in memory is called without looking for the way: those that are still on theirs would be overtaken.
+    // Who is in memory is called without looking for the way: those that are still on theirs would be
+    // overtaken.
     if (this.#routes?.isQuiet(type.name, id) === false)
       throw new LimpetError("NOT_READY", `calls to ${type.name}/${id} are on their way`);
     const activation = this.#open(type, id);
@@ -396,8 +408,8 @@ export class Catalog implements ActivationDeps {
   }
 
   /**
-   * Lets go of every actor of a type that does not stay: turns that run may end within `timeoutMs`, what waits finds its
-   * way again. Resolves with their number when none of them is left.
+   * Lets go of every actor of a type that does not stay: turns that run may end within `timeoutMs`, what
+   * waits finds its way again. Resolves with their number when none of them is left.
    */
   moveAway(type: ActorType, stays: (id: string) => boolean, timeoutMs: number): Promise<number> {
     const movers = [...type.activations.values()].filter(({ id }) => !stays(id));
@@ -429,7 +441,8 @@ export class Catalog implements ActivationDeps {
 
   /** The lease is lost: nothing of what is in memory counts any more. */
   dropAll(): number {
-    // A take that is tried once more when all of it is over would end the life of an actor on the host that has it now.
+    // A take that is tried once more when all of it is over would end the life of an actor on the host that
+    // has it now.
     this.#takes.giveUp();
     const all = [...this.#all()];
     for (const activation of all) activation.cutOff("lease", lostLease);
@@ -458,7 +471,10 @@ export class Catalog implements ActivationDeps {
     this.#commits.send(extras === undefined ? commit : { ...commit, ...extras }, caller);
   }
 
-  /** Turns here that had begun at `since` and had not ended at `until`, on the monotonic clock; the latest first. */
+  /**
+   * Turns here that had begun at `since` and had not ended at `until`, on the monotonic clock; the latest
+   * first.
+   */
   turnsAcross(since: number, until: number): string[] {
     const turns = this.longTurns.across(since).map(({ label, startedAt }) => ({ label, startedAt }));
     for (const { running } of this.#all()) {

@@ -1,9 +1,10 @@
 // One life of an actor: an instance of its class, its state, and the turns that run on it.
 //
-// Before the first turn of a stateful actor its epoch is raised in the store (the take). Every commit carries that epoch:
-// if somebody else has taken the actor since, the commit is refused, this life ends on the spot and nothing more of it runs.
-// A turn's reply leaves only after its commit; the next turn begins only after that. Once it is over, a life is cut off:
-// code of it that still runs reaches nothing, least of all the life after it.
+// Before the first turn of a stateful actor its epoch is raised in the store (the take). Every commit carries
+// that epoch: if somebody else has taken the actor since, the commit is refused, this life ends on the spot
+// and nothing more of it runs. A turn's reply leaves only after its commit; the next turn begins only after
+// that. Once it is over, a life is cut off: code of it that still runs reaches nothing, least of all the life
+// after it.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { checkCallSize, LIGHT } from "../kernel/call-size.ts";
 import { invariant, LimpetError } from "../kernel/errors.ts";
@@ -35,15 +36,18 @@ import { ActivationTimers } from "./timers.ts";
 import { cancelled, type Turn } from "./turn.ts";
 import { type Outgoing, TurnOutbox } from "./turn-outbox.ts";
 
-// In a reentrant actor several turns are under way at once, one inside another, and a call must be charged to the one
-// whose code makes it. Asking the runtime costs as much as the rest of a call, so other actors do without.
+// In a reentrant actor several turns are under way at once, one inside another, and a call must be charged to
+// the one whose code makes it. Asking the runtime costs as much as the rest of a call, so other actors do
+// without.
 const codeOf = new AsyncLocalStorage<Turn>();
 
 const KEEP: StateWrite = { kind: "keep" };
 
 const neverAborted = new AbortController().signal;
 
-/** A promise for what a method returned, if that takes time. What is not a promise of our own may do anything. */
+/**
+ * A promise for what a method returned, if that takes time. What is not a promise of our own may do anything.
+ */
 function promiseOf(result: unknown): Promise<unknown> | undefined {
   if (result instanceof Promise) return result;
   const thenable = typeof result === "object" && result !== null && "then" in result;
@@ -298,7 +302,9 @@ export class Incarnation implements ActorContext {
     );
   }
 
-  /** A turn may have slept through the lease of its host. Its result counts only if the host keeps the lease. */
+  /**
+   * A turn may have slept through the lease of its host. Its result counts only if the host keeps the lease.
+   */
   #lasted(): boolean {
     return this.#over || this.#deps.mayCommit();
   }
@@ -443,7 +449,10 @@ export class Incarnation implements ActorContext {
     this.#succeeded(turn, reply);
   }
 
-  /** The tick that it handled is not its own any more, so it does not count. Its actor is as if it had not run. */
+  /**
+   * The tick that it handled is not its own any more, so it does not count. Its actor is as if it had not
+   * run.
+   */
   #refused(turn: Turn): void {
     const [name] = turn.args as RemindArguments;
     const message = `the reminder ${name} of ${this.#activation.label} was set anew, cancelled or taken on by another process`;

@@ -1,10 +1,14 @@
-// Finds the way of a call whose actor is not in memory here: to a new life here, to the host that owns it, or to the
-// waiting room until it is clear. It also serves the calls that other hosts send.
+// Finds the way of a call whose actor is not in memory here: to a new life here, to the host that owns it, or
+// to the waiting room until it is clear. It also serves the calls that other hosts send.
 //
-// - Only the owner runs a call. A host that gets one for somebody else's actor answers `not owner` with the version of its
-//   table; the caller then follows the hint, or waits until its own table is as new. Each refusal counts, and they are limited.
-// - A call that comes back along its own chain goes to where its actor waits for it, whatever the table says by now.
-// - Calls to a sharded actor do not overtake each other on their way from here, also when its shard moves meanwhile: who comes later stands
+// - Only the owner runs a call. A host that gets one for somebody else's actor answers `not owner` with the
+//   version of its
+//   table; the caller then follows the hint, or waits until its own table is as new. Each refusal counts, and
+//   they are limited.
+// - A call that comes back along its own chain goes to where its actor waits for it, whatever the table says
+//   by now.
+// - Calls to a sharded actor do not overtake each other on their way from here, also when its shard moves
+//   meanwhile: who comes later stands
 //   behind those that wait here, and waits for those that are still on their way to where the actor was.
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -199,9 +203,13 @@ export class Router implements Routes, Dispatcher, LinkService {
     else this.#depart(turn, route);
   }
 
-  /** An actor may have come to life here by another call while earlier ones were on their way to where it lived before. */
+  /**
+   * An actor may have come to life here by another call while earlier ones were on their way to where it
+   * lived before.
+   */
   queueBehindEarlier(turn: Turn): boolean {
-    // All of them have their number, also who need not wait: what waits in a mailbox may have to find its way again.
+    // All of them have their number, also who need not wait: what waits in a mailbox may have to find its way
+    // again.
     this.#room.number(turn);
     if (turn.parent !== undefined || (this.#room.size === 0 && this.#underway.isEmpty)) return false;
     const way = this.#placement.inShards(turn.type.name);
@@ -223,15 +231,19 @@ export class Router implements Routes, Dispatcher, LinkService {
     return this.#underway.waitsFor(turn, to, shard);
   }
 
-  /** What is told of an actor that moved away is true for good, so it is not told before the actor is gone from here. */
+  /**
+   * What is told of an actor that moved away is true for good, so it is not told before the actor is gone
+   * from here.
+   */
   #rejectNotOwner(turn: Turn, reject: () => void): void {
     if (this.#catalog.types.get(turn.type.name)?.activations.has(turn.id)) this.#room.add(turn, FIRST_PAUSE_MS);
     else reject();
   }
 
   /**
-   * An actor that moves here is asked for where it lived before: it may still run there, and if not it may come to life
-   * here. A host that has lost its lease knows nothing any more: a call from elsewhere need not wait until it does.
+   * An actor that moves here is asked for where it lived before: it may still run there, and if not it may
+   * come to life here. A host that has lost its lease knows nothing any more: a call from elsewhere need not
+   * wait until it does.
    */
   #wait(turn: Turn): void {
     const before = this.#placement.ownerBefore(turn.type.name, turn.id);
@@ -333,8 +345,8 @@ export class Router implements Routes, Dispatcher, LinkService {
     const newer = belief.term - mine.term || belief.version - mine.version;
     const { owner } = belief;
     const isOurs = newer > 0 && owner === this.#placement.address;
-    // Who knows less than we do will know as much, or be gone, when the move is over: that is waited for. So is our own table,
-    // when another host knows before us that the actor is ours.
+    // Who knows less than we do will know as much, or be gone, when the move is over: that is waited for. So
+    // is our own table, when another host knows before us that the actor is ours.
     turn.hops = newer < 0 || isOurs ? Math.min(turn.hops + 1, LIMITS.hops / 2) : turn.hops + 1;
     if (this.#isAstray(turn)) return;
     if (newer > 0 && owner !== undefined && !isOurs && owner !== from) {
@@ -345,14 +357,15 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /**
-   * Where a sticky actor lives is not a matter of tables. The one that does not have it may know who does; and whoever has to ask
-   * the leader asks anew when it hears that the call was turned away.
+   * Where a sticky actor lives is not a matter of tables. The one that does not have it may know who does;
+   * and whoever has to ask the leader asks anew when it hears that the call was turned away.
    */
   #turnedAwaySticky(turn: Turn, from: string, { version, owner }: Ownership): void {
     const { name } = turn.type;
     const way = this.#placement.inShards(name);
     if (way !== undefined) this.#underway.refused(turn, from, shardIn(way, turn.id));
-    // It has just begun, or lost its lease: what is known of it does not count much longer, or does again in a moment.
+    // It has just begun, or lost its lease: what is known of it does not count much longer, or does again in
+    // a moment.
     if (version === 0) {
       this.#room.add(turn, UNREACHABLE_PAUSE_MS);
       return;
@@ -418,7 +431,10 @@ export class Router implements Routes, Dispatcher, LinkService {
     }
   }
 
-  /** Those that waited for it may go, once it is clear what becomes of it: it may have to go elsewhere, and goes first. */
+  /**
+   * Those that waited for it may go, once it is clear what becomes of it: it may have to go elsewhere, and
+   * goes first.
+   */
   #followed({ type, key }: Followed): void {
     void Promise.resolve().then(() => {
       if (typeof key === "number") this.#room.release(type, key);
@@ -436,8 +452,9 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /**
-   * What a host that stops says of an actor. That it is not here must be true for good: whoever owns it next may take it for
-   * granted, and one that still has a turn to end is here. And who owned it until now cannot say where it will be.
+   * What a host that stops says of an actor. That it is not here must be true for good: whoever owns it next
+   * may take it for granted, and one that still has a turn to end is here. And who owned it until now cannot
+   * say where it will be.
    */
   #lastBelief(type: string, id: string): Ownership {
     const belief = this.#placement.cachedOwner(type, id);
@@ -447,7 +464,10 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   // ——— Calls of other hosts.
 
-  /** One to the same shard was sent back over this line, and this one was made before its caller heard of it: it has to follow. */
+  /**
+   * One to the same shard was sent back over this line, and this one was made before its caller heard of it:
+   * it has to follow.
+   */
   #follows({ type, id, hops }: RemoteCall, line: object): boolean {
     const shard = this.#sentBack.isEmpty ? undefined : shardIn(this.#placement.inShards(type), id);
     return shard !== undefined && this.#sentBack.isBehind(line, type, shard, hops);
@@ -505,7 +525,10 @@ function shardIn(way: ShardRouting | undefined, id: string): number | undefined 
   }
 }
 
-/** The actor's host answers a reminder before its deliverer gives up: only that host knows whether the handler began. */
+/**
+ * The actor's host answers a reminder before its deliverer gives up: only that host knows whether the handler
+ * began.
+ */
 function timeLeft({ method, deadlineAt }: Turn, now: number): number {
   const left = deadlineAt - now;
   return Math.max(method === REMIND ? left - Math.min(left / 4, ANSWER_MS) : left, 1);

@@ -1,8 +1,15 @@
-// One term of leadership: drives the rooms of placement/ that decide, one per namespace. Feeds them what hosts say and what
-// time it is, and performs what they ask for. It ends when the term does, and nothing of it outlives that.
+// One term of leadership: drives the rooms of placement/ that decide, one per namespace. Feeds them what
+// hosts say and what time it is, and performs what they ask for. It ends when the term does, and nothing of
+// it outlives that.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { Hello, HostMessage, SchedulerMessage, ShardReport } from "../placement/messages.ts";
+import {
+  type Hello,
+  type HostMessage,
+  isShardReport,
+  type SchedulerMessage,
+  type ShardReport,
+} from "../placement/messages.ts";
 import { type Effect, NamespaceController } from "../placement/namespace-controller.ts";
 import type { Ring } from "../placement/ring.ts";
 import { Rings } from "../placement/rings.ts";
@@ -456,5 +463,3 @@ const notLeading = (): LimpetError => new LimpetError("NOT_LEADER", "this schedu
 /** The write may be in the store, or on its way to it. */
 const notedMaybe = (): LimpetError =>
   new LimpetError("COMMIT_UNKNOWN", "this scheduler does not lead any more; the store may have applied the request");
-
-const isShardReport = (message: HostMessage): message is ShardReport => message.kind.startsWith("shard");

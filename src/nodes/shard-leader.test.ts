@@ -60,7 +60,7 @@ function lead(hosts: readonly HostRecord[]) {
 describe("a leader that follows another one", () => {
   it("has shards handed over whose home gave the type up before it led", () => {
     const { leader, sent } = lead([host("a", 1, ["Cart"]), host("b", 2, [])]);
-    assert.deepEqual(sent, ["shardGather → 1,2"]);
+    assert.deepEqual(sent, ["beginHandOff → 1,2"]);
     assert.deepEqual([...leader.types.get("Cart")!.shards.moving], [3]);
   });
 
@@ -98,7 +98,7 @@ describe("a leader after a restore of the store", () => {
     const { leader, sent } = lead([a, b]);
     leader.heard(a, { kind: "leaveShards", types: ["Cart"] }, 0);
     leader.heard(a, { kind: "getShardHomes", type: "Cart", shards: [5], held: [5] }, 0);
-    assert.deepEqual(sent, ["shardGather → 1,2"]);
+    assert.deepEqual(sent, ["beginHandOff → 1,2"]);
   });
 
   it("a shard of a type that no host has named yet stays where it is held", () => {

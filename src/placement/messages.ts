@@ -1,18 +1,21 @@
-// What hosts and the leading scheduler tell each other, as plain values. wire/control/ turns them into bytes and back.
+// What hosts and the leading scheduler tell each other, as plain values. wire/control/ turns them into bytes
+// and back.
 //
-// A host opens one stream. Its first message is `hello`; the leader answers `welcome` or `removed`, then sends orders.
-// Updates and unlocks of a round are acknowledged by operation, round and type; a lock is not, because its update follows in
-// the same breath, nor is anything of the first snapshot (round 0).
+// A host opens one stream. Its first message is `hello`; the leader answers `welcome` or `removed`, then
+// sends orders. Updates and unlocks of a round are acknowledged by operation, round and type; a lock is not,
+// because its update follows in the same breath, nor is anything of the first snapshot (round 0).
 //
-// Of sticky types (sticky-owners.ts) a host says, on every new stream, what it holds: `claims` in parts, of which each is
-// answered by `noted` so that renewals find their way in between, then `claimed`, also when there was nothing to claim. Only
-// then it asks for more with `acquire`, and each question is answered by its correlation, at once or when that can be known.
+// Of sticky types (sticky-owners.ts) a host says, on every new stream, what it holds: `claims` in parts, of
+// which each is answered by `noted` so that renewals find their way in between, then `claimed`, also when
+// there was nothing to claim. Only then it asks for more with `acquire`, and each question is answered by its
+// correlation, at once or when that can be known.
 //
-// Of sharded types (sharding/type-shards.ts) a host asks where a shard lives with `shardAsk`, and hears `shardHomes`. When one moves everybody
-// hears `shardGather` and says `shardKept`; its home hears `shardStop` and says `shardStopped`; then `shardHomes` tells of the new one.
-// The new home sends `shardStarted`; until then the leader repeats the notification.
-// A strategy that is code of the application runs on hosts: the leader asks one of them with `shardAdvise`. For people it asks all of them
-// how many actors each shard has, with `shardCount`.
+// Of sharded types (sharding/type-shards.ts) a host asks where a shard lives with `getShardHomes`, and hears
+// `shardHomes`. When one moves everybody hears `beginHandOff` and says `beginHandOffAck`; its home hears
+// `handOff` and says `shardStopped`; then `shardHomes` tells of the new one. The new home sends
+// `shardStarted`; until then the leader repeats the notification. A strategy that is code of the application
+// runs on hosts: the leader asks one of them with `askStrategy`. For people it asks all of them how many
+// actors each shard has, with `getShardStats`.
 import type { LostRule } from "../kernel/lost-rule.ts";
 import type { ShardedRules } from "../kernel/sharded-rule.ts";
 
@@ -35,7 +38,10 @@ export interface TableHost {
 export const OPERATIONS = ["lock", "update", "unlock"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** Why a table was made anew: hosts joined, left, were lost, changed their types, did not follow orders, or a new leader began. */
+/**
+ * Why a table was made anew: hosts joined, left, were lost, changed their types, did not follow orders, or a
+ * new leader began.
+ */
 export const CHANGE_REASONS = ["join", "leave", "lost", "types", "evicted", "takeover"] as const;
 export type ChangeReason = (typeof CHANGE_REASONS)[number];
 
@@ -46,7 +52,10 @@ export interface TypeTable {
   readonly base: TableVersion | undefined;
   /** In order of address. Empty: nobody hosts the type any more. */
   readonly hosts: readonly TableHost[];
-  /** Its actors stay where they are when the table changes: the ring only says who asks for those that live nowhere. */
+  /**
+   * Its actors stay where they are when the table changes: the ring only says who asks for those that live
+   * nowhere.
+   */
   readonly sticky?: boolean | undefined;
   /** The same, for actors that live in shards: how many there are. */
   readonly shards?: number | undefined;
@@ -83,11 +92,14 @@ export interface PlacementOrder {
   readonly operation: Operation;
   readonly namespace: string;
   readonly term: number;
-  /** Grows with every round, also from term to term. Types that change together may share one. 0: part of a snapshot. */
+  /**
+   * Grows with every round, also from term to term. Types that change together may share one. 0: part of a
+   * snapshot.
+   */
   readonly round: number;
   /**
-   * What it is about. A snapshot is about all types: its update names those of which there is no table yet, and nobody
-   * hosts what it does not speak of.
+   * What it is about. A snapshot is about all types: its update names those of which there is no table yet,
+   * and nobody hosts what it does not speak of.
    */
   readonly types: readonly string[];
   /** For updates. */
@@ -127,7 +139,10 @@ export type HostMessage =
       readonly sticky?: StickyRules | undefined;
       readonly sharded?: ShardedRules | undefined;
     }
-  /** `types`: of the round's types those it is true of. An update is acknowledged when every actor that moved away is gone. */
+  /**
+   * `types`: of the round's types those it is true of. An update is acknowledged when every actor that moved
+   * away is gone.
+   */
   | {
       readonly kind: "ack";
       readonly operation: Operation;
@@ -137,7 +152,10 @@ export type HostMessage =
   /** `actors`: how many are in memory, for people. */
   | { readonly kind: "renew"; readonly sequence: number; readonly actors: number }
   | { readonly kind: "acquire"; readonly wishes: readonly StickyWish[] }
-  /** Part of what it holds of a type. Parts are numbered on each stream; `since` belongs to the ids one by one. */
+  /**
+   * Part of what it holds of a type. Parts are numbered on each stream; `since` belongs to the ids one by
+   * one.
+   */
   | {
       readonly kind: "claims";
       readonly part: number;
@@ -176,7 +194,7 @@ export type ShardReport =
   | { readonly kind: "shardStarted"; readonly type: string; readonly shards: readonly number[] }
   /** It is to be the home of none of these any more, as soon as others can be. */
   | { readonly kind: "leaveShards"; readonly types: readonly string[] }
-  /** What its code says to `shardAdvise`. `problem`: why it says nothing, or not all that was asked. */
+  /** What its code says to `askStrategy`. `problem`: why it says nothing, or not all that was asked. */
   | {
       readonly kind: "strategyAnswer";
       readonly question: number;
@@ -192,6 +210,20 @@ export type ShardReport =
       readonly shards: readonly number[];
       readonly actors: readonly number[];
     };
+
+/** A record, so that the compiler asks for every kind. */
+const SHARD_REPORTS: Readonly<Record<ShardReport["kind"], true>> = {
+  getShardHomes: true,
+  beginHandOffAck: true,
+  shardStopped: true,
+  shardStarted: true,
+  leaveShards: true,
+  strategyAnswer: true,
+  shardStats: true,
+};
+
+export const isShardReport = (message: HostMessage): message is ShardReport =>
+  Object.hasOwn(SHARD_REPORTS, message.kind);
 
 /** A host that may be the home of shards of a type, and those that it is the home of. */
 export interface ShardRegionEntry extends TableHost {
@@ -224,7 +256,10 @@ export type ShardOrder =
       /** Where it is likely to live next. */
       readonly to: TableHost | undefined;
     }
-  /** The type's own strategy is asked where these shall live, for whom; if there are none, which shards should move. */
+  /**
+   * The type's own strategy is asked where these shall live, for whom; if there are none, which shards should
+   * move.
+   */
   | {
       readonly kind: "askStrategy";
       /** By which the leader knows the answer. */
