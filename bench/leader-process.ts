@@ -1,7 +1,7 @@
 // The process of a leader: a scheduler without hosts of its own. When it is asked anything it says how much processor time it has
 // taken, in milliseconds.
 import { resolveSettings } from "../src/config/settings.ts";
-import { openScheduler } from "../src/nodes/scheduler-app.ts";
+import { openScheduler } from "../src/host/scheduler-app.ts";
 import { silentLog } from "../src/ports/log.ts";
 import { beTheOther } from "./cluster/other-process.ts";
 import type { LeaderOptions } from "./leader.ts";

@@ -1,6 +1,6 @@
 // The leader as a process of its own: nothing of it is in the process of the hosts, and everything they tell each other goes
 // over a socket.
-import { clusterSecret } from "../src/nodes/open-store.ts";
+import { clusterSecret } from "../src/host/open-store.ts";
 import type { ClusterSecurity } from "../src/wire/cluster-security.ts";
 import { OtherProcess } from "./cluster/other-process.ts";
 

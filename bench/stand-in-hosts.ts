@@ -2,20 +2,20 @@
 // and asks for actors and shards exactly as every host does, over a control stream of its own. What it is granted it holds, and
 // nothing more happens with it. It has no door: nobody calls it.
 import { Catalog } from "../src/actors/catalog.ts";
+import { systemClock, systemRandom } from "../src/host/system.ts";
 import type { ActorClass } from "../src/index.ts";
 import type { LimpetError } from "../src/kernel/errors.ts";
-import { HostInstruments } from "../src/nodes/host-instruments.ts";
-import { lazyClient } from "../src/nodes/lazy-client.ts";
-import { Membership } from "../src/nodes/membership.ts";
-import { ownIdentity } from "../src/nodes/process-identity.ts";
-import { systemClock, systemRandom } from "../src/nodes/system.ts";
-import { type SchedulerClient, WatchedSchedulers } from "../src/nodes/watched-schedulers.ts";
 import { Metrics } from "../src/observe/metrics.ts";
-import type { SchedulerMessage } from "../src/placement/messages.ts";
-import type { ClusterView } from "../src/ports/host.ts";
+import { ownIdentity } from "../src/placement/discovery/process-identity.ts";
+import { Membership } from "../src/placement/host/membership.ts";
+import { HostInstruments } from "../src/placement/host/metrics.ts";
+import type { SchedulerMessage } from "../src/ports/control-messages.ts";
+import type { ClusterView } from "../src/ports/host-admin.ts";
 import { silentLog } from "../src/ports/log.ts";
 import { WAIT } from "../src/ports/placement.ts";
 import { MemoryStore } from "../src/stores/memory/memory-store.ts";
+import { lazyClient } from "../src/wire/control/lazy-client.ts";
+import { type SchedulerClient, WatchedSchedulers } from "../src/wire/control/watched-schedulers.ts";
 import type { LeaderProcess } from "./leader.ts";
 import { until } from "./until.ts";
 

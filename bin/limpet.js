@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 
 const major = Number(process.versions.node.split(".")[0]);
 if (major < 24 && process.versions.bun === undefined && process.versions.deno === undefined) {
-  // The library says the same (src/nodes/runtime.ts).
+  // The library says the same (src/host/runtime.ts).
   const advice = "Install it next to your app with: npm install --save-dev node@24, and run it with npx.";
   console.error(`limpet needs Node 24 or newer; this is Node ${process.versions.node}. ${advice}`);
   process.exit(1);

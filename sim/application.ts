@@ -1,7 +1,7 @@
 // The application of a run: actors that do as the call tells them and write down who called. What they do is seen by the stage.
 
-import type { ActorClass } from "../src/actors/remote.ts";
-import { type ShardedOptions, sharded } from "../src/actors/sharded-options.ts";
+import { type ShardedOptions, sharded } from "../src/actors/options/sharded-options.ts";
+import type { ActorClass } from "../src/actors/routing/remote.ts";
 import { Actor, type ActorOptions, type ReminderTick, sticky } from "../src/index.ts";
 import type { Process } from "../src/world/process.ts";
 import type { Life, Turn } from "./observer.ts";

@@ -1,6 +1,6 @@
 // The users of a run: they make the planned calls and write down what they hear.
-import type { AnyActor, CallSettings } from "../src/actors/remote.ts";
-import type { App } from "../src/nodes/app.ts";
+import type { AnyActor, CallSettings } from "../src/actors/routing/remote.ts";
+import type { App } from "../src/host/app.ts";
 import type { Process } from "../src/world/process.ts";
 import { KIND } from "../src/world/timeline.ts";
 import type { Operation } from "./observer.ts";

@@ -1,5 +1,5 @@
 // The users of workflows in a run: they start, signal, ask and cancel as it was planned, and write down what they hear.
-import type { App } from "../src/nodes/app.ts";
+import type { App } from "../src/host/app.ts";
 import { KIND } from "../src/world/timeline.ts";
 import type { DeedOperation } from "./observer.ts";
 import type { PlannedDeed } from "./plan.ts";

@@ -2,7 +2,7 @@
 import { OPTIONS } from "../src/config/options.ts";
 import { type Duration, parseDuration } from "../src/kernel/durations.ts";
 import type { StoredRun } from "../src/ports/workflows.ts";
-import { isParkedByLosses } from "../src/workflows/lost-attempts.ts";
+import { isParkedByLosses } from "../src/workflows/worker/lost-attempts.ts";
 import { runsOf, type SeenRun } from "./checkers/workflow-runs.ts";
 import { doDeed } from "./deeds.ts";
 import type { Plan } from "./plan.ts";

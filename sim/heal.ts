@@ -3,7 +3,7 @@
 
 import { isLimpetError } from "../src/kernel/errors.ts";
 import { decodeValue } from "../src/kernel/values.ts";
-import type { StickyActor } from "../src/ports/host.ts";
+import type { StickyActor } from "../src/ports/host-admin.ts";
 import { KIND } from "../src/world/timeline.ts";
 import { PLAIN } from "./application.ts";
 import { makeCall } from "./callers.ts";

@@ -1,7 +1,7 @@
 // What can be seen of a run while it goes on. Checkers and marks look at these and at nothing else.
 import type { ActorKey } from "../src/kernel/names.ts";
 import type { Candidate, ElectionResult } from "../src/ports/coordination.ts";
-import type { ReminderTick } from "../src/ports/reminder-book.ts";
+import type { ReminderTick } from "../src/ports/reminder-writer.ts";
 import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../src/ports/reminders.ts";
 import type { Commit, CommitVerdict, Taken, TakeRequest } from "../src/ports/store.ts";
 import type {

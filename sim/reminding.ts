@@ -1,6 +1,7 @@
 // What reminders of a run carry, and how those who look on are told of them.
-import type { ReminderTick } from "../src/ports/reminder-book.ts";
+
 import type { ReminderOptions } from "../src/ports/reminder-options.ts";
+import type { ReminderTick } from "../src/ports/reminder-writer.ts";
 import type { ReminderRun } from "./observer.ts";
 import type { PlannedReminder, RemindHow } from "./plan.ts";
 import type { Stage } from "./stage.ts";

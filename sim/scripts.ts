@@ -1,8 +1,8 @@
 // Scripted workflows: their input says what they do, and their result what they have seen, word by word. Every word names the place in
 // the script it comes from, so that nobody can take one for another.
 import { isLimpetError } from "../src/kernel/errors.ts";
-import type { ActivityContext, ActivityFunction, WorkflowContext } from "../src/workflows/context.ts";
-import { type AnyWorkflow, workflow } from "../src/workflows/definition.ts";
+import type { ActivityContext, ActivityFunction, WorkflowContext } from "../src/workflows/definition/context.ts";
+import { type AnyWorkflow, workflow } from "../src/workflows/definition/definition.ts";
 import type { Process } from "../src/world/process.ts";
 import type { ActivityRun } from "./observer.ts";
 import type { PlannedWorker, ScriptStep } from "./plan.ts";

@@ -1,9 +1,9 @@
 // Situations of sticky actors that a long run must reach; see marks.ts. The leader speaks to the host in its own process without
 // a network, so what the two say is not seen; other hosts say the same often enough.
 import { isLimpetError } from "../src/kernel/errors.ts";
-import { Ring } from "../src/placement/ring.ts";
-import { compareVersions, type TableVersion } from "../src/placement/versions.ts";
-import { VIRTUAL_NODES } from "../src/placement/virtual-nodes.ts";
+import { compareVersions, type TableVersion } from "../src/kernel/versions.ts";
+import { Ring } from "../src/placement/model/ring.ts";
+import { VIRTUAL_NODES } from "../src/placement/model/virtual-nodes.ts";
 import { decodeArguments } from "../src/wire/link/payloads.ts";
 import type { Said as LinkSaid } from "../src/world/link-messages.ts";
 import type { Process } from "../src/world/process.ts";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { Actor } from "./actors/actor.ts";
-import { sharded } from "./actors/sharded-options.ts";
+import { sharded } from "./actors/options/sharded-options.ts";
 import { connect, isLimpetError, LimpetError } from "./client.ts";
 import { LIMITS } from "./kernel/limits.ts";
 import { nameProblem } from "./kernel/names.ts";

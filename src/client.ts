@@ -1,19 +1,20 @@
 // What `import … from "limpet/client"` gives: calling actors from a process that hosts none, over HTTP through any host, or
 // straight at the hosts that own them.
-import { readCallSettings } from "./actors/call-settings.ts";
+
 import { addressed, messageIdOf, type Region } from "./actors/message-id.ts";
-import type { ActorClass, AnyActor, CallSettings, Remote } from "./actors/remote.ts";
+import { readCallSettings } from "./actors/options/call-settings.ts";
+import type { ActorClass, AnyActor, CallSettings, Remote } from "./actors/routing/remote.ts";
 import { addressProblem, keyProblem } from "./config/places.ts";
+import type { ClusterClient } from "./host/cluster-client.ts";
+import { checkRuntime } from "./host/runtime.ts";
 import { type Duration, parseDuration } from "./kernel/durations.ts";
 import { LimpetError } from "./kernel/errors.ts";
 import { checkId, checkMethod, checkNamespace, checkType } from "./kernel/names.ts";
-import type { ClusterClient } from "./nodes/cluster-client.ts";
-import { checkRuntime } from "./nodes/runtime.ts";
 import { callOverHttp, type RemoteCall } from "./wire/http/remote-call.ts";
 import { ServerList } from "./wire/http/server-list.ts";
 
 export type { Envelope, Region } from "./actors/message-id.ts";
-export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
+export type { ActorClass, CallSettings, Remote } from "./actors/routing/remote.ts";
 export type { Duration } from "./kernel/durations.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";
@@ -94,7 +95,7 @@ function clusterTransport(options: ClusterOptions, timeoutMs: number | undefined
   checkNamespace(namespace);
   // Who calls over HTTP only does without all of this, and so does who never calls.
   const open = async (): Promise<ClusterClient> => {
-    const { ClusterClient } = await import("./nodes/cluster-client.ts");
+    const { ClusterClient } = await import("./host/cluster-client.ts");
     const secret = keys.length > 0 || store === undefined ? undefined : await readSecret(store);
     return new ClusterClient({ schedulers, namespace, keys, secret, timeoutMs });
   };
@@ -114,7 +115,7 @@ function clusterTransport(options: ClusterOptions, timeoutMs: number | undefined
 }
 
 async function readSecret(location: string): Promise<string> {
-  const { clusterSecret } = await import("./nodes/open-store.ts");
+  const { clusterSecret } = await import("./host/open-store.ts");
   return clusterSecret(location);
 }
 

@@ -1,32 +1,32 @@
 // What `import … from "limpet"` gives.
 
+export type { ActorTimers, TimerSchedule } from "./actors/activation/timers.ts";
 export type { DeactivationReason } from "./actors/actor.ts";
 export { Actor } from "./actors/actor.ts";
-export type { ActorOptions } from "./actors/actor-options.ts";
-export type { ActorReminders } from "./actors/actor-reminders.ts";
-export type { ActorWorkflows } from "./actors/actor-workflows.ts";
-export { daemons, singleton } from "./actors/daemons.ts";
 export type { Envelope, MessageId, Region } from "./actors/message-id.ts";
-export type { ActorClass, CallSettings, Remote } from "./actors/remote.ts";
-export type { ShardedOptions, ShardedPlacement } from "./actors/sharded-options.ts";
-export { sharded } from "./actors/sharded-options.ts";
-export type { Placement, StickyOptions, StickyPlacement } from "./actors/sticky-options.ts";
-export { sticky } from "./actors/sticky-options.ts";
-export type { ActorTimers, TimerSchedule } from "./actors/timers.ts";
+export type { ActorOptions } from "./actors/options/actor-options.ts";
+export { daemons, singleton } from "./actors/options/daemons.ts";
+export type { ShardedOptions, ShardedPlacement } from "./actors/options/sharded-options.ts";
+export { sharded } from "./actors/options/sharded-options.ts";
+export type { Placement, StickyOptions, StickyPlacement } from "./actors/options/sticky-options.ts";
+export { sticky } from "./actors/options/sticky-options.ts";
+export type { ActorReminders } from "./actors/outbox/actor-reminders.ts";
+export type { ActorWorkflows } from "./actors/outbox/actor-workflows.ts";
+export type { ActorClass, CallSettings, Remote } from "./actors/routing/remote.ts";
 export type { ClusterSettings, HttpSettings, LimpetSettings, LogLevel } from "./config/settings.ts";
 export type { ShardingSettings } from "./config/sharding-options.ts";
+export type { App, LimpetOptions } from "./host/app.ts";
+export { limpet } from "./host/app.ts";
+export type { AppJobs, AppReminders } from "./host/app-reminders.ts";
+export type { AppShards } from "./host/app-shards.ts";
 export type { Duration } from "./kernel/durations.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";
 export type { ShardHostInfo, ShardMoveWish, ShardStrategy } from "./kernel/shard-strategy.ts";
-export type { App, LimpetOptions } from "./nodes/app.ts";
-export { limpet } from "./nodes/app.ts";
-export type { AppJobs, AppReminders } from "./nodes/app-reminders.ts";
-export type { AppShards } from "./nodes/app-shards.ts";
-export type { JobHandler } from "./nodes/reminder-node.ts";
-export type { ReminderInfo, ReminderTick } from "./ports/reminder-book.ts";
 export type { FailureOptions, ReminderOptions } from "./ports/reminder-options.ts";
-export type { ShardMove, ShardMoved, ShardPlace, ShardsHere, ShardsOfHost, ShardsView } from "./ports/shard-door.ts";
+export type { ReminderInfo, ReminderTick } from "./ports/reminder-writer.ts";
+export type { ShardMove, ShardMoved, ShardPlace, ShardsHere, ShardsOfHost, ShardsView } from "./ports/shard-admin.ts";
+export type { JobHandler } from "./reminders/node.ts";
 export type {
   RunDescription,
   RunHistoryEvent,
@@ -35,7 +35,7 @@ export type {
   WorkflowHandle,
   WorkflowList,
   WorkflowQuery,
-} from "./workflows/client.ts";
+} from "./workflows/client/client.ts";
 export type {
   ActivityContext,
   ActivityOptions,
@@ -44,6 +44,6 @@ export type {
   RetryOptions,
   RunInfo,
   WorkflowContext,
-} from "./workflows/context.ts";
-export type { QueryName, SignalName, UpdateName, Workflow } from "./workflows/definition.ts";
-export { query, signal, update, workflow } from "./workflows/definition.ts";
+} from "./workflows/definition/context.ts";
+export type { QueryName, SignalName, UpdateName, Workflow } from "./workflows/definition/definition.ts";
+export { query, signal, update, workflow } from "./workflows/definition/definition.ts";

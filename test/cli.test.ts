@@ -7,7 +7,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ClusterTable } from "../src/ports/host.ts";
+import type { ClusterTable } from "../src/ports/host-admin.ts";
 import { CliProcess, runCli, spawnCli, tempFolder } from "./support/cli.ts";
 
 const LIMPET = JSON.stringify(new URL("../src/index.ts", import.meta.url).href);

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { runtimeProblem } from "../src/nodes/runtime.ts";
+import { runtimeProblem } from "../src/host/runtime.ts";
 import { findTool, missing } from "./support/tools.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));

@@ -1,9 +1,10 @@
-// Rules of the house that are executed: who may import whom, what a pure room may not do, how errors are raised.
+// Checks the rules of the code: modules and purity, errors, headers, syntax, and the counted rules of tidy/rules.ts.
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { describe, it } from "node:test";
 import { ModuleGraph, moduleOf, ROOT as root, slashed } from "../scripts/module-graph.ts";
 import { excess } from "./tidy/limits.ts";
+import { FEATURES, MAY_IMPORT } from "./tidy/modules.ts";
 import { sourceFiles } from "./tidy/rules.ts";
 
 const graph = new ModuleGraph();
@@ -22,26 +23,6 @@ function codeOf(path: string): string {
     .replace(/`(?:\\.|[^`\\])*`|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g, '""');
 }
 
-const ROOMS = ["placement", "sharding", "actors", "reminders", "workflows"];
-const OUTER = ["stores", "wire", "observe", "config"];
-const INNER = ["kernel", "ports"];
-
-/** What each folder may import, besides itself. Rooms do not know doors, drivers or databases, nor each other. */
-const MAY_IMPORT: Record<string, readonly string[]> = {
-  kernel: [],
-  ports: ["kernel"],
-  ...Object.fromEntries(ROOMS.map((room) => [room, INNER])),
-  stores: INNER,
-  wire: [...INNER, ...ROOMS],
-  observe: INNER,
-  config: INNER,
-  nodes: [...INNER, ...ROOMS, ...OUTER],
-  world: [...INNER, ...ROOMS, ...OUTER, "nodes"],
-  testing: [...INNER, ...ROOMS, ...OUTER, "nodes", "world"],
-  entry: [...INNER, ...ROOMS, ...OUTER, "nodes", "world", "testing"],
-  cli: [...INNER, ...ROOMS, ...OUTER, "nodes", "entry"],
-};
-
 /** Pure code gets time and chance as arguments and never waits. */
 const IMPURE = [
   /\bDate\.now\b/,
@@ -52,8 +33,16 @@ const IMPURE = [
   /\bMath\.random\b|\brandomUUID\b|\brandomBytes\b/,
   /\bawait\b|\basync\b/,
 ];
-/** The other rooms may wait, but only for ports. */
+/** Other code of a feature may wait, but only for ports. */
 const WORLDLY = IMPURE.slice(0, -1);
+const isPure = (path: string): boolean =>
+  ["kernel", "ports"].includes(moduleOf(path)) || /^src\/\w+\/(?:model|schedule)\//.test(path);
+const isInside = (path: string): boolean => isPure(path) || FEATURES.includes(moduleOf(path));
+/** Files that stand for the process itself: its identity, and the globals that workflow code may not use. */
+const TOUCHES_THE_PROCESS: ReadonlySet<string> = new Set([
+  "src/placement/discovery/process-identity.ts",
+  "src/workflows/engine/guards.ts",
+]);
 
 const offences = (paths: readonly string[], patterns: readonly RegExp[]): string[] =>
   paths.flatMap((path) => {
@@ -61,42 +50,28 @@ const offences = (paths: readonly string[], patterns: readonly RegExp[]): string
     return patterns.filter((pattern) => pattern.test(code)).map((pattern) => `${path}: ${pattern}`);
   });
 
-describe("the house", () => {
-  it("has only rooms that are known here", () => {
+describe("the code", () => {
+  it("every folder of src is a known module", () => {
     assert.deepEqual(
-      [...new Set(shipped.map(moduleOf))].filter((room) => !(room in MAY_IMPORT)),
+      [...new Set(shipped.map(moduleOf))].filter((module) => !(module in MAY_IMPORT)),
       [],
     );
   });
 
-  it("imports in one direction", () => {
-    const wrong: string[] = [];
-    for (const path of shipped) {
-      const from = moduleOf(path);
-      for (const imported of graph.importsOf(path)) {
-        const to = moduleOf(imported);
-        if (to !== from && !MAY_IMPORT[from]!.includes(to)) wrong.push(`${path} imports ${imported}`);
-      }
-    }
-    assert.deepEqual(wrong, []);
+  it("a pure module has no clock, timer, random number or waiting", () => {
+    assert.deepEqual(offences(shipped.filter(isPure), IMPURE), []);
   });
 
-  it("keeps clocks, timers, chance and waiting out of the pure rooms", () => {
-    const pure = shipped.filter((path) => ["kernel", "ports", "placement", "sharding"].includes(moduleOf(path)));
-    assert.deepEqual(offences(pure, IMPURE), []);
+  it("a feature gets clocks, timers and random numbers through ports", () => {
+    const features = shipped.filter((path) => FEATURES.includes(moduleOf(path)) && !TOUCHES_THE_PROCESS.has(path));
+    assert.deepEqual(offences(features, WORLDLY), []);
   });
 
-  it("keeps clocks, timers and chance out of the other rooms, which get them through ports", () => {
-    const rooms = shipped.filter((path) => ["actors", "reminders", "workflows"].includes(moduleOf(path)));
-    assert.deepEqual(offences(rooms, WORLDLY), []);
-  });
-
-  it("keeps databases, sockets and files out of the rooms", () => {
-    const rooms = shipped.filter((path) => [...INNER, ...ROOMS].includes(moduleOf(path)));
-    const doors =
+  it("a feature opens no database, socket or file", () => {
+    const outside =
       /from "(?:node:(?:fs|net|http|https|child_process|worker_threads|sqlite|dgram|tls)[^"]*|pg|pino|yaml)"/;
     assert.deepEqual(
-      rooms.filter((path) => doors.test(textOf(path))),
+      shipped.filter((path) => isInside(path) && !TOUCHES_THE_PROCESS.has(path) && outside.test(textOf(path))),
       [],
     );
   });

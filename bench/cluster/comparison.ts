@@ -3,14 +3,15 @@
 // unlocks; each of the three phases waits until every host has answered. Hosts build all their rings anew.
 //
 // It lives here only. It speaks our messages in our encoding and uses our ring, so that what differs is the protocol.
+
+import { Ring } from "../../src/placement/model/ring.ts";
 import type {
   HostMessage,
   Operation,
   PlacementOrder,
   SchedulerMessage,
   TableHost,
-} from "../../src/placement/messages.ts";
-import { Ring } from "../../src/placement/ring.ts";
+} from "../../src/ports/control-messages.ts";
 import type { Fleet, LeaderEffect, SimulatedHost, SimulatedLeader } from "./control-simulation.ts";
 import { helloOf, hostOf, type JoinScenario, measureJoin, NAMESPACE, REPLICATION_FACTOR } from "./join-scenario.ts";
 

@@ -7,7 +7,7 @@
 // encoded once here and counted as often as the leader's door would do it. Sockets cost nothing. Hosts hold no actors, so nothing has to be let go.
 // Of the hosts that are there already, which all hear the same, one does the work; the others take as long as it did.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import type { HostMessage, Operation, SchedulerMessage } from "../../src/placement/messages.ts";
+import type { HostMessage, Operation, SchedulerMessage } from "../../src/ports/control-messages.ts";
 import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "../../src/wire/control/codec.ts";
 import { HostReportSchema, SchedulerReplySchema } from "../../src/wire/proto/gen/limpet/control/v1/control_pb.js";
 import { spreadOf } from "../statistics.ts";

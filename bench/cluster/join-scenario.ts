@@ -1,8 +1,8 @@
 // The scenario in which ways to spread tables are compared: a namespace of so many hosts, each of which hosts all its
 // types, and one more host that joins with one of the types or with all of them.
 
-import type { Hello, HostMessage, SchedulerMessage, TableHost } from "../../src/placement/messages.ts";
-import { VIRTUAL_NODES, VirtualNodes } from "../../src/placement/virtual-nodes.ts";
+import { VIRTUAL_NODES, VirtualNodes } from "../../src/placement/model/virtual-nodes.ts";
+import type { Hello, HostMessage, SchedulerMessage, TableHost } from "../../src/ports/control-messages.ts";
 import type { Make, Params } from "../case.ts";
 import { ControlSimulation, type Fleet, type SimulatedHost } from "./control-simulation.ts";
 import { BYTES_SENT, LOCKED, TIME_TO_UNLOCK } from "./figures.ts";

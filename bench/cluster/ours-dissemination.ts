@@ -1,9 +1,9 @@
 // Limpet: how the tables of a namespace follow when a host joins. Only types that change are told of, LOCK and UPDATE
 // travel together, and a round waits for the hosts of its types alone.
 
-import { HostTables } from "../../src/placement/host-tables.ts";
-import type { HostMessage, SchedulerMessage } from "../../src/placement/messages.ts";
-import { type Effect, NamespaceController } from "../../src/placement/namespace-controller.ts";
+import { HostTables } from "../../src/placement/model/host-tables.ts";
+import { type Effect, NamespaceController } from "../../src/placement/model/namespace-controller.ts";
+import type { HostMessage, SchedulerMessage } from "../../src/ports/control-messages.ts";
 import type { Fleet, LeaderEffect, SimulatedHost, SimulatedLeader } from "./control-simulation.ts";
 import { helloOf, hostOf, type JoinScenario, measureJoin, NAMESPACE, REPLICATION_FACTOR } from "./join-scenario.ts";
 

@@ -1,9 +1,9 @@
 // What the ring costs: building it, a host joining or leaving, looking ids up. Run it with: node bench/cluster/ring.ts
 // Figures are medians of several rounds, for people to read; nothing is judged here.
 import { hash64 } from "../../src/kernel/hashes.ts";
-import { Ring } from "../../src/placement/ring.ts";
-import { Rings } from "../../src/placement/rings.ts";
-import { VirtualNodes } from "../../src/placement/virtual-nodes.ts";
+import { Ring } from "../../src/placement/model/ring.ts";
+import { Rings } from "../../src/placement/model/rings.ts";
+import { VirtualNodes } from "../../src/placement/model/virtual-nodes.ts";
 import { spreadOf } from "../statistics.ts";
 
 const HOSTS = 1_000;

@@ -1,7 +1,7 @@
 // Limpet: the actor whose reminders are measured, the processes that run it, and its rows as they stand in the store.
 import { Actor, type App, limpet } from "../../src/index.ts";
-import { resolvePolicy } from "../../src/reminders/failure-policy.ts";
-import { encodePlan } from "../../src/reminders/plan.ts";
+import { resolvePolicy } from "../../src/reminders/schedule/failure-policy.ts";
+import { encodePlan } from "../../src/reminders/schedule/plan.ts";
 import { until } from "../until.ts";
 import { Handlers } from "./handlers.ts";
 import { Tally } from "./tally.ts";

@@ -1,5 +1,5 @@
 // Limpet: what a shard that has a home costs the leader in memory.
-import { TypeShards } from "../../src/sharding/type-shards.ts";
+import { TypeShards } from "../../src/sharding/model/type-shards.ts";
 import { heapBytes } from "../actors/heap.ts";
 import type { Make } from "../case.ts";
 

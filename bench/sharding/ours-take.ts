@@ -1,6 +1,6 @@
 // Limpet: what it costs that the state of an actor comes from the store when its shard moves. Actors are taken, as their new home does, all of a
 // shard in one step: some without any state, and as many with.
-import { openStore } from "../../src/nodes/open-store.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import type { Make } from "../case.ts";
 import { compareInTurn } from "../in-turn.ts";
 import { WITH_STATE, WITH_STATE_RATIO, WITHOUT_STATE } from "./figures.ts";

@@ -4,7 +4,7 @@
 // has asked for a new actor is granted it, which happens only when every host has told all of it.
 import { join } from "node:path";
 import { setImmediate as soon } from "node:timers/promises";
-import type { SchedulerMessage } from "../../src/placement/messages.ts";
+import type { SchedulerMessage } from "../../src/ports/control-messages.ts";
 import type { Make } from "../case.ts";
 import { LeaderProcess } from "../leader.ts";
 import { Fleet } from "../stand-in-hosts.ts";

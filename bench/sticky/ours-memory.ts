@@ -1,8 +1,8 @@
 // Limpet: what a sticky actor costs the leader in memory. The ids have come over the wire as they do after a change of leaders:
 // encoded and decoded, so that nothing of them is shared with what made them.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import type { HostMessage } from "../../src/placement/messages.ts";
-import { StickyOwners } from "../../src/placement/sticky-owners.ts";
+import { StickyOwners } from "../../src/placement/model/sticky-owners.ts";
+import type { HostMessage } from "../../src/ports/control-messages.ts";
 import { readHostMessage, writeHostMessage } from "../../src/wire/control/codec.ts";
 import { HostReportSchema } from "../../src/wire/proto/gen/limpet/control/v1/control_pb.js";
 import { heapBytes } from "../actors/heap.ts";

@@ -12,7 +12,7 @@ export const CALLS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/actors/departure.ts",
+        file: "src/actors/routing/outbound-call.ts",
         before: `lost(error: LimpetError): void {
     if (!this.#end()) return;
     this.#turn.fail(error);`,
@@ -30,7 +30,7 @@ export const CALLS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/actors/router.ts",
+        file: "src/actors/routing/router.ts",
         before: "new OutboundCall(turn, to, isNews, this);",
         after: `const departure = new OutboundCall(turn, to, isNews, this);
     this.#clock.after(100, () => {
@@ -47,12 +47,12 @@ export const CALLS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/actors/activation.ts",
+        file: "src/actors/activation/activation.ts",
         before: "if (turn.parent !== undefined) {",
         after: `if (turn.parent !== undefined || (this.phase === "active" && this.running?.phase === "running")) {`,
       },
       {
-        file: "src/actors/reentry.ts",
+        file: "src/actors/activation/reentry.ts",
         before: `if (cause === undefined) return "queue";`,
         after: `if (cause === undefined) return running?.phase === "running" ? "enter" : "queue";`,
       },
@@ -66,7 +66,7 @@ export const CALLS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/actors/activation.ts",
+        file: "src/actors/activation/activation.ts",
         before: `if (this.waiting > 0) void this.#activate();
     else this.#deps.gone(this, reason);`,
         after: "this.#deps.gone(this, reason);",
@@ -79,10 +79,10 @@ export const CALLS: readonly Bug[] = [
     story:
       "A call that is handed back from a mailbox and comes into another one brings along the call that waited behind it. That one is run although its caller was told that nothing happened, or has sent it elsewhere: it is applied against its answer, or twice.",
     knownFrom: "ourselves",
-    guard: "src/actors/mailbox.test.ts",
+    guard: "src/actors/activation/mailbox.test.ts",
     changes: [
       {
-        file: "src/actors/mailbox.ts",
+        file: "src/actors/activation/mailbox.ts",
         before: "for (let turn = this.shift(); turn !== undefined; turn = this.shift()) turns.push(turn);",
         after: "for (let turn = this.#first; turn && turns.length < 1_000; turn = turn.behind) turns.push(turn);",
       },

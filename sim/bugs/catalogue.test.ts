@@ -73,7 +73,7 @@ describe("a unit test that guards against a bug", () => {
 
 describe("putting a bug back", () => {
   const script = `
-    import { compareVersions } from "./src/placement/versions.ts";
+    import { compareVersions } from "./src/kernel/versions.ts";
     console.log(compareVersions({ term: 1, number: 5 }, { term: 2, number: 5 }));
   `;
 
@@ -101,7 +101,7 @@ describe("putting a bug back", () => {
   });
 
   it("refuses a bug that does not fit its file any more", () => {
-    const file = "src/placement/versions.ts";
+    const file = "src/kernel/versions.ts";
     const stale = { ...BUGS[0]!, changes: [{ file, before: "export", after: "" }] };
     assert.throws(() => withBug(stale, file, sourceOf(file)), /occurs \d+ times, not once/);
     const gone = { ...stale, changes: [{ file, before: "no such text", after: "" }] };

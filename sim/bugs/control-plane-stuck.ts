@@ -10,7 +10,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Dapr #7031",
     changes: [
       {
-        file: "src/placement/connection-controller.ts",
+        file: "src/placement/model/connection-controller.ts",
         before: "return [...this.#byStream].filter(([, { isInformed }]) => isInformed).map(([stream]) => stream);",
         after: `const streams: number[] = [];
     for (const { stream } of this.#hosts.values()) {
@@ -20,7 +20,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     return streams;`,
       },
       {
-        file: "src/placement/type-rounds.ts",
+        file: "src/placement/model/type-rounds.ts",
         before: "if (stream !== undefined) this.#repeat(stream, controllers, effects);",
         after: "void stream;",
       },
@@ -32,10 +32,10 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     story:
       "When one host keeps a round waiting for too long, every host of the round is cut off. All of them drop their actors and come back as new ones: hosts that had confirmed are evicted, and calls fail everywhere.",
     knownFrom: "Dapr #9689",
-    guard: "src/placement/actor-type-controller.test.ts",
+    guard: "src/placement/model/actor-type-controller.test.ts",
     changes: [
       {
-        file: "src/placement/actor-type-controller.ts",
+        file: "src/placement/model/actor-type-controller.ts",
         before: `kind: "late", incarnations: [...round.waiting] }`,
         after: `kind: "late", incarnations: [...round.members] }`,
       },
@@ -49,7 +49,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Dapr #9770",
     changes: [
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: `this.#deps.source.doubt();
     this.#later();`,
         after: `this.#deps.source.doubt();
@@ -65,12 +65,12 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Dapr #10323",
     changes: [
       {
-        file: "src/placement/connection-controller.ts",
+        file: "src/placement/model/connection-controller.ts",
         before: "if (stale !== undefined) this.#byStream.delete(stale);",
         after: "",
       },
       {
-        file: "src/placement/connection-controller.ts",
+        file: "src/placement/model/connection-controller.ts",
         before: "if (host === undefined || host.stream !== stream) return undefined;",
         after: "if (host === undefined) return undefined;",
       },
@@ -84,7 +84,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Dapr #9876",
     changes: [
       {
-        file: "src/nodes/leading.ts",
+        file: "src/placement/leader/leader-term.ts",
         before: `this.#lookAtShards(namespace, effects);
     this.#arm();`,
         after: "this.#lookAtShards(namespace, effects);",
@@ -99,12 +99,12 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Dapr #9696",
     changes: [
       {
-        file: "src/nodes/scheduler-node.ts",
+        file: "src/placement/leader/election.ts",
         before: "this.#later(RETRY_MS * (1 + this.#deps.random.number()));",
         after: "",
       },
       {
-        file: "src/nodes/scheduler-node.ts",
+        file: "src/placement/leader/election.ts",
         before: "if (!this.#stopped) this.#later(DOUBT_MS",
         after: "if (!this.#stopped && this.#failures === 0) this.#later(DOUBT_MS",
       },
@@ -118,7 +118,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Dapr 1.17.7",
     changes: [
       {
-        file: "src/nodes/member-notes.ts",
+        file: "src/placement/leader/member-writes.ts",
         before: `await new Promise<void>((resolve) => this.#deps.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
         after: "this.#notes.splice(0, notes.length);",
       },
@@ -132,7 +132,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Akka #29034",
     changes: [
       {
-        file: "src/placement/actor-type-controller.ts",
+        file: "src/placement/model/actor-type-controller.ts",
         before: "return this.#round?.waiting.delete(incarnation) ? this.#advance(now) : [];",
         after: "return [];",
       },
@@ -146,7 +146,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Orleans #2399",
     changes: [
       {
-        file: "src/placement/connection-controller.ts",
+        file: "src/placement/model/connection-controller.ts",
         before: "if (this.#byAddress.get(host.address) === host) this.#byAddress.delete(host.address);",
         after: "",
       },
@@ -160,7 +160,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Akka.Management #3404",
     changes: [
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: `this.#deps.source.doubt();
     this.#later();`,
         after: `this.#deps.source.doubt();
@@ -177,7 +177,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     knownFrom: "Orleans #8688",
     changes: [
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: "this.#tables.clear();",
         after: "",
       },
@@ -189,15 +189,15 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     story:
       "UNLOCK wakes nobody, and who waits does not look again. A call that waited for it stays until its time is over, although its type is unlocked and its host is there.",
     knownFrom: "our own rejected design",
-    guard: "src/placement/host-tables.test.ts",
+    guard: "src/placement/model/host-tables.test.ts",
     changes: [
       {
-        file: "src/placement/host-tables.ts",
+        file: "src/placement/model/host-tables.ts",
         before: `{ kind: "changed", types },`,
         after: "",
       },
       {
-        file: "src/actors/waiting-room.ts",
+        file: "src/actors/routing/waiting-queue.ts",
         before: "const ms = forMs ?? this.#way.lookAgainMs?.(type) ?? LOOK_AGAIN_MS;",
         after: "const ms = forMs ?? 86_400_000;",
       },

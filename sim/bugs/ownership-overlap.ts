@@ -26,7 +26,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Dapr #6968",
     changes: [
       {
-        file: "src/actors/router.ts",
+        file: "src/actors/routing/router.ts",
         before: "if (route === HERE) this.#wake(turn);",
         after: `if (route === HERE || (turn.rejectNotOwner !== undefined && typeof route === "string")) this.#wake(turn);`,
       },
@@ -40,7 +40,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Orleans #5112",
     changes: [
       {
-        file: "src/placement/host-tables.ts",
+        file: "src/placement/model/host-tables.ts",
         before: "if (!state.locked) return HERE;",
         after: "return HERE;",
       },
@@ -54,7 +54,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Orleans #8658",
     changes: [
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: "this.report(this.#types.filter((type) => this.#isAlone(type)));",
         after: `this.#stream.send({ kind: "goodbye" });
       return;`,
@@ -83,7 +83,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Orleans #10262",
     changes: [
       {
-        file: "src/nodes/order-follower.ts",
+        file: "src/placement/host/order-follower.ts",
         before: "return (id) => this.#tables.owner(name, id) === address;",
         after: `const isNamed = this.#tables.hosts(name).some((host) => host.address === address);
       return (id) => !isNamed || this.#tables.owner(name, id) === address;`,
@@ -96,10 +96,10 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     story:
       "A table is put in its place before its version is looked at, so an older one replaces a newer one. A host that reconnects during a round goes back to the table before it, unlocked, and wakes actors that it has already given away: two activations at once.",
     knownFrom: "Dapr #9639, Orleans #8673",
-    guard: "src/placement/host-tables.test.ts",
+    guard: "src/placement/model/host-tables.test.ts",
     changes: [
       {
-        file: "src/placement/host-tables.ts",
+        file: "src/placement/model/host-tables.ts",
         before: `const newer = compareVersions(table.version, state.newest?.version ?? NO_VERSION) > 0;
       if (newer) this.#replace(`,
         after: "this.#replace(",
@@ -114,7 +114,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Orleans #8673",
     changes: [
       {
-        file: "src/placement/versions.ts",
+        file: "src/kernel/versions.ts",
         before: "return a.term - b.term || a.number - b.number;",
         after: "return a.number - b.number;",
       },
@@ -128,14 +128,14 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Akka #28856",
     changes: [
       {
-        file: "src/placement/connection-controller.ts",
+        file: "src/placement/model/connection-controller.ts",
         before: `for (const { state, held } of this.#hosts.values()) if (state === "expected" && held.has(type)) return false;`,
         after: `const holders = this.holdersOf(type);
     const heard = holders.filter(({ state }) => state !== "expected");
     if (holders.length > 0 && heard.length * 2 <= holders.length) return false;`,
       },
       {
-        file: "src/placement/type-rounds.ts",
+        file: "src/placement/model/type-rounds.ts",
         before: "const holders = this.#deps.connections.holdersOf(controller.type);",
         after: `const holders = this.#deps.connections.holdersOf(controller.type).filter(({ state }) => state !== "expected");`,
       },
@@ -149,7 +149,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Akka #27487",
     changes: [
       {
-        file: "src/placement/actor-type-controller.ts",
+        file: "src/placement/model/actor-type-controller.ts",
         before: "new Set([...this.#holders, ...this.#wanted.keys()]);",
         after: "new Set(this.#wanted.keys());",
       },
@@ -163,13 +163,13 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Akka.Management #3402",
     changes: [
       {
-        file: "src/nodes/member-notes.ts",
+        file: "src/placement/leader/member-writes.ts",
         before: `const isCurrent = await this.#deps.coordination.persist(this.term, changes);
         if (!isCurrent) return this.#deps.over("another scheduler leads by now");`,
         after: "const noting = this.#deps.coordination.persist(this.term, changes);",
       },
       {
-        file: "src/nodes/member-notes.ts",
+        file: "src/placement/leader/member-writes.ts",
         before: `written();
         }`,
         after: `written();
@@ -177,7 +177,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
         await noting;`,
       },
       {
-        file: "src/nodes/member-notes.ts",
+        file: "src/placement/leader/member-writes.ts",
         before: `await new Promise<void>((resolve) => this.#deps.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
         after: "",
       },
@@ -191,7 +191,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Orleans #9855",
     changes: [
       {
-        file: "src/placement/rings.ts",
+        file: "src/placement/model/rings.ts",
         before: "sameList(ring.addresses, wanted)",
         after: "ring.addresses.length === wanted.length",
       },
@@ -205,18 +205,18 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Dapr #10370",
     changes: [
       {
-        file: "src/placement/actor-type-controller.ts",
+        file: "src/placement/model/actor-type-controller.ts",
         before: "lateAt: now + roundTimeoutMs,",
         after: "lateAt: now + roundTimeoutMs / 10,",
       },
       {
-        file: "src/placement/actor-type-controller.ts",
+        file: "src/placement/model/actor-type-controller.ts",
         before: `return [{ kind: "late", incarnations: [...round.waiting] }];`,
         after: `round.waiting.clear();
     return this.#advance(now);`,
       },
       {
-        file: "src/placement/type-rounds.ts",
+        file: "src/placement/model/type-rounds.ts",
         before: "for (const wish of controller.tick(now)) {",
         after: `const wishes = controller.tick(now);
       this.grant(controller, wishes, effects);
@@ -232,12 +232,12 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Temporal #5176",
     changes: [
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: "return this.#lease.mayBegin(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: "return this.#lease.lasts(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
@@ -251,7 +251,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "ourselves",
     changes: [
       {
-        file: "src/actors/router.ts",
+        file: "src/actors/routing/router.ts",
         before: "this.#catalog.stopping ? this.#lastBelief(type, id) :",
         after: "this.#catalog.stopping ? { ...this.#placement.belief(type, id), owner: undefined } :",
       },
@@ -265,7 +265,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "ourselves",
     changes: [
       {
-        file: "src/nodes/scheduler-node.ts",
+        file: "src/placement/leader/election.ts",
         before: "return this.#settings.dedicated ? this.#settings.leaderLeaseMs : 0;",
         after: "return 0;",
       },

@@ -12,7 +12,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/order-follower.ts",
+        file: "src/placement/host/order-follower.ts",
         before: `void catalog.moveAway(type, stays, moveTimeoutMs).then((actors) => {
         if (this.#draining.get(name) === drain) this.#draining.delete(name);
         instruments.halted(name, actors, reasons.get(name));
@@ -32,7 +32,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/actor-type-controller.ts",
+        file: "src/placement/model/actor-type-controller.ts",
         before: "if (round === undefined || round.waiting.size > 0) return [];",
         after: "if (!round || (round.waiting.size > 0 && round.waiting.size * 2 >= round.members.size)) return [];",
       },
@@ -44,10 +44,10 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     story:
       "A host tells a new leader the table it was told of last, although that was never unlocked, and compares with it. When a leader dies in a round, new owners begin at once while the owners before are still letting go: two activations at once.",
     knownFrom: OURS,
-    guard: "src/placement/host-tables.test.ts",
+    guard: "src/placement/model/host-tables.test.ts",
     changes: [
       {
-        file: "src/placement/host-tables.ts",
+        file: "src/placement/model/host-tables.ts",
         before: "if (state.unlocked !== undefined && !state.ahead) versions.set(type, state.unlocked.version);",
         after: `state.unlocked = state.newest;
       if (state.unlocked !== undefined) versions.set(type, state.unlocked.version);`,
@@ -62,7 +62,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/type-rounds.ts",
+        file: "src/placement/model/type-rounds.ts",
         before: `const types = tables.map(({ type }) => type);
       send(this.#order("lock", number, types, []));`,
         after: "const types = tables.map(({ type }) => type);",
@@ -77,7 +77,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/actors/router.ts",
+        file: "src/actors/routing/router.ts",
         before: `if (this.#catalog.types.get(turn.type.name)?.activations.has(turn.id)) this.#room.add(turn, FIRST_PAUSE_MS);
     else reject();`,
         after: "reject();",
@@ -92,12 +92,12 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/connection-controller.ts",
+        file: "src/placement/model/connection-controller.ts",
         before: `state: hello.types.length > 0 ? "joining" : "member",`,
         after: `state: "member",`,
       },
       {
-        file: "src/placement/connection-controller.ts",
+        file: "src/placement/model/connection-controller.ts",
         before: "held: new Set(),",
         after: "held: new Set(hello.types),",
       },
@@ -111,13 +111,13 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/scheduler-node.ts",
+        file: "src/placement/leader/election.ts",
         before: `this.#former = this.incarnation;
     this.incarnation = this.#deps.random.id();`,
         after: "",
       },
       {
-        file: "src/nodes/scheduler-node.ts",
+        file: "src/placement/leader/election.ts",
         before: `("the store cannot be asked who leads", { err });`,
         after: `("the store cannot be asked who leads", { err });
       this.#giveUp("the store does not answer");`,

@@ -12,17 +12,17 @@ export const REJECTED_LEASES: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: "return this.#lease.mayBegin(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: "return this.#lease.lasts(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: `if (this.#lease.lasts(clock.monotonic(), clock.now())) this.#watchEnd();
         else this.#endLease();`,
         after: "",
@@ -37,7 +37,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: "this.#lease.renewed(sequence);",
         after: "this.#lease.renewed(this.#lease.renewing(clock.monotonic(), clock.now()));",
       },
@@ -51,12 +51,12 @@ export const REJECTED_LEASES: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/host-lease.ts",
+        file: "src/placement/model/host-lease.ts",
         before: "return mono < this.#beginMono && wall < this.#beginWall;",
         after: "return mono < this.#beginMono;",
       },
       {
-        file: "src/placement/host-lease.ts",
+        file: "src/placement/model/host-lease.ts",
         before: "return mono < this.#endMono && wall < this.#endWall;",
         after: "return mono < this.#endMono;",
       },
@@ -70,7 +70,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/scheduler-node.ts",
+        file: "src/placement/leader/election.ts",
         before: "const isNewest = this.#deps.coordination.persist(term, []);",
         after: "const isNewest = Promise.resolve(true);",
       },
@@ -84,7 +84,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/namespace-controller.ts",
+        file: "src/placement/model/namespace-controller.ts",
         before: `if (nothing || this.#settings.failover === "fast") this.#remove(`,
         after: "if (nothing || host.stream === undefined) this.#remove(",
       },
@@ -98,7 +98,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/leading.ts",
+        file: "src/placement/leader/leader-term.ts",
         before: "const until = deps.clock.monotonic() + waitMs;",
         after: "const until = deps.clock.monotonic();",
       },
@@ -112,12 +112,12 @@ export const REJECTED_LEASES: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/scheduler-node.ts",
+        file: "src/placement/leader/election.ts",
         before: "return this.#lease.lasts(clock.monotonic(), clock.now());",
         after: "return this.#lease.held;",
       },
       {
-        file: "src/nodes/scheduler-node.ts",
+        file: "src/placement/leader/election.ts",
         before: `if (this.#lasts()) this.#watchEnd();
         else this.#giveUp("it could not be kept up");`,
         after: "",
@@ -145,10 +145,10 @@ export const REJECTED_LEASES: readonly Bug[] = [
     story:
       "A leader whose own lease is over still answers hosts that renew theirs. The next leader waits only for the leases it knows, and reassigns actors that such a host still runs.",
     knownFrom: "a mutation that no unit test noticed",
-    guard: "src/nodes/leading.test.ts",
+    guard: "src/placement/leader/leader-term.test.ts",
     changes: [
       {
-        file: "src/nodes/leading.ts",
+        file: "src/placement/leader/leader-term.ts",
         before: `  #feed(namespace: string, input: (now: number) => Effect[]): void {
     if (this.#over) return;
     if (!this.#deps.lasts()) {`,

@@ -5,7 +5,7 @@ const OURS = "our own rejected design";
 const STORE = "src/stores/memory/memory-reminders.ts";
 const PROCESSOR = "src/reminders/processor.ts";
 const CLAIMER = "src/reminders/claimer.ts";
-const LIFE = "src/actors/incarnation.ts";
+const LIFE = "src/actors/activation/incarnation.ts";
 
 export const REMINDERS: readonly Bug[] = [
   {
@@ -106,7 +106,7 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "Dapr, Orleans: reminders and state are separate writes",
     changes: [
       {
-        file: "src/actors/actor-reminders.ts",
+        file: "src/actors/outbox/actor-reminders.ts",
         before: "outbox.add(write);",
         after: "await this.#book().write(write);",
       },
@@ -210,7 +210,7 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/reminder-node.ts",
+        file: "src/reminders/node.ts",
         before: "holds: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),",
         after: "holds: () => {},",
       },
@@ -224,7 +224,7 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/reminders/book.ts",
+        file: "src/reminders/writer.ts",
         before:
           "const outcome = await this.#ask(lease === undefined ? write : ({ ...write, lease } as SetWrite)).finally(() => {",
         after: "const outcome = await this.#ask(write).finally(() => {",
@@ -258,7 +258,7 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/reminders/ticks.ts",
+        file: "src/reminders/schedule/ticks.ts",
         before: "return tick.due <= until && (",
         after: "return tick.due <= until + 1e9 && (",
       },
@@ -271,7 +271,7 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/reminders/ticks.ts",
+        file: "src/reminders/schedule/ticks.ts",
         before: "(times === undefined || tick.number <= times)",
         after: "(times === undefined || tick.number < times || tick.number === 1)",
       },
@@ -390,7 +390,7 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "Dapr #4500",
     changes: [
       {
-        file: "src/reminders/ticks.ts",
+        file: "src/reminders/schedule/ticks.ts",
         before: `if (schedule.missed === "all" || next.due >= now) return next;`,
         after: "if (next !== undefined) return next;",
       },
@@ -402,10 +402,10 @@ export const REMINDERS: readonly Bug[] = [
     story:
       "A process that has not heard yet what time it is in the store goes by its own clock: what it sets and delivers is early by as much as that is wrong, and a workflow that it starts is late for good.",
     knownFrom: "ourselves",
-    guard: "src/nodes/workflow-faults.test.ts",
+    guard: "src/workflows/workflow-faults.test.ts",
     changes: [
       {
-        file: "src/nodes/app.ts",
+        file: "src/host/app.ts",
         before:
           "if (extras.dedicated !== true) await untilAnswered(clock, startPatienceMs, () => reminders.learnTime());",
         after: "",

@@ -12,7 +12,7 @@ export const SHARD_CODE: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/roles.ts",
+        file: "src/placement/host/roles.ts",
         before: "return role === undefined || roles.includes(role);",
         after: "return role === undefined || roles.length >= 0;",
       },
@@ -26,23 +26,23 @@ export const SHARD_CODE: readonly Bug[] = [
     knownFrom: "Akka, where an allocation strategy that names an unknown region fails the coordinator",
     changes: [
       {
-        file: "src/nodes/shard-adviser.ts",
+        file: "src/sharding/host/strategy-server.ts",
         before: "choices.push({ shard, incarnation: host?.incarnation });",
         after: "choices.push({ shard, incarnation: host?.incarnation ?? String(said) });",
       },
       {
-        file: "src/nodes/own-strategies.ts",
+        file: "src/sharding/leader/strategy-client.ts",
         before:
           "const home = checkedHome(said, regions) ?? FALLBACK.home(shard, regions, undefined);\n  (regions.find(({ incarnation }) => incarnation === home)!.shards as number[]).push(shard);",
         after: "const home = said ?? FALLBACK.home(shard, regions, undefined);",
       },
       {
-        file: "src/sharding/type-shards.ts",
+        file: "src/sharding/model/type-shards.ts",
         before: "host !== undefined && this.#regions.has(host) ? host : this.#emptiest()",
         after: "host ?? this.#emptiest()",
       },
       {
-        file: "src/sharding/type-shards.ts",
+        file: "src/sharding/model/type-shards.ts",
         before: "if (!this.#regions.has(host)) {",
         after: "if (this.#regions.size === 0) {",
       },
@@ -56,12 +56,12 @@ export const SHARD_CODE: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/sharding/advice.ts",
+        file: "src/sharding/model/strategy-requests.ts",
         before: "const isHomes = this.#homes?.number === number;",
         after: "const isHomes = this.#homes !== undefined;",
       },
       {
-        file: "src/sharding/advice.ts",
+        file: "src/sharding/model/strategy-requests.ts",
         before: "if (question?.number !== number || question.host !== host) return [];",
         after: "if (question === undefined) return [];",
       },
@@ -75,12 +75,12 @@ export const SHARD_CODE: readonly Bug[] = [
     knownFrom: "Akka, where a strategy whose future never completes blocks all allocations",
     changes: [
       {
-        file: "src/sharding/advice.ts",
+        file: "src/sharding/model/strategy-requests.ts",
         before: "return { number, host, wanted, until: now + this.#patienceMs };",
         after: "return { number, host, wanted, until: Number.POSITIVE_INFINITY };",
       },
       {
-        file: "src/sharding/type-shards.ts",
+        file: "src/sharding/model/type-shards.ts",
         before: "this.#limit(shard, busy, now + this.#settings.chooseMs);",
         after: "this.#limit(shard, busy, Number.POSITIVE_INFINITY);",
       },
@@ -94,7 +94,7 @@ export const SHARD_CODE: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/actors/shard-extractor.ts",
+        file: "src/actors/options/shard-extractor.ts",
         before: "if (ask(id) !== shard)",
         after: "if (shard < 0)",
       },
@@ -108,7 +108,7 @@ export const SHARD_CODE: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/shard-way.ts",
+        file: "src/sharding/host/shard-router.ts",
         before: "(table?.ownShards ? undefined : table?.shards)",
         after: "table?.shards",
       },
@@ -122,7 +122,7 @@ export const SHARD_CODE: readonly Bug[] = [
     knownFrom: "ourselves",
     changes: [
       {
-        file: "src/placement/sticky-holdings.ts",
+        file: "src/placement/model/sticky-holdings.ts",
         before: "if (host === undefined || holdings.remembered.get(id)?.incarnation === host.incarnation) return;",
         after: "if (host === undefined || holdings.remembered.get(id)?.address === host.address) return;",
       },
@@ -134,10 +134,10 @@ export const SHARD_CODE: readonly Bug[] = [
     story:
       "A remembered actor whose shard the application could not say when it was to be started is not started any more, though the application can say it the next time.",
     knownFrom: "ourselves",
-    guard: "src/nodes/remembered-starter.test.ts",
+    guard: "src/sharding/remembered/starter.test.ts",
     changes: [
       {
-        file: "src/nodes/remembered-starter.ts",
+        file: "src/sharding/remembered/starter.ts",
         before:
           "if (!passed.has(id) && this.#restarts.size < MOST_RESTARTS) this.#restarts.add(id, tenure, shard, true);",
         after: "",

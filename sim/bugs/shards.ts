@@ -12,7 +12,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/shard-leader.ts",
+        file: "src/sharding/leader/coordinator-driver.ts",
         before:
           "note({ namespace, type, shard, incarnation: host }, () => this.#saved(type, shard, host));\n        return [];",
         after:
@@ -28,7 +28,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/shard-member.ts",
+        file: "src/sharding/host/region-driver.ts",
         before: "await catalog.letGo(actors, handOffMs);",
         after: "void catalog.letGo(actors, handOffMs);",
       },
@@ -42,12 +42,12 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/sharding/type-shards.ts",
+        file: "src/sharding/model/type-shards.ts",
         before: 'if (busy.phase !== "gathering" || busy.waiting.size > 0) return;',
         after: 'if (busy.phase !== "gathering") return;',
       },
       {
-        file: "src/sharding/shard-region.ts",
+        file: "src/sharding/model/shard-region.ts",
         before: 'if (this.#kept.has(shard)) return "wait";',
         after: 'if (this.#kept.has(shard) && !this.#held.has(shard)) return "wait";',
       },
@@ -61,7 +61,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/sharding/shard-region.ts",
+        file: "src/sharding/model/shard-region.ts",
         before: 'if (this.#kept.has(shard)) return "wait";\n    if (this.#held.has(shard)) return "here";',
         after: 'if (this.#held.has(shard)) return "here";\n    if (this.#kept.has(shard)) return "wait";',
       },
@@ -75,22 +75,22 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: "Akka, where a region that missed a hand-off kept sending to the old one",
     changes: [
       {
-        file: "src/sharding/shard-region.ts",
+        file: "src/sharding/model/shard-region.ts",
         before: "if (this.#homes.get(shard)?.address === address) this.#homes.delete(shard);",
         after: "void address;",
       },
       {
-        file: "src/sharding/shard-region.ts",
+        file: "src/sharding/model/shard-region.ts",
         before: "this.#held.delete(shard);\n      this.#homes.set(shard, home);",
         after: "this.#held.delete(shard);\n      if (!this.#homes.has(shard)) this.#homes.set(shard, home);",
       },
       {
-        file: "src/sharding/shard-region.ts",
+        file: "src/sharding/model/shard-region.ts",
         before: 'actors: isStopping ? "stopping" : "left alone" });\n    this.#homes.delete(shard);',
         after: 'actors: isStopping ? "stopping" : "left alone" });',
       },
       {
-        file: "src/sharding/shard-region.ts",
+        file: "src/sharding/model/shard-region.ts",
         before: "doubt(shard: number): void {\n    this.#homes.delete(shard);",
         after: "doubt(shard: number): void {\n    void shard;",
       },
@@ -117,12 +117,12 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/actors/waiting-room.ts",
+        file: "src/actors/routing/waiting-queue.ts",
         before: "while (at > 0 && line[at - 1]!.arrival > arrival) at--;",
         after: "while (at > 0 && line[at - 1]!.arrival < arrival) at--;",
       },
       {
-        file: "src/actors/router.ts",
+        file: "src/actors/routing/router.ts",
         before: "if (this.#room.size > 0 && this.#room.isBehind(turn)) return true;",
         after: 'if (typeof route === "string") return false;',
       },
@@ -136,7 +136,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: "Akka, where a message buffered by the old region arrives after newer ones",
     changes: [
       {
-        file: "src/actors/router.ts",
+        file: "src/actors/routing/router.ts",
         before: "if (route === HERE && this.#underway.isEmpty) return false;",
         after: "if (turn.arrival > 0) return false;",
       },
@@ -150,7 +150,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: "Dapr, where a lost stream to the placement service ends a host's membership",
     changes: [
       {
-        file: "src/nodes/shard-leader.ts",
+        file: "src/sharding/leader/coordinator-driver.ts",
         before: "this.perform(type, shards.deaf(incarnation), now);",
         after: "this.perform(type, shards.gone(incarnation, now), now);",
       },
@@ -164,7 +164,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: "Akka #28856",
     changes: [
       {
-        file: "src/nodes/shard-leader.ts",
+        file: "src/sharding/leader/coordinator-driver.ts",
         before: "const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#deps.host(host) !== undefined);",
         after: "const homes: [number, string][] = [];",
       },
@@ -178,12 +178,12 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/shard-member.ts",
+        file: "src/sharding/host/region-driver.ts",
         before: "  clear(): void {\n    this.#ways.clear();",
         after: "  clear(): void {",
       },
       {
-        file: "src/sharding/shard-region.ts",
+        file: "src/sharding/model/shard-region.ts",
         before: "...this.#homes.keys(), ...this.#held]);",
         after: "...this.#homes.keys()]);",
       },
@@ -197,7 +197,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/sharding/type-shards.ts",
+        file: "src/sharding/model/type-shards.ts",
         before: "for (const [shard, host] of this.#homes) if (host === incarnation) this.#freed(shard, now, effects);",
         after: "",
       },
@@ -211,7 +211,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/sharding/type-shards.ts",
+        file: "src/sharding/model/type-shards.ts",
         before: "for (const host of hosts) busy.askers.add(host);",
         after: "",
       },
@@ -223,10 +223,10 @@ export const SHARDS: readonly Bug[] = [
     story:
       "The home of a shard that was told to let go and did not hear it, because its stream broke, is not told again: the shard is on its way for ever.",
     knownFrom: "ourselves",
-    guard: "src/sharding/type-shards.test.ts",
+    guard: "src/sharding/model/type-shards.test.ts",
     changes: [
       {
-        file: "src/sharding/type-shards.ts",
+        file: "src/sharding/model/type-shards.ts",
         before: 'if (busy.phase !== "stopping" || busy.move!.from !== asker) return [];',
         after: "if (busy.move !== undefined || busy.move === undefined) return [];",
       },
@@ -238,15 +238,15 @@ export const SHARDS: readonly Bug[] = [
     story:
       "That nothing of a shard is left at its home is said once. When the stream breaks at that moment the leader waits for it for ever.",
     knownFrom: "ourselves",
-    guard: "src/sharding/shard-region.test.ts",
+    guard: "src/sharding/model/shard-region.test.ts",
     changes: [
       {
-        file: "src/sharding/shard-region.ts",
+        file: "src/sharding/model/shard-region.ts",
         before: 'if (actors === "stopped") stopped.push({ shard, move });\n      else this.#kept.delete(shard);',
         after: "void move;\n      this.#kept.delete(shard);",
       },
       {
-        file: "src/sharding/type-shards.ts",
+        file: "src/sharding/model/type-shards.ts",
         before: 'if (busy.phase !== "stopping" || busy.move!.from !== asker) return [];',
         after: "if (busy.phase.length > 0) return [];",
       },
@@ -260,7 +260,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: "ourselves",
     changes: [
       {
-        file: "src/nodes/shard-member.ts",
+        file: "src/sharding/host/region-driver.ts",
         before: "message.homes.map(({ shard }) => shard).filter((shard) => region.isClear(shard)),",
         after: "message.homes.map(({ shard }) => shard),",
       },
@@ -272,10 +272,10 @@ export const SHARDS: readonly Bug[] = [
     story:
       "A host gives a type up, and the leader dies before its shards are handed over. The next leader believes it to be their home, and nobody asks it to let go: calls to them wait for a host that no table names.",
     knownFrom: "ourselves",
-    guard: "src/nodes/shard-leader.test.ts",
+    guard: "src/sharding/leader/coordinator-driver.test.ts",
     changes: [
       {
-        file: "src/nodes/shard-leader.ts",
+        file: "src/sharding/leader/coordinator-driver.ts",
         before: "this.#leavers(type, known.leaving)",
         after: "known.leaving",
       },
@@ -287,10 +287,10 @@ export const SHARDS: readonly Bug[] = [
     story:
       "A host sends a call back because the shard is elsewhere, then becomes its home, and runs the next call of the same caller, which was on its way: it has overtaken the first.",
     knownFrom: "ourselves",
-    guard: "src/actors/router.test.ts",
+    guard: "src/actors/routing/router.test.ts",
     changes: [
       {
-        file: "src/actors/router.ts",
+        file: "src/actors/routing/router.ts",
         before: " || (!call.passOn && this.#follows(call, line))",
         after: "",
       },

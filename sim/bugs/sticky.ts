@@ -12,17 +12,17 @@ export const STICKY: readonly Bug[] = [
     knownFrom: "the first proposal of sticky actors for Dapr",
     changes: [
       {
-        file: "src/placement/sticky-owners.ts",
+        file: "src/placement/model/sticky-owners.ts",
         before: "return (this.#missing.get(type) ?? 0) === 0;",
         after: "return (this.#missing.get(type) ?? 0) <= this.heard;",
       },
       {
-        file: "src/placement/sticky-owners.ts",
+        file: "src/placement/model/sticky-owners.ts",
         before: "const claimed = claiming.get(type);",
         after: "this.heard++;\n      const claimed = claiming.get(type);",
       },
       {
-        file: "src/placement/sticky-owners.ts",
+        file: "src/placement/model/sticky-owners.ts",
         before: "#sweepAt = Number.POSITIVE_INFINITY;\n\n  get deadline",
         after: "#sweepAt = Number.POSITIVE_INFINITY;\n  heard = 0;\n\n  get deadline",
       },
@@ -36,7 +36,7 @@ export const STICKY: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/namespace-controller.ts",
+        file: "src/placement/model/namespace-controller.ts",
         before: "this.sticky.owners.expect(member.incarnation, member.types);",
         after: "",
       },
@@ -48,10 +48,10 @@ export const STICKY: readonly Bug[] = [
     story:
       "A stream that breaks while a host says what it holds leaves the leader with half of it, and what it said before is forgotten: the rest is granted to others until the host has said everything on its next stream.",
     knownFrom: OURS,
-    guard: "src/placement/sticky-owners.test.ts",
+    guard: "src/placement/model/sticky-owners.test.ts",
     changes: [
       {
-        file: "src/placement/sticky-owners.ts",
+        file: "src/placement/model/sticky-owners.ts",
         before: "interrupted.set(incarnation, places);",
         after: "void places;\n      this.#end(this.#types.get(type), place);",
       },
@@ -65,12 +65,12 @@ export const STICKY: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/sticky-member.ts",
+        file: "src/placement/sticky/sticky-client.ts",
         before: "for (const id of [...this.#holdings.heldOf(type)]) if (!resident?.has(id)) this.#letGo(type, id);",
         after: "void resident; for (const id of [...this.#holdings.heldOf(type)]) this.#letGo(type, id);",
       },
       {
-        file: "src/nodes/order-follower.ts",
+        file: "src/placement/host/order-follower.ts",
         before: "if (!isHost) this.#sticky.letGoOfAll(type);",
         after: "if (!isHost) { this.#sticky.letGoOfAll(type); this.#sticky.flush(); }",
       },
@@ -82,10 +82,10 @@ export const STICKY: readonly Bug[] = [
     story:
       "The leader frees the sticky actors of a host when its stream ends, not when its lease does. A host that only lost its connection goes on to run them: two hosts hold each of them.",
     knownFrom: "Dapr, where a lost stream to the placement service ends a host's membership",
-    guard: "src/placement/sticky-desk.test.ts",
+    guard: "src/placement/model/sticky-coordinator.test.ts",
     changes: [
       {
-        file: "src/placement/namespace-controller.ts",
+        file: "src/placement/model/namespace-controller.ts",
         before: "this.sticky.closed(host);",
         after: "this.sticky.gone(host, true, now);",
       },
@@ -99,12 +99,12 @@ export const STICKY: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/membership.ts",
+        file: "src/placement/host/membership.ts",
         before: "this.#orders.clear();\n    this.#sticky.clear(true);",
         after: "this.#orders.clear();\n    this.#sticky.parted();",
       },
       {
-        file: "src/nodes/sticky-member.ts",
+        file: "src/placement/sticky/sticky-client.ts",
         before: "if (isDismissed || isForGood || this",
         after: 'if (reason === "lease") return;\n    if (isDismissed || isForGood || this',
       },
@@ -118,7 +118,7 @@ export const STICKY: readonly Bug[] = [
     knownFrom: "every system without stickiness",
     changes: [
       {
-        file: "src/nodes/order-follower.ts",
+        file: "src/placement/host/order-follower.ts",
         before: "const isFree = !this.#tables.isSticky(name) && type?.options.sticky === undefined;",
         after: "const isFree = type !== undefined;",
       },
@@ -145,7 +145,7 @@ export const STICKY: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/sticky-desk.ts",
+        file: "src/placement/model/sticky-coordinator.ts",
         before: "table.hosts.find((host) => host.name === name && isThere(host)),",
         after: "table.hosts.find((host) => host.name === name || isThere === undefined),",
       },
@@ -157,20 +157,20 @@ export const STICKY: readonly Bug[] = [
     story:
       "A host on a new stream asks for actors before it has said what it holds, and is granted some. Then it says that it holds everything but these, so the leader frees them and grants them to others.",
     knownFrom: OURS,
-    guard: "src/placement/sticky-owners.test.ts",
+    guard: "src/placement/model/sticky-owners.test.ts",
     changes: [
       {
-        file: "src/placement/sticky-owners.ts",
+        file: "src/placement/model/sticky-owners.ts",
         before: "if (!this.isOpen(type) || this.#claiming.has(host.incarnation)) return LATER;",
         after: "if (!this.isOpen(type)) return LATER;",
       },
       {
-        file: "src/nodes/sticky-member.ts",
+        file: "src/placement/sticky/sticky-client.ts",
         before: "if (this.#claims !== undefined || this.#wishes.length === 0) return;",
         after: "if (this.#wishes.length === 0) return;",
       },
       {
-        file: "src/nodes/sticky-member.ts",
+        file: "src/placement/sticky/sticky-client.ts",
         before: "    this.#unheard = 0;\n    this.#claimMore();",
         after:
           "    this.#unheard = 0;\n    this.#wishes = this.#holdings.unanswered(this.#deps.clock.monotonic());\n    this.flush();\n    this.#claimMore();",
@@ -186,7 +186,7 @@ export const STICKY: readonly Bug[] = [
     guard: "src/world/sticky.test.ts",
     changes: [
       {
-        file: "src/actors/router.ts",
+        file: "src/actors/routing/router.ts",
         before: "if (call.hops > 0 && this.#placement.isSticky(type)) this.#placement.invalidateOwner(type, id);",
         after: "",
       },
@@ -200,7 +200,7 @@ export const STICKY: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/nodes/sticky-member.ts",
+        file: "src/placement/sticky/sticky-client.ts",
         before: "if (!isWanted || !wants(type) || known === undefined) {\n      this.#tellReleased(type, id);",
         after: "if (!isWanted || !wants(type) || known === undefined) {",
       },
@@ -212,10 +212,10 @@ export const STICKY: readonly Bug[] = [
     story:
       "Questions that a new leader could not answer at once are not looked at again when the last host has said what it holds: calls to new actors wait in vain.",
     knownFrom: OURS,
-    guard: "src/placement/sticky-desk.test.ts",
+    guard: "src/placement/model/sticky-coordinator.test.ts",
     changes: [
       {
-        file: "src/placement/sticky-desk.ts",
+        file: "src/placement/model/sticky-coordinator.ts",
         before: "this.owners.claimed(host, now);\n    this.#stirred = true;",
         after: "this.owners.claimed(host, now);",
       },

@@ -52,12 +52,12 @@ export const STORE: readonly Bug[] = [
     changes: [
       { file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" },
       {
-        file: "src/actors/incarnation.ts",
+        file: "src/actors/activation/incarnation.ts",
         before: "return this.#over || this.#deps.mayCommit();",
         after: "return true;",
       },
       {
-        file: "src/actors/incarnation.ts",
+        file: "src/actors/activation/incarnation.ts",
         before: "if (!this.#deps.mayCommit()) {",
         after: "if (this.#over && !this.#deps.mayCommit()) {",
       },
@@ -149,7 +149,7 @@ export const STORE: readonly Bug[] = [
         store.commit(batch.map((commit) => ({ ...commit, id: commit.id + "." + ++this.#commitCount }))),`,
       },
       {
-        file: "src/actors/incarnation.ts",
+        file: "src/actors/activation/incarnation.ts",
         before: `turn.fail(error);
     if (!this.#over) this.#activation.end(reason, this.#deps.clock.monotonic() - turn.startedAt);`,
         after: `const isUnknown = error instanceof LimpetError && error.code === "COMMIT_UNKNOWN";
@@ -172,7 +172,7 @@ export const STORE: readonly Bug[] = [
     knownFrom: "Akka.Management #3402",
     changes: [
       {
-        file: "src/actors/incarnation.ts",
+        file: "src/actors/activation/incarnation.ts",
         before: `turn.phase = "committing";
     // A reminder`,
         after: `turn.succeed(reply);

@@ -4,7 +4,7 @@ import type { Bug } from "./bug.ts";
 const OURS = "our own rejected design";
 const STEPS = "src/stores/memory/run-steps.ts";
 const BOARD = "src/stores/memory/task-board.ts";
-const TASK = "src/workflows/task.ts";
+const TASK = "src/workflows/worker/task.ts";
 
 export const WORKFLOWS: readonly Bug[] = [
   {
@@ -86,7 +86,7 @@ export const WORKFLOWS: readonly Bug[] = [
     knownFrom: "Azure Durable Functions: events lost at ContinueAsNew",
     changes: [
       {
-        file: "src/workflows/outgoing.ts",
+        file: "src/workflows/worker/outgoing.ts",
         before: "for (const { id, name, input } of execution.unheard) {",
         after: "for (const { id, name, input } of execution.unheard.slice(0, 0)) {",
       },
@@ -99,7 +99,7 @@ export const WORKFLOWS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/workflows/outgoing.ts",
+        file: "src/workflows/worker/outgoing.ts",
         before: "      ...(parent !== undefined && { parent }),\n      ...(timeoutAt",
         after: "      ...(parent === undefined && { parent }),\n      ...(timeoutAt",
       },
@@ -140,9 +140,9 @@ export const WORKFLOWS: readonly Bug[] = [
       "A host hears of workflows when it has joined for all of its types. Actors of those that were settled sooner are called before, and cannot start any.",
     knownFrom: "ourselves",
     changes: [
-      { file: "src/nodes/app.ts", before: "  catalog.workflows = flows.book;\n", after: "" },
+      { file: "src/host/app.ts", before: "  catalog.workflows = flows.book;\n", after: "" },
       {
-        file: "src/nodes/app.ts",
+        file: "src/host/app.ts",
         before: "  const host = new HostNode(",
         after: "  catalog.workflows = flows.book;\n  const host = new HostNode(",
       },
@@ -302,7 +302,7 @@ export const WORKFLOWS: readonly Bug[] = [
         after: `if (outcome.kind === "lost") return "rests";`,
       },
       {
-        file: "src/workflows/worker.ts",
+        file: "src/workflows/worker/worker.ts",
         before: "if (isSame && warm.last === task.last && warm.taken === task.taken) {",
         after: "if (isSame) {",
       },
@@ -315,7 +315,7 @@ export const WORKFLOWS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/workflows/execution.ts",
+        file: "src/workflows/engine/execution.ts",
         before: "await this.#pass(event, at);",
         after: "await this.#pass(event, Math.max(at, steps.at(-1)!.at));",
       },
@@ -327,10 +327,10 @@ export const WORKFLOWS: readonly Bug[] = [
     story:
       "A start that the store refuses counts as refused for good, although the store never answered an earlier attempt. The store applies that attempt after the open run has ended.",
     knownFrom: "ourselves",
-    guard: "src/nodes/refused-in-doubt.test.ts",
+    guard: "src/host/refused-in-doubt.test.ts",
     changes: [
       {
-        file: "src/nodes/batched-workflows.ts",
+        file: "src/workflows/worker/batched-store.ts",
         before: "inDoubt: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),",
         after: "",
       },

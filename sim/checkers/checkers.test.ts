@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
-import type { Host } from "../../src/ports/host.ts";
+import type { Host } from "../../src/ports/host-admin.ts";
 import type { Commit, CommitVerdict, StateWrite, Taken } from "../../src/ports/store.ts";
 import type { DatabaseWatcher } from "../../src/world/database.ts";
 import type { Process } from "../../src/world/process.ts";

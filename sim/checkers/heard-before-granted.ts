@@ -1,5 +1,5 @@
 // A new leader grants sticky actors of a type only when everybody who may hold some of it has said which, or its lease is over.
-import type { TypeTable } from "../../src/placement/messages.ts";
+import type { TypeTable } from "../../src/ports/control-messages.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";

@@ -1,7 +1,7 @@
 // What several checkers share: names, times, and looking at something now and then.
 import { parseDuration } from "../../src/kernel/durations.ts";
 import type { ActorKey } from "../../src/kernel/names.ts";
-import type { Host } from "../../src/ports/host.ts";
+import type { Host } from "../../src/ports/host-admin.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { StoryLine } from "../../src/world/story.ts";
 import { PLAIN } from "../application.ts";

@@ -10,8 +10,8 @@ import type {
   Tick,
 } from "../../src/ports/reminders.ts";
 import type { Commit, CommitVerdict } from "../../src/ports/store.ts";
-import { decodePlan, type Plan as ReminderPlan } from "../../src/reminders/plan.ts";
-import type { Schedule } from "../../src/reminders/schedule.ts";
+import { decodePlan, type Plan as ReminderPlan } from "../../src/reminders/schedule/plan.ts";
+import type { Schedule } from "../../src/reminders/schedule/schedule.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Observer, ReminderRun } from "../observer.ts";
 import type { Carried } from "../reminding.ts";

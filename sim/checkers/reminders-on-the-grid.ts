@@ -1,6 +1,6 @@
 // Ticks lie on a grid that begins with the first one and never moves, however late they run and however often they fail. Those whose
 // time was missed run as their schedule says.
-import type { Schedule } from "../../src/reminders/schedule.ts";
+import type { Schedule } from "../../src/reminders/schedule/schedule.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { ReminderRun } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeValue } from "../../src/kernel/values.ts";
-import type { ReminderTick } from "../../src/ports/reminder-book.ts";
+import type { ReminderTick } from "../../src/ports/reminder-writer.ts";
 import type { ReminderFate, ReminderKey, ReminderWrite, Tick } from "../../src/ports/reminders.ts";
 import type { Commit, CommitVerdict } from "../../src/ports/store.ts";
-import { resolvePolicy } from "../../src/reminders/failure-policy.ts";
-import { encodePlan } from "../../src/reminders/plan.ts";
-import { resolveSchedule, type ScheduleOptions } from "../../src/reminders/schedule.ts";
+import { resolvePolicy } from "../../src/reminders/schedule/failure-policy.ts";
+import { encodePlan } from "../../src/reminders/schedule/plan.ts";
+import { resolveSchedule, type ScheduleOptions } from "../../src/reminders/schedule/schedule.ts";
 import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Observer, Operation } from "../observer.ts";

@@ -1,7 +1,7 @@
 // A version of a table says the same to everybody: the same hosts, and the same owner of every actor. And a host runs a turn only
 // of an actor that its own table gives it: from the moment it is told otherwise, what has not begun goes elsewhere.
-import { compareVersions, showVersion, type TableVersion } from "../../src/placement/versions.ts";
-import type { Whereabouts } from "../../src/ports/host.ts";
+import { compareVersions, showVersion, type TableVersion } from "../../src/kernel/versions.ts";
+import type { Whereabouts } from "../../src/ports/host-admin.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";

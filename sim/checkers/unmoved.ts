@@ -1,8 +1,8 @@
 // Actors that stay where they are never notice that a table changes: they are not let go, and calls to them find them. And a host
 // lets go of everything only when its lease is over or it was told to.
 import { isLimpetError } from "../../src/kernel/errors.ts";
-import { Ring } from "../../src/placement/ring.ts";
-import { VIRTUAL_NODES } from "../../src/placement/virtual-nodes.ts";
+import { Ring } from "../../src/placement/model/ring.ts";
+import { VIRTUAL_NODES } from "../../src/placement/model/virtual-nodes.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Life } from "../observer.ts";

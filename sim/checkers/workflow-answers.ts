@@ -1,7 +1,7 @@
 // What somebody is told of a workflow is true: its result is what its history ends with, an update that was done is in it, and an error
 // is one that can happen to what was asked.
 import { type ErrorCode, LimpetError } from "../../src/kernel/errors.ts";
-import { isParkedByLosses } from "../../src/workflows/lost-attempts.ts";
+import { isParkedByLosses } from "../../src/workflows/worker/lost-attempts.ts";
 import type { DeedOperation } from "../observer.ts";
 import { SCRIPT_TYPES } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";

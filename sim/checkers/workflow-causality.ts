@@ -1,5 +1,5 @@
 // Nothing comes of what was not decided: every result names a decision that stands before it, comes once, and is what whoever did it gave.
-import type { CommandEvent, ExternalEvent } from "../../src/workflows/events.ts";
+import type { CommandEvent, ExternalEvent } from "../../src/workflows/engine/events.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenEvent, type SeenRun } from "./workflow-runs.ts";
 

@@ -1,7 +1,7 @@
 // Whatever starts a workflow starts one run of it, or none; one run of a workflow is open at a time; and a run that goes on as a new one
 // has one that follows it.
 import { LimpetError } from "../../src/kernel/errors.ts";
-import type { Started } from "../../src/workflows/events.ts";
+import type { Started } from "../../src/workflows/engine/events.ts";
 import type { ScriptInput } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf } from "./looks.ts";

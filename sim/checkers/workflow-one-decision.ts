@@ -1,6 +1,6 @@
 // Whoever has the lease on the task of a run decides for it, and nobody else: no two at a time, and none that was overtaken. Whoever has it
 // knows the whole history, so nothing that it writes is in vain.
-import { isCommandEvent, isEnd } from "../../src/workflows/events.ts";
+import { isCommandEvent, isEnd } from "../../src/workflows/engine/events.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
 

@@ -1,6 +1,6 @@
 // The history is all there is: code that is told it again, from the beginning, decides the same again, to the last word.
-import { type CommandEvent, isCommandEvent, readEventBatch, type Step } from "../../src/workflows/events.ts";
-import { Execution, type ExecutionDeps, type NewDecision } from "../../src/workflows/execution.ts";
+import { type CommandEvent, isCommandEvent, readEventBatch, type Step } from "../../src/workflows/engine/events.ts";
+import { Execution, type ExecutionDeps, type NewDecision } from "../../src/workflows/engine/execution.ts";
 import { SCRIPTS } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";

@@ -14,7 +14,7 @@ import type {
   TaskCompletion,
   TaskReturn,
 } from "../../src/ports/workflows.ts";
-import { type HistoryEvent, readEventBatch } from "../../src/workflows/events.ts";
+import { type HistoryEvent, readEventBatch } from "../../src/workflows/engine/events.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { ActivityRun, Observer } from "../observer.ts";
 import type { Stage } from "../stage.ts";

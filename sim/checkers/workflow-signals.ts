@@ -1,7 +1,7 @@
 // A signal that was accepted is seen, once and in its order. Only a run that is over for good need not see what it has not taken.
 import type { DeliveryOutcome, InboxMessage } from "../../src/ports/workflows.ts";
-import type { End } from "../../src/workflows/events.ts";
-import { readMessage } from "../../src/workflows/messages.ts";
+import { readMessage } from "../../src/workflows/definition/messages.ts";
+import type { End } from "../../src/workflows/engine/events.ts";
 import type { ScriptInput } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf } from "./looks.ts";

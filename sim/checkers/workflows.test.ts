@@ -13,10 +13,10 @@ import type {
   TypeClaim,
 } from "../../src/ports/workflows.ts";
 import { MemoryStore } from "../../src/stores/memory/memory-store.ts";
-import type { HistoryEvent } from "../../src/workflows/events.ts";
-import { writeEventBatch } from "../../src/workflows/events.ts";
-import { Execution } from "../../src/workflows/execution.ts";
-import { writeMessage } from "../../src/workflows/messages.ts";
+import { writeMessage } from "../../src/workflows/definition/messages.ts";
+import type { HistoryEvent } from "../../src/workflows/engine/events.ts";
+import { writeEventBatch } from "../../src/workflows/engine/events.ts";
+import { Execution } from "../../src/workflows/engine/execution.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { ActivityRun, DeedOperation, Observer } from "../observer.ts";
 import type { ScriptStep, WorkflowDeed } from "../plan.ts";

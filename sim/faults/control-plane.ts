@@ -1,5 +1,5 @@
 // Troubles of schedulers, and of hosts that come and go, at the moments at which rounds are under way.
-import type { Operation } from "../../src/placement/messages.ts";
+import type { Operation } from "../../src/ports/control-messages.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { between, forget } from "./between.ts";

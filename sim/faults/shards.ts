@@ -1,7 +1,7 @@
 // Troubles of shards: in every phase of finding a home for one and of handing one over, whoever has a part in it dies, hangs, or does not
 // hear what it was told. Each of these has hosts leave and come back, so that there is something to hand over.
 import type { Prng } from "../../src/kernel/prng.ts";
-import type { ShardSteering } from "../../src/ports/shard-door.ts";
+import type { ShardSteering } from "../../src/ports/shard-admin.ts";
 import { KIND } from "../../src/world/timeline.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import { makeCall } from "../callers.ts";

@@ -1,18 +1,18 @@
 // A registered class of actors: its options, which of its methods may be called, and who of its kind is in memory.
 import { LimpetError } from "../kernel/errors.ts";
 import type { Meter } from "../ports/meter.ts";
-import type { Activation } from "./activation.ts";
-import { ActiveLimit } from "./active-limit.ts";
+import type { Activation } from "./activation/activation.ts";
+import { ActiveLimit } from "./activation/active-limit.ts";
+import { UseOrder } from "./activation/use-order.ts";
 import { Actor, type OwnMethod, RESERVED } from "./actor.ts";
-import type { ActorDefaults, ResolvedOptions } from "./actor-options.ts";
-import { resolveOptions } from "./actor-options.ts";
-import { ByShard } from "./by-shard.ts";
 import type { TypeInstruments } from "./instruments.ts";
 import { typeInstruments } from "./instruments.ts";
-import { MissingMethod } from "./missing-method.ts";
-import { noHandler } from "./remind.ts";
-import type { ActorClass, AnyActor } from "./remote.ts";
-import { UseOrder } from "./use-order.ts";
+import type { ActorDefaults, ResolvedOptions } from "./options/actor-options.ts";
+import { resolveOptions } from "./options/actor-options.ts";
+import { noHandler } from "./outbox/remind.ts";
+import { ByShard } from "./routing/by-shard.ts";
+import { MissingMethod } from "./routing/missing-method.ts";
+import type { ActorClass, AnyActor } from "./routing/remote.ts";
 
 export function isActorClass(value: unknown): value is ActorClass {
   return typeof value === "function" && value.prototype instanceof Actor;

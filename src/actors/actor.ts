@@ -1,10 +1,10 @@
 // The class users extend. It holds one link, to its activation; everything it offers is asked of that.
 import { invariant, LimpetError } from "../kernel/errors.ts";
-import type { ReminderTick } from "../ports/reminder-book.ts";
-import type { ActorReminders } from "./actor-reminders.ts";
-import type { ActorWorkflows } from "./actor-workflows.ts";
-import type { ActorClass, AnyActor, CallSettings, Remote } from "./remote.ts";
-import type { ActorTimers } from "./timers.ts";
+import type { ReminderTick } from "../ports/reminder-writer.ts";
+import type { ActorTimers } from "./activation/timers.ts";
+import type { ActorReminders } from "./outbox/actor-reminders.ts";
+import type { ActorWorkflows } from "./outbox/actor-workflows.ts";
+import type { ActorClass, AnyActor, CallSettings, Remote } from "./routing/remote.ts";
 
 /**
  * Why an actor leaves memory. `idle`: nobody called it; `memory`: room was needed; `explicit`: it asked to;

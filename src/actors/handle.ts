@@ -1,10 +1,10 @@
 // What `app.actor(Cart, "alice")` returns: an object with the methods of the class, each of which sends a call.
 // Its class is made once per type, so that calling a method is an ordinary method call.
 import { LimpetError } from "../kernel/errors.ts";
-import type { CallOptions } from "../ports/host.ts";
+import type { CallOptions } from "../ports/host-admin.ts";
 
-import type { Activation } from "./activation.ts";
-import type { Incarnation } from "./incarnation.ts";
+import type { Activation } from "./activation/activation.ts";
+import type { Incarnation } from "./activation/incarnation.ts";
 import type { TypeInstruments } from "./instruments.ts";
 
 /** A type that can be called: one of this host, or one of another. */

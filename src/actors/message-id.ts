@@ -2,10 +2,10 @@
 // it is an envelope, with the id outside and the message proper inside. The actor gets what was in the envelope.
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
-import { readCallSettings } from "./call-settings.ts";
 import type { CallTarget, Send } from "./handle.ts";
-import type { ActorClass, AnyActor, CallSettings, Remote } from "./remote.ts";
-import { disown, show, textOf } from "./shard-extractor.ts";
+import { readCallSettings } from "./options/call-settings.ts";
+import { disown, show, textOf } from "./options/shard-extractor.ts";
+import type { ActorClass, AnyActor, CallSettings, Remote } from "./routing/remote.ts";
 
 /** An id, and what is meant for that actor. */
 export interface Envelope<Message = unknown> {

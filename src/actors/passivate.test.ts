@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Actor, type DeactivationReason } from "../index.ts";
 import { testLimpet } from "../testing.ts";
-import { sharded } from "./sharded-options.ts";
+import { sharded } from "./options/sharded-options.ts";
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 let events: string[] = [];

@@ -1,5 +1,5 @@
 // What actors that are remembered need of those who bring them back to life.
-import type { Activation, EndReason } from "./activation.ts";
+import type { Activation, EndReason } from "./activation/activation.ts";
 import type { ActorType } from "./actor-type.ts";
 
 export interface Remembering {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ClusterHost, ClusterTable, ClusterView } from "../ports/host.ts";
+import type { ClusterHost, ClusterTable, ClusterView } from "../ports/host-admin.ts";
 import { clusterText } from "./cluster-text.ts";
 
 const plain = (_tint: string, text: string): string => text;

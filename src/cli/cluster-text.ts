@@ -1,7 +1,7 @@
 // The cluster in three small tables: who schedules, who hosts, and how far each type's table is. A column in which there
 // is nothing to say is left out. Pure.
 
-import type { ClusterHost, ClusterTable, ClusterView } from "../ports/host.ts";
+import type { ClusterHost, ClusterTable, ClusterView } from "../ports/host-admin.ts";
 import { type Column, filledColumns, NOTHING } from "./columns.ts";
 import { formatSpan } from "./phrases.ts";
 import { countOf } from "./sticky-text.ts";

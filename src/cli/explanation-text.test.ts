@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Explanation } from "../ports/host.ts";
+import type { Explanation } from "../ports/host-admin.ts";
 import { explanationText } from "./explanation-text.ts";
 
 const NOW = Date.UTC(2030, 0, 1);

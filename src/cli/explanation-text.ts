@@ -1,6 +1,6 @@
 // What a process knows about one actor, as plain sentences. Pure.
 
-import type { Explanation } from "../ports/host.ts";
+import type { Explanation } from "../ports/host-admin.ts";
 import { ago, formatBytes, formatSpan, moment, plural, sentenceList } from "./phrases.ts";
 import { type Paint, safe } from "./terminal.ts";
 

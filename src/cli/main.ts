@@ -1,8 +1,8 @@
 // The command line: finds the command, reads its arguments, runs it, and turns whatever goes wrong into a sentence and
 // an exit code. Nobody sees a stack trace here unless they ask for one.
 
+import { VERSION } from "../host/version.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { VERSION } from "../nodes/version.ts";
 import { parseArguments } from "./arguments.ts";
 import { asFailure, EXIT, type Failure, wrongUsage } from "./failure.ts";
 import { COMMANDS } from "./registry.ts";

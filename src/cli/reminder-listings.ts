@@ -2,8 +2,8 @@
 
 import { JOB_MARK } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import type { ClusterView } from "../ports/host.ts";
-import type { DeadReminderSummary, ReminderSummary } from "../ports/reminder-door.ts";
+import type { ClusterView } from "../ports/host-admin.ts";
+import type { DeadReminderSummary, ReminderSummary } from "../ports/reminder-admin.ts";
 import type { ReminderCounts } from "../ports/reminders.ts";
 import { askJson } from "./ask.ts";
 import type { Context } from "./command.ts";

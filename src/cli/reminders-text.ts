@@ -7,7 +7,7 @@ import {
   MOST_COUNTED,
   type ReminderName,
   type ReminderSummary,
-} from "../ports/reminder-door.ts";
+} from "../ports/reminder-admin.ts";
 import type { ReminderCounts } from "../ports/reminders.ts";
 import { type Column, NOTHING } from "./columns.ts";
 import { formatSpan, plural, when } from "./phrases.ts";

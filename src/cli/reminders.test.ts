@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import type { DeadReminderSummary, ReminderSummary } from "../ports/reminder-door.ts";
+import type { DeadReminderSummary, ReminderSummary } from "../ports/reminder-admin.ts";
 import { FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
 
 const NOW = Date.UTC(2030, 0, 1, 12);

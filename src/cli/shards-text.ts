@@ -1,6 +1,6 @@
 // The shards of a type as people read about them: who is the home of how many, which are on their way, and which have moved. Pure.
 
-import type { ShardMove, ShardMoved, ShardsOfHost, ShardsSummary, ShardsView } from "../ports/shard-door.ts";
+import type { ShardMove, ShardMoved, ShardsOfHost, ShardsSummary, ShardsView } from "../ports/shard-admin.ts";
 import { type Column, filledColumns, NOTHING } from "./columns.ts";
 import { formatSpan, moment, plural, sentenceList } from "./phrases.ts";
 import { type Paint, safe } from "./terminal.ts";

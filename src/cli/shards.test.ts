@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import type { ShardsView } from "../ports/shard-door.ts";
+import type { ShardsView } from "../ports/shard-admin.ts";
 import { newCandidate } from "../stores/contract/coordination-shared.contract.ts";
 import { openSqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { FakeHost, openDoor } from "../wire/http/door-kit.test.ts";

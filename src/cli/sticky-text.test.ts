@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ClusterTable, ClusterView, StickyActor } from "../ports/host.ts";
+import type { ClusterTable, ClusterView, StickyActor } from "../ports/host-admin.ts";
 import { columns } from "./columns.ts";
 import { lostText, releasedText, STICKY_SHAPE, stickyActorText, stickyRow, stickySummary } from "./sticky-text.ts";
 

@@ -2,7 +2,7 @@
 // sentences. Pure.
 
 import { formatDuration } from "../kernel/durations.ts";
-import type { ClusterSticky, ClusterTable, ClusterView, StickyActor } from "../ports/host.ts";
+import type { ClusterSticky, ClusterTable, ClusterView, StickyActor } from "../ports/host-admin.ts";
 import { type Column, filledColumns, NOTHING } from "./columns.ts";
 import { moment, plural, sentenceList, showHost } from "./phrases.ts";
 import { shellWord } from "./shell-word.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import type { ClusterTable, StickyActor, StickyQuery } from "../ports/host.ts";
+import type { ClusterTable, StickyActor, StickyQuery } from "../ports/host-admin.ts";
 import { CLUSTER, FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
 
 const SINCE = 0;

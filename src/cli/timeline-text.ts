@@ -2,7 +2,7 @@
 // stored. Pure.
 
 import { isoMoment } from "../kernel/end-of-time.ts";
-import type { HistoryStep, WorkflowEvent, WorkflowView } from "../ports/workflow-door.ts";
+import type { HistoryStep, WorkflowEvent, WorkflowView } from "../ports/workflow-admin.ts";
 import { type Column, columns, NOTHING } from "./columns.ts";
 import { formatSpan, plural, when } from "./phrases.ts";
 import { type Paint, safe } from "./terminal.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Whereabouts } from "../ports/host.ts";
+import type { Whereabouts } from "../ports/host-admin.ts";
 import { shellWord } from "./shell-word.ts";
 import { whereaboutsText } from "./whereabouts-text.ts";
 

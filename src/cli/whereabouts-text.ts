@@ -1,6 +1,6 @@
 // Where one actor lives, why, and since when, as plain sentences. Pure.
 
-import type { Whereabouts } from "../ports/host.ts";
+import type { Whereabouts } from "../ports/host-admin.ts";
 import { moment, showHost } from "./phrases.ts";
 import { awayText } from "./sticky-text.ts";
 import { type Paint, safe } from "./terminal.ts";

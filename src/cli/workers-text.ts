@@ -1,6 +1,6 @@
 // Who works on workflows, one line for each. Pure.
 
-import type { WorkerSummary } from "../ports/workflow-door.ts";
+import type { WorkerSummary } from "../ports/workflow-admin.ts";
 import { type Column, columns, NOTHING } from "./columns.ts";
 import { ago } from "./phrases.ts";
 import { type Paint, safe } from "./terminal.ts";

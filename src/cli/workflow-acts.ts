@@ -1,7 +1,7 @@
 // What limpet workflows does to one of them: started, told something, asked, woken and ended.
 
 import { didYouMean } from "../kernel/nearest.ts";
-import type { WorkerOverview } from "../ports/workflow-door.ts";
+import type { WorkerOverview } from "../ports/workflow-admin.ts";
 import { ask, askJson } from "./ask.ts";
 import { type Context, type FlagValues, textFlag } from "./command.ts";
 import { Failure, wrongUsage } from "./failure.ts";

@@ -7,7 +7,7 @@ import type {
   WorkflowEvent,
   WorkflowSummary,
   WorkflowView,
-} from "../ports/workflow-door.ts";
+} from "../ports/workflow-admin.ts";
 import { askJson } from "./ask.ts";
 import { type Context, type FlagValues, textFlag } from "./command.ts";
 import { wrongUsage } from "./failure.ts";

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { runCli, tempFolder } from "../../test/support/cli.ts";
 import { resolveSettings } from "../config/settings.ts";
-import { type Definitions, openApp } from "../nodes/app.ts";
+import { type Definitions, openApp } from "../host/app.ts";
 import { silentLog } from "../ports/log.ts";
-import type { WorkflowView } from "../ports/workflow-door.ts";
-import { workflow } from "../workflows/definition.ts";
+import type { WorkflowView } from "../ports/workflow-admin.ts";
+import { workflow } from "../workflows/definition/definition.ts";
 
 const reserve = async (items: unknown): Promise<unknown> => ({ items });
 const charge = async (): Promise<never> => {

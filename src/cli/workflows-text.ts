@@ -6,9 +6,9 @@ import {
   type WorkflowCounts,
   type WorkflowSummary,
   type WorkflowView,
-} from "../ports/workflow-door.ts";
-import { wordsOf } from "../workflows/explain-run.ts";
-import { isParkedByLosses } from "../workflows/lost-attempts.ts";
+} from "../ports/workflow-admin.ts";
+import { wordsOf } from "../workflows/engine/explain-run.ts";
+import { isParkedByLosses } from "../workflows/worker/lost-attempts.ts";
 import { type Column, NOTHING } from "./columns.ts";
 import { ago, formatBytes, formatSpan, moment, plural, when } from "./phrases.ts";
 import { shellWord } from "./shell-word.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import type { HistoryStep, WorkerSummary, WorkflowSummary, WorkflowView } from "../ports/workflow-door.ts";
+import type { HistoryStep, WorkerSummary, WorkflowSummary, WorkflowView } from "../ports/workflow-admin.ts";
 import type { StoredTask } from "../ports/workflows.ts";
 import { FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isLimpetError, LimpetError } from "./errors.ts";
-import { serializeError } from "./told-error.ts";
+import { serializeError } from "./serialized-error.ts";
 
 /** The same module again, as a process has it that loads two copies of the package. */
 const another = (await import(new URL("./errors.ts?another", import.meta.url).href)) as typeof import("./errors.ts");

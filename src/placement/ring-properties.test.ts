@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { Ring } from "./ring.ts";
-import type { PointSource } from "./virtual-nodes.ts";
+import { Ring } from "./model/ring.ts";
+import type { PointSource } from "./model/virtual-nodes.ts";
 
 type Node = { readonly hash: bigint; readonly address: string };
 const EDGE = 1n << 64n;

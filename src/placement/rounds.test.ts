@@ -8,9 +8,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Host } from "../../test/support/rounds/host.ts";
 import { IDS, MARGIN_MS, seen, TYPES, World } from "../../test/support/rounds/world.ts";
+import { sameVersion, showVersion } from "../kernel/versions.ts";
+import { NOWHERE } from "../ports/control-messages.ts";
 import { HERE, NOBODY } from "../ports/placement.ts";
-import { NOWHERE } from "./messages.ts";
-import { sameVersion, showVersion } from "./versions.ts";
 
 const RUNS = 500;
 const STORM_MS = 30_000;

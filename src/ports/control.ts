@@ -1,4 +1,4 @@
-// The stream between a host and the leading scheduler, as both see it. Its messages are values of placement/messages.ts;
+// The stream between a host and the leading scheduler, as both see it. Its messages are values of ports/control-messages.ts;
 // ports know no rooms, so they are type parameters here.
 
 /** One end of a stream. Neither method throws; what cannot be sent any more is dropped. */

@@ -6,8 +6,8 @@ import type { Reminders } from "../ports/reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { Claimer } from "./claimer.ts";
+import { FairCapacity } from "./fair-capacity.ts";
 import { Bench } from "./processor-kit.test.ts";
-import { FairCapacity } from "./shares.ts";
 import { StoreClock } from "./store-clock.ts";
 
 describe("a claimer", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { countMatches, lastMatch, matchAhead, nextMatch, parseCron } from "./cron.ts";
+import { countMatches, lastMatch, matchAhead, nextMatch, parseCron } from "./schedule/cron.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;

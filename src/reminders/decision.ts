@@ -1,10 +1,10 @@
 // What is to be done with a tick: when its moment has come, after it was handled, and when that failed. Nothing here waits or writes.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { ReminderFate, Tick } from "../ports/reminders.ts";
-import type { ClaimedEntry } from "./held.ts";
-import { decodePlan, type Plan } from "./plan.ts";
+import type { ClaimedEntry } from "./claimed.ts";
 import { shown } from "./refusal.ts";
-import { tickAfter, tickInstead } from "./ticks.ts";
+import { decodePlan, type Plan } from "./schedule/plan.ts";
+import { tickAfter, tickInstead } from "./schedule/ticks.ts";
 
 /** Ticks that are late by no more than this were not missed. */
 const GRACE_MS = 1_000;

@@ -3,7 +3,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Reminders } from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
-import type { ClaimedEntry } from "./held.ts";
+import type { ClaimedEntry } from "./claimed.ts";
 
 export interface LeaseDeps {
   readonly clock: Clock;

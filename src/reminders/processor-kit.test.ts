@@ -8,10 +8,10 @@ import type { ClockTroubles } from "../world/local-clock.ts";
 import type { Process } from "../world/process.ts";
 import { KIND } from "../world/timeline.ts";
 import { World } from "../world/world.ts";
-import { BatchedReminderWriter } from "./book.ts";
 import { reminderInstruments } from "./instruments.ts";
 import { type Delivery, Processor, type ProcessorSettings } from "./processor.ts";
 import { StoreClock } from "./store-clock.ts";
+import { BatchedReminderWriter } from "./writer.ts";
 
 export const key = (name: string, type = "Bell", id = "a"): ReminderKey => ({ namespace: "default", type, id, name });
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
 import { BEGINNING } from "../world/local-clock.ts";
-import { encodePlan } from "./plan.ts";
 import { Bench, key } from "./processor-kit.test.ts";
+import { encodePlan } from "./schedule/plan.ts";
 
 /** The moments of what was delivered, without what was delivered. */
 const moments = (delivered: readonly string[]): number[] => delivered.map((text) => Number(text.split("@")[1]));

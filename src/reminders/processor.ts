@@ -21,15 +21,15 @@ import type {
   Tick,
 } from "../ports/reminders.ts";
 import { Batcher } from "./batcher.ts";
+import { type ClaimedEntry, heldOf, keyText, type ReminderClaim } from "./claimed.ts";
 import { Claimer, type ClaimerSettings } from "./claimer.ts";
 import { afterTick, type Decision, decide, isNobodysFault, textOf } from "./decision.ts";
 import { DueQueue } from "./due-queue.ts";
-import { pauseAfter } from "./failure-policy.ts";
-import { type ClaimedEntry, heldOf, keyText, type ReminderClaim } from "./held.ts";
+import { FairCapacity } from "./fair-capacity.ts";
 import type { ReminderInstruments } from "./instruments.ts";
 import { Leases } from "./leases.ts";
-import type { Plan } from "./plan.ts";
-import { FairCapacity } from "./shares.ts";
+import { pauseAfter } from "./schedule/failure-policy.ts";
+import type { Plan } from "./schedule/plan.ts";
 import type { StoreClock } from "./store-clock.ts";
 
 export interface ProcessorSettings extends ClaimerSettings {

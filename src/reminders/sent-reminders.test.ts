@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
 import { Prng } from "../kernel/prng.ts";
-import type { SentReminders } from "../ports/reminder-book.ts";
+import type { SentReminders } from "../ports/reminder-writer.ts";
 import type { ReminderWrite } from "../ports/reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { BatchedReminderWriter } from "./book.ts";
 import { key } from "./processor-kit.test.ts";
 import { StoreClock } from "./store-clock.ts";
+import { BatchedReminderWriter } from "./writer.ts";
 
 const LEASE = { token: "mine", leaseMs: 30_000 };
 const UNKNOWN = new LimpetError("COMMIT_UNKNOWN", "no answer");

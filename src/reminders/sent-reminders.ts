@@ -2,9 +2,9 @@
 // for each until it is known what became of the commit. When an answer was lost, what it has set is looked for, so that no row stays
 // leased to a process that does not know of it.
 import { isLimpetError } from "../kernel/errors.ts";
-import type { SentReminders } from "../ports/reminder-book.ts";
+import type { SentReminders } from "../ports/reminder-writer.ts";
 import type { OwnLease, ReminderKey, ReminderWrite, StoredReminder } from "../ports/reminders.ts";
-import type { ReminderWriterDeps } from "./book.ts";
+import type { ReminderWriterDeps } from "./writer.ts";
 
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 type LeasedWrite = SetWrite & { readonly lease: OwnLease };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { hashedShards } from "./hashed-shards.ts";
-import { leastShards } from "./least-shards.ts";
-import { checkedMoves, compareBuilds, type Move, type Region, type Strategy } from "./strategy.ts";
-import { toldShards } from "./told-shards.ts";
+import { toldShards } from "./model/external-shards.ts";
+import { hashedShards } from "./model/hashed-shards.ts";
+import { leastShards } from "./model/least-shards.ts";
+import { checkedMoves, compareBuilds, type Move, type Region, type Strategy } from "./model/strategy.ts";
 
 const NONE: ReadonlySet<number> = new Set();
 

@@ -1,8 +1,8 @@
 // Who may be the home of shards, what was said of a type meanwhile, and what people see of moves.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ShardEffect, ShardHost, ShardSettings } from "./shard-effects.ts";
-import { TypeShards } from "./type-shards.ts";
+import type { ShardEffect, ShardHost, ShardSettings } from "./model/shard-effects.ts";
+import { TypeShards } from "./model/type-shards.ts";
 
 const SETTINGS: ShardSettings = {
   ...{

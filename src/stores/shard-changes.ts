@@ -4,7 +4,7 @@ import type { RememberedChange, ShardHomeChange, ShardKey } from "../ports/shard
 
 /**
  * True if a member that is not in `ended` hosts the type. Rows that operators write about a type have a name
- * made of the type, a slash and a word (sharding/steering-rows.ts).
+ * made of the type, a slash and a word (sharding/model/steering-rows.ts).
  */
 export function isHosted(
   members: Iterable<Pick<Member, "namespace" | "incarnation" | "types">>,

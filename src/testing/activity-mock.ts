@@ -1,7 +1,7 @@
 // What a test puts in the place of an activity, and what it was asked. Types follow from the activity: what stands in for it takes what it
 // takes and gives what it gives.
 import { LimpetError } from "../kernel/errors.ts";
-import type { ActivityContext, ActivityFunction } from "../workflows/context.ts";
+import type { ActivityContext, ActivityFunction } from "../workflows/definition/context.ts";
 
 export type ActivityInput<F extends ActivityFunction> = Parameters<F>[0];
 export type ActivityResult<F extends ActivityFunction> = Awaited<ReturnType<F>>;

@@ -1,18 +1,19 @@
 // Workflows, as a test asks for them: a client that outlives the processes it asks. What it was asking for when one of them crashed it asks
 // the next, and it sees to it that nothing is done twice by that.
+
+import { systemRandom } from "../host/system.ts";
 import { isLimpetError } from "../kernel/errors.ts";
-import { systemRandom } from "../nodes/system.ts";
 import type { InboxMessage } from "../ports/workflows.ts";
-import { sendTo } from "../workflows/arrivals.ts";
 import {
   closed,
   type StartOptions,
   type UpdateOptions,
   type WorkflowClient,
   type WorkflowHandle,
-} from "../workflows/client.ts";
-import type { AnyWorkflow } from "../workflows/definition.ts";
-import { type GetArguments, runToGet } from "../workflows/run-name.ts";
+} from "../workflows/client/client.ts";
+import type { AnyWorkflow } from "../workflows/definition/definition.ts";
+import { type GetArguments, runToGet } from "../workflows/definition/run-name.ts";
+import { sendTo } from "../workflows/inbox/inbox-messages.ts";
 import type { TestMachine } from "./test-machine.ts";
 import type { TestProcess } from "./test-process.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
 import { replayHistory, testLimpet } from "../testing.ts";
-import { workflow } from "../workflows/definition.ts";
+import { workflow } from "../workflows/definition/definition.ts";
 
 const double = async (n: number): Promise<number> => n * 2;
 

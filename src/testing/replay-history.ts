@@ -1,14 +1,15 @@
 // Holds a history that was recorded against the code as it is now: whether runs that are under way in production would go on with it.
 // Nothing runs but the code of the workflow.
+
+import { checkRuntime } from "../host/runtime.ts";
+import { systemSettle } from "../host/system.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { checkRuntime } from "../nodes/runtime.ts";
-import { systemSettle } from "../nodes/system.ts";
-import { processGuards } from "../nodes/workflow-guards.ts";
-import type { RunHistoryEvent } from "../workflows/client.ts";
-import type { AnyWorkflow } from "../workflows/definition.ts";
-import { describeDecision } from "../workflows/divergence.ts";
-import { type HistoryEvent, isCommandEvent, type Step, writeEventBatch } from "../workflows/events.ts";
-import { Execution } from "../workflows/execution.ts";
+import type { RunHistoryEvent } from "../workflows/client/client.ts";
+import type { AnyWorkflow } from "../workflows/definition/definition.ts";
+import { describeDecision } from "../workflows/engine/divergence.ts";
+import { type HistoryEvent, isCommandEvent, type Step, writeEventBatch } from "../workflows/engine/events.ts";
+import { Execution } from "../workflows/engine/execution.ts";
+import { processGuards } from "../workflows/engine/guards.ts";
 import type { Activities } from "./test-app.ts";
 
 /** What `limpet workflows <id> --events --json` prints, as text or parsed; or what a handle's `history()` gives. */

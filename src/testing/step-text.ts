@@ -1,8 +1,8 @@
 // How what a process writes is told to people: one line for a transaction. Pure.
 import type { ReminderWrite, Settlement } from "../ports/reminders.ts";
 import type { Closing, InboxMessage, RunStart, TaskCompletion } from "../ports/workflows.ts";
-import { type HistoryEvent, readEventBatch } from "../workflows/events.ts";
-import { readMessage } from "../workflows/messages.ts";
+import { readMessage } from "../workflows/definition/messages.ts";
+import { type HistoryEvent, readEventBatch } from "../workflows/engine/events.ts";
 
 const nameIn = (event: object): string =>
   "name" in event && typeof event.name === "string" ? ` ${event.name}` : "change" in event ? ` ${event.change}` : "";

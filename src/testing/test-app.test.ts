@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { isLimpetError } from "../kernel/errors.ts";
 import { everyCrash, testLimpet } from "../testing.ts";
-import { signal, update, workflow } from "../workflows/definition.ts";
+import { signal, update, workflow } from "../workflows/definition/definition.ts";
 import type { ActivityMock } from "./activity-mock.ts";
 import { CrashFailed } from "./every-crash.ts";
 

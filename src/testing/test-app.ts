@@ -1,15 +1,15 @@
 // An app for tests, in memory, whose time moves only when told to. Its process can crash at any point and start again; what is in the store,
 // what stands in for activities, and what the test waits for outlive it.
-import type { ActorClass, CallSettings } from "../actors/remote.ts";
+import type { ActorClass, CallSettings } from "../actors/routing/remote.ts";
 import { type LimpetSettings, resolveSettings } from "../config/settings.ts";
+import type { App, Definitions } from "../host/app.ts";
+import { checkRuntime } from "../host/runtime.ts";
 import type { Duration } from "../kernel/durations.ts";
-import type { App, Definitions } from "../nodes/app.ts";
-import { checkRuntime } from "../nodes/runtime.ts";
 import type { Log } from "../ports/log.ts";
 import { silentLog } from "../ports/log.ts";
 import type { Store } from "../ports/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
-import type { ActivityFunction } from "../workflows/context.ts";
+import type { ActivityFunction } from "../workflows/definition/context.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { type ActivityMock, ActivityMocks, type ActivityStandIn } from "./activity-mock.ts";
 import { DurableSteps, type WhichStep } from "./durable-steps.ts";

@@ -1,8 +1,9 @@
 // Where the process of a test runs: one after the other, each with the same store, clock and mocks. Who asks for something while none is
 // up waits for the next.
+
+import type { Definitions } from "../host/app.ts";
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import type { Definitions } from "../nodes/app.ts";
 import { TestProcess, type TestProcessDeps } from "./test-process.ts";
 
 /** What becomes of a question whose process ends before it has answered: it is asked again, or nobody knows. */

@@ -1,12 +1,12 @@
 // One process of a test, from its start to its end. It is the same app that runs in production; only its clock, its store and what it runs
 // as activities come from the test.
 import type { Settings } from "../config/settings.ts";
+import { type App, type Definitions, openApp } from "../host/app.ts";
+import { systemRandom } from "../host/system.ts";
 import { invariant } from "../kernel/errors.ts";
-import { type App, type Definitions, openApp } from "../nodes/app.ts";
-import { systemRandom } from "../nodes/system.ts";
-import type { WorkflowNode } from "../nodes/workflow-node.ts";
 import type { Log } from "../ports/log.ts";
 import type { Store } from "../ports/store.ts";
+import type { WorkflowNode } from "../workflows/node.ts";
 import type { VirtualClock } from "../world/virtual-clock.ts";
 import type { ActivityMocks } from "./activity-mock.ts";
 import type { DurableSteps } from "./durable-steps.ts";

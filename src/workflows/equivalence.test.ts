@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { WorkflowContext } from "./context.ts";
-import { workflow } from "./definition.ts";
-import type { CommandEvent, ExternalEvent } from "./events.ts";
+import type { WorkflowContext } from "./definition/context.ts";
+import { workflow } from "./definition/definition.ts";
+import type { CommandEvent, ExternalEvent } from "./engine/events.ts";
 import { DrivenRun } from "./execution-kit.test.ts";
 
 /** A program of a workflow: what it does, one after the other or side by side. */

@@ -1,10 +1,10 @@
 // Drives one run by hand, as a worker would, and replays its history from the beginning after every step: a run that was kept in memory
 // and one that was replayed must have come to the same point.
 import assert from "node:assert/strict";
-import type { AnyWorkflow } from "./definition.ts";
-import type { CommandEvent, ExternalEvent, HistoryEvent, Step } from "./events.ts";
-import { readEventBatch, writeEventBatch } from "./events.ts";
-import { Execution, type ExecutionDeps } from "./execution.ts";
+import type { AnyWorkflow } from "./definition/definition.ts";
+import type { CommandEvent, ExternalEvent, HistoryEvent, Step } from "./engine/events.ts";
+import { readEventBatch, writeEventBatch } from "./engine/events.ts";
+import { Execution, type ExecutionDeps } from "./engine/execution.ts";
 
 export const NEEDS: ExecutionDeps = {
   settle: () => new Promise<void>((resolve) => process.nextTick(resolve)),

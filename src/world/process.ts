@@ -1,8 +1,9 @@
 // A process of a virtual world: a whole Limpet app with a clock, a network and a database of its own. It can fall asleep and wake
 // up with its old beliefs, and it can end at any moment, with everything that was in its memory.
+
+import type { App } from "../host/app.ts";
+import type { ClusterWire } from "../host/cluster-wire.ts";
 import type { Prng } from "../kernel/prng.ts";
-import type { App } from "../nodes/app.ts";
-import type { ClusterWire } from "../nodes/cluster-wire.ts";
 import type { ProcessIdentity } from "../ports/coordination.ts";
 import type { Store } from "../ports/store.ts";
 import type { Database } from "./database.ts";
@@ -10,7 +11,7 @@ import { type ClockTroubles, LocalClock } from "./local-clock.ts";
 import { addressOf, type Network, type Station } from "./network.ts";
 import { type Happening, KIND, type Timeline } from "./timeline.ts";
 import { VirtualControlServer, VirtualScheduler } from "./virtual-control.ts";
-import { VirtualLinkServer } from "./virtual-link-door.ts";
+import { VirtualLinkServer } from "./virtual-link-server.ts";
 import { VirtualLinks } from "./virtual-links.ts";
 
 const LINK_PORT = 7_401;

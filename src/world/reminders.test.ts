@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
+import type { App } from "../host/app.ts";
 import type { Duration } from "../kernel/durations.ts";
-import type { App } from "../nodes/app.ts";
-import type { ReminderTick } from "../ports/reminder-book.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
+import type { ReminderTick } from "../ports/reminder-writer.ts";
 import type { HostRef, TestWorld } from "./test-world.ts";
 import { openWorld } from "./test-world.ts";
 import type { TestWorldOptions } from "./test-world-options.ts";

@@ -1,7 +1,7 @@
 // Waiting until a world is calm: every host that is up is awake and ready, the leader counts them and nobody else, and no table changes.
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import type { ClusterView } from "../ports/host.ts";
+import type { ClusterView } from "../ports/host-admin.ts";
 import type { TestHost } from "./test-host.ts";
 import type { TestWorld } from "./test-world.ts";
 

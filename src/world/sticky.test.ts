@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
-import type { ActorOptions } from "../actors/actor-options.ts";
-import { sticky } from "../actors/sticky-options.ts";
+import type { ActorOptions } from "../actors/options/actor-options.ts";
+import { sticky } from "../actors/options/sticky-options.ts";
 import { isLimpetError } from "../kernel/errors.ts";
 import type { TestHost } from "./test-host.ts";
 import { openWorld, type TestWorld } from "./test-world.ts";

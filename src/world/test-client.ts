@@ -1,7 +1,7 @@
 // Workflows, as a test of a world asks for them: everything goes through somebody who lets time pass while it is under way.
-import type { StartOptions, UpdateOptions, WorkflowClient, WorkflowHandle } from "../workflows/client.ts";
-import type { AnyWorkflow } from "../workflows/definition.ts";
-import { type GetArguments, runToGet } from "../workflows/run-name.ts";
+import type { StartOptions, UpdateOptions, WorkflowClient, WorkflowHandle } from "../workflows/client/client.ts";
+import type { AnyWorkflow } from "../workflows/definition/definition.ts";
+import { type GetArguments, runToGet } from "../workflows/definition/run-name.ts";
 
 type Handle = WorkflowHandle<never>;
 type Ask = <T>(question: (client: WorkflowClient) => Promise<T>) => Promise<T>;

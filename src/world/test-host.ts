@@ -1,8 +1,8 @@
 // A host of a test's world, as the test sees it: something to call actors through, that may be down or asleep.
-import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/remote.ts";
+import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/routing/remote.ts";
+import type { App } from "../host/app.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import type { App } from "../nodes/app.ts";
-import type { WorkflowClient } from "../workflows/client.ts";
+import type { WorkflowClient } from "../workflows/client/client.ts";
 import { clientThrough } from "./test-client.ts";
 import type { World } from "./world.ts";
 import type { WorldHost } from "./world-host.ts";

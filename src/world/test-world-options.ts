@@ -1,9 +1,9 @@
 // What a test may say when it opens a world, and how that becomes the options of its hosts.
-import type { ActorClass } from "../actors/remote.ts";
+import type { ActorClass } from "../actors/routing/remote.ts";
 import type { ClusterSettings, LimpetSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import type { ActivityFunction } from "../workflows/context.ts";
-import type { AnyWorkflow } from "../workflows/definition.ts";
+import type { ActivityFunction } from "../workflows/definition/context.ts";
+import type { AnyWorkflow } from "../workflows/definition/definition.ts";
 import type { WorldOptions } from "./world.ts";
 import type { HostOptions } from "./world-host.ts";
 

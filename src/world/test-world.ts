@@ -1,11 +1,11 @@
 // A cluster for tests: hosts with real actors in one process, on virtual time, and every trouble a cluster can have, at the test's
 // command. The same seed and the same test give the same run.
 
-import type { ActorClass } from "../actors/remote.ts";
+import type { ActorClass } from "../actors/routing/remote.ts";
+import { checkRuntime } from "../host/runtime.ts";
 import { type Duration, formatDuration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { Prng } from "../kernel/prng.ts";
-import { checkRuntime } from "../nodes/runtime.ts";
 import { Chaos, type ChaosOptions } from "./chaos.ts";
 import { BEGINNING } from "./local-clock.ts";
 import type { Process } from "./process.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
 import { everySeed, openWorld } from "../testing.ts";
-import { signal, workflow } from "../workflows/definition.ts";
+import { signal, workflow } from "../workflows/definition/definition.ts";
 
 const go = signal<number>("go");
 const double = async (n: number): Promise<number> => n * 2;

@@ -5,8 +5,7 @@ import { describe, type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { LimpetError } from "../kernel/errors.ts";
 import { Prng } from "../kernel/prng.ts";
-import type { SchedulerClient } from "../nodes/watched-schedulers.ts";
-import type { SchedulerMessage } from "../placement/messages.ts";
+import type { SchedulerMessage } from "../ports/control-messages.ts";
 import {
   clusterView,
   hostMessage,
@@ -26,6 +25,7 @@ import {
 } from "../wire/control/control-kit.test.ts";
 import { CONTROL_LIMITS } from "../wire/control/limits.ts";
 import type { SchedulerList } from "../wire/control/service.ts";
+import type { SchedulerClient } from "../wire/control/watched-schedulers.ts";
 import { addressOf, Network } from "./network.ts";
 import { Timeline } from "./timeline.ts";
 import { VirtualControlServer, VirtualScheduler } from "./virtual-control.ts";

@@ -1,15 +1,15 @@
 // The streams between hosts and schedulers of a virtual world: what the real door and its client say, on connections of the
 // virtual network. Every stream and every question has a connection of its own.
 import { type ErrorCode, LimpetError } from "../kernel/errors.ts";
-import type { SchedulerClient } from "../nodes/watched-schedulers.ts";
-import type { HostMessage, SchedulerMessage } from "../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
-import type { ClusterView, StickyPage, StickyQuery } from "../ports/host.ts";
-import type { ShardSteering, ShardsView } from "../ports/shard-door.ts";
+import type { HostMessage, SchedulerMessage } from "../ports/control-messages.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../ports/host-admin.ts";
+import type { ShardSteering, ShardsView } from "../ports/shard-admin.ts";
 import type { WatchListener } from "../wire/control/client.ts";
 import { CONTROL_LIMITS } from "../wire/control/limits.ts";
 import type { ControlService, SchedulerList } from "../wire/control/service.ts";
 import { asLimpetError } from "../wire/control/status.ts";
+import type { SchedulerClient } from "../wire/control/watched-schedulers.ts";
 import type { End, Ending, Listening, Network, Patience, Receiver, Station } from "./network.ts";
 import { KIND } from "./timeline.ts";
 

@@ -10,7 +10,7 @@ import { ask, Caller, callOf, openDoor, Pair, portOf, Service, until } from "../
 import { LocalClock } from "./local-clock.ts";
 import { addressOf, Network } from "./network.ts";
 import { Timeline } from "./timeline.ts";
-import { VirtualLinkServer } from "./virtual-link-door.ts";
+import { VirtualLinkServer } from "./virtual-link-server.ts";
 import { VirtualLinks } from "./virtual-links.ts";
 import { Dummy, SelfRunning } from "./world-kit.test.ts";
 

@@ -2,7 +2,7 @@
 // the manners of the real link: one connection per pair that is made when it is first needed, a pause after one that could not be
 // made, and a goodbye before a door closes. Arguments and results are encoded, so that no two hosts share an object.
 import { LimpetError } from "../kernel/errors.ts";
-import { deserializeError } from "../kernel/told-error.ts";
+import { deserializeError } from "../kernel/serialized-error.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Cancel, Links, RemoteCall, RemoteCaller } from "../ports/links.ts";
 import { LINK_LIMITS } from "../wire/link/limits.ts";

@@ -1,11 +1,11 @@
 // A host of a virtual world: a name and a place in the network, at which one process after another may run.
-import type { ActorClass } from "../actors/remote.ts";
+import type { ActorClass } from "../actors/routing/remote.ts";
 import { type ClusterSettings, type LimpetSettings, resolveSettings } from "../config/settings.ts";
+import { type App, openApp } from "../host/app.ts";
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import type { Prng } from "../kernel/prng.ts";
-import { type App, openApp } from "../nodes/app.ts";
-import type { ActivityFunction } from "../workflows/context.ts";
-import type { AnyWorkflow } from "../workflows/definition.ts";
+import type { ActivityFunction } from "../workflows/definition/context.ts";
+import type { AnyWorkflow } from "../workflows/definition/definition.ts";
 import type { ClockTroubles } from "./local-clock.ts";
 import { addressOf } from "./network.ts";
 import { type Process, SCHEDULER_PORT } from "./process.ts";

@@ -2,7 +2,7 @@
 // trouble they can have. Everything that chance decides follows from the seed, so what happened once happens again.
 //
 // Time stands still until somebody wants something: an answer of an actor, or that time passes.
-import type { ActorClass } from "../actors/remote.ts";
+import type { ActorClass } from "../actors/routing/remote.ts";
 import type { LimpetSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { Prng } from "../kernel/prng.ts";

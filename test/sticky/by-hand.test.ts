@@ -2,7 +2,7 @@
 // process; the hosts are streams on which this test says what it likes.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { StickyActor } from "../../src/ports/host.ts";
+import type { StickyActor } from "../../src/ports/host-admin.ts";
 import { type Place, tempPlace } from "../support/two-stores.ts";
 import { until } from "./callers.ts";
 import { HandHost, HandScheduler } from "./hand-host.ts";

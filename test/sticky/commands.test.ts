@@ -1,7 +1,7 @@
 // Sticky actors as an operator meets them: the commands and the figures of a cluster of real processes.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { StickyActor, Whereabouts } from "../../src/ports/host.ts";
+import type { StickyActor, Whereabouts } from "../../src/ports/host-admin.ts";
 import { runCli, spawnCli } from "../support/cli.ts";
 import { freePort } from "../support/free-port.ts";
 import { tempPlace } from "../support/two-stores.ts";

@@ -1,11 +1,11 @@
 // A host made by hand: one control stream to a real `limpet scheduler`, on which the test says what it likes, also what no host of
 // ours would say. It confirms what it is ordered, so that rounds end; it runs no actors.
 import assert from "node:assert/strict";
+import { clusterSecret } from "../../src/host/open-store.ts";
 import type { LimpetError } from "../../src/kernel/errors.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
-import { clusterSecret } from "../../src/nodes/open-store.ts";
-import type { Hello, HostMessage, SchedulerMessage, StickyAnswer } from "../../src/placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../src/ports/control.ts";
+import type { Hello, HostMessage, SchedulerMessage, StickyAnswer } from "../../src/ports/control-messages.ts";
 import { silentLog } from "../../src/ports/log.ts";
 import { type ControlClient, controlClient } from "../../src/wire/control/client.ts";
 import { CliProcess } from "../support/cli.ts";

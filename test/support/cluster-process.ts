@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Verdict } from "../../src/kernel/errors.ts";
-import type { ClusterView, HostStatus, Whereabouts } from "../../src/ports/host.ts";
+import type { ClusterView, HostStatus, Whereabouts } from "../../src/ports/host-admin.ts";
 import type { Answer, FromClusterHost, Question, Role, Stop, ToClusterHost, ToldError } from "./cluster-actors.ts";
 import { CallFailed, ProcessDied } from "./host-process.ts";
 import type { TallyReport } from "./tally.ts";

@@ -2,6 +2,8 @@
 // `test/tidy.test.ts` compares them with the limits in `limits.json`, which may only fall.
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ModuleGraph, moduleOf } from "../../scripts/module-graph.ts";
+import { MAY_IMPORT } from "./modules.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -129,6 +131,19 @@ function oddEvents({ path, lines, isTest }: SourceFile): string[] {
     .map((event) => `${path}: ${event}`);
 }
 
+function importsAgainstTheLayers(files: readonly SourceFile[]): string[] {
+  const graph = new ModuleGraph(ROOT);
+  return files
+    .filter(({ path, isTest }) => !isTest && path.startsWith("src/"))
+    .flatMap(({ path }) => graph.importsOf(path).map((imported) => ({ path, imported })))
+    .filter(({ path, imported }) => {
+      const [from, to] = [moduleOf(path), moduleOf(imported)];
+      const leavesModel = path.includes("/model/") && from === to && !imported.includes("/model/");
+      return leavesModel || (from !== to && !MAY_IMPORT[from]!.includes(to));
+    })
+    .map(({ path, imported }) => `${path} imports ${imported}`);
+}
+
 export const RULES: readonly Rule[] = [
   {
     name: "vague words in comments",
@@ -170,6 +185,11 @@ export const RULES: readonly Rule[] = [
     name: "names exported twice",
     advice: "choose another name, or export it from one file",
     find: namesExportedTwice,
+  },
+  {
+    name: "imports against the layers",
+    advice: "import the port, or move the file to the module that uses it; see test/tidy/modules.ts",
+    find: importsAgainstTheLayers,
   },
   {
     name: "literals spread into literals",

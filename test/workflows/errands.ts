@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ActivityContext } from "../../src/index.ts";
 import { Actor, workflow } from "../../src/index.ts";
-import type { WorkflowContext } from "../../src/workflows/context.ts";
+import type { WorkflowContext } from "../../src/workflows/definition/context.ts";
 import { writeTrace } from "../support/trace-file.ts";
 
 /** `key` is unique among all plans of a test. An activity takes `ms`, and lasts until there is a file called `until`. */

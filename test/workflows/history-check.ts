@@ -1,8 +1,8 @@
 // What must be true of every history, whatever was done to those who wrote it: it has no gaps, it begins with a start and ends once, and
 // everything that came of a decision came once, after it.
 import assert from "node:assert/strict";
-import type { RunHistoryEvent } from "../../src/workflows/client.ts";
-import { isCommandEvent } from "../../src/workflows/events.ts";
+import type { RunHistoryEvent } from "../../src/workflows/client/client.ts";
+import { isCommandEvent } from "../../src/workflows/engine/events.ts";
 
 const ENDS: ReadonlySet<string> = new Set([
   "WorkflowCompleted",

@@ -1,7 +1,7 @@
 // limpet actors
 
 import { didYouMean } from "../../kernel/nearest.ts";
-import type { ActorSummary } from "../../ports/host.ts";
+import type { ActorSummary } from "../../ports/host-admin.ts";
 import { askJson } from "../ask.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
 import { EXIT } from "../failure.ts";

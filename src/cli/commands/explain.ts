@@ -1,7 +1,7 @@
 // limpet explain <type> <id>
 
 import { checkId, checkType } from "../../kernel/names.ts";
-import type { Explanation } from "../../ports/host.ts";
+import type { Explanation } from "../../ports/host-admin.ts";
 import { askJson } from "../ask.ts";
 import type { Command } from "../command.ts";
 import { explanationText } from "../explanation-text.ts";

@@ -1,8 +1,8 @@
 // limpet help [command | options]
 
 import { OPTIONS, SETTING_KEYS } from "../../config/options.ts";
+import { VERSION } from "../../host/version.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
-import { VERSION } from "../../nodes/version.ts";
 import { type Command, flagsOf, usageOf } from "../command.ts";
 import { EXIT, wrongUsage } from "../failure.ts";
 import { commandHelp, optionsHelp, overview } from "../help-text.ts";

@@ -1,6 +1,6 @@
 // limpet ps
 
-import type { ClusterView } from "../../ports/host.ts";
+import type { ClusterView } from "../../ports/host-admin.ts";
 import { askJson } from "../ask.ts";
 import { clusterText } from "../cluster-text.ts";
 import type { Command } from "../command.ts";

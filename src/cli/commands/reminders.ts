@@ -1,7 +1,7 @@
 // limpet reminders [type] [id]
 
 import { checkId, checkReminderName, checkType, checkTypeFilter } from "../../kernel/names.ts";
-import type { ReminderName } from "../../ports/reminder-door.ts";
+import type { ReminderName } from "../../ports/reminder-admin.ts";
 import { ask, askJson } from "../ask.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
 import { asUsage, EXIT, wrongUsage } from "../failure.ts";

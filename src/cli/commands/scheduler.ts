@@ -2,8 +2,8 @@
 
 import { describeOrigin } from "../../config/origin.ts";
 import { type ResolvedSettings, resolveWithOrigins } from "../../config/settings.ts";
-import { openScheduler } from "../../nodes/scheduler-app.ts";
-import { VERSION } from "../../nodes/version.ts";
+import { openScheduler } from "../../host/scheduler-app.ts";
+import { VERSION } from "../../host/version.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
 import { devLog } from "../dev/dev-log.ts";
 import { ownCommand } from "../dev/own-command.ts";

@@ -3,7 +3,7 @@
 import { shownStore, storeKind } from "../../config/places.ts";
 import { resolveSettings } from "../../config/settings.ts";
 import { checkType } from "../../kernel/names.ts";
-import type { ShardPlace, ShardsSummary, ShardsView } from "../../ports/shard-door.ts";
+import type { ShardPlace, ShardsSummary, ShardsView } from "../../ports/shard-admin.ts";
 import { ask, askJson } from "../ask.ts";
 import { type Command, type Context, type FlagValues, textFlag } from "../command.ts";
 import { asFailure, asUsage, EXIT, settingsOrUsage, wrongUsage } from "../failure.ts";
@@ -172,9 +172,9 @@ async function reset(context: Context, type: string): Promise<void> {
   );
   if (storeKind(location) === "memory") throw wrongUsage("--reset is about what is kept, and this store is in memory");
   const [{ openStore }, { resetShards }, { hasEnded }] = await Promise.all([
-    import("../../nodes/open-store.ts"),
-    import("../../nodes/reset-shards.ts"),
-    import("../../nodes/process-identity.ts"),
+    import("../../host/open-store.ts"),
+    import("../../sharding/operations/reset-shards.ts"),
+    import("../../placement/discovery/process-identity.ts"),
   ]);
   try {
     const store = await openStore(location);

@@ -2,7 +2,7 @@
 
 import { checkId, checkType } from "../../kernel/names.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
-import type { ClusterView, StickyActor } from "../../ports/host.ts";
+import type { ClusterView, StickyActor } from "../../ports/host-admin.ts";
 import { ask, askJson } from "../ask.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
 import { asUsage, EXIT, Failure, wrongUsage } from "../failure.ts";

@@ -1,7 +1,7 @@
 // limpet where <type> <id>
 
 import { checkId, checkType } from "../../kernel/names.ts";
-import type { Whereabouts } from "../../ports/host.ts";
+import type { Whereabouts } from "../../ports/host-admin.ts";
 import { askJson } from "../ask.ts";
 import type { Command } from "../command.ts";
 import { asUsage, EXIT } from "../failure.ts";

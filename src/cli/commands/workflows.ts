@@ -1,6 +1,6 @@
 // limpet workflows [id]
 
-import { checkWorkflowId } from "../../workflows/definition.ts";
+import { checkWorkflowId } from "../../workflows/definition/definition.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
 import { asUsage, EXIT, wrongUsage } from "../failure.ts";
 import { LISTING_FLAGS, readLimit } from "../listing.ts";

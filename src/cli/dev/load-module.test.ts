@@ -7,7 +7,7 @@ import { collectActors, findModule, loadModule, typeNameOf } from "./load-module
 
 const folder = tempFolder();
 after(() => folder[Symbol.dispose]());
-const WORKFLOW = JSON.stringify(new URL("../../workflows/definition.ts", import.meta.url).href);
+const WORKFLOW = JSON.stringify(new URL("../../workflows/definition/definition.ts", import.meta.url).href);
 const ACTOR = JSON.stringify(new URL("../../actors/actor.ts", import.meta.url).href);
 
 async function refused(name: string, text?: string): Promise<Failure> {

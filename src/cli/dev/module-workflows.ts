@@ -1,8 +1,8 @@
 // The workflows and activities that a module exports. Workflows are found wherever actors are; activities are what it exports under that
 // name, because any function could be one. Pure.
 
-import type { ActivityFunction } from "../../workflows/context.ts";
-import type { AnyWorkflow } from "../../workflows/definition.ts";
+import type { ActivityFunction } from "../../workflows/definition/context.ts";
+import type { AnyWorkflow } from "../../workflows/definition/definition.ts";
 import { Failure } from "../failure.ts";
 
 const isWorkflow = (value: unknown): value is AnyWorkflow => {

@@ -1,8 +1,8 @@
 // Two commands to try, made from a real type and a real method, so that a newcomer can copy them as they are. Pure.
 
 import { RESERVED } from "../../actors/actor.ts";
-import type { ActorClass } from "../../actors/remote.ts";
-import type { AnyWorkflow } from "../../workflows/definition.ts";
+import type { ActorClass } from "../../actors/routing/remote.ts";
+import type { AnyWorkflow } from "../../workflows/definition/definition.ts";
 import { shellWord } from "../shell-word.ts";
 import { typeNameOf } from "./load-module.ts";
 

@@ -6,7 +6,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import type { ResolvedSettings } from "../../config/settings.ts";
-import { systemClock } from "../../nodes/system.ts";
+import { systemClock } from "../../host/system.ts";
 import type { Context } from "../command.ts";
 import { EXIT } from "../failure.ts";
 import { stopRequest } from "../process/stop-request.ts";

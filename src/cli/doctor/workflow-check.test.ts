@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { WorkerOverview, WorkerSummary } from "../../ports/workflow-door.ts";
+import type { WorkerOverview, WorkerSummary } from "../../ports/workflow-admin.ts";
 import { workflowChecks } from "./workflow-check.ts";
 
 const NOW = Date.UTC(2030, 0, 1, 12);

@@ -4,7 +4,7 @@
 import type { Settings } from "../../config/options.ts";
 import { formatDuration } from "../../kernel/durations.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
-import type { Unserved, WorkerOverview, WorkerSummary } from "../../ports/workflow-door.ts";
+import type { Unserved, WorkerOverview, WorkerSummary } from "../../ports/workflow-admin.ts";
 import { askJson } from "../ask.ts";
 import { Failure } from "../failure.ts";
 import { formatSpan, plural, sentenceList } from "../phrases.ts";

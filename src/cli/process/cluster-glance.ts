@@ -1,7 +1,7 @@
 // One look at the cluster from a process that has just started, for its banner. Best effort: a start does not wait for it.
 
-import type { App } from "../../nodes/app.ts";
-import type { ClusterView, HostStatus } from "../../ports/host.ts";
+import type { App } from "../../host/app.ts";
+import type { ClusterView, HostStatus } from "../../ports/host-admin.ts";
 import { plural } from "../phrases.ts";
 
 export interface ClusterGlance {

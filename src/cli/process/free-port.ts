@@ -3,8 +3,8 @@
 
 import type { Settings } from "../../config/options.ts";
 import type { ResolvedSettings } from "../../config/settings.ts";
+import type { App } from "../../host/app.ts";
 import { isLimpetError, type LimpetError } from "../../kernel/errors.ts";
-import type { App } from "../../nodes/app.ts";
 import type { Context } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { say } from "./life.ts";

@@ -1,8 +1,8 @@
 // The life of a process that serves until it is told to stop: open, say so, wait, drain, stop. `limpet dev` and
 // `limpet scheduler` differ in what they open and in what they say.
 
-import type { App } from "../../nodes/app.ts";
-import { systemClock } from "../../nodes/system.ts";
+import type { App } from "../../host/app.ts";
+import { systemClock } from "../../host/system.ts";
 import type { Context } from "../command.ts";
 import { firstOwnFrame } from "../dev/import-failure.ts";
 import { EXIT, Failure } from "../failure.ts";

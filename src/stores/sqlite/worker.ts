@@ -45,8 +45,8 @@ import { packHomes, type ResetAnswer, unpackHomeChanges, unpackRemembered } from
 import { ShardStatements } from "./shard-statements.ts";
 import { toLimpetError } from "./sqlite-errors.ts";
 import type { Transactions } from "./transactions.ts";
-import { WorkflowStatements, workflowRows } from "./workflow-desk.ts";
 import { unpackCommitErrands } from "./workflow-packing.ts";
+import { WorkflowStatements, workflowRows } from "./workflow-statements.ts";
 
 invariant(parentPort !== null, "this file runs in a worker thread");
 const port = parentPort;

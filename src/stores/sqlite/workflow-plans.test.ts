@@ -5,7 +5,7 @@ import { after, describe, test } from "node:test";
 import { openDatabase } from "./database.ts";
 import { IN_MEMORY } from "./messages.ts";
 import { ReminderStatements } from "./reminder-statements.ts";
-import { WorkflowStatements } from "./workflow-desk.ts";
+import { WorkflowStatements } from "./workflow-statements.ts";
 
 describe("plans of statements about workflows", () => {
   const { db } = openDatabase({ file: IN_MEMORY, busyTimeoutMs: 0 });

@@ -14,7 +14,7 @@ import {
   type StickyWish,
   type TableHost,
   type TypeTable,
-} from "../../placement/messages.ts";
+} from "../../ports/control-messages.ts";
 import type {
   ClusterHost,
   ClusterSticky,
@@ -24,7 +24,7 @@ import type {
   StickyHolder,
   StickyPage,
   StickyQuery,
-} from "../../ports/host.ts";
+} from "../../ports/host-admin.ts";
 import type { SchedulerHost, SchedulerList } from "./service.ts";
 
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>

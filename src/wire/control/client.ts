@@ -3,11 +3,11 @@
 import { type CallOptions, type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { LimpetError } from "../../kernel/errors.ts";
-import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
 import { Scheduler } from "../proto/gen/limpet/control/v1/control_pb.js";
 import { parseAddress } from "./checks.ts";

@@ -1,7 +1,7 @@
 // The list of schedulers and the look at the whole cluster as protobuf, and back. What is read is checked.
 import { create } from "@bufbuild/protobuf";
 import { invariant } from "../../kernel/errors.ts";
-import type { ClusterHost, ClusterSticky, ClusterTable, ClusterView } from "../../ports/host.ts";
+import type { ClusterHost, ClusterSticky, ClusterTable, ClusterView } from "../../ports/host-admin.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { readAddress, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
 import type { SchedulerHost, SchedulerList } from "./service.ts";

@@ -11,7 +11,7 @@ import {
 import fc from "fast-check";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Hello, PlacementOrder, SchedulerMessage } from "../../placement/messages.ts";
+import type { Hello, PlacementOrder, SchedulerMessage } from "../../ports/control-messages.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { clusterView, hostMessage, order, schedulerList, schedulerMessage } from "./arbitraries.test.ts";
 import { readClusterView, readSchedulerList, writeClusterView, writeSchedulerList } from "./cluster-codec.ts";

@@ -3,12 +3,12 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { TestContext } from "node:test";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
-import type { Hello, HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host.ts";
+import type { Hello, HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import { type Log, type LogFields, silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
 import { type ControlClient, controlClient } from "./client.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";

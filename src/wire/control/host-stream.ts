@@ -4,8 +4,8 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { isLoopback } from "../../kernel/addresses.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
-import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
 import type { HostReport, SchedulerReply } from "../proto/gen/limpet/control/v1/control_pb.js";
 import { parseAddress, refuse } from "./checks.ts";

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import { silentLog } from "../../ports/log.ts";
 import { type HostReport, SchedulerReplySchema } from "../proto/gen/limpet/control/v1/control_pb.js";
 import { writeHostMessage } from "./codec.ts";

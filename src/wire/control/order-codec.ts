@@ -3,6 +3,7 @@
 // same types, so tables of one message that list the same hosts list them once.
 import { create } from "@bufbuild/protobuf";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { TableVersion } from "../../kernel/versions.ts";
 import {
   CHANGE_REASONS,
   OPERATIONS,
@@ -10,8 +11,7 @@ import {
   type PlacementOrder,
   type TableHost,
   type TypeTable,
-} from "../../placement/messages.ts";
-import type { TableVersion } from "../../placement/versions.ts";
+} from "../../ports/control-messages.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import {
   readHostAddress,

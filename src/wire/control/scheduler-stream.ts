@@ -1,8 +1,8 @@
 // A host's stream at the host's end. What its owner sends is queued, what the scheduler says is checked and handed on, and
 // however it ends, its owner hears of it once.
 import { LimpetError } from "../../kernel/errors.ts";
-import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
 import type { HostReport, SchedulerReply } from "../proto/gen/limpet/control/v1/control_pb.js";
 import { ReplyReader, writeFailure, writeHostMessage } from "./codec.ts";

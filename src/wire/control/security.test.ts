@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { connect as connectTcp } from "node:net";
 import { describe, it } from "node:test";
 import { connect as connectTls } from "node:tls";
-import type { SchedulerMessage } from "../../placement/messages.ts";
+import type { SchedulerMessage } from "../../ports/control-messages.ts";
 import { type ClusterSecurity, clientTls, NO_SECURITY } from "../cluster-security.ts";
 import {
   Ear,

@@ -1,8 +1,9 @@
 // What stands behind the control door: a scheduler, as the wire sees it.
-import type { HostMessage, SchedulerMessage } from "../../placement/messages.ts";
+
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-door.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 
 export interface SchedulerHost {
   /** Where hosts reach it; empty while its door is not open. */

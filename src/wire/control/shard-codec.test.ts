@@ -5,8 +5,8 @@ import { create, type DescMessage, fromBinary, type MessageShape, toBinary } fro
 import fc from "fast-check";
 import type { ShardedRule } from "../../kernel/sharded-rule.ts";
 import { MOST_SHARDS } from "../../kernel/shards.ts";
-import type { ShardOrder, ShardReport } from "../../placement/messages.ts";
-import { MOVE_REASONS, type ShardSteering, type ShardsView } from "../../ports/shard-door.ts";
+import type { ShardOrder, ShardReport } from "../../ports/control-messages.ts";
+import { MOVE_REASONS, type ShardSteering, type ShardsView } from "../../ports/shard-admin.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./codec.ts";
 import { readShardsView, readSteering, writeShardsView, writeSteering } from "./shards-view-codec.ts";

@@ -5,7 +5,7 @@ import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { SHARDING, type ShardedRule, type ShardedRules, type StrategyRule } from "../../kernel/sharded-rule.ts";
 import { MOST_SHARDS } from "../../kernel/shards.ts";
-import type { ShardOrder, ShardRegionEntry, ShardReport } from "../../placement/messages.ts";
+import type { ShardOrder, ShardRegionEntry, ShardReport } from "../../ports/control-messages.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { cutReason, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
 import { readTableHost, writeTableHost } from "./order-codec.ts";

@@ -10,7 +10,7 @@ import {
   type ShardSteering,
   type ShardsOfHost,
   type ShardsView,
-} from "../../ports/shard-door.ts";
+} from "../../ports/shard-admin.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { readId, readText, readTime, readWhole, readWord, refuse, writeTime, writeWhole } from "./checks.ts";
 import { readRegion, writeRegion } from "./shard-codec.ts";

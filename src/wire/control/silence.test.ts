@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { describe, it } from "node:test";
-import type { SchedulerMessage } from "../../placement/messages.ts";
+import type { SchedulerMessage } from "../../ports/control-messages.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
 import { Ear, HELLO, hasCode, openClient, openDoor, openProxy, until } from "./control-kit.test.ts";
 import { CONTROL_LIMITS } from "./limits.ts";

@@ -11,8 +11,8 @@ import {
 import fc from "fast-check";
 import { isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { HostMessage, SchedulerMessage, StickyAnswer, StickyWish } from "../../placement/messages.ts";
-import type { StickyActor } from "../../ports/host.ts";
+import type { HostMessage, SchedulerMessage, StickyAnswer, StickyWish } from "../../ports/control-messages.ts";
+import type { StickyActor } from "../../ports/host-admin.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { stickyPage, stickyQuery } from "./arbitraries.test.ts";
 import { readClusterView } from "./cluster-codec.ts";

@@ -12,7 +12,7 @@ import {
   type StickyRefusal,
   type StickyRules,
   type StickyWish,
-} from "../../placement/messages.ts";
+} from "../../ports/control-messages.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { cutReason, readActorId, readTime, readWhole, readWord, refuse, writeTime, writeWhole } from "./checks.ts";
 import { readTableHost, writeTableHost } from "./order-codec.ts";

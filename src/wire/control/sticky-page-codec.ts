@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { StickyActor, StickyPage, StickyQuery } from "../../ports/host.ts";
+import type { StickyActor, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import {
   readActorId,

@@ -1,7 +1,7 @@
 // What goes back: a status, a few headers, a text. Pure. A stack never leaves the process.
 import { STATUS_CODES } from "node:http";
 import { CATALOGUE, type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
-import { serializeError } from "../../kernel/told-error.ts";
+import { serializeError } from "../../kernel/serialized-error.ts";
 
 export interface Answer {
   readonly status: number;

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { checkId, checkReminderName, checkType } from "../../kernel/names.ts";
-import type { ReminderName } from "../../ports/reminder-door.ts";
+import type { ReminderName } from "../../ports/reminder-admin.ts";
 import type { ByteBudget } from "../byte-budget.ts";
 import { decodeExact, EXACT_TYPE, isDeeperThan } from "../exact.ts";
 

@@ -12,7 +12,7 @@ import type {
   StickyPage,
   StickyQuery,
   Whereabouts,
-} from "../../ports/host.ts";
+} from "../../ports/host-admin.ts";
 import { silentLog } from "../../ports/log.ts";
 import { type Labels, type Meter, silentMeter } from "../../ports/meter.ts";
 import type {
@@ -24,8 +24,8 @@ import type {
   ReminderPageQuery,
   ReminderSummary,
   ReminderWish,
-} from "../../ports/reminder-door.ts";
-import type { ShardSteering, ShardsSummary, ShardsView } from "../../ports/shard-door.ts";
+} from "../../ports/reminder-admin.ts";
+import type { ShardSteering, ShardsSummary, ShardsView } from "../../ports/shard-admin.ts";
 import { FakeWorkflows } from "./fake-workflows.test.ts";
 import { HTTP_LIMITS, type HttpLimits } from "./limits.ts";
 import { type DoorSettings, type HttpServerDeps, openHttpServer } from "./server.ts";

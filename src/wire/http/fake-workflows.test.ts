@@ -12,7 +12,7 @@ import type {
   WorkflowPageQuery,
   WorkflowSummary,
   WorkflowView,
-} from "../../ports/workflow-door.ts";
+} from "../../ports/workflow-admin.ts";
 
 export class FakeWorkflows implements WorkflowAdmin {
   readonly asked: unknown[][] = [];

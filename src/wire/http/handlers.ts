@@ -1,7 +1,8 @@
 // What the door does for each route. A handler gives an answer or throws; what it throws becomes an answer too.
+
+import type { RemotePlane } from "../../http-workers/plane.ts";
 import { LimpetError } from "../../kernel/errors.ts";
-import type { Host } from "../../ports/host.ts";
-import type { RemotePlane } from "../../workflows/remote/plane.ts";
+import type { Host } from "../../ports/host-admin.ts";
 import { type Answer, emptyAnswer, errorAnswer, jsonAnswer, textAnswer, thrownAnswer } from "./answers.ts";
 import { handleApi } from "./api/api-door.ts";
 import { isExact, parseArguments, parseDrain, parseRelease } from "./body.ts";

@@ -2,8 +2,8 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { checkId, checkType, checkTypeFilter, nameProblem } from "../../kernel/names.ts";
-import type { ActorPage, ListQuery, StickyQuery } from "../../ports/host.ts";
-import type { ReminderName, ReminderPage, ReminderPageQuery } from "../../ports/reminder-door.ts";
+import type { ActorPage, ListQuery, StickyQuery } from "../../ports/host-admin.ts";
+import type { ReminderName, ReminderPage, ReminderPageQuery } from "../../ports/reminder-admin.ts";
 import { decode } from "./routes.ts";
 
 const PARAMETERS = ["type", "prefix", "active", "after", "limit"] as const;

@@ -1,5 +1,5 @@
 // A host described in the shape that tools and SDKs of this API expect. Pure.
-import type { Host } from "../../ports/host.ts";
+import type { Host } from "../../ports/host-admin.ts";
 
 export function describeHost(host: Host): unknown {
   const status = host.status();

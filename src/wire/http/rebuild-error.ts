@@ -1,6 +1,6 @@
 // From what a door answered back to the error that it told of. Pure. The other half is answers.ts.
 import { LimpetError } from "../../kernel/errors.ts";
-import { deserializeError } from "../../kernel/told-error.ts";
+import { deserializeError } from "../../kernel/serialized-error.ts";
 
 /** `where` names the server, for the case that what answered was something else, say a proxy. */
 export function rebuildError(status: number, text: string, where: string): Error {

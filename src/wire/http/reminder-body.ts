@@ -1,12 +1,12 @@
 // Reads the body of a request to set a reminder. Unknown fields are ignored, as in Dapr: its SDKs send more, such as `reminderName`. Inside
 // `failure_policy` they are refused. The schedule itself is checked later, by the reminders. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
-import type { ReminderWish } from "../../ports/reminder-door.ts";
+import type { ReminderWish } from "../../ports/reminder-admin.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
-import { parseGoDuration } from "../../reminders/go-duration.ts";
-import { parseIsoDuration } from "../../reminders/iso-duration.ts";
-import { averageLength } from "../../reminders/period.ts";
 import { shown } from "../../reminders/refusal.ts";
+import { parseGoDuration } from "../../reminders/schedule/go-duration.ts";
+import { parseIsoDuration } from "../../reminders/schedule/iso-duration.ts";
+import { averageLength } from "../../reminders/schedule/period.ts";
 import { parseBody } from "./body.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 // What the door does about reminders: setting, getting and cancelling one by its names, and helping one that is dead.
 import { LimpetError } from "../../kernel/errors.ts";
-import type { ReminderAdmin, ReminderName } from "../../ports/reminder-door.ts";
+import type { ReminderAdmin, ReminderName } from "../../ports/reminder-admin.ts";
 import { type Answer, emptyAnswer, errorAnswer, textAnswer } from "./answers.ts";
 import { isExact, parseReminderName } from "./body.ts";
 import type { Exchange } from "./exchange.ts";

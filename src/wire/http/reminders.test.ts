@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { DeadReminderSummary, ReminderSummary } from "../../ports/reminder-door.ts";
-import { scheduleFromWire, type WireSchedule } from "../../reminders/wire-formats.ts";
+import type { DeadReminderSummary, ReminderSummary } from "../../ports/reminder-admin.ts";
+import { scheduleFromWire, type WireSchedule } from "../../reminders/schedule/wire-formats.ts";
 import { EXACT_TYPE } from "../exact.ts";
 import { errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
 

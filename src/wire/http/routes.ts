@@ -3,7 +3,7 @@
 // a slash inside a name, and both are refused as names. A path never means another path.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { checkId, checkMethod, checkReminderName, checkType } from "../../kernel/names.ts";
-import { checkWorkflowId } from "../../workflows/definition.ts";
+import { checkWorkflowId } from "../../workflows/definition/definition.ts";
 
 export type Route =
   | { readonly kind: "call"; readonly type: string; readonly id: string; readonly method: string }

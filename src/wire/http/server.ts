@@ -2,11 +2,11 @@
 // answer. Whatever arrives gets a defined answer or a closed connection, never an exception that leaves this file.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
+import type { RemotePlane } from "../../http-workers/plane.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
-import type { Host } from "../../ports/host.ts";
+import type { Host } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
-import type { RemotePlane } from "../../workflows/remote/plane.ts";
 import { ByteBudget } from "../byte-budget.ts";
 import { listenAt } from "../listening.ts";
 import { type Answer, errorAnswer, NOT_DELIVERED } from "./answers.ts";

@@ -2,7 +2,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { checkType } from "../../kernel/names.ts";
 import { hostProblem, isShardNumber } from "../../kernel/shard-place.ts";
-import type { ShardPlace, ShardSteering } from "../../ports/shard-door.ts";
+import type { ShardPlace, ShardSteering } from "../../ports/shard-admin.ts";
 import { parseBody } from "./body.ts";
 import type { ShardAct } from "./routes.ts";
 

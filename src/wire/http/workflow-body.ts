@@ -2,8 +2,8 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
-import type { RunName, StartWish } from "../../ports/workflow-door.ts";
-import { checked, checkWorkflowId } from "../../workflows/definition.ts";
+import type { RunName, StartWish } from "../../ports/workflow-admin.ts";
+import { checked, checkWorkflowId } from "../../workflows/definition/definition.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

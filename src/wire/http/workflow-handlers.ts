@@ -1,6 +1,6 @@
 // What the door does about workflows for people and scripts: one of them is looked at, started, told something, asked, and ended. Workers in
 // other languages have a protocol of their own (api/).
-import type { RunName, WorkflowAdmin } from "../../ports/workflow-door.ts";
+import type { RunName, WorkflowAdmin } from "../../ports/workflow-admin.ts";
 import { type Answer, emptyAnswer, jsonAnswer, thrownAnswer } from "./answers.ts";
 import { isExact, parseBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";

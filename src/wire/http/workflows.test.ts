@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
-import type { WorkflowSummary } from "../../ports/workflow-door.ts";
+import type { WorkflowSummary } from "../../ports/workflow-admin.ts";
 import { EXACT_TYPE } from "../exact.ts";
 import { errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
 

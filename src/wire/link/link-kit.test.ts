@@ -13,11 +13,11 @@ import type {
 } from "../../ports/links.ts";
 import type { Log, LogFields } from "../../ports/log.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
-import { type LinkServer, type LinkServerDeps, openLinkServer } from "./door.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { writeHello } from "./hello.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
 import { openLinks } from "./links.ts";
+import { type LinkServer, type LinkServerDeps, openLinkServer } from "./server.ts";
 
 export const NAMESPACE = "default";
 

@@ -6,7 +6,7 @@
 //   cancel     number                                     nobody waits any more
 //   value      number [, result]                          a primitive; none is undefined
 //   text       number, result                             in the encoding of kernel/values.ts
-//   error      number, told                               JSON, see kernel/told-error.ts
+//   error      number, told                               JSON, see kernel/serialized-error.ts
 //   notOwner   number, term, version, owner or nil
 //   givenUp    number                                     the last word on a cancelled call
 //   ping, pong                                            a sign of life, asked for and given

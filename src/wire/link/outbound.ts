@@ -4,7 +4,7 @@
 import { tooLarge } from "../../kernel/call-size.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { deserializeError } from "../../kernel/told-error.ts";
+import { deserializeError } from "../../kernel/serialized-error.ts";
 import type { Cancel, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";

@@ -1,7 +1,7 @@
 // A call of another host while it is served here. The first answer counts; what comes after it, or after the caller has
 // gone, is dropped.
 import { LimpetError } from "../../kernel/errors.ts";
-import { serializeError } from "../../kernel/told-error.ts";
+import { serializeError } from "../../kernel/serialized-error.ts";
 import type { Cancel, Ownership, RemoteAnswer } from "../../ports/links.ts";
 import type { FrameWriter } from "./frame-writer.ts";
 import { KIND, type Primitive } from "./messages.ts";

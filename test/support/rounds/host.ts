@@ -1,15 +1,15 @@
 // A host of the small world, as its driver would run it: one stream, a lease, tables, and actors that come to life wherever
 // the tables and the lease allow it. It looks after every step whether anybody else holds what it holds.
 
-import { HostLease } from "../../../src/placement/host-lease.ts";
-import { HostTables, type TablesEffect } from "../../../src/placement/host-tables.ts";
+import { sameVersion, showVersion, type TableVersion } from "../../../src/kernel/versions.ts";
+import { HostLease } from "../../../src/placement/model/host-lease.ts";
+import { HostTables, type TablesEffect } from "../../../src/placement/model/host-tables.ts";
 import {
   type HostMessage,
   NOWHERE,
   type PlacementOrder,
   type SchedulerMessage,
-} from "../../../src/placement/messages.ts";
-import { sameVersion, showVersion, type TableVersion } from "../../../src/placement/versions.ts";
+} from "../../../src/ports/control-messages.ts";
 import { HERE } from "../../../src/ports/placement.ts";
 import { Link } from "./link.ts";
 import { Sleeper } from "./sleeper.ts";

@@ -1,7 +1,8 @@
 // A leader of the small world: drives the room that decides, writes notes that take a while, and dies without a word.
-import type { HostMessage } from "../../../src/placement/messages.ts";
-import { type Effect, NamespaceController } from "../../../src/placement/namespace-controller.ts";
-import { showVersion } from "../../../src/placement/versions.ts";
+
+import { showVersion } from "../../../src/kernel/versions.ts";
+import { type Effect, NamespaceController } from "../../../src/placement/model/namespace-controller.ts";
+import type { HostMessage } from "../../../src/ports/control-messages.ts";
 import type { Link } from "./link.ts";
 import { count, LEASE_MS, type World } from "./world.ts";
 

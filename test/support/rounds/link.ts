@@ -1,5 +1,5 @@
 // A stream of the small world. Either direction keeps its order; the two ends may learn of its end at different times.
-import type { HostMessage, SchedulerMessage } from "../../../src/placement/messages.ts";
+import type { HostMessage, SchedulerMessage } from "../../../src/ports/control-messages.ts";
 import type { Host } from "./host.ts";
 import type { Leader } from "./leader.ts";
 import type { World } from "./world.ts";

@@ -1,7 +1,7 @@
 // The small world of src/placement/rounds.test.ts: time, chance, who is there, and what is remembered of it. Everything
 // follows from a seed.
 import assert from "node:assert/strict";
-import type { KnownMember } from "../../../src/placement/connection-controller.ts";
+import type { KnownMember } from "../../../src/placement/model/connection-controller.ts";
 import type { Host } from "./host.ts";
 import { Leader } from "./leader.ts";
 

@@ -1,9 +1,10 @@
 // Activities: asked for, kept by heartbeats, and brought to an end by workers in other languages.
+
+import type { ActivityHolder } from "../../../http-workers/activities.ts";
+import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import { toWire } from "../../../kernel/values.ts";
-import { type ActivityFailure, failureElsewhere } from "../../../workflows/activity-failure.ts";
-import { checkPayload } from "../../../workflows/payload-size.ts";
-import type { ActivityHolder } from "../../../workflows/remote/activities.ts";
-import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
+import { type ActivityFailure, failureElsewhere } from "../../../workflows/activities/failure.ts";
+import { checkPayload } from "../../../workflows/engine/payload-size.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { flag, object, oneOf, text, words } from "./fields.ts";
 import { parseNext, tellNext } from "./next-work.ts";

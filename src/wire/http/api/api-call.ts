@@ -1,6 +1,7 @@
 // One request to the API of workflows, as its handlers see it.
+
+import type { RemotePlane } from "../../../http-workers/plane.ts";
 import { isoMoment } from "../../../kernel/end-of-time.ts";
-import type { RemotePlane } from "../../../workflows/remote/plane.ts";
 import type { Fields } from "./fields.ts";
 
 export interface ApiCall {

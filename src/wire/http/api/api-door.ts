@@ -1,9 +1,10 @@
 // The API for workers in other languages and for those who steer workflows over HTTP: versions and namespace are checked, the handler is
 // called, and the answer is put into the envelope of its plane. Refusals have a `reason` that programs look at.
+
+import type { RemotePlane } from "../../../http-workers/plane.ts";
+import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import { isLimpetError, type LimpetError } from "../../../kernel/errors.ts";
 import { canBeKept } from "../../../kernel/names.ts";
-import type { RemotePlane } from "../../../workflows/remote/plane.ts";
-import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { type Answer, jsonAnswer } from "../answers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { ApiAnswer, ApiCall } from "./api-call.ts";

@@ -3,9 +3,9 @@
 import type { TestContext } from "node:test";
 import type { LimpetSettings } from "../../../config/settings.ts";
 import { resolveSettings } from "../../../config/settings.ts";
-import { type App, type Definitions, openApp } from "../../../nodes/app.ts";
+import { type App, type Definitions, openApp } from "../../../host/app.ts";
+import { decodeAvro, encodeAvro } from "../../../http-workers/avro-value.ts";
 import { silentLog } from "../../../ports/log.ts";
-import { decodeAvro, encodeAvro } from "../../../workflows/avro-value.ts";
 
 export type Json = Record<string, unknown>;
 

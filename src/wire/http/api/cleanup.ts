@@ -1,9 +1,10 @@
 // Cancellation with a cleanup, in the protocol of workers in other languages: the request, its delivery, and
 // their events. Pure.
+
+import { CALL_KINDS, type CleanupRequest, type Delivery } from "../../../http-workers/cleanup.ts";
+import { invalidField } from "../../../http-workers/refusal.ts";
+import type { RemoteRun } from "../../../http-workers/run.ts";
 import { isoMoment as iso } from "../../../kernel/end-of-time.ts";
-import { CALL_KINDS, type CleanupRequest, type Delivery } from "../../../workflows/remote/cleanup.ts";
-import { invalidField } from "../../../workflows/remote/refusal.ts";
-import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import { type Fields, oneOf, optionalWhole, text, whole } from "./fields.ts";
 
 type Payload = Record<string, unknown>;

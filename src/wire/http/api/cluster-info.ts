@@ -1,13 +1,14 @@
 // What this system tells a worker in another language about itself before it registers: versions, and what can be asked of it. A worker
 // refuses to begin when something that it needs is not here, so every entry is a promise. Pure.
+
+import { MEMO_LIMITS } from "../../../http-workers/memo.ts";
+import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../http-workers/workers.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import {
   HISTORY_SUGGESTED_BYTES,
   HISTORY_SUGGESTED_EVENTS,
   type HistoryLimit,
-} from "../../../workflows/history-budget.ts";
-import { MEMO_LIMITS } from "../../../workflows/remote/memo.ts";
-import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../workflows/remote/workers.ts";
+} from "../../../workflows/engine/history-budget.ts";
 import { COMMANDS, MOST_COMMANDS, REFUSED_COMMANDS } from "./commands.ts";
 
 export const PROTOCOL_VERSION = "1.20";

@@ -1,12 +1,13 @@
 // Reads parts that several commands of a worker in another language share: groups and selections, results of
 // local activities, and unsupported fields. Such a field is refused by name, so that no run depends on it.
 // Pure.
-import type { SerializedError } from "../../../kernel/told-error.ts";
-import { failureElsewhere, lastNews } from "../../../workflows/activity-failure.ts";
-import type { ParallelGroup } from "../../../workflows/events.ts";
-import type { Command, LocalOutcome } from "../../../workflows/remote/command.ts";
-import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
-import { modeOf, readSelection, SELECT_MODE } from "../../../workflows/remote/selection.ts";
+
+import type { Command, LocalOutcome } from "../../../http-workers/command.ts";
+import { invalidField, Refused } from "../../../http-workers/refusal.ts";
+import { modeOf, readSelection, SELECT_MODE } from "../../../http-workers/selection.ts";
+import type { SerializedError } from "../../../kernel/serialized-error.ts";
+import { failureElsewhere, lastNews } from "../../../workflows/activities/failure.ts";
+import type { ParallelGroup } from "../../../workflows/engine/events.ts";
 import { type Fields, isFields, list, oneOf, optionalText, text, whole, words } from "./fields.ts";
 import { readPayload } from "./payloads.ts";
 

@@ -1,14 +1,14 @@
 // Commands of a worker elsewhere, from JSON to what the engine takes. What makes no sense is refused with the place where it stands. Pure.
 
+import type { Command } from "../../../http-workers/command.ts";
+import { serializedFrom } from "../../../http-workers/commands.ts";
+import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { nameProblem } from "../../../kernel/names.ts";
-import type { SerializedError } from "../../../kernel/told-error.ts";
+import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { toWire } from "../../../kernel/values.ts";
-import { attributesProblem, isPlainOrList } from "../../../workflows/attributes.ts";
-import type { ActivityOptionsTold, ParentClosePolicy } from "../../../workflows/events.ts";
-import type { Command } from "../../../workflows/remote/command.ts";
-import { serializedFrom } from "../../../workflows/remote/commands.ts";
-import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
+import { attributesProblem, isPlainOrList } from "../../../workflows/definition/attributes.ts";
+import type { ActivityOptionsTold, ParentClosePolicy } from "../../../workflows/engine/events.ts";
 import { groupOf, localOutcome, policyOf, refused, refuseUnsupported, selectionMember } from "./command-parts.ts";
 import {
   type Fields,

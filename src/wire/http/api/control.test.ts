@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LIMITS } from "../../../kernel/limits.ts";
-import { workflow } from "../../../workflows/definition.ts";
+import { workflow } from "../../../workflows/definition/definition.ts";
 import { envelope, eventually, type Json, openApi, type Told, unwrap } from "./api-kit.test.ts";
 
 const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];

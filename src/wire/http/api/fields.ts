@@ -1,7 +1,8 @@
 // Reads what a request says, field by field; whatever makes no sense is refused with the name of the field. Fields that nobody here knows
 // are passed over: workers of later versions may send some. Pure.
+
+import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import { canBeKept } from "../../../kernel/names.ts";
-import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
 import { parseBody } from "../body.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;

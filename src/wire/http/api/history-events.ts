@@ -1,12 +1,13 @@
 // Events of our histories as workers in other languages know them. The same event is always told the same, so that whoever keeps a history
 // can compare. `payload.sequence` is the number of the decision, not of the event. Pure.
+
+import { readableMemo } from "../../../http-workers/memo.ts";
+import type { RemoteRun } from "../../../http-workers/run.ts";
+import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../http-workers/selection.ts";
 import { isoMoment } from "../../../kernel/end-of-time.ts";
-import type { SerializedError } from "../../../kernel/told-error.ts";
-import { readBinding } from "../../../workflows/bindings.ts";
-import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/events.ts";
-import { readableMemo } from "../../../workflows/remote/memo.ts";
-import type { RemoteRun } from "../../../workflows/remote/run.ts";
-import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../workflows/remote/selection.ts";
+import type { SerializedError } from "../../../kernel/serialized-error.ts";
+import { readBinding } from "../../../workflows/definition/bindings.ts";
+import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/engine/events.ts";
 import { deliveryEvent, requestEvent } from "./cleanup.ts";
 import { blobOf, CODEC, envelopeOf, inputToArguments } from "./payloads.ts";
 import { plainJson } from "./told-values.ts";

@@ -2,8 +2,8 @@
 // a checksum over both. Verifiers serialize the bundle with sorted keys and ASCII text, so the checksum
 // covers that form.
 import { createHash } from "node:crypto";
+import type { RemoteRun } from "../../../http-workers/run.ts";
 import type { StoredRun } from "../../../ports/workflows.ts";
-import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import { isoTime as iso } from "./api-call.ts";
 import { type ToldEvent, tellHistory } from "./history-events.ts";
 import { argumentsOf, CODEC, envelopeOf } from "./payloads.ts";

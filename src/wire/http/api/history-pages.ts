@@ -1,6 +1,6 @@
 // Histories in pages: how many events one has, and where the next one begins. A token is the number of the last event before the page. Pure.
-import { Refused } from "../../../workflows/remote/refusal.ts";
-import type { RemoteRun } from "../../../workflows/remote/run.ts";
+import { Refused } from "../../../http-workers/refusal.ts";
+import type { RemoteRun } from "../../../http-workers/run.ts";
 import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "./cluster-info.ts";
 import { type Fields, optionalWhole, text } from "./fields.ts";
 import { tellHistory } from "./history-events.ts";

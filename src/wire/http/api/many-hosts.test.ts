@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { it, type TestContext } from "node:test";
 import { startPostgres } from "../../../../test/support/postgres.ts";
 import { resolveSettings } from "../../../config/settings.ts";
-import { openApp } from "../../../nodes/app.ts";
+import { openApp } from "../../../host/app.ts";
 import { silentLog } from "../../../ports/log.ts";
 import { MemoryStore } from "../../../stores/memory/memory-store.ts";
 import { Api, envelope, eventually, type Json, openApi, type Scripted, ScriptedWorker } from "./api-kit.test.ts";

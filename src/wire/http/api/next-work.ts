@@ -1,7 +1,7 @@
 // More work, along with the answer to what a worker has just done: the next task of a workflow (that of the same run, if there is one), and
 // activities, such as those it has just decided on. Only for whoever says that it has room for them. What was done stays done, whatever
 // comes of this.
-import { offerWork } from "../../../workflows/remote/offers.ts";
+import { offerWork } from "../../../http-workers/offers.ts";
 import type { ApiCall } from "./api-call.ts";
 import { flag, optionalText, optionalWhole } from "./fields.ts";
 import { pageOf } from "./history-pages.ts";

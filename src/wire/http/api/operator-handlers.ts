@@ -1,7 +1,8 @@
 // For operators: who works here, which builds get work, and how well runs are found in memory.
+
+import { Refused } from "../../../http-workers/refusal.ts";
+import { readCache, readWorker } from "../../../http-workers/worker.ts";
 import type { StoredWorker } from "../../../ports/workflows.ts";
-import { Refused } from "../../../workflows/remote/refusal.ts";
-import { readCache, readWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { optionalText } from "./fields.ts";
 

@@ -3,12 +3,13 @@
 //
 // Code elsewhere is called with a list of arguments, ours with one input. A list of one argument is that input, an empty list is none, and
 // any other list stays a list; an argument that is a list itself stays inside its list, so nothing is ambiguous.
+
+import { decodeAvro, encodeAvro } from "../../../http-workers/avro-value.ts";
+import { invalidField, Refused, tooLarge } from "../../../http-workers/refusal.ts";
 import { isLimpetError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { toWire } from "../../../kernel/values.ts";
-import { decodeAvro, encodeAvro } from "../../../workflows/avro-value.ts";
-import type { Wire } from "../../../workflows/events.ts";
-import { invalidField, Refused, tooLarge } from "../../../workflows/remote/refusal.ts";
+import type { Wire } from "../../../workflows/engine/events.ts";
 import { isFields } from "./fields.ts";
 
 export const CODEC = "avro";

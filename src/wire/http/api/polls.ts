@@ -1,5 +1,5 @@
 // What all polls have in common: who asks, for which queue, for how long.
-import type { Poll } from "../../../workflows/remote/plane.ts";
+import type { Poll } from "../../../http-workers/plane.ts";
 import type { ApiCall } from "./api-call.ts";
 import { LONG_POLL_SECONDS, MOST_POLL_SECONDS } from "./cluster-info.ts";
 import { optionalText, optionalWhole, text } from "./fields.ts";

@@ -1,9 +1,10 @@
 // Queries, and updates that are to be looked at before they count: asked of workers in other languages, and answered by them.
+
+import type { RemotePlane } from "../../../http-workers/plane.ts";
+import type { Question, QuestionHolder, QuestionKind } from "../../../http-workers/questions.ts";
+import { Refused } from "../../../http-workers/refusal.ts";
+import type { RemoteRun } from "../../../http-workers/run.ts";
 import type { StoredRun } from "../../../ports/workflows.ts";
-import type { RemotePlane } from "../../../workflows/remote/plane.ts";
-import type { Question, QuestionHolder, QuestionKind } from "../../../workflows/remote/questions.ts";
-import { Refused } from "../../../workflows/remote/refusal.ts";
-import type { RemoteRun } from "../../../workflows/remote/run.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { flag, object, text, whole, words } from "./fields.ts";
 import { askedPage, pageOf, readToken, tellPage } from "./history-pages.ts";

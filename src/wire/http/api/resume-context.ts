@@ -1,6 +1,6 @@
 // What a task says of why there is one: what its run waited for, and what has happened last. A worker that replays its code needs none of
 // it; others find their place by it. Whatever does not apply is null. Pure.
-import type { WorkflowTask } from "../../../workflows/remote/tasks.ts";
+import type { WorkflowTask } from "../../../http-workers/tasks.ts";
 import { type ToldEvent, tellHistory } from "./history-events.ts";
 
 const NOTHING = {

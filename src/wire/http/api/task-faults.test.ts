@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../../testing.ts";
-import { type HistoryEvent, writeEventBatch } from "../../../workflows/events.ts";
-import { HISTORY_MOST_EVENTS } from "../../../workflows/history-budget.ts";
+import { type HistoryEvent, writeEventBatch } from "../../../workflows/engine/events.ts";
+import { HISTORY_MOST_EVENTS } from "../../../workflows/engine/history-budget.ts";
 import { Api, envelope, type Json, type Told } from "./api-kit.test.ts";
 
 const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];

@@ -1,9 +1,10 @@
 // Tasks as workers in other languages know them: of workflows, with as much of their histories as is asked for, and of activities. Pure.
-import { readBinding } from "../../../workflows/bindings.ts";
-import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/history-budget.ts";
-import type { ActivityTask } from "../../../workflows/remote/activities.ts";
-import type { RemoteRun } from "../../../workflows/remote/run.ts";
-import type { WorkflowTask } from "../../../workflows/remote/tasks.ts";
+
+import type { ActivityTask } from "../../../http-workers/activities.ts";
+import type { RemoteRun } from "../../../http-workers/run.ts";
+import type { WorkflowTask } from "../../../http-workers/tasks.ts";
+import { readBinding } from "../../../workflows/definition/bindings.ts";
+import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/engine/history-budget.ts";
 import { isoTime } from "./api-call.ts";
 import { tellCleanup } from "./cleanup.ts";
 import { tellPage } from "./history-pages.ts";

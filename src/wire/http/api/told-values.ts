@@ -1,6 +1,6 @@
 // Small values that people read where they stand: memos and search attributes, as plain JSON. What JSON lacks is told as text. Pure.
 import { fromWire } from "../../../kernel/values.ts";
-import type { Wire } from "../../../workflows/events.ts";
+import type { Wire } from "../../../workflows/engine/events.ts";
 
 /** Undefined stands for an empty object. */
 export function plainJson(wire: Wire | undefined): unknown {

@@ -1,8 +1,9 @@
 // Reads the filter of a list of workflows: `workflow_type = "order" AND city = "Rome"`. One comparison or
 // several, joined by AND. Names are fields of a run or search attributes. Anything else is refused, so that
 // no list is longer than its filter allows. Pure.
+
+import { invalidField } from "../../../http-workers/refusal.ts";
 import type { RunQuery, RunStatus } from "../../../ports/workflows.ts";
-import { invalidField } from "../../../workflows/remote/refusal.ts";
 
 /** Fields of a run in a query; other names are search attributes. */
 type Filter = Pick<RunQuery, "workflowId" | "type" | "status" | "queue" | "attributes">;

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { resolveSettings } from "../../../config/settings.ts";
+import { openApp } from "../../../host/app.ts";
 import { Prng } from "../../../kernel/prng.ts";
-import { openApp } from "../../../nodes/app.ts";
 import { silentLog } from "../../../ports/log.ts";
 import { MemoryStore } from "../../../stores/memory/memory-store.ts";
 import { testLimpet } from "../../../testing.ts";

@@ -1,10 +1,11 @@
 // Workers in other languages come, say that they are still there, and leave.
+
+import { invalidField, Refused } from "../../../http-workers/refusal.ts";
+import type { CacheNumbers, CommandContract, RemoteWorker } from "../../../http-workers/worker.ts";
+import { NO_CACHE } from "../../../http-workers/worker.ts";
+import { HEARTBEAT_SECONDS, STALE_SECONDS, type ToldWorker } from "../../../http-workers/workers.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { nameProblem } from "../../../kernel/names.ts";
-import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
-import type { CacheNumbers, CommandContract, RemoteWorker } from "../../../workflows/remote/worker.ts";
-import { NO_CACHE } from "../../../workflows/remote/worker.ts";
-import { HEARTBEAT_SECONDS, STALE_SECONDS, type ToldWorker } from "../../../workflows/remote/workers.ts";
 import { type ApiAnswer, type ApiCall, created, ok } from "./api-call.ts";
 import { type Fields, flag, isFields, object, oneOf, optionalText, optionalWhole, text, texts } from "./fields.ts";
 

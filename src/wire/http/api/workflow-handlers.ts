@@ -1,13 +1,14 @@
 // Workflows, steered from outside: started, listed, described, signalled, asked, changed and ended.
+
+import { CLEANUP_SECONDS } from "../../../http-workers/cleanup.ts";
+import type { RunName, UpdateStage } from "../../../http-workers/control.ts";
+import { invalidField, Refused } from "../../../http-workers/refusal.ts";
+import { contractOf } from "../../../http-workers/worker.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { toWire } from "../../../kernel/values.ts";
 import type { RunQuery, RunStatus, StoredRun } from "../../../ports/workflows.ts";
-import { attributesProblem, isPlainOrList } from "../../../workflows/attributes.ts";
-import { readBinding } from "../../../workflows/bindings.ts";
-import { CLEANUP_SECONDS } from "../../../workflows/remote/cleanup.ts";
-import type { RunName, UpdateStage } from "../../../workflows/remote/control.ts";
-import { invalidField, Refused } from "../../../workflows/remote/refusal.ts";
-import { contractOf } from "../../../workflows/remote/worker.ts";
+import { attributesProblem, isPlainOrList } from "../../../workflows/definition/attributes.ts";
+import { readBinding } from "../../../workflows/definition/bindings.ts";
 import { type ApiAnswer, type ApiCall, created, isoTime, ok } from "./api-call.ts";
 import { tellRequest } from "./cleanup.ts";
 import { LONG_POLL_SECONDS } from "./cluster-info.ts";

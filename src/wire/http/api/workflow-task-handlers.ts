@@ -1,10 +1,11 @@
 // Tasks of workflows: asked for, read, kept, and brought to an end by workers in other languages.
+
+import type { RemotePlane } from "../../../http-workers/plane.ts";
+import { Refused } from "../../../http-workers/refusal.ts";
+import type { RemoteRun } from "../../../http-workers/run.ts";
+import type { TaskHolder } from "../../../http-workers/tasks.ts";
+import { keepsRuns, type RemoteWorker } from "../../../http-workers/worker.ts";
 import type { Affinity } from "../../../ports/workflows.ts";
-import type { RemotePlane } from "../../../workflows/remote/plane.ts";
-import { Refused } from "../../../workflows/remote/refusal.ts";
-import type { RemoteRun } from "../../../workflows/remote/run.ts";
-import type { TaskHolder } from "../../../workflows/remote/tasks.ts";
-import { keepsRuns, type RemoteWorker } from "../../../workflows/remote/worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { parseDelivery, tellCleanup } from "./cleanup.ts";
 import { parseCommands } from "./commands.ts";

@@ -1,0 +1,42 @@
+// A turn that waits for its commit, with the reply that leaves when it is durable. One object instead of a promise and
+// two closures, because every durable turn makes one.
+import type { SentReminders } from "../../ports/reminder-writer.ts";
+import { type CommitOutcome, verdictOf } from "../../ports/store.ts";
+import type { Caller } from "../group-call.ts";
+import type { Outgoing } from "../outbox/turn-outbox.ts";
+import type { Incarnation } from "./incarnation.ts";
+import type { Turn } from "./turn.ts";
+
+export class Committing implements Caller<CommitOutcome> {
+  readonly #life: Incarnation;
+  readonly #turn: Turn;
+  readonly #reply: unknown;
+  readonly #outgoing: Outgoing | undefined;
+  readonly #sent: SentReminders | undefined;
+
+  constructor(
+    life: Incarnation,
+    turn: Turn,
+    reply: unknown,
+    outgoing: Outgoing | undefined,
+    sent: SentReminders | undefined,
+  ) {
+    this.#life = life;
+    this.#turn = turn;
+    this.#reply = reply;
+    this.#outgoing = outgoing;
+    this.#sent = sent;
+  }
+
+  resolve(outcome: CommitOutcome): void {
+    const verdict = verdictOf(outcome);
+    if (verdict !== "committed") this.#sent?.failed();
+    else this.#sent?.committed(typeof outcome === "string" ? undefined : outcome.generations);
+    this.#life.committed(this.#turn, verdict, this.#reply, this.#outgoing);
+  }
+
+  reject(error: unknown): void {
+    this.#sent?.failed(error);
+    this.#life.lost(this.#turn, "store", error);
+  }
+}

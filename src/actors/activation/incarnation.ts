@@ -1,0 +1,556 @@
+// One life of an actor: an instance of its class, its state, and the turns that run on it.
+//
+// Before the first turn of a stateful actor its epoch is raised in the store (the take). Every commit carries
+// that epoch: if somebody else has taken the actor since, the commit is refused, this life ends on the spot
+// and nothing more of it runs. A turn's reply leaves only after its commit; the next turn begins only after
+// that. Once it is over, a life is cut off: code of it that still runs reaches nothing, least of all the life
+// after it.
+import { AsyncLocalStorage } from "node:async_hooks";
+import { checkCallSize, LIGHT } from "../../kernel/call-size.ts";
+import { invariant, LimpetError } from "../../kernel/errors.ts";
+import { copiedWeight, copyValue, isPlainPrimitive, isWeightless } from "../../kernel/values.ts";
+import type { CommitVerdict, StateWrite } from "../../ports/store.ts";
+import type { ActivationDeps } from "../activation-deps.ts";
+import { Actor, type ActorContext, construct, type DeactivationReason } from "../actor.ts";
+import { type ActorReminders, TurnReminders } from "../outbox/actor-reminders.ts";
+import { type ActorWorkflows, TurnWorkflows } from "../outbox/actor-workflows.ts";
+import {
+  dataOf,
+  noHandler,
+  ownError,
+  REMIND,
+  type RemindArguments,
+  SETTLED,
+  settlementOf,
+  tickOf,
+  UNSETTLED,
+} from "../outbox/remind.ts";
+import { type Outgoing, TurnOutbox } from "../outbox/turn-outbox.ts";
+import { chainHas } from "../routing/call-origin.ts";
+import { MissingMethod } from "../routing/missing-method.ts";
+import type { ActorClass, AnyActor, CallSettings } from "../routing/remote.ts";
+import { StateBuffer } from "../state/state-buffer.ts";
+import type { Activation, EndReason } from "./activation.ts";
+import { Committing } from "./committing.ts";
+import { LONG_MS } from "./long-turns.ts";
+import { ActivationTimers } from "./timers.ts";
+import { cancelled, type Turn } from "./turn.ts";
+
+// In a reentrant actor several turns are under way at once, one inside another, and a call must be charged to
+// the one whose code makes it. Asking the runtime costs as much as the rest of a call, so other actors do
+// without.
+const codeOf = new AsyncLocalStorage<Turn>();
+
+const KEEP: StateWrite = { kind: "keep" };
+
+const neverAborted = new AbortController().signal;
+
+/**
+ * A promise for what a method returned, if that takes time. What is not a promise of our own may do anything.
+ */
+function promiseOf(result: unknown): Promise<unknown> | undefined {
+  if (result instanceof Promise) return result;
+  const thenable = typeof result === "object" && result !== null && "then" in result;
+  return thenable && typeof result.then === "function" ? Promise.resolve(result) : undefined;
+}
+
+/** A copy of what a method returned, which is not too large to travel. Throws RESULT_INVALID. */
+function replyOf({ method, work }: Turn, value: unknown): unknown {
+  const isPlain = isPlainPrimitive(value);
+  const reply = isPlain ? value : copyValue(value, `the result of ${method}`, "RESULT_INVALID");
+  const weight = typeof value === "string" ? value.length : isPlain ? 0 : copiedWeight();
+  if (weight > LIGHT && work === undefined) checkCallSize(reply, "the result", "RESULT_INVALID");
+  return reply;
+}
+
+/** For the caller of a turn that ran when its host lost its lease. */
+export const lostLease = (turn: Turn): LimpetError =>
+  new LimpetError("LEASE_LOST", `this host lost its lease while ${turn.label} ran; nothing of this turn was kept`);
+
+export class Incarnation implements ActorContext {
+  readonly #activation: Activation;
+  readonly #deps: ActivationDeps;
+  readonly #instance: AnyActor;
+  /** The innermost running turn. */
+  running: Turn | undefined;
+  /** A call has been answered in this life. */
+  served = false;
+  #buffer: StateBuffer | undefined;
+  #ref = 0;
+  #epoch = 0;
+  #version = 0;
+  /** Calls that will run inside the running turn, one after another. */
+  #inside: Turn[] | undefined;
+  #enteringInside = false;
+  #timers: ActivationTimers | undefined;
+  #reminders: TurnReminders | undefined;
+  #workflows: TurnWorkflows | undefined;
+  #outbox: TurnOutbox | undefined;
+  /** Ticks of timers that wait or run. */
+  #ticks: Set<Turn> | undefined;
+  /** The turn in which it has said that it is done, for now. */
+  #parting: Turn | undefined;
+  #over = false;
+
+  constructor(activation: Activation, deps: ActivationDeps) {
+    this.#activation = activation;
+    this.#deps = deps;
+    this.#instance = construct(activation.type.actorClass, this);
+  }
+
+  async take(): Promise<void> {
+    const { type, id } = this.#activation;
+    const taken = await this.#deps.take(type.name, id);
+    this.#ref = taken.ref;
+    this.#epoch = taken.epoch;
+    this.#version = taken.version;
+    this.#buffer = new StateBuffer(taken.state, () => this.#instance.initial!());
+  }
+
+  get epoch(): number | undefined {
+    return this.#epoch === 0 ? undefined : this.#epoch;
+  }
+
+  get version(): number | undefined {
+    return this.#epoch === 0 ? undefined : this.#version;
+  }
+
+  get timerNames(): string[] {
+    return this.#timers?.list() ?? [];
+  }
+
+  /** A hook is a turn of its own: what it changes is committed, and taken back if it throws. */
+  runHook(hook: "onActivate", timeoutMs: number): Promise<unknown>;
+  runHook(hook: "onDeactivate", timeoutMs: number, reason: DeactivationReason): Promise<unknown>;
+  runHook(hook: "onActivate" | "onDeactivate", timeoutMs: number, reason?: DeactivationReason): Promise<unknown> {
+    const turn = this.#activation.ownTurn(hook, timeoutMs, () => this.#instance[hook](reason!));
+    this.run(turn, turn.queuedAt);
+    return turn.promise(undefined);
+  }
+
+  end(reason: EndReason): void {
+    this.#over = true;
+    if (this.running !== undefined) this.#noteLong(this.running);
+    this.#timers?.end();
+    for (const tick of this.#ticks ?? []) tick.cancel(cancelled(tick.label, reason));
+    for (const turn of this.#inside ?? []) turn.fail(cancelled(turn.label, reason));
+    this.#inside = undefined;
+  }
+
+  #noteLong(turn: Turn): void {
+    const now = this.#deps.clock.monotonic();
+    if (now - turn.startedAt >= LONG_MS) this.#deps.longTurns.ended(turn.label, turn.startedAt, now);
+  }
+
+  // ——— What the actor may ask.
+
+  get id(): string {
+    return this.#activation.id;
+  }
+
+  get typeName(): string {
+    return this.#activation.type.name;
+  }
+
+  get namespace(): string {
+    return this.#deps.namespace;
+  }
+
+  get state(): object {
+    return this.#stateBuffer().draft;
+  }
+
+  set state(value: object) {
+    this.#stateBuffer().replace(value);
+  }
+
+  clear(): void {
+    this.#stateBuffer().clear(() => this.#instance.initial!());
+  }
+
+  #stateBuffer(): StateBuffer {
+    if (this.#buffer !== undefined && this.running !== undefined && !this.#over) return this.#buffer;
+    const { type, label } = this.#activation;
+    if (!type.stateful) {
+      throw new LimpetError(
+        "STATE_MISSING",
+        `${type.name} keeps no state; give it a method initial() that returns some`,
+      );
+    }
+    throw new LimpetError("STATE_OUTSIDE_TURN", `the state of ${label} was used outside a turn`);
+  }
+
+  get signal(): AbortSignal {
+    return this.current?.signal ?? neverAborted;
+  }
+
+  get deadline(): number | undefined {
+    const turn = this.current;
+    if (turn === undefined) return undefined;
+    const { clock } = this.#deps;
+    return Math.round(clock.now() + turn.deadlineAt - clock.monotonic());
+  }
+
+  get timers(): ActivationTimers {
+    if (this.#over) throw new LimpetError("STATE_OUTSIDE_TURN", `this life of ${this.#activation.label} is over`);
+    this.#timers ??= new ActivationTimers(this.#deps.clock, (name, tick) => this.#tick(name, tick));
+    return this.#timers;
+  }
+
+  get reminders(): ActorReminders {
+    const { namespace, typeName, id } = this;
+    const book = this.#deps.reminders;
+    this.#reminders ??= new TurnReminders({
+      namespace,
+      typeName,
+      id,
+      book,
+      hasHandler: this.#instance.onReminder !== Actor.prototype.onReminder,
+      outbox: () => this.#turnOutbox("reminders"),
+    });
+    return this.#reminders;
+  }
+
+  get workflows(): ActorWorkflows {
+    this.#workflows ??= new TurnWorkflows(this.#deps.workflows, () => this.#turnOutbox("workflows"));
+    return this.#workflows;
+  }
+
+  #turnOutbox(what: string): TurnOutbox {
+    if (this.running === undefined || this.#over) {
+      throw new LimpetError("STATE_OUTSIDE_TURN", `the ${what} of ${this.#activation.label} were used outside a turn`);
+    }
+    this.#outbox ??= new TurnOutbox();
+    return this.#outbox;
+  }
+
+  async #tick(name: string, tick: () => unknown): Promise<void> {
+    const { type, id } = this.#activation;
+    const turn = this.#activation.ownTurn(`timer ${name}`, type.options.callTimeoutMs, tick);
+    this.#ticks ??= new Set();
+    this.#ticks.add(turn);
+    this.#activation.submit(turn);
+    try {
+      await turn.promise(undefined);
+    } catch (err) {
+      if (!this.#over) this.#deps.log.warn("timer failed", { type: type.name, id, timer: name, err });
+    } finally {
+      this.#ticks.delete(turn);
+    }
+  }
+
+  leave(): void {
+    if (!this.#over) this.#activation.deactivate("explicit");
+  }
+
+  passivate(): void {
+    const turn = this.current;
+    if (turn === undefined || this.#over) {
+      throw new LimpetError("STATE_OUTSIDE_TURN", `${this.#activation.label} called passivate() outside a turn`);
+    }
+    this.#parting = turn;
+  }
+
+  handle(type: ActorClass | string, id: string, settings: CallSettings | undefined): object {
+    return this.#deps.handle(type, id, settings, this);
+  }
+
+  /** The turn whose code runs at this moment. */
+  get current(): Turn | undefined {
+    if (!this.#activation.type.options.reentrant) return this.running;
+    const turn = codeOf.getStore();
+    return turn?.activation === this.#activation && turn.phase === "running" ? turn : this.running;
+  }
+
+  // ——— Turns.
+
+  run(turn: Turn, now: number): void {
+    const { type } = this.#activation;
+    turn.phase = "running";
+    turn.startedAt = now;
+    type.instruments.waitSeconds.observe((now - turn.queuedAt) / 1_000);
+    this.running = turn;
+    let result: unknown;
+    let promise: Promise<unknown> | undefined;
+    try {
+      result = type.options.reentrant ? this.#executeInside(turn) : this.#execute(turn);
+      promise = promiseOf(result);
+    } catch (error) {
+      this.#threw(turn, error);
+      return;
+    }
+    if (promise === undefined) this.#returned(turn, result);
+    else this.#await(turn, promise);
+  }
+
+  // Closures have methods of their own here: a function that makes one allocates for it in every call.
+
+  #executeInside(turn: Turn): unknown {
+    return codeOf.run(turn, () => this.#execute(turn));
+  }
+
+  #await(turn: Turn, promise: Promise<unknown>): void {
+    promise.then(
+      (value) => {
+        if (this.#lasted()) this.#returned(turn, value);
+        else this.#ifKept(() => this.#returned(turn, value));
+      },
+      (error: unknown) => {
+        if (this.#lasted()) this.#threw(turn, error);
+        else this.#ifKept(() => this.#threw(turn, error));
+      },
+    );
+  }
+
+  /**
+   * A turn may have slept through the lease of its host. Its result counts only if the host keeps the lease.
+   */
+  #lasted(): boolean {
+    return this.#over || this.#deps.mayCommit();
+  }
+
+  #ifKept(goOn: () => void): void {
+    this.#deps.confirmLease((isKept) => {
+      if (isKept) goOn();
+      else if (!this.#over) this.#activation.cutOff("lease", lostLease);
+    });
+  }
+
+  #execute(turn: Turn): unknown {
+    if (turn.work !== undefined) return turn.work();
+    const instance = this.#instance;
+    if (turn.method === REMIND) return this.#remind(turn.args as RemindArguments);
+    return this.#activation.type.methodOf(instance, turn.method).apply(instance, turn.args as unknown[]);
+  }
+
+  #remind(args: RemindArguments): unknown {
+    const data = dataOf(args);
+    // A row may be older than this code. The tick fails by its policy, and its dead letter names the reason.
+    if (this.#instance.onReminder === Actor.prototype.onReminder) throw noHandler(this.typeName);
+    const result = this.#instance.onReminder(args[0], data, tickOf(args));
+    // What it returns is nobody's business.
+    return result instanceof Promise ? result.then(() => undefined) : undefined;
+  }
+
+  /** A turn whose code has ended while turns inside it still run waits for them. */
+  #returnLater(turn: Turn, value: unknown): void {
+    turn.ended = () => this.#returned(turn, value);
+  }
+
+  /** In a life that is over nothing counts. */
+  #returned(turn: Turn, value: unknown): void {
+    if (this.#over) return;
+    if (this.running !== turn) {
+      this.#returnLater(turn, value);
+      return;
+    }
+    if (turn.doomed !== undefined) {
+      this.#threw(turn, turn.doomed);
+      return;
+    }
+    let reply: unknown;
+    let write: StateWrite | undefined;
+    try {
+      reply = isWeightless(value) ? value : replyOf(turn, value);
+      if (turn.outer === undefined) write = this.#buffer?.prepare();
+    } catch (error) {
+      this.#threw(turn, error);
+      return;
+    }
+    const outgoing = turn.outer === undefined ? this.#outbox?.take() : undefined;
+    if (write === undefined && outgoing === undefined)
+      this.#succeeded(turn, turn.method === REMIND ? UNSETTLED : reply);
+    else if (this.#buffer === undefined) this.#write(turn, outgoing!, reply);
+    else this.#commit(turn, write ?? KEEP, outgoing, reply);
+  }
+
+  /** Without state there is nothing to be fenced by: what the turn sets off is written on its own. */
+  #write(turn: Turn, { reminders = [], starts = [], arrivals = [] }: Outgoing, reply: unknown): void {
+    turn.phase = "committing";
+    const { reminders: book, workflows } = this.#deps;
+    const written: Promise<unknown>[] = reminders.map((write) => book!.write(write));
+    if (starts.length > 0 || arrivals.length > 0) written.push(workflows!.write(starts, arrivals));
+    Promise.all(written).then(
+      () => this.#succeeded(turn, turn.method === REMIND ? UNSETTLED : reply),
+      (error: unknown) => this.lost(turn, "store", error),
+    );
+  }
+
+  #threw(turn: Turn, error: unknown): void {
+    if (this.#over) return;
+    if (this.running === turn) this.#failed(turn, turn.method === REMIND ? ownError(error) : error);
+    else turn.ended = () => this.#threw(turn, error);
+  }
+
+  #failed(turn: Turn, error: unknown): void {
+    const { type, id, phase } = this.#activation;
+    if (this.#parting === turn) this.#parting = undefined;
+    type.instruments.failed.add(1);
+    this.#deps.log.debug("turn failed", { type: type.name, id, method: turn.method, err: error });
+    const restored = this.#takeBack(turn, error);
+    if (!(error instanceof MissingMethod) || !this.#deps.askElsewhere(turn, error)) turn.fail(error);
+    // A hook that failed ends this life anyway.
+    if (restored || phase !== "active") {
+      this.#turnOver(turn);
+    } else {
+      this.running = undefined;
+      void this.#activation.reload();
+    }
+  }
+
+  /** False: what the turn did to the state is still there, and it must be read again. */
+  #takeBack(turn: Turn, error: unknown): boolean {
+    this.#outbox?.rollback(turn.outer === undefined ? 0 : turn.outboxMark);
+    try {
+      if (turn.outer === undefined) return this.#buffer?.abandon() ?? true;
+      if (this.#buffer?.rollback(turn.mark) === false) turn.outer.doomed = error;
+    } catch (err) {
+      this.#deps.log.error("rollback failed", { type: this.typeName, id: this.id, err });
+      if (turn.outer === undefined) return false;
+      turn.outer.doomed = error;
+    }
+    return true;
+  }
+
+  #commit(turn: Turn, write: StateWrite, outgoing: Outgoing | undefined, reply: unknown): void {
+    if (!this.#deps.mayCommit()) {
+      this.#deps.confirmLease((isKept) => {
+        if (this.#over) return;
+        if (isKept) this.#commit(turn, write, outgoing, reply);
+        else this.lost(turn, "lease", lostLease(turn));
+      });
+      return;
+    }
+    turn.phase = "committing";
+    // A reminder that has been handled is settled together with what its handler changed.
+    const settle = turn.method === REMIND ? [settlementOf(turn.args as RemindArguments)] : undefined;
+    const sent = outgoing?.reminders && this.#deps.reminders!.send(outgoing.reminders);
+    const extras =
+      settle === undefined && outgoing === undefined ? undefined : { settle, ...outgoing, reminders: sent?.writes };
+    const caller = new Committing(this, turn, settle === undefined ? reply : SETTLED, outgoing, sent);
+    this.#deps.commit(this.#ref, this.#epoch, this.#version, write, extras, caller);
+  }
+
+  committed(turn: Turn, outcome: CommitVerdict, reply: unknown, outgoing: Outgoing | undefined): void {
+    if (outcome === "fenced") {
+      const { type, label } = this.#activation;
+      type.instruments.fenced.add(1);
+      const message = `${label} was taken over by another activation; nothing of this turn was kept`;
+      this.lost(turn, "fenced", new LimpetError("FENCED", message));
+      return;
+    }
+    if (outcome === "void") {
+      this.#refused(turn);
+      return;
+    }
+    this.#version++;
+    this.#buffer!.committed();
+    if (outgoing?.starts !== undefined || outgoing?.arrivals !== undefined) this.#deps.workflows!.written();
+    this.#succeeded(turn, reply);
+  }
+
+  /**
+   * The tick that it handled is not its own any more, so it does not count. Its actor is as if it had not
+   * run.
+   */
+  #refused(turn: Turn): void {
+    const [name] = turn.args as RemindArguments;
+    const message = `the reminder ${name} of ${this.#activation.label} was set anew, cancelled or taken on by another process`;
+    const error = new LimpetError("REMINDER_VOID", `${message} while it was handled; nothing of this turn was kept`);
+    if (this.#over) turn.fail(error);
+    else this.#failed(turn, error);
+  }
+
+  /** What is in memory can no longer be trusted to be what is stored: nothing more of this life runs. */
+  lost(turn: Turn, reason: EndReason, error: unknown): void {
+    this.#activation.type.instruments.failed.add(1);
+    turn.fail(error);
+    if (!this.#over) this.#activation.end(reason, this.#deps.clock.monotonic() - turn.startedAt);
+  }
+
+  #succeeded(turn: Turn, reply: unknown): void {
+    if (this.#parting !== turn || !this.#part(turn, reply)) this.#conclude(turn, reply);
+  }
+
+  /** It leaves memory. True: the reply waits until nobody brings it back to life. */
+  #part(turn: Turn, reply: unknown): boolean {
+    // Of a turn inside another one nothing counts before that one has ended well.
+    this.#parting = turn.outer;
+    if (turn.outer !== undefined || this.#over) return false;
+    this.#activation.deactivate("explicit");
+    const forgotten = this.#activation.forget();
+    if (forgotten === undefined) return false;
+    turn.phase = "committing";
+    forgotten.then(
+      () => this.#conclude(turn, reply),
+      (error: unknown) => this.lost(turn, "store", this.#notForgotten(turn, error)),
+    );
+    return true;
+  }
+
+  #notForgotten(turn: Turn, cause: unknown): LimpetError {
+    const message = `${turn.label} has ended, but it is not known whether its actor is still remembered; it goes on for now`;
+    return new LimpetError("COMMIT_UNKNOWN", message, { cause });
+  }
+
+  #conclude(turn: Turn, reply: unknown): void {
+    this.#activation.type.instruments.succeeded.add(1);
+    turn.succeed(reply);
+    if (!this.#over) this.#turnOver(turn);
+  }
+
+  #turnOver(turn: Turn): void {
+    const now = this.#deps.clock.monotonic();
+    const tookMs = now - turn.startedAt;
+    this.#activation.type.instruments.turnSeconds.observe(tookMs / 1_000);
+    if (tookMs >= LONG_MS) this.#deps.longTurns.ended(turn.label, turn.startedAt, now);
+    this.running = turn.outer;
+    if (turn.work === undefined) this.served = true;
+    if (turn.outer === undefined) this.#activation.turnOver(turn, now);
+    else this.#nextInside(turn.outer);
+  }
+
+  // ——— Reentrancy: turns inside the running turn.
+
+  enter(turn: Turn): void {
+    invariant(this.running !== undefined, "a turn enters a running one");
+    turn.outer = this.running;
+    turn.mark = this.#buffer?.mark() ?? 0;
+    turn.outboxMark = this.#outbox?.mark() ?? 0;
+    this.run(turn, this.#deps.clock.monotonic());
+  }
+
+  waitInside(turn: Turn): void {
+    this.#inside ??= [];
+    if (this.#inside.length < this.#activation.type.options.mailboxLimit) {
+      this.#inside.push(turn);
+    } else {
+      const message = `too many calls wait inside the running turn of ${this.#activation.label}`;
+      turn.fail(new LimpetError("MAILBOX_FULL", message));
+    }
+  }
+
+  /** False: it does not wait here. */
+  withdraw(turn: Turn): boolean {
+    const at = this.#inside?.indexOf(turn) ?? -1;
+    if (at >= 0) this.#inside!.splice(at, 1);
+    return at >= 0;
+  }
+
+  #nextInside(outer: Turn): void {
+    // Turns that end at once come back here while the loop below still runs; it goes on by itself.
+    if (this.#enteringInside) return;
+    this.#enteringInside = true;
+    while (this.running === outer) {
+      const at = this.#inside?.findIndex((turn) => chainHas(turn.parent, (cause) => cause === outer)) ?? -1;
+      if (at < 0) break;
+      this.enter(this.#inside!.splice(at, 1)[0]!);
+    }
+    this.#enteringInside = false;
+    if (this.running === outer && outer.ended !== undefined) {
+      const finish = outer.ended;
+      outer.ended = undefined;
+      finish();
+    }
+  }
+}

@@ -1,0 +1,53 @@
+// Activations of one type from the least to the most recently used. Each carries its own neighbours, so that noting a
+// use is a few pointers and an actor at rest costs no timer.
+import { invariant } from "../../kernel/errors.ts";
+import type { Activation } from "./activation.ts";
+
+export class UseOrder {
+  #oldest: Activation | undefined;
+  #newest: Activation | undefined;
+  /** The newest of those that were counted as idle; so were all older ones. */
+  #counted: Activation | undefined;
+
+  get oldest(): Activation | undefined {
+    return this.#oldest;
+  }
+
+  add(activation: Activation): void {
+    activation.older = this.#newest;
+    activation.newer = undefined;
+    if (this.#newest === undefined) this.#oldest = activation;
+    else this.#newest.newer = activation;
+    this.#newest = activation;
+  }
+
+  remove(activation: Activation): void {
+    const present = activation.older !== undefined || this.#oldest === activation;
+    invariant(present, "an activation leaves the order it is in");
+    if (this.#counted === activation) this.#counted = activation.older;
+    if (activation.older === undefined) this.#oldest = activation.newer;
+    else activation.older.newer = activation.newer;
+    if (activation.newer === undefined) this.#newest = activation.older;
+    else activation.newer.older = activation.older;
+    activation.older = undefined;
+    activation.newer = undefined;
+  }
+
+  /** How many have been idle since before that moment and were not when this was asked last. */
+  countIdle(since: number): number {
+    let count = 0;
+    let at = this.#counted === undefined ? this.#oldest : this.#counted.newer;
+    for (; at !== undefined && at.lastUsed <= since; at = at.newer) {
+      this.#counted = at;
+      if (at.idle) count++;
+    }
+    return count;
+  }
+
+  touch(activation: Activation): void {
+    if (this.#counted === activation) this.#counted = activation.older;
+    if (this.#newest === activation) return;
+    this.remove(activation);
+    this.add(activation);
+  }
+}

@@ -1,0 +1,82 @@
+// What an actor may do with its reminders. In a turn nothing is written before the turn ends; what it has set or cancelled it sees all
+// the same.
+import { LimpetError } from "../../kernel/errors.ts";
+import { checkReminderName } from "../../kernel/names.ts";
+import type { ReminderOptions } from "../../ports/reminder-options.ts";
+import type { ReminderInfo, ReminderWriter } from "../../ports/reminder-writer.ts";
+import type { ReminderKey } from "../../ports/reminders.ts";
+import { noHandler } from "./remind.ts";
+import type { TurnOutbox } from "./turn-outbox.ts";
+
+export interface ActorReminders {
+  /**
+   * Sets a reminder of this actor, in place of one with the same name. It is stored when this turn commits, survives everything, and
+   * calls `onReminder` when it is due: at least once, never early.
+   */
+  set(name: string, options: ReminderOptions): Promise<void>;
+  get(name: string): Promise<ReminderInfo | undefined>;
+  list(): Promise<ReminderInfo[]>;
+  /** When this turn commits. It is fine if there is none. */
+  cancel(name: string): Promise<void>;
+}
+
+export interface ActorReminderDeps {
+  readonly namespace: string;
+  readonly typeName: string;
+  readonly id: string;
+  readonly book: ReminderWriter | undefined;
+  /** Its class has an `onReminder` of its own. */
+  readonly hasHandler: boolean;
+  /** Of the running turn. Throws when none runs. */
+  outbox(): TurnOutbox;
+}
+
+export class TurnReminders implements ActorReminders {
+  readonly #deps: ActorReminderDeps;
+
+  constructor(deps: ActorReminderDeps) {
+    this.#deps = deps;
+  }
+
+  #book(): ReminderWriter {
+    const { book } = this.#deps;
+    if (book !== undefined) return book;
+    throw new LimpetError("NOT_READY", "this process does not know reminders");
+  }
+
+  #key(name: string): ReminderKey {
+    checkReminderName(name);
+    const { namespace, typeName, id } = this.#deps;
+    return { namespace, type: typeName, id, name };
+  }
+
+  async set(name: string, options: ReminderOptions): Promise<void> {
+    const write = this.#book().set(this.#key(name), options);
+    const outbox = this.#deps.outbox();
+    if (!this.#deps.hasHandler) throw noHandler(this.#deps.typeName);
+    outbox.add(write);
+  }
+
+  async cancel(name: string): Promise<void> {
+    this.#book();
+    this.#deps.outbox().add({ kind: "cancel", key: this.#key(name) });
+  }
+
+  async get(name: string): Promise<ReminderInfo | undefined> {
+    const key = this.#key(name);
+    const write = this.#deps.outbox().find(name);
+    if (write?.kind === "cancel") return undefined;
+    return write === undefined ? this.#book().get(key) : this.#book().shown(write);
+  }
+
+  async list(): Promise<ReminderInfo[]> {
+    const outbox = this.#deps.outbox();
+    const { namespace, typeName, id } = this.#deps;
+    const book = this.#book();
+    const stored = await book.list({ namespace, type: typeName, id });
+    const own = outbox.reminders();
+    const kept = stored.filter(({ name }) => !own.some(({ key }) => key.name === name));
+    const set = own.flatMap((write) => (write.kind === "set" ? [book.shown(write)] : []));
+    return [...kept, ...set].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+}

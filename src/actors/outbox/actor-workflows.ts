@@ -1,0 +1,67 @@
+// What an actor may do with workflows. In a turn nothing is written before the turn ends: what it starts and signals is stored together
+// with its state, or not at all.
+import { LimpetError } from "../../kernel/errors.ts";
+import type { InputArgument, InputOptions } from "../../kernel/input-types.ts";
+import type { TurnStart, WorkflowWriter } from "../../ports/workflow-writer.ts";
+import type { TurnOutbox } from "./turn-outbox.ts";
+
+/** Anything that `workflow(…)` made, or its name. */
+// biome-ignore lint/suspicious/noExplicitAny: whatever its function takes beside its input and gives.
+type WorkflowOf<Input> = { readonly name: string; readonly run: (ctx: any, input: Input) => any };
+// biome-ignore lint/suspicious/noExplicitAny: whatever input it takes.
+type AnyStart = WorkflowOf<any> | string;
+type StartArguments<W> =
+  W extends WorkflowOf<infer Input> ? InputOptions<Input, Omit<TurnStart, "input">> : [options?: TurnStart];
+interface NameOf<Input> {
+  readonly signal: string;
+  readonly input?: Input;
+}
+/** The type argument that a caller wrote counts for names only. */
+type SignalInput<Explicit, Given> = [Given] extends [NameOf<infer Input>]
+  ? InputArgument<Input>
+  : unknown extends Explicit
+    ? [input?: unknown]
+    : InputArgument<Explicit>;
+
+export interface ActorWorkflows {
+  /** Starts a workflow when this turn commits, unless one of that id runs already. Gives its id. */
+  start<W extends AnyStart>(workflow: W, ...options: StartArguments<W>): Promise<string>;
+  /** Signals the open run of a workflow when this turn commits. If none is open, nobody hears it. */
+  signal<Input = unknown, Name extends NameOf<unknown> | string = NameOf<Input> | string>(
+    workflowId: string,
+    name: Name,
+    ...input: SignalInput<Input, Name>
+  ): Promise<void>;
+  /** Asks a workflow to end when this turn commits. */
+  cancel(workflowId: string, reason?: string): Promise<void>;
+}
+
+export class TurnWorkflows implements ActorWorkflows {
+  readonly #book: WorkflowWriter | undefined;
+  readonly #outbox: () => TurnOutbox;
+
+  /** `outbox`: of the running turn; throws when none runs. */
+  constructor(book: WorkflowWriter | undefined, outbox: () => TurnOutbox) {
+    this.#book = book;
+    this.#outbox = outbox;
+  }
+
+  get #known(): WorkflowWriter {
+    if (this.#book !== undefined) return this.#book;
+    throw new LimpetError("NOT_READY", "this process does not know workflows");
+  }
+
+  async start(workflow: string | { readonly name: string }, options: TurnStart = {}): Promise<string> {
+    const start = this.#known.start(typeof workflow === "string" ? workflow : workflow?.name, options);
+    this.#outbox().start(start);
+    return start.workflowId;
+  }
+
+  async signal(workflowId: string, name: string | NameOf<unknown>, input?: unknown): Promise<void> {
+    this.#outbox().send(this.#known.signal(workflowId, typeof name === "string" ? name : name?.signal, input));
+  }
+
+  async cancel(workflowId: string, reason = ""): Promise<void> {
+    this.#outbox().send(this.#known.cancel(workflowId, reason));
+  }
+}

@@ -1,0 +1,61 @@
+// What the running turn sets off: reminders that it sets and cancels, workflows that it starts and signals. Kept until it ends, written
+// together with its state, and taken back if it throws.
+import type { ReminderWrite } from "../../ports/reminders.ts";
+import type { Commit } from "../../ports/store.ts";
+import type { InboxMessage, RunStart } from "../../ports/workflows.ts";
+
+export type Outgoing = Pick<Commit, "reminders" | "starts" | "arrivals">;
+
+type Entry =
+  | { readonly kind: "reminder"; readonly write: ReminderWrite }
+  | { readonly kind: "start"; readonly start: RunStart }
+  | { readonly kind: "arrival"; readonly arrival: InboxMessage };
+
+export class TurnOutbox {
+  #entries: Entry[] = [];
+
+  add(write: ReminderWrite): void {
+    this.#entries.push({ kind: "reminder", write });
+  }
+
+  start(start: RunStart): void {
+    this.#entries.push({ kind: "start", start });
+  }
+
+  send(arrival: InboxMessage): void {
+    this.#entries.push({ kind: "arrival", arrival });
+  }
+
+  /** The last word of this turn on a reminder. */
+  find(name: string): ReminderWrite | undefined {
+    return this.reminders().find(({ key }) => key.name === name);
+  }
+
+  mark(): number {
+    return this.#entries.length;
+  }
+
+  rollback(mark: number): void {
+    this.#entries.length = mark;
+  }
+
+  /** The last word on each. */
+  reminders(): readonly ReminderWrite[] {
+    const writes = this.#entries.flatMap((entry) => (entry.kind === "reminder" ? [entry.write] : []));
+    return [...new Map(writes.map((write) => [write.key.name, write])).values()];
+  }
+
+  /** Ends the turn: what is to be written, or `undefined` when there is nothing. */
+  take(): Outgoing | undefined {
+    if (this.#entries.length === 0) return undefined;
+    const reminders = this.reminders();
+    const starts = this.#entries.flatMap((entry) => (entry.kind === "start" ? [entry.start] : []));
+    const arrivals = this.#entries.flatMap((entry) => (entry.kind === "arrival" ? [entry.arrival] : []));
+    this.#entries = [];
+    return {
+      ...(reminders.length > 0 && { reminders }),
+      ...(starts.length > 0 && { starts }),
+      ...(arrivals.length > 0 && { arrivals }),
+    };
+  }
+}

@@ -1,0 +1,249 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Clock } from "../../ports/clock.ts";
+import { Deadlines } from "../activation/deadlines.ts";
+import { cancelled, Turn } from "../activation/turn.ts";
+import { WaitingQueue } from "./waiting-queue.ts";
+
+interface Alarm {
+  readonly at: number;
+  readonly fn: () => void;
+  readonly background: boolean;
+}
+
+class StandingClock implements Clock {
+  readonly alarms = new Set<Alarm>();
+  time = 0;
+
+  /** Moves on, and rings what is due. */
+  pass(ms: number): void {
+    this.time += ms;
+    for (const alarm of [...this.alarms]) {
+      if (alarm.at > this.time) continue;
+      this.alarms.delete(alarm);
+      alarm.fn();
+    }
+  }
+
+  now(): number {
+    return 0;
+  }
+
+  monotonic(): number {
+    return this.time;
+  }
+
+  after(ms: number, fn: () => void, background?: "background"): { cancel(): void } {
+    const alarm = { at: this.time + ms, fn, background: background !== undefined };
+    this.alarms.add(alarm);
+    return { cancel: () => void this.alarms.delete(alarm) };
+  }
+
+  soon(): void {}
+}
+
+const problem = (): undefined => undefined;
+
+function callTo(id: string, clock: Clock): Turn {
+  const type = { name: "Cart", options: { callTimeoutMs: 1_000 } };
+  return new Turn(type, id, "add", [], undefined, 1_000, 0, new Deadlines(clock), undefined);
+}
+
+test("a process stays while somebody waits, and looks again by itself", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
+  const turn = callTo("a", clock);
+  room.add(turn);
+  const [alarm, ...more] = [...clock.alarms];
+  assert.equal(more.length, 0);
+  assert.equal(alarm!.background, false);
+  clock.pass(60_000);
+  assert.deepEqual(left, [turn]);
+  assert.equal(clock.alarms.size, 0);
+});
+
+test("a call whose caller gave up while others left is not sent on its way", () => {
+  const clock = new StandingClock();
+  const [first, second] = [callTo("a", clock), callTo("b", clock)];
+  const left: Turn[] = [];
+  const room = new WaitingQueue(clock, {
+    leave(turn) {
+      left.push(turn);
+      second.cancel(cancelled(second.label, "enough"));
+    },
+    problem,
+  });
+  void second.promise(undefined).catch(() => {});
+  room.add(first);
+  room.add(second);
+  room.release("Cart");
+  assert.deepEqual(left, [first]);
+});
+
+test("when the room closes, own calls fail and those of other hosts go back", async () => {
+  const clock = new StandingClock();
+  const room = new WaitingQueue(clock, { leave: () => assert.fail("nobody leaves"), problem });
+  const [own, late] = [callTo("a", clock), callTo("b", clock)];
+  const foreign = callTo("c", clock);
+  let turnedBack = 0;
+  foreign.rejectNotOwner = () => turnedBack++;
+  room.add(own);
+  room.add(foreign);
+  room.close();
+  room.add(late);
+  await assert.rejects(own.promise(undefined), { code: "STOPPING" });
+  await assert.rejects(late.promise(undefined), { code: "STOPPING" });
+  assert.equal(turnedBack, 1);
+  assert.equal(room.size, 0);
+  assert.ok([...clock.alarms].every(({ background }) => background));
+});
+
+test("who waited in vain is told why", () => {
+  const clock = new StandingClock();
+  let why: string | undefined = "no scheduler leads";
+  const room = new WaitingQueue(clock, { leave() {}, problem: () => why });
+  const turn = callTo("a", clock);
+  assert.match(room.late(turn).message, /no scheduler leads/);
+  why = undefined;
+  turn.obstacle = "10.0.0.7:41 cannot be reached";
+  assert.match(room.late(turn).message, /10\.0\.0\.7:41 cannot be reached/);
+});
+
+test("each waits for as long as it should, also when others are in more of a hurry", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
+  const [patient, hasty] = [callTo("a", clock), callTo("b", clock)];
+  room.add(patient, 200);
+  room.add(hasty, 5);
+  clock.pass(5);
+  assert.deepEqual(left, [hasty]);
+  room.add(hasty, 5);
+  room.release("Cart");
+  assert.deepEqual(left, [hasty, patient, hasty]);
+  room.add(patient, 200);
+  clock.pass(199);
+  assert.equal(left.length, 3);
+  clock.pass(1);
+  assert.equal(left.length, 4);
+  assert.equal(clock.alarms.size, 0);
+});
+
+test("calls to one actor leave together in the order they came, whoever of them is due", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
+  const [first, second, other] = [callTo("a", clock), callTo("a", clock), callTo("b", clock)];
+  room.add(first, 200);
+  room.add(second, 5);
+  room.add(other, 200);
+  clock.pass(5);
+  assert.deepEqual(left, [first, second]);
+  assert.equal(room.size, 1);
+});
+
+test("who has to wait again stands in front of those who came later, and they do not leave before it", () => {
+  const clock = new StandingClock();
+  const [first, second] = [callTo("a", clock), callTo("a", clock)];
+  const left: Turn[] = [];
+  let isOpen = false;
+  const room = new WaitingQueue(clock, {
+    leave(turn) {
+      if (!isOpen || room.isBehind(turn)) room.add(turn);
+      else left.push(turn);
+    },
+    problem,
+  });
+  room.add(first);
+  room.add(second);
+  room.release("Cart");
+  assert.deepEqual(left, []);
+  assert.equal(room.isBehind(second), true);
+  assert.equal(room.isBehind(first), false);
+  isOpen = true;
+  room.release("Cart");
+  assert.deepEqual(left, [first, second]);
+});
+
+test("what is called by one that leaves stands behind those that are still to leave, and follows them", () => {
+  const clock = new StandingClock();
+  const [first, second, third] = [callTo("a", clock), callTo("a", clock), callTo("a", clock)];
+  const left: Turn[] = [];
+  const arrive = (turn: Turn): void => {
+    room.number(turn);
+    if (room.isBehind(turn)) room.add(turn);
+    else left.push(turn);
+  };
+  const room = new WaitingQueue(clock, {
+    leave(turn) {
+      arrive(turn);
+      if (turn === first) arrive(third);
+    },
+    problem,
+  });
+  room.add(first);
+  room.add(second);
+  room.release("Cart");
+  assert.deepEqual(left, [first, second, third]);
+  assert.equal(room.size, 0);
+});
+
+test("those who wait for a shard leave when it is clear where that lives, and others stay", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const leave = (turn: Turn): void => void left.push(turn);
+  const shardOf = ({ id }: Turn): number | undefined => (id === "?" ? undefined : Number(id));
+  const room = new WaitingQueue(clock, { leave, problem, shardOf });
+  const [one, two, unknown] = [callTo("1", clock), callTo("2", clock), callTo("?", clock)];
+  for (const turn of [one, two, unknown]) room.add(turn);
+  room.release("Cart", 1);
+  assert.deepEqual(left, [one, unknown]);
+  assert.equal(room.waiting("Cart"), 1);
+  room.releaseAll();
+  assert.deepEqual(left, [one, unknown, two]);
+});
+
+test("each in a line has a try, also behind one that comes right back, and the order stays", () => {
+  const clock = new StandingClock();
+  const [first, second, third] = ["a", "a", "a"].map((id) => callTo(id, clock)) as [Turn, Turn, Turn];
+  const tried: Turn[] = [];
+  let stays: readonly Turn[] = [first, third];
+  const room: WaitingQueue = new WaitingQueue(clock, {
+    leave(turn) {
+      tried.push(turn);
+      if (stays.includes(turn)) room.add(turn);
+    },
+    problem,
+  });
+  for (const turn of [first, second, third]) room.add(turn);
+  room.release("Cart");
+  assert.deepEqual(tried, [first, second, third]);
+  assert.equal(room.size, 2);
+  stays = [];
+  room.release("Cart");
+  assert.deepEqual(tried.slice(3), [first, third]);
+  assert.equal(room.size, 0);
+});
+
+test("the waiting calls of a type are limited by its capacity, and each retries at the interval of the type", () => {
+  const clock = new StandingClock();
+  const left: Turn[] = [];
+  const room = new WaitingQueue(clock, {
+    ...{ leave: (turn) => void left.push(turn), problem, capacity: () => 2, lookAgainMs: () => 250 },
+  });
+  const turns = ["a", "b", "c"].map((id) => callTo(id, clock));
+  const outcomes = turns.map((turn) =>
+    turn.promise(undefined).then(
+      () => "",
+      (error: Error) => error.message,
+    ),
+  );
+  for (const turn of turns) room.add(turn);
+  assert.equal(room.size, 2);
+  clock.pass(249);
+  assert.equal(left.length, 0);
+  clock.pass(1);
+  assert.deepEqual(left, turns.slice(0, 2));
+  return outcomes[2]!.then((message) => assert.match(message, /calls already wait for a host of Cart/));
+});

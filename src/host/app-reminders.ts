@@ -1,0 +1,65 @@
+// Reminders and jobs, as the code around the actors uses them: `app.reminders`, `app.jobs`.
+import { type ActorType, checkReminders, isActorClass } from "../actors/actor-type.ts";
+import type { ActorClass } from "../actors/routing/remote.ts";
+import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
+import type { ReminderOptions } from "../ports/reminder-options.ts";
+import type { ReminderInfo } from "../ports/reminder-writer.ts";
+import type { ReminderKey } from "../ports/reminders.ts";
+import type { JobHandler, ReminderNode } from "../reminders/node.ts";
+
+export interface AppReminders {
+  /** Sets a reminder of an actor, in place of one with the same name. Resolves when it is stored. */
+  set(type: ActorClass | string, id: string, name: string, options: ReminderOptions): Promise<void>;
+  get(type: ActorClass | string, id: string, name: string): Promise<ReminderInfo | undefined>;
+  list(type: ActorClass | string, id: string): Promise<ReminderInfo[]>;
+  /** It is fine if there is none. */
+  cancel(type: ActorClass | string, id: string, name: string): Promise<void>;
+}
+
+export interface AppJobs {
+  /**
+   * Runs `handler` when the schedule says, in one of the processes that have said so; at least once for each tick, never early. Called
+   * again with the same schedule, by this process or another one, it changes nothing of it. Without options it only handles what others set.
+   */
+  set(name: string, options: ReminderOptions | undefined, handler: JobHandler): Promise<void>;
+  get(name: string): Promise<ReminderInfo | undefined>;
+  /** It does not run any more, in any process. */
+  cancel(name: string): Promise<void>;
+}
+
+/** `types`: those of this process. */
+export function appReminders(
+  node: ReminderNode,
+  { namespace, types }: { readonly namespace: string; readonly types: ReadonlyMap<string, ActorType> },
+): AppReminders {
+  const keyOf = (of: ActorClass | string, id: string, name: string): ReminderKey => {
+    const type = typeof of === "string" ? of : (of.options?.name ?? of.name);
+    checkType(type);
+    checkId(id);
+    checkReminderName(name);
+    return { namespace, type, id, name };
+  };
+  const { book } = node;
+  return {
+    async set(type, id, name, options) {
+      const key = keyOf(type, id, name);
+      checkNoJob(key.type);
+      if (isActorClass(type)) checkReminders(key.type, type);
+      else types.get(key.type)?.checkReminders();
+      await book.write(book.set(key, options));
+    },
+    get: async (type, id, name) => book.get(keyOf(type, id, name)),
+    list: async (type, id) => book.list(keyOf(type, id, "all")),
+    async cancel(type, id, name) {
+      await book.write({ kind: "cancel", key: keyOf(type, id, name) });
+    },
+  };
+}
+
+export function appJobs(node: ReminderNode): AppJobs {
+  return {
+    set: (name, options, handler) => node.setJob(name, options, handler),
+    get: (name) => node.getJob(name),
+    cancel: (name) => node.cancelJob(name),
+  };
+}

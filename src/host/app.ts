@@ -1,0 +1,391 @@
+// A Limpet process as its own code sees it: opens what the settings ask for, in order, and closes it in reverse.
+
+import { isActorClass } from "../actors/actor-type.ts";
+import { Catalog } from "../actors/catalog.ts";
+import { type Region, regionOf } from "../actors/message-id.ts";
+import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/routing/remote.ts";
+import { storeKind } from "../config/places.ts";
+import { weaknessesOf } from "../config/relations.ts";
+import type { LimpetSettings, Settings } from "../config/settings.ts";
+import { resolveSettings } from "../config/settings.ts";
+import type { RemotePlane } from "../http-workers/plane.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { createLog } from "../observe/log.ts";
+import { Metrics } from "../observe/metrics.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Host } from "../ports/host-admin.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { Store } from "../ports/store.ts";
+import { ReminderNode, type ReminderSettings } from "../reminders/node.ts";
+import { openAlone } from "../sharding/remembered/manager.ts";
+import { type HttpServer, openHttpServer } from "../wire/http/server.ts";
+import { checkActivities, type StandIn } from "../workflows/activities/runner.ts";
+import type { WorkflowClient } from "../workflows/client/client.ts";
+import type { ActivityFunction } from "../workflows/definition/context.ts";
+import { type AnyWorkflow, checkDefinitions } from "../workflows/definition/definition.ts";
+import { WorkflowNode, type WorkflowSettings } from "../workflows/node.ts";
+import { type AppJobs, type AppReminders, appJobs, appReminders } from "./app-reminders.ts";
+import { type AppShards, appShards } from "./app-shards.ts";
+import { agreeOnShards, openCluster } from "./cluster.ts";
+import { type ClusterWire, systemWire } from "./cluster-wire.ts";
+import { HostNode } from "./host.ts";
+import { LoopWatch } from "./loop-watch.ts";
+import { openStore } from "./open-store.ts";
+import { checkRuntime } from "./runtime.ts";
+import { ShutDown } from "./shut-down.ts";
+import { systemClock, systemRandom, systemSettle } from "./system.ts";
+import { claimRejections } from "./unhandled-rejections.ts";
+import { untilAnswered } from "./until-answered.ts";
+
+export interface Definitions {
+  /** The classes this process hosts. */
+  readonly actors?: readonly ActorClass[] | undefined;
+  /** The workflows this process runs. */
+  readonly workflows?: readonly AnyWorkflow[] | undefined;
+  /** What they may ask for, by name. */
+  readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
+}
+
+export interface LimpetOptions extends LimpetSettings, Definitions {}
+
+/** What a test may put in the place of the real thing. */
+export interface Extras {
+  readonly log?: Log | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+  /** Stays open when the app stops: whoever opened it closes it. */
+  readonly store?: Store | undefined;
+  /** Apps that were given the same store form a cluster. */
+  readonly clustered?: boolean | undefined;
+  /** Its scheduler is there to lead. */
+  readonly dedicated?: boolean | undefined;
+  /** Workflows are replayed after every step, and fail if their code does not do the same again. */
+  readonly checksReplay?: boolean | undefined;
+  /** What runs in the place of an activity. */
+  readonly standIn?: StandIn | undefined;
+  /** Gets what runs its workflows, to look into it. */
+  readonly opened?: ((flows: WorkflowNode) => void) | undefined;
+  /** How often it makes sure that the store answers. */
+  readonly pingMs?: number | undefined;
+  /** How long the questions of the start are retried while the store does not answer; `storeTimeout` unless given. */
+  readonly startPatienceMs?: number | undefined;
+  /** The network and the machine it is part of. */
+  readonly wire?: ClusterWire | undefined;
+}
+
+export interface App extends AsyncDisposable {
+  /** An actor by class and id. Its methods are those of the class, each returning a promise. */
+  actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
+  actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
+  /** All actors of a class: each call goes to the one that its first argument names. See `messageId` of `sharded()`, and `Envelope`. */
+  region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): Region<A>;
+  region<A extends AnyActor = never>(type: string, settings?: CallSettings): Region<A>;
+  /** Where the HTTP door listens, if it was asked for. */
+  readonly url: string | undefined;
+  /** What the doors serve: calls by name, listings, explanations. */
+  readonly host: Host;
+  /** Durable reminders of actors, from outside of them. */
+  readonly reminders: AppReminders;
+  /** Durable schedules that run a function instead of an actor. */
+  readonly jobs: AppJobs;
+  /** Workflows: started, asked, signalled, waited for. */
+  readonly workflows: WorkflowClient;
+  /** The shards of a type: looked at and steered. */
+  shards(type: ActorClass | string): AppShards;
+  /** Hosts one more class, from now on. */
+  add(type: ActorClass): Promise<void>;
+  /** Hosts a class no longer: its actors move to other hosts, or leave memory when there is none. */
+  remove(type: ActorClass): Promise<void>;
+  /** Prometheus text, as the HTTP door serves it at /metrics. */
+  metrics(): string;
+  /** Refuses new calls, lets running turns end, lets every actor go, and closes the store. */
+  stop(): Promise<void>;
+}
+
+/** Starts Limpet in this process. The environment outweighs the settings given here; they outweigh limpet.yaml. */
+export async function limpet({ actors, workflows, activities, ...code }: LimpetOptions): Promise<App> {
+  return openApp({ actors, workflows, activities }, resolveSettings({ code }));
+}
+
+export async function openApp(definitions: Definitions, settings: Settings, extras: Extras = {}): Promise<App> {
+  checkRuntime();
+  const { actors = [], workflows = [], activities = {} } = definitions;
+  checkClasses(actors);
+  checkDefinitions(workflows);
+  checkActivities(activities);
+  const log = extras.log ?? createLog({ level: settings.logLevel });
+  const parts: Parts = { log };
+  try {
+    return await open({ actors, workflows, activities }, settings, extras, parts);
+  } catch (error) {
+    // A start that fails at any step leaves nothing behind: no member, no timer, no socket. The caller gets the reason it failed.
+    await shutDown(parts);
+    throw error;
+  }
+}
+
+/** The parts of a process that are open, in the order in which they opened. */
+interface Parts {
+  readonly log: Log;
+  /** Absent when the app was given a store: the caller that opened it closes it. */
+  ownStore?: Store | undefined;
+  alive?: NodeJS.Timeout | undefined;
+  withdrawClaim?: () => void;
+  loop?: LoopWatch;
+  catalog?: Catalog;
+  reminders?: ReminderNode;
+  flows?: WorkflowNode;
+  host?: HostNode;
+  door?: HttpServer | undefined;
+}
+
+/** Closes what is open, in reverse order, whatever fails on the way. Returns the failures. */
+async function shutDown(parts: Parts): Promise<ShutDown> {
+  const { log, ownStore, alive, catalog, withdrawClaim, loop, reminders, flows, host, door } = parts;
+  const shut = new ShutDown(log);
+  host?.close();
+  // Activities and reminders may still call actors.
+  await shut.close({ workflows: flows && (() => flows.stop()), reminders: reminders && (() => reminders.stop()) });
+  const stopped = host?.stop() ?? catalog?.stop();
+  await shut.close({ host: () => stopped, http: door && (() => door.close(stopped)) });
+  await shut.close({ store: ownStore && (() => ownStore.close()) });
+  clearInterval(alive);
+  withdrawClaim?.();
+  loop?.stop();
+  return shut;
+}
+
+async function open(
+  definitions: Required<Definitions>,
+  settings: Settings,
+  extras: Extras,
+  parts: Parts,
+): Promise<App> {
+  const { actors = [], workflows = [], activities = {} } = definitions;
+  const { clock = systemClock, random = systemRandom } = extras;
+  const { log } = parts;
+  for (const { option, why } of weaknessesOf(settings)) log.warn("settings.weak", { option, why });
+  const meter = new Metrics();
+  if (extras.store === undefined) {
+    const { storeConnections: connections, storeTimeout: storeTimeoutMs } = settings;
+    parts.ownStore = await openStore(settings.store, { log, connections, storeTimeoutMs });
+  }
+  const store = extras.store ?? parts.ownStore!;
+  const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
+  parts.catalog = catalog;
+  parts.withdrawClaim = claimRejections((reason, promise) => catalog.isUnhandledCall(reason, promise));
+  meter.collect(() => catalog.measure());
+  const reminders = new ReminderNode(reminderSettings(settings), {
+    ...{ clock, random, log, meter, catalog },
+    store: store.reminders,
+  });
+  parts.reminders = reminders;
+  catalog.reminders = reminders.book;
+  meter.collect(() => reminders.measure());
+  // Before it joins: its first actors may get calls and start workflows while other types still wait for their tables.
+  const flows = new WorkflowNode(
+    { workflows, activities, standIn: extras.standIn },
+    { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
+    {
+      ...{ clock, random, log, meter, catalog, reminders, settle: systemSettle, store: store.workflows },
+      reminderStore: store.reminders,
+    },
+  );
+  parts.flows = flows;
+  extras.opened?.(flows);
+  catalog.workflows = flows.book;
+  meter.collect(() => flows.measure());
+  const wire = extras.wire ?? systemWire(settings, { log, meter, coordination: store.coordination });
+  const { startPatienceMs = settings.storeTimeout } = extras;
+  const world = {
+    ...{ clock, random, log, meter, catalog, coordination: store.coordination, shards: store.shards, wire },
+    startPatienceMs,
+  };
+  // What is in memory nobody else can share, unless it was given.
+  const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;
+  const clustered = settings.cluster && shared;
+  if (!clustered) {
+    await agreeOnShards(settings.namespace, world);
+    catalog.remembering = openAlone(settings.storeTimeout, world);
+  }
+  // Before anything can be set or started here.
+  if (extras.dedicated !== true) await untilAnswered(clock, startPatienceMs, () => reminders.learnTime());
+  // Whoever joins others may be given many actors as soon as it is there.
+  if (clustered) void store.warm?.().catch(() => {});
+  const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
+  if (cluster !== undefined) meter.collect(() => cluster.measure());
+  const host = new HostNode(catalog, store, cluster, reminders, flows.door, clock, extras.pingMs);
+  parts.host = host;
+  if (settings.reminders && extras.dedicated !== true) {
+    reminders.start();
+    if (settings.worker) await flows.start(startPatienceMs);
+  }
+  // Actors that start without a call find every component ready.
+  catalog.remembering?.start();
+  parts.door = settings.http ? await openServer(host, flows.remote, settings, meter, log) : undefined;
+  // An app keeps its process until it stops. One that is in a cluster does so by its sockets; a test's own clock stands still.
+  if (clock === systemClock) {
+    parts.alive = setInterval(() => {}, ALIVE_MS);
+    const turnsAcross = (since: number, until: number) => catalog.turnsAcross(since, until);
+    parts.loop = new LoopWatch({ clock, log, meter, turnsAcross });
+  }
+  return new LimpetApp({ ...parts, catalog, host, reminders, flows }, meter);
+}
+
+/** Any time will do. */
+const ALIVE_MS = 2 ** 30;
+
+/** Of the time in which a process stops: what is delivered or worked on has so much of it, and actors have what is left. */
+const DRAIN_FIRST = 0.5;
+
+function checkClasses(actors: readonly ActorClass[]): void {
+  if (!Array.isArray(actors)) {
+    throw new LimpetError("OPTION_INVALID", "actors must be a list of classes: limpet({ actors: [Cart] })");
+  }
+  for (const actor of actors as readonly unknown[]) {
+    if (isActorClass(actor)) continue;
+    const shown = typeof actor === "function" ? actor.name : String(actor);
+    throw new LimpetError("OPTION_INVALID", `actors: ${shown} is not an actor; write class ${shown} extends Actor`);
+  }
+}
+
+function openServer(
+  host: Host,
+  workflows: RemotePlane,
+  settings: Settings,
+  meter: Metrics,
+  log: Log,
+): Promise<HttpServer> {
+  const { httpHost, httpPort, httpTokens } = settings;
+  const listen = { host: httpHost, port: httpPort, tokens: httpTokens };
+  return openHttpServer(host, listen, { meter, renderMetrics: () => meter.render(), log, workflows });
+}
+
+function catalogSettings(settings: Settings): ConstructorParameters<typeof Catalog>[1] {
+  return {
+    namespace: settings.namespace,
+    idleTimeoutMs: settings.idleTimeout,
+    callTimeoutMs: settings.callTimeout,
+    mailboxLimit: settings.mailboxLimit,
+    maxResident: settings.maxResident,
+    sticky: settings.sticky,
+    sharding: {
+      rebalanceThreshold: settings.shardingRebalanceThreshold,
+      bufferSize: settings.shardingBufferSize,
+      retryMs: settings.shardingRetryInterval,
+      startMs: settings.shardingStartTimeout,
+      minHosts: settings.shardingMinHosts,
+    },
+    drainTimeoutMs: settings.drainTimeout,
+    storeTimeoutMs: settings.storeTimeout,
+    unhandledCallsCrash: settings.unhandledCalls === "crash",
+  };
+}
+
+function reminderSettings(settings: Settings): ReminderSettings {
+  return {
+    namespace: settings.namespace,
+    pollMs: settings.reminderPollInterval,
+    aheadMs: settings.reminderFetchAhead,
+    batchSize: settings.reminderBatchSize,
+    leaseMs: settings.reminderLease,
+    concurrency: settings.reminderConcurrency,
+    direct: settings.reminderDirect,
+    patienceMs: settings.storeTimeout,
+    drainMs: settings.drainTimeout * DRAIN_FIRST,
+  };
+}
+
+function workflowSettings(settings: Settings, random: Random): WorkflowSettings {
+  return {
+    namespace: settings.namespace,
+    workerId: random.id(),
+    queue: settings.workerQueue,
+    build: settings.workerBuild,
+    compatible: settings.workerCompatibleBuilds,
+    pinning: settings.workerPinning,
+    leaseMs: settings.workerLease,
+    httpLeaseMs: settings.workerHttpLease,
+    httpActivityLeaseMs: settings.workerHttpActivityLease,
+    callTimeoutMs: settings.callTimeout,
+    pollMs: settings.workerPollInterval,
+    concurrency: settings.workerConcurrency,
+    cacheRuns: settings.workerCacheRuns,
+    cacheBytes: settings.workerCacheMegabytes * 1024 * 1024,
+    historyLimit: { events: settings.workerHistoryEvents, bytes: settings.workerHistoryMegabytes * 1024 * 1024 },
+    maxLostAttempts: settings.workerMaxLostAttempts,
+    isSticky: settings.workerSticky,
+    stickyMs: settings.workerStickyTtl,
+    drainMs: settings.drainTimeout * DRAIN_FIRST,
+    patienceMs: settings.storeTimeout,
+  };
+}
+
+class LimpetApp implements App {
+  readonly host: HostNode;
+  readonly reminders: AppReminders;
+  readonly jobs: AppJobs;
+  readonly workflows: WorkflowClient;
+  readonly url: string | undefined;
+  readonly #parts: Parts;
+  readonly #catalog: Catalog;
+  readonly #meter: Metrics;
+  #stopped: Promise<void> | undefined;
+
+  constructor(parts: Parts & Required<Pick<Parts, "catalog" | "host" | "reminders" | "flows">>, meter: Metrics) {
+    const { catalog, host, reminders, flows, door } = parts;
+    this.#parts = parts;
+    this.#catalog = catalog;
+    this.#meter = meter;
+    this.host = host;
+    this.reminders = appReminders(reminders, catalog);
+    this.jobs = appJobs(reminders);
+    this.workflows = flows.client;
+    this.url = door?.url;
+  }
+
+  actor(type: ActorClass | string, id: string, settings?: CallSettings): never {
+    return this.#catalog.handle(type, id, settings) as never;
+  }
+
+  shards(type: ActorClass | string): AppShards {
+    const { host } = this;
+    return appShards(type, host, {
+      here: (name) => host.shardsHere(name),
+      shardOf: (name, id) => host.shardOf(name, id),
+    });
+  }
+
+  region(type: ActorClass | string, settings?: CallSettings): never {
+    return regionOf(this.#catalog, type, settings) as never;
+  }
+
+  async add(type: ActorClass): Promise<void> {
+    checkClasses([type]);
+    await this.host.add(type);
+  }
+
+  async remove(type: ActorClass): Promise<void> {
+    checkClasses([type]);
+    await this.host.remove(type);
+  }
+
+  metrics(): string {
+    return this.#meter.render();
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    const shut = await shutDown(this.#parts);
+    shut.done();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}

@@ -1,0 +1,108 @@
+// A process that calls actors and hosts none: it listens to the leader for tables, and calls the owners of actors itself. It has
+// no store, no lease to keep and no door; nobody waits for it.
+import { Catalog } from "../actors/catalog.ts";
+import { Router } from "../actors/routing/router.ts";
+import { OPTIONS } from "../config/options.ts";
+import { parseDuration } from "../kernel/durations.ts";
+import { ownIdentity } from "../placement/discovery/process-identity.ts";
+import { Membership } from "../placement/host/membership.ts";
+import { HostInstruments } from "../placement/host/metrics.ts";
+import { NOWHERE } from "../ports/control-messages.ts";
+import { type Log, silentLog } from "../ports/log.ts";
+import { silentMeter } from "../ports/meter.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { lazyClient } from "../wire/control/lazy-client.ts";
+import { WatchedSchedulers } from "../wire/control/watched-schedulers.ts";
+import { openLinks } from "../wire/link/links.ts";
+import { systemClock as clock, systemRandom as random } from "./system.ts";
+
+export interface ClusterClientSettings {
+  /** Schedulers, or hosts that run one, as `host:port`. Any of them is enough. */
+  readonly schedulers: readonly string[];
+  readonly namespace: string;
+  readonly keys: readonly string[];
+  /** Of the store, where there is no key. */
+  readonly secret?: string | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly log?: Log | undefined;
+}
+
+export interface ClientCall {
+  readonly type: string;
+  readonly id: string;
+  readonly method: string;
+  readonly args: readonly unknown[];
+  readonly timeoutMs: number | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+export class ClusterClient {
+  readonly #catalog: Catalog;
+  readonly #membership: Membership;
+  readonly #source: WatchedSchedulers;
+  readonly #links: ReturnType<typeof openLinks>;
+  readonly #router: Router;
+  #closing: Promise<void> | undefined;
+
+  constructor({ schedulers, namespace, keys, secret, timeoutMs, log = silentLog }: ClusterClientSettings) {
+    const security = { keys, secret };
+    const patience = parseDuration(String(OPTIONS.storeTimeout.default), "storeTimeout");
+    this.#catalog = new Catalog(
+      [],
+      {
+        namespace,
+        idleTimeoutMs: Number.POSITIVE_INFINITY,
+        callTimeoutMs: timeoutMs ?? parseDuration(String(OPTIONS.callTimeout.default), "callTimeout"),
+        mailboxLimit: 1,
+        maxResident: 1,
+        drainTimeoutMs: 0,
+        storeTimeoutMs: patience,
+      },
+      { clock, random, log, meter: silentMeter, store: new MemoryStore() },
+    );
+    this.#links = openLinks({ address: NOWHERE, namespace, security, log });
+    this.#source = new WatchedSchedulers(schedulers, { clock, random, log, connect: lazyClient({ security, log }) });
+    this.#membership = new Membership(
+      { namespace, address: NOWHERE, name: "client", moveTimeoutMs: 0 },
+      {
+        clock,
+        random,
+        log,
+        identity: ownIdentity,
+        instruments: new HostInstruments(silentMeter, namespace),
+        source: this.#source,
+        catalog: this.#catalog,
+        changed: (types) => {
+          this.#links.retain(this.#membership.tables.addresses());
+          router.changed(types);
+        },
+        opened: (type, shards) => router.opened(type, shards),
+        answered: (type, id, error) => router.answered(type, id, error),
+      },
+    );
+    const router = new Router(this.#catalog, { placement: this.#membership, links: this.#links, clock });
+    this.#catalog.join(router);
+    this.#router = router;
+    this.#source.start();
+    this.#membership.start();
+  }
+
+  /** Names have been checked. */
+  call({ type, id, method, args, timeoutMs, signal }: ClientCall): Promise<unknown> {
+    const options = { timeoutMs, signal };
+    return this.#catalog.send(this.#catalog.target(type), id, method, [...args], undefined, options);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#catalog.close();
+    this.#router.close();
+    this.#membership.goodbye();
+    this.#source.stop();
+    await this.#links.close();
+  }
+}

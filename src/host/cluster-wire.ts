@@ -1,0 +1,72 @@
+// How a process reaches the others of its cluster, and what it knows of them: real sockets, processes and machines. Everything
+// else in a cluster is the same wherever it runs; a virtual world puts its own network in the place of this one.
+import type { Settings } from "../config/settings.ts";
+import { hasEnded, ownIdentity } from "../placement/discovery/process-identity.ts";
+import type { Coordination, ProcessIdentity } from "../ports/coordination.ts";
+import type { LinkService, Links } from "../ports/links.ts";
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { ClusterSecurity } from "../wire/cluster-security.ts";
+import { lazyClient } from "../wire/control/lazy-client.ts";
+import { loadInPortions } from "../wire/control/loading.ts";
+import type { ControlService } from "../wire/control/service.ts";
+import type { SchedulerClient } from "../wire/control/watched-schedulers.ts";
+import { openLinks } from "../wire/link/links.ts";
+import { openLinkServer } from "../wire/link/server.ts";
+import { secretOf } from "./open-store.ts";
+import { VERSION } from "./version.ts";
+
+export interface OpenServer {
+  /** Where it is reached. */
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+export interface ClusterWire {
+  /** This process. */
+  readonly identity: ProcessIdentity;
+  /** True only when it is certain. */
+  hasEnded(process: ProcessIdentity): boolean;
+  openLinkDoor(service: LinkService): Promise<OpenServer>;
+  /** `address`: where this host itself is called. */
+  openLinks(address: string): Links;
+  openControlDoor(service: ControlService): Promise<OpenServer>;
+  /** The scheduler of another process. */
+  connect(address: string, term: number): SchedulerClient;
+  /** There is time now for what would take a moment later. */
+  prepare(): void;
+}
+
+export interface SystemWireDeps {
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly coordination: Pick<Coordination, "secret">;
+}
+
+export function systemWire(settings: Settings, { log, meter, coordination }: SystemWireDeps): ClusterWire {
+  const { namespace, clusterHost: host, linkPort, schedulerPort, clusterKeys } = settings;
+  // Known once a door is open, and everything else comes after that.
+  let security: ClusterSecurity = { keys: clusterKeys };
+  const secure = async (): Promise<void> => {
+    if (clusterKeys.length > 0 || security.secret !== undefined) return;
+    security = { keys: [], secret: await secretOf(coordination) };
+  };
+  const version = VERSION;
+  return {
+    identity: ownIdentity,
+    hasEnded,
+    async openLinkDoor(service) {
+      await secure();
+      return openLinkServer(service, { host, port: linkPort, namespace, security, version }, { log, meter });
+    },
+    openLinks: (address) => openLinks({ address, namespace, security, log, version }),
+    // Most processes are alone and need neither: the library of the control stream is loaded when it is.
+    async openControlDoor(service) {
+      await secure();
+      const { openControlServer: openControlDoor } = await import("../wire/control/server.ts");
+      return openControlDoor(service, { host, port: schedulerPort, security }, { log, meter });
+    },
+    connect: (address, term) => lazyClient({ security, log })(address, term),
+    prepare: () => void loadInPortions().catch(() => {}),
+  };
+}

@@ -1,0 +1,56 @@
+// What tests of faults share: a run that must not notice anything of them, and ways to look at those that do.
+import assert from "node:assert/strict";
+import { isLimpetError, type LimpetError } from "../kernel/errors.ts";
+import type { Store } from "../ports/store.ts";
+import type { Workflows } from "../ports/workflows.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import type { TestApp } from "../testing.ts";
+import type { WorkflowHandle } from "../workflows/client/client.ts";
+import { signal, workflow } from "../workflows/definition/definition.ts";
+import type { VirtualClock } from "../world/virtual-clock.ts";
+
+export const NAMESPACE = "default";
+export const go = signal<unknown>("go");
+
+export const hasCode =
+  (code: LimpetError["code"], about = /./) =>
+  (error: unknown): boolean =>
+    isLimpetError(error, code) && about.test(error.message);
+
+/** Another run that must not notice anything. */
+export const healthy = workflow("healthy", async (ctx) => {
+  await ctx.activity("step");
+  await ctx.sleep("1m");
+  return "well";
+});
+export const step = async (): Promise<string> => "done";
+
+export async function isWell(app: TestApp): Promise<void> {
+  const handle = await app.workflows.start(healthy, { input: undefined });
+  await app.advance("2m");
+  assert.equal(await handle.result(), "well");
+}
+
+export const blockedBy = async (handle: WorkflowHandle<unknown>): Promise<string> =>
+  String((await handle.describe()).blocked);
+
+/** A store whose workflows do something else than they should. */
+export function storeWith(clock: VirtualClock, changes: (workflows: Workflows) => Partial<Workflows>): Store {
+  const store = new MemoryStore(() => clock.now());
+  const changed = changes(store.workflows);
+  const workflows = new Proxy(store.workflows, {
+    get(target, name) {
+      const own = changed[name as keyof Workflows];
+      if (own !== undefined) return own;
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === "workflows") return workflows;
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

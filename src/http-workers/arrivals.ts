@@ -1,0 +1,131 @@
+// Takes what has arrived at a run whose code is elsewhere into its history, before its worker sees it. Pure.
+import { LimpetError } from "../kernel/errors.ts";
+import { type SerializedError, serializeError } from "../kernel/serialized-error.ts";
+import type { StoredInboxMessage } from "../ports/workflows.ts";
+import { type Message, readMessage } from "../workflows/definition/messages.ts";
+import type { ExternalEvent, HistoryEvent } from "../workflows/engine/events.ts";
+import { writeEventBatch } from "../workflows/engine/events.ts";
+import { isMeant } from "../workflows/engine/family.ts";
+import type { RemoteRun } from "./run.ts";
+import { outcomeOf } from "./selection.ts";
+
+/** How a run comes to its end without its worker. */
+export interface EndFromOutside {
+  readonly status: "cancelled" | "terminated";
+  readonly error: SerializedError;
+}
+
+export interface Taken {
+  readonly events: readonly HistoryEvent[];
+  readonly taken: number;
+  readonly at: number;
+  readonly end: EndFromOutside | undefined;
+}
+
+/** The capabilities that a run's worker registered. */
+export interface Able {
+  /** The run has an update of that name. */
+  hasUpdate(name: string): boolean;
+  /** It can clean up after a run that is cancelled. Where it cannot, the run ends at once. */
+  readonly cleansUp: boolean;
+}
+
+/**
+ * Changes the run as if all of it were written. Whoever waits for a condition hears one thing at a time, and tells what it makes of it
+ * before it hears the next: only so its code does the same when it is replayed.
+ */
+export function takeArrivals(run: RemoteRun, arrivals: readonly StoredInboxMessage[], now: number, able: Able): Taken {
+  const events: HistoryEvent[] = [];
+  const from = run.last + 1;
+  let [taken, at, isNudged] = [0, Math.max(run.at, now), false];
+  let end: EndFromOutside | undefined;
+  for (const { number, data } of arrivals) {
+    taken = number;
+    const sent = readMessage(data);
+    const { notBefore } = sent;
+    const message = inReach(sent.message, able);
+    if (!isMeant(run.started, sent)) continue;
+    if (message.kind === "LookAgain") isNudged = true;
+    const more = happened(run, message, able);
+    if (more.length === 0) continue;
+    at = Math.max(at, notBefore ?? 0);
+    const step = { at, events: more };
+    run.append(step, writeEventBatch(step).data.length);
+    events.push(...more);
+    end = endBy(message);
+    if (end !== undefined || (run.wait?.kind === "ConditionWaitOpened" && run.needsWorker)) break;
+  }
+  run.join(from, at);
+  if (isNudged) run.isDue ||= !run.isOver;
+  return { events, taken, at, end };
+}
+
+/** A worker that cannot clean up does not get the request: it would never continue the run. */
+function inReach(message: Message, { cleansUp }: Able): Message {
+  if (message.kind !== "CleanupRequested" || cleansUp) return message;
+  return { kind: "CancelRequested", reason: message.reason };
+}
+
+function happened(run: RemoteRun, message: Message, able: Able): HistoryEvent[] {
+  switch (message.kind) {
+    case "LookAgain":
+      return [];
+    case "TerminateRequested":
+      return [{ kind: "WorkflowTerminated", reason: message.reason }];
+    case "CancelRequested": {
+      const error = serializeError(cancelled(message.reason));
+      return [message, { kind: "WorkflowCancelled", n: run.next, error }];
+    }
+    case "UpdateRequested":
+      return requested(run, message, able);
+    default:
+      return run.wants(message) ? [withWait(run, message), ...resolved(run, message)] : [];
+  }
+}
+
+const FAILURES: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
+  ...(["ActivityFailed", "ActivityTimedOut", "ActivityCancelled", "ChildRunFailed"] as const),
+]);
+const RESULTS: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
+  "ActivityCompleted",
+  "ChildRunCompleted",
+  "TimerFired",
+]);
+
+/** The winner of a selection stands in the history right behind the event that decided it. */
+function resolved(run: RemoteRun, news: ExternalEvent): ExternalEvent[] {
+  if (!("of" in news) || !(FAILURES.has(news.kind) || RESULTS.has(news.kind))) return [];
+  const outcome = outcomeOf(run, news.of, FAILURES.has(news.kind));
+  if (outcome === undefined) return [];
+  return [{ kind: "SelectionResolved", winner: news.of, outcome, by: run.last + 1 }];
+}
+
+function requested(
+  run: RemoteRun,
+  { id, name, input }: Extract<Message, { kind: "UpdateRequested" }>,
+  able: Able,
+): ExternalEvent[] {
+  const accepted = { kind: "UpdateAccepted", id, name, input } as const;
+  if (!run.wants(accepted)) return [];
+  if (able.hasUpdate(name)) return [accepted];
+  const error = new LimpetError("UPDATE_UNKNOWN", `workflow ${run.workflowId} has no update called ${name}`);
+  return [{ kind: "UpdateRejected", id, name, error: serializeError(error) }];
+}
+
+/** Where its worker waited when it came. */
+function withWait(run: RemoteRun, news: ExternalEvent): ExternalEvent {
+  const { wait } = run;
+  if (wait === undefined) return news;
+  if (news.kind === "TimerFired") return wait.timer === news.of ? { ...news, wait: wait.n } : news;
+  return news.kind === "SignalReceived" ? { ...news, wait: wait.n } : news;
+}
+
+function endBy(message: Message): EndFromOutside | undefined {
+  if (message.kind === "CancelRequested")
+    return { status: "cancelled", error: serializeError(cancelled(message.reason)) };
+  if (message.kind !== "TerminateRequested") return undefined;
+  return { status: "terminated", error: serializeError(new LimpetError("WORKFLOW_TERMINATED", message.reason)) };
+}
+
+const cancelled = (reason: string): LimpetError =>
+  new LimpetError("WORKFLOW_CANCELLED", reason === "" ? "the workflow was asked to end" : reason);

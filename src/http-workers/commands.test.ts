@@ -1,0 +1,136 @@
+// What a worker elsewhere tells becomes decisions: numbered as it counts them, and never twice.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { HistoryEvent } from "../workflows/engine/events.ts";
+import type { Command } from "./command.ts";
+import { decide } from "./commands.ts";
+import { RemoteRun } from "./run.ts";
+
+const STARTED = { kind: "WorkflowStarted", type: "order", workflowId: "o", runId: "r", input: null, flags: 1 } as const;
+
+function runWith(...events: HistoryEvent[]): RemoteRun {
+  const run = new RemoteRun(1);
+  run.append({ at: 0, events: [STARTED] }, 0);
+  for (const event of events) run.append({ at: 0, events: [event] }, 0);
+  return run;
+}
+
+/** Decides, and writes it into the history. */
+function told(run: RemoteRun, ...commands: Command[]): HistoryEvent[] {
+  const { events } = decide(run, commands, 1_000);
+  if (events.length > 0) run.append({ at: 1_000, events }, 0);
+  return events;
+}
+
+const activity = (input: unknown, more = {}): Command => ({
+  kind: "schedule_activity",
+  name: "a",
+  input,
+  options: {},
+  ...more,
+});
+const wait = (seconds?: number): Command => ({ kind: "open_condition_wait", key: "k", fingerprint: "f", seconds });
+const group = (base: number, size: number, index: number) => ({
+  group: { id: `g:${base}:${size}`, kind: "activity", base, size, index },
+});
+const completed = (of: number): HistoryEvent => ({ kind: "ActivityCompleted", of, result: null });
+
+describe("commands", () => {
+  it("that are told again while their step is open bring nothing new; with another input they do", () => {
+    const run = runWith();
+    assert.equal(told(run, activity(1)).length, 1);
+    assert.deepEqual(told(run, activity(1)), []);
+    assert.deepEqual(
+      told(run, activity(2)).map((event) => "n" in event && event.n),
+      [2],
+    );
+  });
+
+  it("are new when the step before is over, however alike they are", () => {
+    const run = runWith();
+    told(run, activity(1));
+    run.append({ at: 0, events: [completed(1)] }, 0);
+    assert.equal(told(run, activity(1)).length, 1);
+  });
+
+  it("of a group count from the base that their worker says, and are known again as a whole", () => {
+    const run = runWith();
+    const members = [0, 1, 2].map((index) => activity(index, group(5, 3, index)));
+    assert.deepEqual(
+      told(run, ...members).map((event) => "n" in event && event.n),
+      [5, 6, 7],
+    );
+    run.append({ at: 0, events: [completed(6)] }, 0);
+    assert.equal(run.needsWorker, false);
+    assert.deepEqual(told(run, ...[0, 1, 2].map((index) => activity(index, group(6, 3, index)))), []);
+    run.append({ at: 0, events: [completed(5), completed(7)] }, 0);
+    assert.equal(run.needsWorker, true);
+  });
+
+  it("that wait for a condition are recorded each time, and the first time limit goes on", () => {
+    const run = runWith();
+    const first = decide(run, [wait(60)], 1_000);
+    assert.deepEqual(first.timers, [{ kind: "TimerScheduled", n: 1, at: 61_000 }]);
+    run.append({ at: 0, events: first.events }, 0);
+    run.append({ at: 0, events: [{ kind: "SignalReceived", id: "s", name: "s", input: null, wait: 1 }] }, 0);
+    const again = decide(run, [wait(60)], 9_000);
+    assert.deepEqual(again.timers, []);
+    assert.deepEqual(again.events, [
+      { kind: "ConditionWaitOpened", n: 2, key: "k", fingerprint: "f", seconds: 60, timer: 1 },
+    ]);
+    run.append({ at: 0, events: again.events }, 0);
+    const passed = decide(run, [activity(1)], 9_000);
+    assert.deepEqual(passed.timers, [{ kind: "TimerCancelled", n: 0, of: 1 }]);
+  });
+
+  it("that do an update leave the numbers of the code alone, and its wait open", () => {
+    const run = runWith();
+    told(run, wait());
+    run.append({ at: 0, events: [{ kind: "UpdateAccepted", id: "u", name: "rename", input: 1 }] }, 0);
+    assert.equal(run.nextUpdate?.id, "u");
+    told(run, { kind: "complete_update", id: "u", result: 2 });
+    assert.deepEqual([run.next, run.wait?.n, run.nextUpdate, run.needsWorker], [2, 1, undefined, true]);
+    assert.throws(() => told(run, { kind: "complete_update", id: "u", result: 2 }), { code: "WORKFLOW_INVALID" });
+  });
+
+  it("must leave the run with something to wait for, or end it, and end it once", () => {
+    const nothing: readonly (readonly Command[])[] = [
+      [],
+      [{ kind: "record_side_effect", result: 1 }],
+      [{ kind: "complete_workflow", result: 1 }, activity(1)],
+      [
+        { kind: "complete_workflow", result: 1 },
+        { kind: "complete_workflow", result: 1 },
+      ],
+    ];
+    for (const commands of nothing) assert.throws(() => told(runWith(), ...commands), { code: "WORKFLOW_INVALID" });
+    const run = runWith();
+    told(run, activity(1));
+    assert.deepEqual(told(run), []);
+  });
+});
+
+describe("a run whose code is elsewhere", () => {
+  it("is the same after its history was read again", () => {
+    const run = runWith();
+    told(run, activity(1), { kind: "start_timer", seconds: 5 });
+    run.append({ at: 0, events: [{ kind: "SignalReceived", id: "s", name: "s", input: null }, completed(1)] }, 0);
+    told(run, wait(5));
+    const again = new RemoteRun(1);
+    for (const { at, events } of run.history) again.append({ at, events }, 0);
+    const view = ({ last, next, open, wait: opened, latest, isDue, isOver }: RemoteRun) => ({
+      ...{ last, next, open: [...open], opened, latest, isDue, isOver },
+    });
+    assert.deepEqual(view(again), view(run));
+  });
+
+  it("wants no result twice, and no signal", () => {
+    const run = runWith();
+    told(run, activity(1));
+    assert.equal(run.wants({ kind: "ActivityCompleted", of: 1, result: null }), true);
+    run.append({ at: 0, events: [completed(1), { kind: "SignalReceived", id: "s", name: "s", input: null }] }, 0);
+    assert.equal(run.wants({ kind: "ActivityCompleted", of: 1, result: null }), false);
+    assert.equal(run.wants({ kind: "SignalReceived", id: "s", name: "s", input: null }), false);
+    assert.equal(run.wants({ kind: "SignalReceived", id: "t", name: "s", input: null }), true);
+  });
+});

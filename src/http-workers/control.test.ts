@@ -1,0 +1,44 @@
+// What a caller over HTTP learns of a request that the store did not answer at first.
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { LimpetError } from "../kernel/errors.ts";
+import type { StartOutcome } from "../ports/workflows.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { Dispatcher } from "../workflows/worker/outgoing.ts";
+import { RemoteControl, type RemoteControlDeps, type StartWish } from "./control.ts";
+
+const WISH: StartWish = {
+  ...{ workflowId: "x", type: "order", queue: "default", input: null, memo: undefined, attributes: undefined },
+  ...{ onDuplicate: "fail", timeoutMs: undefined, runTimeoutMs: undefined, build: undefined },
+};
+
+function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () => Promise<never>): RemoteControl {
+  const { workflows } = new MemoryStore();
+  const dispatcher = new Dispatcher({ namespace: "default", queue: "default", book: {} as never, hasType: () => true });
+  const world: Partial<RemoteControlDeps> = {
+    ...{
+      random: { number: () => 0.5, id: () => "run-1" },
+      namespace: "default",
+      now: () => 0,
+      dispatcherOf: () => dispatcher,
+    },
+    store: find === undefined ? workflows : ({ find } as never),
+    start: async ({ runId }) => ({ ref: 1, runId, status: "running", ...outcome }),
+  };
+  return new RemoteControl(world as RemoteControlDeps);
+}
+
+it("a duplicate start is refused for certain only if every attempt at it was answered", async () => {
+  await assert.rejects(control({ isNew: false }).start(WISH), { reason: "duplicate_not_allowed", retry: "never" });
+  await assert.rejects(control({ isNew: false, isInDoubt: true }).start(WISH), {
+    code: "COMMIT_UNKNOWN",
+    retry: "unknown",
+  });
+});
+
+it("a start that was done is not reported as untouched when its run cannot be read", async () => {
+  const find = async (): Promise<never> => {
+    throw new LimpetError("STORE_UNAVAILABLE", "not now");
+  };
+  await assert.rejects(control({ isNew: true }, find).start(WISH), { code: "COMMIT_UNKNOWN", retry: "unknown" });
+});

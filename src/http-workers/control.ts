@@ -1,0 +1,314 @@
+// Workflows as they are steered over HTTP: started, signalled, asked and changed by names, with values in their JSON-ready form.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { deserializeError } from "../kernel/serialized-error.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { InboxMessage, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import { closed, maybeDone, type WorkflowClient } from "../workflows/client/client.ts";
+import { checked, checkWorkflowId } from "../workflows/definition/definition.ts";
+import { type Message, readMessage } from "../workflows/definition/messages.ts";
+import type { Started, Wire } from "../workflows/engine/events.ts";
+import { readEventBatch } from "../workflows/engine/events.ts";
+import {
+  arrivalOf,
+  CANCEL_KEY,
+  CLEANUP_KEY,
+  checkRequestId,
+  signalKey,
+  updateKey,
+} from "../workflows/inbox/inbox-messages.ts";
+import type { Dispatcher } from "../workflows/worker/outgoing.ts";
+import type { CleanupRequest } from "./cleanup.ts";
+import { Refused, tooLarge } from "./refusal.ts";
+import type { Attempt } from "./waiting.ts";
+
+export interface RemoteControlDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Workflows;
+  readonly namespace: string;
+  readonly client: WorkflowClient;
+  now(): number;
+  dispatcherOf(queue: string): Dispatcher;
+  start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
+  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
+  /** Of a run whose code is in our own processes, or of one elsewhere. */
+  query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
+  /** Throws when no worker is there that could clean up after the run. */
+  checkCleanup(run: StoredRun): Promise<void>;
+  /** Throws when a validator elsewhere refuses it. */
+  validate(run: StoredRun, name: string, input: Wire): Promise<void>;
+}
+
+export interface StartWish {
+  readonly workflowId: string | undefined;
+  readonly type: string;
+  readonly queue: string;
+  readonly input: Wire;
+  readonly memo: Wire | undefined;
+  readonly attributes: Wire | undefined;
+  readonly onDuplicate: "fail" | "existing";
+  readonly timeoutMs: number | undefined;
+  readonly runTimeoutMs: number | undefined;
+  readonly build: string | undefined;
+}
+
+export interface RunName {
+  readonly workflowId: string;
+  readonly runId: string | undefined;
+}
+
+export type UpdateStage =
+  | { readonly stage: "accepted" }
+  | { readonly stage: "completed"; readonly result: Wire }
+  | { readonly stage: "failed"; readonly message: string; readonly type: string }
+  | { readonly stage: "rejected"; readonly message: string; readonly code: unknown };
+
+const READ_BYTES = 4 * 1024 * 1024;
+const READ_ARRIVALS = 1_000;
+const FIRST_LOOK_MS = 5;
+const LONGEST_LOOK_MS = 250;
+
+export class RemoteControl {
+  readonly #deps: RemoteControlDeps;
+
+  constructor(deps: RemoteControlDeps) {
+    this.#deps = deps;
+  }
+
+  /** `isNew` false: there was one already. Throws `duplicate_not_allowed` when that is not wanted. */
+  async start(wish: StartWish): Promise<{ readonly run: StoredRun; readonly isNew: boolean }> {
+    const { random, namespace, store } = this.#deps;
+    const { type, input, memo, attributes, build, timeoutMs, runTimeoutMs } = wish;
+    checked("workflow", type);
+    const queue = checked("queue", wish.queue);
+    const workflowId = wish.workflowId ?? random.id();
+    checkWorkflowId(workflowId);
+    checkSize(input, "input");
+    checkSize(memo, "memo");
+    const at = this.#deps.now();
+    const told = {
+      ...{ type, workflowId, runId: random.id(), input },
+      ...(memo !== undefined && { memo }),
+      ...(attributes !== undefined && { attributes }),
+      ...(timeoutMs !== undefined && { timeoutAt: at + timeoutMs }),
+      ...(runTimeoutMs !== undefined && { runTimeoutAt: at + runTimeoutMs }),
+    };
+    const start = this.#deps.dispatcherOf(queue).start(told, { queue, at, build });
+    const started = readEventBatch(start.first.data).events[0] as Started;
+    const { runId, isNew, isInDoubt } = await this.#deps.start(start, started, at);
+    if (!isNew && wish.onDuplicate === "fail") {
+      const what = `there is a workflow ${workflowId} already, as run ${runId}`;
+      if (isInDoubt) throw maybeDone(what);
+      throw new Refused(409, "duplicate_not_allowed", what, { workflow_id: workflowId, run_id: runId });
+    }
+    const run = await store.find({ namespace, workflowId, runId }).catch(wasDone);
+    if (run === undefined) throw new LimpetError("WORKFLOW_UNKNOWN", `workflow ${workflowId} is gone already`);
+    return { run, isNew };
+  }
+
+  async find({ workflowId, runId }: RunName): Promise<StoredRun> {
+    const { store, namespace } = this.#deps;
+    const run = await store.find({ namespace, workflowId, runId });
+    if (run !== undefined) return run;
+    const what = runId === undefined ? `workflow ${workflowId}` : `run ${runId} of workflow ${workflowId}`;
+    throw new Refused(404, "instance_not_found", `there is no ${what}`, { workflow_id: workflowId });
+  }
+
+  /** The run when it has more events than these, or is over; or as it is when the time to wait for that is. */
+  async findBehind(
+    name: RunName,
+    after: number,
+    wait: (look: () => Promise<Attempt<StoredRun>>) => Promise<StoredRun | undefined>,
+  ): Promise<StoredRun> {
+    const found = await wait(async () => {
+      const run = await this.find(name);
+      return { found: run.events > after || run.status !== "running" ? run : undefined };
+    });
+    return found ?? this.find(name);
+  }
+
+  /** The first event of a run: what it was begun with. */
+  async startedOf({ ref }: StoredRun): Promise<Started> {
+    const { pages } = await this.#deps.store.history(ref, 0, 1);
+    return readEventBatch(pages[0]!.data).events[0] as Started;
+  }
+
+  /** When something was written of it last. */
+  async progressOf({ ref, events }: StoredRun): Promise<number | undefined> {
+    const { pages } = await this.#deps.store.history(ref, events - 1, 1);
+    const last = pages.at(-1);
+    return last === undefined ? undefined : readEventBatch(last.data).at;
+  }
+
+  async signal(name: RunName, signal: string, input: Wire, requestId: string | undefined): Promise<StoredRun> {
+    const run = await this.find(name);
+    const id = requestId ?? this.#deps.random.id();
+    checkRequestId("signal", id);
+    checkSize(input, "input");
+    await this.#send(run, signalKey(id), { kind: "SignalReceived", id, name: checked("signal", signal), input });
+    return run;
+  }
+
+  async cancel(name: RunName, reason: string): Promise<StoredRun> {
+    const run = await this.find(name);
+    await this.#send(run, CANCEL_KEY, { kind: "CancelRequested", reason });
+    return run;
+  }
+
+  /** Asks the worker to clean up within that time. Only the first request counts: `isNew` is true for it. */
+  async requestCleanup(
+    name: RunName,
+    reason: string,
+    withinMs: number,
+  ): Promise<{ readonly run: StoredRun; readonly request: CleanupRequest; readonly isNew: boolean }> {
+    const run = await this.find(name);
+    if (run.status !== "running") throw notActive(run);
+    const before = await this.#cleanupOf(run);
+    if (before !== undefined) return { run, request: before, isNew: false };
+    await this.#deps.checkCleanup(run);
+    const at = this.#deps.now();
+    const asked = {
+      kind: "CleanupRequested",
+      id: this.#deps.random.id(),
+      reason,
+      at,
+      deadline: at + withinMs,
+    } as const;
+    const { namespace } = this.#deps;
+    const { workflowId, runId } = run;
+    await this.#deps.arrive(arrivalOf({ namespace, workflowId, runId, key: CLEANUP_KEY }, asked, { notBefore: at }));
+    // Another client may have sent its request first.
+    const request = (await this.#cleanupOf(run)) ?? asked;
+    return { run, request, isNew: request.id === asked.id };
+  }
+
+  /** What waits in its inbox, or stands in its history. */
+  async #cleanupOf({ ref }: StoredRun): Promise<CleanupRequest | undefined> {
+    const { store } = this.#deps;
+    for (let after = 0; ; ) {
+      const arrivals = await store.inbox(ref, after, READ_ARRIVALS);
+      const found = arrivals.find(({ key }) => key === CLEANUP_KEY);
+      if (found !== undefined) return readMessage(found.data).message as CleanupRequest;
+      if (arrivals.length < READ_ARRIVALS) break;
+      after = arrivals.at(-1)!.number;
+    }
+    for (let [last, isCut] = [0, true]; isCut; ) {
+      const read = await store.history(ref, last, READ_BYTES);
+      isCut = read.isCut;
+      for (const { from, count, data } of read.pages) {
+        last = from + count - 1;
+        const found = readEventBatch(data).events.find((event) => event.kind === "CleanupRequested");
+        if (found !== undefined) return found;
+      }
+    }
+    return undefined;
+  }
+
+  async terminate(name: RunName, reason: string): Promise<StoredRun> {
+    const run = await this.find(name);
+    if (run.status !== "running") throw notActive(run);
+    await this.#deps.client.get(run.workflowId, run.runId).terminate(reason);
+    return this.find({ workflowId: run.workflowId, runId: run.runId }).catch(wasDone);
+  }
+
+  async query(name: RunName, query: string, input: Wire): Promise<{ readonly run: StoredRun; readonly result: Wire }> {
+    const run = await this.find(name);
+    return { run, result: await this.#deps.query(run, query, input) };
+  }
+
+  async #send(run: StoredRun, key: string, message: Message): Promise<void> {
+    const { namespace } = this.#deps;
+    if (run.status !== "running") throw notActive(run);
+    const { workflowId, runId } = run;
+    await this.#deps.arrive(arrivalOf({ namespace, workflowId, runId, key }, message));
+  }
+
+  /** Undefined: in time nothing came of it; it may still. */
+  async update(
+    name: RunName,
+    update: string,
+    input: Wire,
+    {
+      id,
+      until,
+      withinMs,
+    }: { readonly id: string; readonly until: "accepted" | "completed"; readonly withinMs: number },
+  ): Promise<{ readonly run: StoredRun; readonly stage: UpdateStage | undefined }> {
+    checked("update", update);
+    checkRequestId("update", id);
+    checkSize(input, "input");
+    const run = await this.find(name);
+    const before = await this.#stageOf(run, id, 0);
+    if (before.stage === undefined) {
+      if (run.status !== "running") throw notActive(run);
+      await this.#deps.validate(run, update, input);
+      await this.#send(run, updateKey(id), { kind: "UpdateRequested", id, name: update, input });
+    }
+    return { run, stage: await this.#await(run, id, until, withinMs) };
+  }
+
+  async #await(run: StoredRun, id: string, until: "accepted" | "completed", withinMs: number) {
+    const { clock } = this.#deps;
+    const end = clock.monotonic() + withinMs;
+    let stage: UpdateStage | undefined;
+    for (let after = 0, pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
+      const seen = await this.#stageOf(run, id, after);
+      after = seen.last;
+      stage = seen.stage ?? stage;
+      if (stage !== undefined && (until === "accepted" || stage.stage !== "accepted")) return stage;
+      if (clock.monotonic() >= end) return stage;
+      const { status } = await this.find({ workflowId: run.workflowId, runId: run.runId });
+      if (status !== "running" && (await this.#stageOf(run, id, after)).stage === undefined) {
+        throw closed(run.workflowId, status);
+      }
+      await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+    }
+  }
+
+  /** How far an update has come, by the history behind that event. */
+  async #stageOf({ ref }: StoredRun, id: string, after: number) {
+    let stage: UpdateStage | undefined;
+    let last = after;
+    for (let isCut = true; isCut; ) {
+      const read = await this.#deps.store.history(ref, last, READ_BYTES);
+      isCut = read.isCut;
+      for (const { from, count, data } of read.pages) {
+        last = from + count - 1;
+        for (const event of readEventBatch(data).events) {
+          if (!("id" in event) || event.id !== id) continue;
+          if (event.kind === "UpdateAccepted") stage = { stage: "accepted" };
+          if (event.kind === "UpdateCompleted") stage = { stage: "completed", result: event.result };
+          if (event.kind === "UpdateFailed") stage = failed(event.error);
+          if (event.kind === "UpdateRejected") {
+            stage = { stage: "rejected", message: event.error.message, code: event.error.errorCode };
+          }
+        }
+      }
+    }
+    return { stage, last };
+  }
+}
+
+function failed(error: unknown): UpdateStage {
+  const told = deserializeError(error);
+  return { stage: "failed", message: told?.message ?? "the update failed", type: told?.name ?? "Error" };
+}
+
+const notActive = ({ workflowId, runId, status }: StoredRun): Refused =>
+  new Refused(409, "run_not_active", `workflow ${workflowId} is over (${status})`, {
+    workflow_id: workflowId,
+    run_id: runId,
+    run_status: status,
+  });
+
+/** The request was applied; only its answer could not be read. */
+function wasDone(error: unknown): never {
+  throw isLimpetError(error, "STORE_UNAVAILABLE") ? maybeDone(error.message) : error;
+}
+
+export function checkSize(wire: Wire, what: string): void {
+  const bytes = JSON.stringify(wire)?.length ?? 0;
+  if (bytes > LIMITS.workflowPayloadBytes) throw tooLarge(what, bytes, LIMITS.workflowPayloadBytes);
+}

@@ -1,0 +1,321 @@
+// Everything for workers in other languages, put together: who they are, what they are given to do, and what they tell of it. The doors
+// translate; what happens happens here, and in the store.
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { ReminderWriter } from "../ports/reminder-writer.ts";
+import type { Reminders } from "../ports/reminders.ts";
+import type {
+  InboxMessage,
+  ReplayMode,
+  RunStart,
+  RunStatus,
+  StartOutcome,
+  StoredRun,
+  TaskCompletion,
+  Workflows,
+} from "../ports/workflows.ts";
+import type { ActivityTasks } from "../workflows/activities/tasks.ts";
+import type { WorkflowClient } from "../workflows/client/client.ts";
+import type { Pinning } from "../workflows/definition/bindings.ts";
+import type { Started, Wire } from "../workflows/engine/events.ts";
+import type { HistoryLimit } from "../workflows/engine/history-budget.ts";
+import { Dispatcher } from "../workflows/worker/outgoing.ts";
+import { type StickyFigures, stickyFigures } from "../workflows/worker/sticky-figures.ts";
+import { type ActivityTask, RemoteActivities } from "./activities.ts";
+import { ClaimCounts } from "./claim-counts.ts";
+import { CLEANUP_CAPABILITY } from "./cleanup.ts";
+import { RemoteControl } from "./control.ts";
+import { type Question, type QuestionKind, RemoteQuestions } from "./questions.ts";
+import { Refused } from "./refusal.ts";
+import type { RemoteRun } from "./run.ts";
+import { RemoteRuns } from "./runs.ts";
+import { RemoteTasks, type WorkflowTask } from "./tasks.ts";
+import { type Attempt, PollAnswers, Waiting } from "./waiting.ts";
+import { contractOf, type RemoteWorker } from "./worker.ts";
+import { RemoteWorkers } from "./workers.ts";
+
+export interface RemotePlaneDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly store: Workflows;
+  readonly reminders: Reminders;
+  readonly activityTasks: ActivityTasks;
+  readonly book: ReminderWriter;
+  readonly client: WorkflowClient;
+  readonly namespace: string;
+  /** This process, among those of the store. */
+  readonly host: string;
+  /** For those who name none. */
+  readonly queue: string;
+  readonly isSticky: boolean;
+  readonly stickyMs: number;
+  /** What runs are bound to by workers elsewhere that this process hands them to. */
+  readonly pinning: Pinning;
+  readonly historyLimit: HistoryLimit;
+  readonly maxLostAttempts: number;
+  /** How long a worker has what it was given when it says nothing more. */
+  readonly taskLeaseMs: number;
+  readonly activityLeaseMs: number;
+  /** The store's clock. */
+  now(): number;
+  start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
+  /** Throws WORKFLOW_CLOSED or WORKFLOW_UNKNOWN. */
+  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
+  /** The code of such workflows is in this process. */
+  hasType(type: string): boolean;
+  /** Of a run, wherever its code is. */
+  query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
+  ended(ref: number, runId: string, end: { readonly status: RunStatus; readonly result: string }): void;
+  /** A worker elsewhere has claimed a task. */
+  claimed(mode: ReplayMode): void;
+  /** Workers of this process may have something to do. */
+  nudge(): void;
+  /** Timers of runs go off in this process from now on, and what is written elsewhere is heard of. */
+  serve(): void;
+}
+
+export interface Poll {
+  readonly workerId: string;
+  readonly queue: string;
+  readonly build: string | undefined;
+  /** The same for a poll that is asked again. */
+  readonly requestId: string | undefined;
+  readonly waitMs: number;
+  /** Aborted when nobody reads the answer. */
+  readonly gone: AbortSignal;
+}
+
+export interface Polled<Task> {
+  readonly task: Task | undefined;
+  readonly status: string;
+}
+
+/** An answer to a poll that is asked again is the same for so long, unless its lease is over earlier. */
+const ANSWER_MS = 60_000;
+const QUESTION_MS = 10_000;
+const LOOK_MS = 1_000;
+const CACHE_BYTES = 64 * 1024 * 1024;
+const MOST_POLLS = 10_000;
+
+export class RemotePlane {
+  readonly workers: RemoteWorkers;
+  readonly tasks: RemoteTasks;
+  readonly activities: RemoteActivities;
+  readonly questions: RemoteQuestions;
+  readonly control: RemoteControl;
+  readonly runs: RemoteRuns;
+  /** How tasks came to workers elsewhere. */
+  readonly claims: ClaimCounts;
+  readonly deps: RemotePlaneDeps;
+  readonly #waiting: Waiting;
+  readonly #taskAnswers: PollAnswers<WorkflowTask | Question>;
+  readonly #activityAnswers: PollAnswers<ActivityTask>;
+
+  constructor(deps: RemotePlaneDeps) {
+    const { clock, random, log, store, namespace, isSticky, stickyMs, book, taskLeaseMs, activityLeaseMs } = deps;
+    const now = (): number => deps.now();
+    const dispatcherOf = (queue: string, worker?: string): Dispatcher => {
+      const hasType = (type: string): boolean => worker !== undefined && this.workers.isKnownToRun(worker, type);
+      return new Dispatcher({ namespace, queue, book, hasType });
+    };
+    this.deps = deps;
+    this.workers = new RemoteWorkers({ clock, store, namespace, isSticky, now });
+    this.runs = new RemoteRuns(store, CACHE_BYTES);
+    this.claims = new ClaimCounts({ clock, log, store, namespace, host: deps.host, now });
+    this.questions = new RemoteQuestions(clock, random);
+    this.questions.asked = () => this.#waiting.nudge();
+    this.tasks = new RemoteTasks({
+      ...{ clock, random, log, store, namespace, leaseMs: taskLeaseMs, isSticky, stickyMs, now, dispatcherOf },
+      ...{ staleMs: this.workers.staleMs, pinning: deps.pinning },
+      historyLimit: deps.historyLimit,
+      maxLostAttempts: deps.maxLostAttempts,
+      runs: this.runs,
+      written: (append, _, runId) => this.#written(append, runId),
+      claimed: (mode) => {
+        this.claims.add(mode);
+        deps.claimed(mode);
+      },
+    });
+    this.activities = new RemoteActivities({
+      ...{ random, store: deps.reminders, tasks: deps.activityTasks, namespace, leaseMs: activityLeaseMs, now },
+      endOf: async ({ workflowId, runId }) => {
+        const run = await store.find({ namespace, workflowId, runId });
+        return run?.status === "running" ? undefined : (run?.status ?? "unknown");
+      },
+    });
+    this.control = new RemoteControl({
+      ...{ clock, random, store, namespace, client: deps.client, now, dispatcherOf },
+      start: (start, started, at) => deps.start(start, started, at),
+      arrive: (arrival) => deps.arrive(arrival),
+      query: (run, name, input) => deps.query(run, name, input),
+      validate: (run, name, input) => this.#validate(run, name, input),
+      checkCleanup: (run) => this.#checkCleanup(run),
+    });
+    this.#waiting = new Waiting(clock, LOOK_MS);
+    this.#taskAnswers = new PollAnswers(clock, MOST_POLLS, Math.min(ANSWER_MS, taskLeaseMs));
+    this.#activityAnswers = new PollAnswers(clock, MOST_POLLS, Math.min(ANSWER_MS, activityLeaseMs));
+  }
+
+  /** There may be something to do. */
+  nudge(): void {
+    this.#waiting.nudge();
+  }
+
+  async stop(): Promise<void> {
+    this.#waiting.close();
+    this.workers.stop();
+    await this.claims.stop();
+  }
+
+  /** Of the whole cluster. */
+  figures(): Promise<StickyFigures> {
+    const { store, namespace } = this.deps;
+    return stickyFigures({
+      ...{ store, namespace },
+      live: async () => (await this.workers.rows()).filter((row) => this.workers.isLive(row)),
+      lastMinute: () => this.claims.lastMinute(),
+    });
+  }
+
+  /** Until it is found; undefined: in time it was not. */
+  wait<Found>(waitMs: number, gone: AbortSignal, look: () => Promise<Attempt<Found>>): Promise<Found | undefined> {
+    return this.#waiting.until(waitMs, gone, look);
+  }
+
+  #written({ reminders, fate, ref }: TaskCompletion, runId: string): void {
+    this.deps.book.written(reminders);
+    if (fate.kind === "close") this.deps.ended(ref, runId, fate);
+    this.deps.nudge();
+    this.nudge();
+  }
+
+  // ——— Polls.
+
+  async #pollingWorker({ workerId, queue, build }: Poll): Promise<RemoteWorker> {
+    const worker = await this.workers.get(workerId);
+    this.deps.serve();
+    const extras = { worker_id: workerId, task_queue: worker.queue };
+    if (queue !== worker.queue) {
+      throw new Refused(409, "task_queue_mismatch", `worker ${workerId} is registered for ${worker.queue}`, extras);
+    }
+    if (build !== undefined && build !== worker.build) {
+      throw new Refused(409, "build_id_mismatch", `worker ${workerId} is registered with another build`, extras);
+    }
+    if (worker.isDraining) {
+      const draining = { ...extras, poll_status: "draining", task: null };
+      throw new Refused(
+        409,
+        "worker_draining",
+        `build "${worker.build}" of ${worker.queue} gets no more work`,
+        draining,
+      );
+    }
+    if (this.#waiting.size >= MOST_POLLS) {
+      throw new Refused(429, "poll_capacity_exhausted", "too many polls are waiting here", {
+        poll_status: "throttled",
+      });
+    }
+    return worker;
+  }
+
+  /** Tasks of workflows, and, for those who ask for them, updates that are to be looked at. */
+  async pollTasks(
+    poll: Poll,
+    kinds: { readonly tasks: boolean; readonly validations: boolean },
+  ): Promise<Polled<WorkflowTask | Question>> {
+    const worker = await this.#pollingWorker(poll);
+    if (worker.workflowTypes.length === 0) return { task: undefined, status: "no_workflow_capability" };
+    const look = async (): Promise<Attempt<WorkflowTask | Question>> => {
+      const found = kinds.validations ? this.questions.claim(worker, ["update_validation"]) : undefined;
+      return found === undefined && kinds.tasks ? this.tasks.claim(worker) : { found };
+    };
+    const task = await this.#poll(poll, "task", this.#taskAnswers, look, (found) =>
+      "kind" in found ? this.questions.giveBack(found) : this.tasks.giveBack(found),
+    );
+    return { task, status: task === undefined ? "empty" : "leased" };
+  }
+
+  async pollQuestions(poll: Poll, kinds: readonly QuestionKind[]): Promise<Polled<Question>> {
+    const worker = await this.#pollingWorker(poll);
+    const look = async (): Promise<Attempt<WorkflowTask | Question>> => ({
+      found: this.questions.claim(worker, kinds),
+    });
+    const task = await this.#poll(poll, kinds.join(), this.#taskAnswers, look, (found) =>
+      this.questions.giveBack(found as Question),
+    );
+    return { task: task as Question | undefined, status: task === undefined ? "empty" : "leased" };
+  }
+
+  async pollActivities(poll: Poll): Promise<Polled<ActivityTask>> {
+    const worker = await this.#pollingWorker(poll);
+    if (worker.activityTypes.length === 0) return { task: undefined, status: "unsupported" };
+    const look = (): Promise<Attempt<ActivityTask>> => this.activities.claim(worker);
+    const task = await this.#poll(poll, "activity", this.#activityAnswers, look, (found) =>
+      this.activities.giveBack(found),
+    );
+    return { task, status: task === undefined ? "empty" : "leased" };
+  }
+
+  #poll<Task>(
+    { workerId, queue, build, requestId, waitMs, gone }: Poll,
+    kind: string,
+    answers: PollAnswers<Task>,
+    look: () => Promise<Attempt<Task>>,
+    giveBack: (task: Task) => Promise<void> | void,
+  ): Promise<Task | undefined> {
+    const name = requestId === undefined ? undefined : JSON.stringify([kind, workerId, queue, build, requestId]);
+    return answers.ask(name, async () => {
+      const found = await this.#waiting.until(waitMs, gone, look);
+      if (found === undefined || !gone.aborted) return found;
+      // It must not be gone for a whole lease because somebody hung up.
+      await giveBack(found);
+      this.nudge();
+      return undefined;
+    });
+  }
+
+  /** That worker should have the run in memory. */
+  async isWarm({ stickyWorker, stickyUntil = 0 }: StoredRun, run: RemoteRun, workerId: string): Promise<boolean> {
+    if (!this.deps.isSticky || stickyWorker !== workerId || stickyUntil <= this.deps.now()) return false;
+    return run.decidedAt >= (await this.workers.get(workerId)).since;
+  }
+
+  // ——— Questions.
+
+  /** Of a run whose code is elsewhere. */
+  async ask(run: StoredRun, name: string, input: Wire): Promise<Wire> {
+    const workers = await this.workers.thatRun(run);
+    if (workers.length === 0) {
+      const what = `no worker that runs ${run.type} on ${run.queue} is there to answer`;
+      throw new Refused(409, "query_worker_unavailable", what);
+    }
+    const known = contractOf(workers[0]!, run.type)?.queries;
+    if (known !== undefined && !known.includes(name)) {
+      const what = `${run.type} answers no query called ${name}; it answers: ${known.join(", ") || "none"}`;
+      throw new Refused(404, "rejected_unknown_query", what);
+    }
+    return this.questions.ask("query", run, name, input, QUESTION_MS);
+  }
+
+  /** A workflow in TypeScript cleans up whenever it is cancelled, and needs no request of its own. */
+  async #checkCleanup(run: StoredRun): Promise<void> {
+    const workers = await this.workers.thatRun(run);
+    if (workers.some(({ capabilities }) => capabilities.includes(CLEANUP_CAPABILITY))) return;
+    const what = `no live worker of ${run.type} on ${run.queue} has registered ${CLEANUP_CAPABILITY}; cancel ends the run`;
+    throw new Refused(409, "cooperative_cancellation_unavailable", what, { workflow_id: run.workflowId });
+  }
+
+  /** An update that its worker wants to look at first is looked at; throws when it is refused. */
+  async #validate(run: StoredRun, name: string, input: Wire): Promise<void> {
+    if (this.deps.hasType(run.type)) return;
+    const workers = await this.workers.thatRun(run);
+    const contract = workers[0] && contractOf(workers[0], run.type);
+    if (contract?.updates?.includes(name) === false) {
+      throw new Refused(409, "update_rejected", `${run.type} has no update called ${name}`);
+    }
+    if (contract?.validators?.includes(name) !== true) return;
+    await this.questions.ask("update_validation", run, name, input, QUESTION_MS);
+  }
+}

@@ -1,0 +1,185 @@
+// What runs whose code is elsewhere are asked: queries, and whether an update is fine. A question waits in the memory of the process that
+// was asked until one of the run's workers takes it and answers, or the time of whoever asks is over. Whoever has taken a query has it for
+// as long as it waits; an update that is to be looked at goes to another worker when the first one is silent. Nothing of it is durable.
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { StoredRun } from "../ports/workflows.ts";
+import { fits, readBinding } from "../workflows/definition/bindings.ts";
+import type { Wire } from "../workflows/engine/events.ts";
+import { Refused } from "./refusal.ts";
+import { type RemoteWorker, remoteCode } from "./worker.ts";
+
+export type QuestionKind = "query" | "update_validation";
+
+interface Asked {
+  readonly id: string;
+  readonly kind: QuestionKind;
+  readonly run: StoredRun;
+  readonly name: string;
+  readonly input: Wire;
+}
+
+/** As it was handed out. */
+export interface Question extends Asked {
+  /** Whoever has taken it. */
+  readonly worker: string;
+  /** How often it was taken: 1 the first time. */
+  readonly attempt: number;
+  /** Who has taken it has it until then, by the wall clock. */
+  readonly until: number;
+}
+
+export interface QuestionHolder {
+  readonly id: string;
+  readonly kind: QuestionKind;
+  readonly worker: string;
+  readonly attempt: number;
+}
+
+interface Waiting extends Asked {
+  readonly answer: PromiseWithResolvers<Wire>;
+  /** When nobody waits for it any more. */
+  readonly end: number;
+  worker: string | undefined;
+  attempt: number;
+  /** When another worker may have it, by the clock that never jumps. */
+  freeAt: number;
+}
+
+const MOST = 1_000;
+/** Whoever is to look at an update and says nothing for so long is not waited for if another worker is there. */
+const VALIDATION_MS = 5_000;
+
+/** What is said of each kind. */
+const WORDS = {
+  query: {
+    full: "query_task_queue_full",
+    unclaimed: "query_task_not_claimed",
+    unanswered: "query_worker_execution_timeout",
+    unknown: "query_task_not_found",
+    again: "query_task_not_found",
+    notLeased: "query_task_not_leased",
+    notOwner: "query_task_not_leased",
+    stale: "query_task_not_leased",
+  },
+  update_validation: {
+    full: "update_validation_queue_full",
+    unclaimed: "update_validator_worker_lost",
+    unanswered: "update_validator_worker_lost",
+    unknown: "update_validation_task_not_found",
+    again: "duplicate_update_validation_completion",
+    notLeased: "update_validation_task_not_leased",
+    notOwner: "update_validation_lease_owner_mismatch",
+    stale: "stale_update_validation_completion",
+  },
+} as const;
+
+export class RemoteQuestions {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #waiting = new Map<string, Waiting>();
+  /** Those that were answered lately. */
+  readonly #answered = new Set<string>();
+  /** Somebody may want to take one. */
+  asked: () => void = () => {};
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Rejects with a refusal: of the worker, or when the time is over. */
+  async ask(kind: QuestionKind, run: StoredRun, name: string, input: Wire, withinMs: number): Promise<Wire> {
+    const words = WORDS[kind];
+    if (this.#waiting.size >= MOST) throw new Refused(429, words.full, "too many questions wait for a worker");
+    const id = this.#random.id();
+    const answer = Promise.withResolvers<Wire>();
+    const end = this.#clock.now() + withinMs;
+    const question: Waiting = {
+      ...{ id, kind, run, name, input, end, answer },
+      ...{ worker: undefined, attempt: 0, freeAt: Number.POSITIVE_INFINITY },
+    };
+    this.#waiting.set(id, question);
+    const timer = this.#clock.after(withinMs, () => {
+      const [reason, said] =
+        question.worker === undefined
+          ? [words.unclaimed, "no worker has taken the question in time"]
+          : [words.unanswered, `worker ${question.worker} has not answered in time`];
+      answer.reject(new Refused(504, reason, said));
+    });
+    this.asked();
+    try {
+      return await answer.promise;
+    } finally {
+      timer.cancel();
+      this.#waiting.delete(id);
+    }
+  }
+
+  /** The oldest one that this worker can answer. */
+  claim(worker: RemoteWorker, kinds: readonly QuestionKind[]): Question | undefined {
+    const now = this.#clock.monotonic();
+    for (const question of this.#waiting.values()) {
+      const isHeld = question.worker !== undefined && now < question.freeAt;
+      if (isHeld || !kinds.includes(question.kind)) continue;
+      const { queue, type, bound } = question.run;
+      if (queue !== worker.queue || !worker.workflowTypes.includes(type)) continue;
+      if (!fits(readBinding(bound), type, remoteCode(worker))) continue;
+      question.worker = worker.id;
+      question.attempt++;
+      const isQuery = question.kind === "query";
+      question.freeAt = isQuery ? Number.POSITIVE_INFINITY : now + VALIDATION_MS;
+      const { id, kind, run, name, input, attempt, end } = question;
+      const until = isQuery ? end : Math.min(end, this.#clock.now() + VALIDATION_MS);
+      return { id, kind, run, name, input, worker: worker.id, attempt, until };
+    }
+    return undefined;
+  }
+
+  /** Nobody reads the answer that it was in. */
+  giveBack({ id, attempt }: Question): void {
+    const question = this.#waiting.get(id);
+    if (question?.attempt !== attempt) return;
+    question.worker = undefined;
+    this.asked();
+  }
+
+  /** The run that whoever has it is asked about. */
+  runOf(holder: QuestionHolder): StoredRun {
+    return this.#held(holder).run;
+  }
+
+  answer(holder: QuestionHolder, result: Wire): void {
+    this.#end(holder).answer.resolve(result);
+  }
+
+  refuse(holder: QuestionHolder, refusal: Refused): void {
+    this.#end(holder).answer.reject(refusal);
+  }
+
+  /** What is said of it later finds it answered. */
+  #end(holder: QuestionHolder): Waiting {
+    const question = this.#held(holder);
+    this.#waiting.delete(question.id);
+    this.#answered.add(question.id);
+    for (const oldest of this.#answered) {
+      if (this.#answered.size <= MOST) break;
+      this.#answered.delete(oldest);
+    }
+    return question;
+  }
+
+  #held({ id, kind, worker, attempt }: QuestionHolder): Waiting {
+    const question = this.#waiting.get(id);
+    const words = WORDS[kind];
+    if (question === undefined || question.kind !== kind) {
+      const isAgain = this.#answered.has(id) && words.again !== words.unknown;
+      const what = "the question is answered already, or nobody waits for it any more";
+      throw isAgain ? new Refused(409, words.again, what) : new Refused(404, words.unknown, what);
+    }
+    if (question.worker === undefined) throw new Refused(409, words.notLeased, "nobody has taken this question");
+    if (question.worker !== worker) throw new Refused(409, words.notOwner, "another worker has taken this question");
+    if (question.attempt !== attempt) throw new Refused(409, words.stale, "this is not the attempt that is under way");
+    return question;
+  }
+}

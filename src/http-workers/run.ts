@@ -1,0 +1,365 @@
+// A run whose code is elsewhere, as its history tells it: what is open, what its worker waits for, and whether there is anything that the
+// worker has to see. Told the same history it comes to the same state, so it can be forgotten and made again at any time. Pure.
+//
+// A worker elsewhere replays its code from the history whenever it gets the task, and has one place where it waits: a step (an activity,
+// a timer, a child), a group of steps, or a condition. It is woken only when that place may have changed. In vain it would tell its
+// decisions again.
+import { fromWire, putOwn } from "../kernel/values.ts";
+import type {
+  CommandEvent,
+  ExternalEvent,
+  HistoryEvent,
+  ParallelGroup,
+  Started,
+  Step,
+  WaitOpened,
+  Wire,
+} from "../workflows/engine/events.ts";
+import { isCommandEvent } from "../workflows/engine/events.ts";
+import { CLEANUP_KEY, keyOf, signalKey, updateKey } from "../workflows/inbox/inbox-messages.ts";
+import type { ScheduledActivity } from "../workflows/worker/loaded-run.ts";
+import type { DecidingRun } from "../workflows/worker/outgoing.ts";
+import { type CleanupRequest, interrupted } from "./cleanup.ts";
+import { selectionOf, stepsOf } from "./selection.ts";
+
+export type StepDecision = Extract<
+  CommandEvent,
+  { kind: "ActivityScheduled" | "TimerScheduled" | "ChildWorkflowScheduled" }
+>;
+
+export interface AcceptedUpdate {
+  readonly id: string;
+  readonly name: string;
+  readonly input: Wire;
+}
+
+/** Events of one step of the history, the first of them with this number. */
+export interface NumberedStep extends Step {
+  readonly from: number;
+}
+
+export class RemoteRun implements DecidingRun {
+  readonly ref: number;
+  started!: Started;
+  startedAt = 0;
+  last = 0;
+  /** The last event there was when its worker decided something last: whoever keeps the run in memory knows it up to here at least. */
+  seen = 0;
+  /** The time of that decision. */
+  decidedAt = 0;
+  bytes = 0;
+  /** What it is bound to, as far as whoever has its task was told. */
+  bound: string | undefined;
+  /** The time of the last step. */
+  at = 0;
+  /** The number of the next decision. */
+  next = 1;
+  readonly history: NumberedStep[] = [];
+  /** All of them, also those that are over. */
+  readonly steps = new Map<number, StepDecision>();
+  readonly open = new Set<number>();
+  /** Steps that were decided together, the last time any were. */
+  latest: readonly number[] = [];
+  wait: WaitOpened | undefined;
+  /** All of them, also those that are over. */
+  readonly waits = new Map<number, WaitOpened>();
+  readonly updates = new Map<string, AcceptedUpdate>();
+  /** There is something that its worker has not seen. */
+  isDue = false;
+  isOver = false;
+  /** Its worker is to cancel it and to clean up. */
+  cleanup: CleanupRequest | undefined;
+  delivered: Extract<CommandEvent, { kind: "CancellationDelivered" }> | undefined;
+  /** Selections that have their winner. */
+  readonly selected = new Set<string>();
+  /** The memo after each change of it, by the number of the change. */
+  readonly memos = new Map<number, Readonly<Record<string, unknown>>>();
+  /** All of them, also those that are over. */
+  readonly queued = new Set<number>();
+  readonly scheduled: Map<number, ScheduledActivity> = new Map();
+  readonly children: DecidingRun["children"] = new Map();
+  readonly heard: string[] = [];
+  readonly #seen = new Set<string>();
+  readonly #failedGroups = new Set<string>();
+  /** Steps that failed or were cancelled. */
+  readonly #broken = new Set<number>();
+  #memo: Record<string, unknown> = {};
+  #attributes: Record<string, unknown> = {};
+
+  constructor(ref: number) {
+    this.ref = ref;
+  }
+
+  get workflowId(): string {
+    return this.started.workflowId;
+  }
+
+  get runId(): string {
+    return this.started.runId;
+  }
+
+  /** In their JSON-ready form. */
+  get attributes(): Readonly<Record<string, unknown>> {
+    return this.#attributes;
+  }
+
+  /** In its JSON-ready form. */
+  get memo(): Readonly<Record<string, unknown>> {
+    return this.#memo;
+  }
+
+  /** The step is complete. One that was cancelled is not. */
+  isDone(n: number): boolean {
+    return this.steps.has(n) && !this.open.has(n) && !this.#broken.has(n);
+  }
+
+  /** What the rest of the room knows of a run in memory. */
+  get execution(): DecidingRun["execution"] {
+    return {
+      started: this.started,
+      startedAt: this.startedAt,
+      awaited: (...kinds) => [...this.#timerOfWait(kinds), ...this.#openOf(kinds)],
+      isAwaited: (n) => this.open.has(n),
+      memo: fromWire(structuredClone(this.#memo)) as Record<string, unknown>,
+      attributes: fromWire(structuredClone(this.#attributes)) as Record<string, unknown>,
+      unheard: [],
+    };
+  }
+
+  #openOf(kinds: readonly CommandEvent["kind"][]): number[] {
+    return [...this.open].filter((n) => kinds.includes(this.steps.get(n)!.kind));
+  }
+
+  #timerOfWait(kinds: readonly CommandEvent["kind"][]): number[] {
+    return kinds.includes("TimerScheduled") && this.wait?.timer !== undefined ? [this.wait.timer] : [];
+  }
+
+  /** Its worker has something to do. */
+  get needsWorker(): boolean {
+    return !this.isOver && (this.isDue || this.updates.size > 0);
+  }
+
+  /** The update that is to be done next; everything else waits for it. */
+  get nextUpdate(): AcceptedUpdate | undefined {
+    return this.updates.values().next().value;
+  }
+
+  append(step: Step, bytes: number): void {
+    this.history.push({ ...step, from: this.last + 1 });
+    if (step.events.some(isCommandEvent)) [this.seen, this.decidedAt] = [this.last, step.at];
+    this.last += step.events.length;
+    this.bytes += bytes;
+    this.at = Math.max(this.at, step.at);
+    const decided: number[] = [];
+    for (const event of step.events) {
+      if (event.kind === "WorkflowStarted") this.#begin(event, step.at);
+      else if (isCommandEvent(event)) this.#decided(event, decided);
+      else this.#heard(event);
+    }
+    if (decided.length > 0) this.latest = decided;
+  }
+
+  /** What was appended from this event on is written as one step. */
+  join(from: number, at: number): void {
+    const first = this.history.findLastIndex((step) => step.from === from);
+    if (first < 0) return;
+    const steps = this.history.splice(first);
+    this.history.push({ at, from, events: steps.flatMap(({ events }) => events) });
+    this.at = Math.max(this.at, at);
+  }
+
+  #begin(started: Started, at: number): void {
+    this.started = started;
+    this.startedAt = at;
+    this.isDue = true;
+    this.#hear(...(started.heard ?? []));
+    this.#memo = { ...(started.memo as object | undefined) };
+    this.#attributes = { ...(started.attributes as object | undefined) };
+  }
+
+  #decided(decision: CommandEvent, decided: number[]): void {
+    this.next = Math.max(this.next, decision.n + 1);
+    if (decision.kind === "UpdateCompleted" || decision.kind === "UpdateFailed") {
+      this.updates.delete(decision.id);
+      return;
+    }
+    // Whoever decides something has passed what it waited for, and has seen everything.
+    this.wait = undefined;
+    this.isDue = false;
+    switch (decision.kind) {
+      case "ActivityScheduled":
+        if (decision.local !== true) {
+          this.scheduled.set(decision.n, { name: decision.name, options: decision.options, at: this.at });
+          this.queued.add(decision.n);
+        }
+        this.#openStep(decision, decided);
+        break;
+      case "ChildWorkflowScheduled":
+        this.children.set(decision.n, decision);
+        this.#openStep(decision, decided);
+        break;
+      case "TimerScheduled":
+        this.#openStep(decision, decided);
+        break;
+      case "ConditionWaitOpened":
+      case "SignalWaitOpened":
+        this.wait = decision;
+        this.waits.set(decision.n, decision);
+        decided.push(decision.n);
+        break;
+      case "SearchAttributesUpserted":
+        merge(this.#attributes, decision.attributes);
+        break;
+      case "MemoUpserted":
+        merge(this.#memo, decision.entries);
+        this.memos.set(decision.n, { ...this.#memo });
+        break;
+      case "CancellationDelivered":
+        this.#deliver(decision);
+        break;
+      case "TimerCancelled":
+      case "ActivityCancelRequested":
+        this.open.delete(decision.of);
+        break;
+      case "SelectionMemberCancelled":
+        this.#cancelMember(decision.base);
+        // The code goes on with it when it sees that the member is cancelled.
+        this.isDue = true;
+        break;
+      case "WorkflowCompleted":
+      case "WorkflowFailed":
+      case "WorkflowCancelled":
+      case "WorkflowContinuedAsNew":
+        this.isOver = true;
+        break;
+      default:
+        break;
+    }
+  }
+
+  #openStep(decision: StepDecision, decided: number[]): void {
+    this.steps.set(decision.n, decision);
+    this.open.add(decision.n);
+    decided.push(decision.n);
+  }
+
+  #deliver(decision: NonNullable<RemoteRun["delivered"]>): void {
+    this.delivered = decision;
+    const { from, to } = interrupted(decision);
+    for (const n of [...this.open]) if (n >= from && n < to && this.open.delete(n)) this.#broken.add(n);
+    // What the code does next is counted from behind the call.
+    this.next = Math.max(this.next, decision.sequence + decision.span);
+    this.isDue = true;
+  }
+
+  #cancelMember(base: number): void {
+    const member = selectionOf(this.steps.get(base)?.group)?.member;
+    for (const n of member === undefined ? [] : stepsOf(member)) if (this.open.delete(n)) this.#broken.add(n);
+  }
+
+  /** Late results, and what was heard before, are not wanted. */
+  wants(news: ExternalEvent): boolean {
+    if (this.isOver) return false;
+    if ("of" in news) return this.open.has(news.of) || (news.kind === "TimerFired" && this.wait?.timer === news.of);
+    const key = keyOf(news);
+    return key === undefined || !this.#seen.has(key);
+  }
+
+  #heard(event: Exclude<HistoryEvent, CommandEvent | Started>): void {
+    switch (event.kind) {
+      case "WorkflowTerminated":
+      case "WorkflowTimedOut":
+        this.isOver = true;
+        break;
+      case "TimerFired":
+        if (event.wait !== undefined && event.wait === this.wait?.n) {
+          this.wait = undefined;
+          this.isDue = true;
+        } else {
+          this.#stepOver(event.of, false);
+        }
+        break;
+      case "ActivityCompleted":
+      case "ChildRunCompleted":
+        this.#stepOver(event.of, false);
+        break;
+      case "ActivityFailed":
+      case "ActivityTimedOut":
+      case "ActivityCancelled":
+      case "ChildRunFailed":
+        this.#stepOver(event.of, true);
+        break;
+      case "CleanupRequested":
+        this.#seen.add(CLEANUP_KEY);
+        this.cleanup = event;
+        this.isDue = true;
+        break;
+      case "SelectionResolved": {
+        const selection = selectionOf(this.steps.get(event.winner)?.group);
+        if (selection !== undefined) this.selected.add(selection.id);
+        this.isDue = true;
+        break;
+      }
+      case "SignalReceived":
+        this.#hear(event.id);
+        this.#received(event.name);
+        break;
+      case "UpdateAccepted":
+        this.#seen.add(updateKey(event.id));
+        this.updates.set(event.id, event);
+        break;
+      case "UpdateApplied":
+        this.#received(undefined);
+        break;
+      case "UpdateRejected":
+        this.#seen.add(updateKey(event.id));
+        break;
+      default:
+        break;
+    }
+  }
+
+  #hear(...ids: readonly string[]): void {
+    this.heard.push(...ids);
+    for (const id of ids) this.#seen.add(signalKey(id));
+  }
+
+  #stepOver(n: number, isFailure: boolean): void {
+    if (!this.open.delete(n)) return;
+    this.children.delete(n);
+    if (isFailure) this.#broken.add(n);
+    const step = this.steps.get(n)!;
+    const { group } = step;
+    const selection = selectionOf(group);
+    if (step.kind === "ActivityScheduled" && step.local === true) return;
+    if (selection !== undefined) {
+      // The code may wait for this member after the selection. Before, the code waits for the winner.
+      this.isDue ||= this.selected.has(selection.id);
+    } else if (group === undefined) {
+      this.isDue = true;
+    } else {
+      if (isFailure) this.#failedGroups.add(group.id);
+      this.isDue ||= this.#failedGroups.has(group.id) || !this.#isGroupOpen(group);
+    }
+  }
+
+  #isGroupOpen({ id }: ParallelGroup): boolean {
+    for (const n of this.open) if (this.steps.get(n)!.group?.id === id) return true;
+    return false;
+  }
+
+  /** A signal, or a change by an update, wakes whoever waits for a condition; and whoever waits for nothing else. */
+  #received(name: string | undefined): void {
+    const { wait } = this;
+    if (wait === undefined) this.isDue ||= this.open.size === 0;
+    else this.isDue ||= wait.kind === "ConditionWaitOpened" || wait.name === name;
+  }
+}
+
+/** A null takes an entry away. */
+function merge(target: Record<string, unknown>, entries: Wire): void {
+  for (const [key, value] of Object.entries(entries as object)) {
+    if (value === null) delete target[key];
+    else putOwn(target, key, value);
+  }
+}

@@ -1,0 +1,307 @@
+// Who has registered to run workflows and activities from elsewhere. The store has them all, so that a worker may talk to any host; what is
+// here is what this process heard lately. Builds that shall get no more work are kept as rows of the same table, under names that no
+// worker can have.
+import { LIMITS } from "../kernel/limits.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { StoredRun, StoredWorker, Workflows } from "../ports/workflows.ts";
+import { fits, readBinding } from "../workflows/definition/bindings.ts";
+import { Refused } from "./refusal.ts";
+import { type CacheNumbers, type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";
+
+/** What a worker tells of itself, but not since when. */
+export type ToldWorker = Omit<RemoteWorker, "since" | "isDraining">;
+
+export interface RemoteWorkersDeps {
+  readonly clock: Clock;
+  readonly store: Workflows;
+  readonly namespace: string;
+  /** Affinity counts at all. */
+  readonly isSticky: boolean;
+  /** The store's clock. */
+  now(): number;
+}
+
+export const HEARTBEAT_SECONDS = 10;
+export const STALE_SECONDS = 30;
+const STALE_MS = STALE_SECONDS * 1_000;
+/** What is known here of a worker or of drained builds may be so old. */
+const FRESH_MS = 5_000;
+/** A worker without a heartbeat for this long is removed. */
+const KEPT_MS = 24 * 3_600_000;
+const TIDY_MS = 3_600_000;
+/** Builds that may be drained at the same time. */
+const MOST_DRAINED = 1_000;
+/** Old rows that are removed at once; the others follow. */
+const REMOVED_AT_ONCE = 100;
+const DRAIN_MARK = "$drain ";
+/** Numbers of a cache that only grow while its process lives. */
+const COUNTERS = ["hits", "misses", "forced", "evictions"] as const;
+
+interface Known {
+  worker: RemoteWorker;
+  at: number;
+}
+
+export class RemoteWorkers {
+  readonly #deps: RemoteWorkersDeps;
+  readonly #known = new Map<string, Known>();
+  /** Of caches, not written yet. */
+  readonly #untold = new Map<string, Partial<CacheNumbers>>();
+  #drained: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
+
+  #tidying: Timer | undefined;
+
+  constructor(deps: RemoteWorkersDeps) {
+    this.#deps = deps;
+  }
+
+  /** Removes rows of workers that are gone, also where nothing else looks at the rows. */
+  keepTidy(): void {
+    this.#tidying = this.#deps.clock.after(
+      TIDY_MS,
+      () => {
+        this.keepTidy();
+        // If the store fails, the next sweep is early enough.
+        this.rows().catch(() => {});
+      },
+      "background",
+    );
+  }
+
+  stop(): void {
+    this.#tidying?.cancel();
+  }
+
+  /** Registers it, or changes what is known of it. What another process had under that id is anybody's, before this one has anything. */
+  async register(told: ToldWorker): Promise<RemoteWorker> {
+    const rows = await this.rows();
+    const before = rows.find(({ worker }) => worker === told.id);
+    if (before === undefined && rows.length >= LIMITS.workers) {
+      const why = `${rows.length} workers are registered, which is the limit; remove some, or wait a day until dead workers are removed`;
+      throw new Refused(429, "too_many_workers", why);
+    }
+    const old = before === undefined ? undefined : readWorker(before);
+    const isLive = before !== undefined && before.seenAt + STALE_MS > this.#deps.now();
+    if (before !== undefined && old === undefined) {
+      throw new Refused(409, "worker_id_in_use", `worker id ${told.id} is that of a worker of this system`);
+    }
+    if (old !== undefined && isLive) checkFingerprints(old, told);
+    const isReplaced = old !== undefined && (isOtherProcess(old, told) || !isSameCode(old, told));
+    if (isReplaced) await this.#release(told.id, isOtherProcess(old, told));
+    const since = old === undefined || isReplaced ? this.#deps.now() : old.since;
+    const worker = { ...told, since, isDraining: await this.isDrained(told.queue, told.build) };
+    this.#untold.delete(worker.id);
+    await this.#write(worker);
+    return worker;
+  }
+
+  /** Throws when nobody has registered under that id. */
+  async get(id: string, status = 412): Promise<RemoteWorker> {
+    const known = this.#known.get(id);
+    if (known !== undefined && this.#deps.clock.monotonic() - known.at < FRESH_MS) return known.worker;
+    const worker = await this.#read(id, status);
+    // Whoever asks for work is there, whatever its heartbeats do.
+    await this.#write({ ...worker, isDraining: await this.isDrained(worker.queue, worker.build) });
+    return this.#known.get(id)!.worker;
+  }
+
+  /** As the store has it now, whichever host has written it. */
+  async #read(id: string, status: number): Promise<RemoteWorker> {
+    const row = (await this.rows()).find(({ worker }) => worker === id);
+    const worker = row === undefined ? undefined : readWorker(row);
+    if (worker !== undefined) return worker;
+    this.#known.delete(id);
+    throw new Refused(status, "worker_not_registered", `worker ${id} is not registered`, { worker_id: id });
+  }
+
+  /** As far as was heard here of it. */
+  isKnownToRun(id: string, type: string): boolean {
+    return this.#known.get(id)?.worker.workflowTypes.includes(type) === true;
+  }
+
+  async heartbeat(id: string, told: Pick<RemoteWorker, "slots" | "process">, cache: Partial<CacheNumbers>) {
+    const before = await this.#sameProcess(id, told);
+    const worker = {
+      ...before,
+      slots: mergedFields(before.slots, told.slots),
+      process: mergedFields(before.process, told.process),
+      isDraining: await this.isDrained(before.queue, before.build),
+    };
+    const missed = this.note(before, cache);
+    await this.#write(worker);
+    return { worker, missed };
+  }
+
+  /** Throws when another process has registered under that id since. */
+  async #sameProcess(id: string, told: Pick<RemoteWorker, "process">): Promise<RemoteWorker> {
+    const worker = await this.#read(id, 404);
+    if (!isOtherProcess(worker, told)) return worker;
+    const what = `another process has registered as worker ${id} since; every process needs an id of its own`;
+    throw new Refused(409, "worker_registration_superseded", what, { worker_id: id });
+  }
+
+  /**
+   * Records the cache counters of a worker; the next write of the worker persists them. Returns the number of new misses. The first counters
+   * after a registration cover the whole process, and lower counters than the known ones are late. Neither counts.
+   */
+  note({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<CacheNumbers>): number {
+    if (Object.keys(cache).length === 0) return 0;
+    const untold = this.#untold.get(id);
+    const known = { ...before, ...untold };
+    const isFirst = isCounted !== true && untold?.misses === undefined;
+    const isLate = COUNTERS.some((name) => (cache[name] ?? known[name]) < known[name]);
+    if (!isFirst && isLate) return 0;
+    this.#untold.set(id, { ...untold, ...cache });
+    return isFirst ? 0 : (cache.misses ?? known.misses) - known.misses;
+  }
+
+  async #write(worker: RemoteWorker): Promise<void> {
+    const { store, namespace, isSticky, clock } = this.#deps;
+    const untold = this.#untold.get(worker.id);
+    this.#untold.delete(worker.id);
+    const isCounted = worker.isCounted === true || untold?.misses !== undefined;
+    const told = untold === undefined ? worker : { ...worker, isCounted, cache: { ...worker.cache, ...untold } };
+    const row = workerRow(namespace, told, isSticky);
+    if (row.about.length > LIMITS.workerBytes) {
+      const why = `the description of worker ${worker.id} has more than ${LIMITS.workerBytes} characters`;
+      throw new Refused(413, "worker_description_too_large", why);
+    }
+    await store.seen(row);
+    this.#known.set(worker.id, { worker: told, at: clock.monotonic() });
+  }
+
+  /** Its tasks, wherever they were handed out, and what is kept for it, are for whoever asks next. How many tasks it had. */
+  #release(id: string, isDead: boolean): Promise<number> {
+    return this.#deps.store.releaseWorker(this.#deps.namespace, id, isDead);
+  }
+
+  /** It is gone. How many tasks it had; undefined: it was not there. */
+  async forget(id: string): Promise<number | undefined> {
+    const row = (await this.rows()).find(({ worker }) => worker === id);
+    this.#known.delete(id);
+    this.#untold.delete(id);
+    if (row === undefined) return undefined;
+    // One of our own processes gives back what it has itself, or is not gone at all.
+    const released = readWorker(row) === undefined ? 0 : await this.#release(id, false);
+    await this.#deps.store.forgetWorker(this.#deps.namespace, id);
+    return released;
+  }
+
+  /** Workers of all kinds, without the marks of drained builds. */
+  async rows(): Promise<StoredWorker[]> {
+    const { store, namespace, clock } = this.#deps;
+    const rows = await store.workers(namespace);
+    const names = new Set(rows.map(({ worker }) => worker).filter((name) => name.startsWith(DRAIN_MARK)));
+    this.#drained = { names, at: clock.monotonic() };
+    const workers = rows.filter(({ worker }) => !names.has(worker));
+    const oldest = this.#deps.now() - KEPT_MS;
+    const old = workers.filter(({ seenAt }) => seenAt < oldest);
+    if (old.length === 0) return workers;
+    await this.#remove(old.slice(0, REMOVED_AT_ONCE));
+    return workers.filter(({ seenAt }) => seenAt >= oldest);
+  }
+
+  /** Their leases and affinities ended long ago. A worker that comes back registers again. */
+  async #remove(old: readonly StoredWorker[]): Promise<void> {
+    const { store, namespace } = this.#deps;
+    for (const { worker } of old) {
+      this.#known.delete(worker);
+      this.#untold.delete(worker);
+      await store.forgetWorker(namespace, worker);
+    }
+  }
+
+  isLive(row: StoredWorker): boolean {
+    return row.seenAt + STALE_MS > this.#deps.now();
+  }
+
+  get staleMs(): number {
+    return STALE_MS;
+  }
+
+  /** Live ones that may have that run. */
+  async thatRun({ queue, bound, type }: StoredRun): Promise<RemoteWorker[]> {
+    const binding = readBinding(bound);
+    const rows = (await this.rows()).filter((row) => row.queue === queue && !row.isDraining && this.isLive(row));
+    const workers = rows.map(readWorker).filter((worker) => worker !== undefined);
+    return workers.filter((worker) => worker.workflowTypes.includes(type) && fits(binding, type, remoteCode(worker)));
+  }
+
+  // ——— Builds that shall get no more work.
+
+  async drain(queue: string, build: string): Promise<void> {
+    const { store, namespace } = this.#deps;
+    if (!(await this.isDrained(queue, build)) && this.#drained!.names.size >= MOST_DRAINED) {
+      throw new Refused(
+        429,
+        "too_many_drained_builds",
+        `${MOST_DRAINED} builds are drained, which is the limit; resume builds that no longer exist`,
+      );
+    }
+    const nothing = { isSticky: false, isDraining: true, about: JSON.stringify({ types: [], fingerprints: {} }) };
+    await store.seen({ namespace, worker: drainName(queue, build), queue, build, ...nothing });
+    // Other workers may take its runs at once, before it learns of the drain.
+    for (const { seenAt, ...row } of await this.rows()) {
+      const isMeant = row.queue === queue && row.build === build && !row.isDraining;
+      if (isMeant && seenAt + STALE_MS > this.#deps.now()) await store.seen({ ...row, isDraining: true });
+    }
+    this.#forgetAll();
+  }
+
+  async resume(queue: string, build: string): Promise<void> {
+    const { store, namespace } = this.#deps;
+    await store.forgetWorker(namespace, drainName(queue, build));
+    this.#forgetAll();
+  }
+
+  #forgetAll(): void {
+    this.#drained = undefined;
+    this.#known.clear();
+  }
+
+  async isDrained(queue: string, build: string): Promise<boolean> {
+    if (this.#drained === undefined || this.#deps.clock.monotonic() - this.#drained.at >= FRESH_MS) await this.rows();
+    return this.#drained!.names.has(drainName(queue, build));
+  }
+
+  async drainedBuilds(queue: string): Promise<string[]> {
+    await this.rows();
+    const start = drainName(queue, "");
+    return [...this.#drained!.names].filter((name) => name.startsWith(start)).map((name) => name.slice(start.length));
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Keeps the latest fields; changing names must not make the row grow without end. */
+function mergedFields(before: Fields, told: Fields): Fields {
+  const all = { ...before, ...told };
+  const names = [...new Set([...Object.keys(told), ...Object.keys(before)])].slice(0, LIMITS.workerFields);
+  return Object.fromEntries(names.map((name) => [name, all[name]]));
+}
+
+/** Neither can have a line break in it. */
+const drainName = (queue: string, build: string): string => `${DRAIN_MARK}${JSON.stringify(queue)} ${build}`;
+
+function checkFingerprints(old: RemoteWorker, told: ToldWorker): void {
+  for (const [type, fingerprint] of Object.entries(told.fingerprints)) {
+    if (fingerprintOf(old, type, fingerprint) === fingerprint) continue;
+    const what = `worker ${told.id} is active with another definition of ${type}; give a changed worker another id`;
+    throw new Refused(409, "workflow_definition_changed", what, { workflow_type: type });
+  }
+}
+
+/** Runs in memory of other code than this are of no use to it. */
+const isSameCode = (old: RemoteWorker, { build, fingerprints }: ToldWorker): boolean =>
+  old.build === build &&
+  Object.entries(fingerprints).every(([type, print]) => fingerprintOf(old, type, print) === print);
+
+const fingerprintOf = ({ fingerprints }: RemoteWorker, type: string, otherwise: string): string =>
+  (Object.hasOwn(fingerprints, type) ? fingerprints[type] : undefined) ?? otherwise;
+
+function isOtherProcess(old: RemoteWorker, told: Pick<RemoteWorker, "process">): boolean {
+  return ["process_id", "process_started_at", "host"].some((word) => {
+    const [before, now] = [old.process[word], told.process[word]];
+    return before !== undefined && now !== undefined && before !== now;
+  });
+}

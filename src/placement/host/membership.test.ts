@@ -1,0 +1,95 @@
+// A host's part in the cluster, with a leader that a test plays.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Catalog } from "../../actors/catalog.ts";
+import { systemRandom } from "../../host/system.ts";
+import type { ControlListener } from "../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import { type Log, silentLog } from "../../ports/log.ts";
+import { silentMeter } from "../../ports/meter.ts";
+import { MemoryStore } from "../../stores/memory/memory-store.ts";
+import { VirtualClock } from "../../world/virtual-clock.ts";
+import type { LeaderSource } from "../discovery/leader-source.ts";
+import { Membership } from "./membership.ts";
+import { HostInstruments } from "./metrics.ts";
+
+class PlayedLeader {
+  readonly heard: HostMessage[] = [];
+  readonly seen: number[] = [];
+  listener: ControlListener<SchedulerMessage> | undefined;
+  readonly source = {
+    onChange: undefined,
+    doubt() {},
+    sawTerm: (term: number) => void this.seen.push(term),
+    leader: {
+      address: "leader:1",
+      term: 1,
+      report: (listener: ControlListener<SchedulerMessage>) => {
+        this.listener = listener;
+        return { send: (message: HostMessage) => void this.heard.push(message), close() {} };
+      },
+    },
+  } as unknown as LeaderSource;
+
+  say(message: SchedulerMessage): void {
+    this.listener!.message(message);
+  }
+}
+
+function join(leader: PlayedLeader, log: Log = silentLog): Membership {
+  const clock = new VirtualClock();
+  const world = { clock, random: systemRandom, log, meter: silentMeter, store: new MemoryStore() };
+  const settings = {
+    namespace: "n",
+    idleTimeoutMs: 1_000,
+    callTimeoutMs: 1_000,
+    mailboxLimit: 1,
+    maxResident: 1,
+    drainTimeoutMs: 0,
+    storeTimeoutMs: 1_000,
+  };
+  const membership = new Membership(
+    { namespace: "n", address: "me:1", name: "me", moveTimeoutMs: 0 },
+    {
+      ...world,
+      identity: { machine: "m", pid: 7 },
+      instruments: new HostInstruments(silentMeter, "n"),
+      source: leader.source,
+      catalog: new Catalog([], settings, world),
+      changed() {},
+      answered() {},
+    },
+  );
+  membership.start();
+  return membership;
+}
+
+test("types that change between hello and welcome are told", () => {
+  const leader = new PlayedLeader();
+  const membership = join(leader);
+  membership.report(["Cart"]);
+  leader.say({ kind: "welcome", term: 1, leaseMs: 10_000 });
+  const types = leader.heard.flatMap((message) => (message.kind === "types" ? [message.types] : []));
+  assert.deepEqual(types, [["Cart"]]);
+  assert.equal(leader.heard[0]!.kind, "hello");
+  membership.goodbye();
+});
+
+test("a host that rejects the leader of an older term reports it in its log and its status, and passes the newer term on", () => {
+  const leader = new PlayedLeader();
+  const logged: [string, object | undefined][] = [];
+  const log = { ...silentLog, warn: (event: string, fields?: object) => void logged.push([event, fields]) };
+  const membership = join(leader, log as Log);
+  leader.say({ kind: "welcome", term: 42, leaseMs: 10_000 });
+  assert.doesNotMatch(membership.problem ?? "", /rejects/);
+  leader.listener!.closed(undefined);
+  leader.source.onChange?.();
+  leader.say({ kind: "welcome", term: 2, leaseMs: 10_000 });
+  assert.match(membership.problem!, /it rejects the leader of term 2, because it has seen term 42/);
+  assert.deepEqual(leader.seen, [42]);
+  assert.deepEqual(
+    logged.filter(([event]) => event === "leader.rejected"),
+    [["leader.rejected", { term: 2, newest: 42 }]],
+  );
+  membership.goodbye();
+});

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemRandom } from "../../host/system.ts";
+import { Metrics } from "../../observe/metrics.ts";
+import type { Coordination } from "../../ports/coordination.ts";
+import { silentLog } from "../../ports/log.ts";
+import { MemoryStore } from "../../stores/memory/memory-store.ts";
+import { VirtualClock } from "../../world/virtual-clock.ts";
+import { SchedulerNode } from "./election.ts";
+
+const SETTINGS = {
+  dedicated: false,
+  leaseMs: 10_000,
+  leaderLeaseMs: 3_000,
+  roundTimeoutMs: 8_000,
+  coalesceMs: 0,
+  replicationFactor: 10,
+  failover: "lease",
+} as const;
+
+function world(clock: VirtualClock, coordination: Coordination): ConstructorParameters<typeof SchedulerNode>[1] {
+  return {
+    ...{
+      clock,
+      coordination,
+      shards: new MemoryStore().shards,
+      random: systemRandom,
+      log: silentLog,
+      meter: new Metrics(),
+    },
+    identity: { machine: "here", pid: 1 },
+    hasEnded: () => false,
+    openDoor: async () => assert.fail("nobody else is there"),
+    connect: () => assert.fail("nobody else is there"),
+  };
+}
+
+test("who stopped leading by its own clock leads again in a new term only, although the store knew nothing of it", async () => {
+  const clock = new VirtualClock();
+  const store = new MemoryStore(() => clock.now());
+  let delayMs = 0;
+  const slow: Coordination = {
+    campaign: async (candidate, dead) => {
+      const standing = await store.coordination.campaign(candidate, dead);
+      if (delayMs > 0) await new Promise<void>((resolve) => clock.after(delayMs, resolve));
+      return standing;
+    },
+    resign: (incarnation) => store.coordination.resign(incarnation),
+    members: () => store.coordination.members(),
+    persist: (term, changes) => store.coordination.persist(term, changes),
+    leave: (incarnations) => store.coordination.leave(incarnations),
+    secret: (offer) => store.coordination.secret(offer),
+  };
+  const scheduler = new SchedulerNode(SETTINGS, world(clock, slow));
+  await scheduler.start();
+  const first = scheduler.leader!.term;
+  // The store keeps it up in time, but its answers come later than the end they move.
+  delayMs = 2_700;
+  await clock.advance("3400ms");
+  assert.equal(scheduler.leads, false);
+  delayMs = 0;
+  await clock.advance("3s");
+  assert.equal(scheduler.leads, true);
+  assert.ok(scheduler.leader!.term > first);
+  await scheduler.stop();
+  assert.deepEqual((await store.coordination.campaign({ ...NOBODY, incarnation: "z" })).schedulers.length, 1);
+});
+
+const NOBODY = { machine: "", pid: 0, address: "", dedicated: false, leaseMs: 1_000, hostLeaseMs: 1_000 };
+
+test("a watcher of the schedulers gets the list at once and then only when it has changed", async () => {
+  const clock = new VirtualClock();
+  const store = new MemoryStore(() => clock.now());
+  const opened = {
+    ...world(clock, store.coordination),
+    openDoor: async () => ({ address: "a:1", close: async () => {} }),
+  };
+  const scheduler = new SchedulerNode({ ...SETTINGS, dedicated: true }, opened);
+  await scheduler.start();
+  const lists: string[] = [];
+  const stop = scheduler.watch(({ term, hosts }) => lists.push(`${term} ${hosts.map(({ address }) => address)}`));
+  await clock.advance("30s");
+  assert.deepEqual(lists, [`${scheduler.leader!.term} a:1`]);
+  await store.coordination.campaign({ ...NOBODY, incarnation: "z", address: "z:1", leaseMs: 60_000 });
+  await clock.advance("30s");
+  assert.equal(lists.length, 2);
+  assert.match(lists[1]!, /z:1/);
+  stop();
+  await scheduler.stop();
+});
+
+test("a leader of which a host has seen a newer term begins a term above it", async () => {
+  const clock = new VirtualClock();
+  const store = new MemoryStore(() => clock.now());
+  const scheduler = new SchedulerNode(SETTINGS, world(clock, store.coordination));
+  await scheduler.start();
+  const newer = scheduler.leader!.term + 1_000_000;
+  scheduler.sawTerm(newer);
+  assert.equal(scheduler.leads, false);
+  await clock.advance("10s");
+  assert.equal(scheduler.leads, true);
+  assert.ok(scheduler.leader!.term > newer);
+  await scheduler.stop();
+});
+
+test("a scheduler that a restored store has as the leader of an old term leads in a new term only", async () => {
+  const clock = new VirtualClock();
+  let store = new MemoryStore(() => clock.now());
+  const terms = new Set<number>();
+  const coordination = new Proxy({} as Coordination, {
+    get: (_, name: keyof Coordination) => (store.coordination[name] as () => unknown).bind(store.coordination),
+  });
+  const scheduler = new SchedulerNode(SETTINGS, world(clock, coordination));
+  await scheduler.start();
+  scheduler.sawTerm(scheduler.leader!.term + 1_000);
+  await clock.advance("10s");
+  const newest = scheduler.leader!.term;
+  const backup = new MemoryStore(() => clock.now());
+  await backup.coordination.campaign({ ...NOBODY, incarnation: scheduler.incarnation, leaseMs: 3_000 });
+  store = backup;
+  scheduler.onChange = () => terms.add(scheduler.leader?.term ?? Number.POSITIVE_INFINITY);
+  await clock.advance("10s");
+  assert.equal(scheduler.leads, true);
+  assert.ok(scheduler.leader!.term > newest);
+  assert.ok([...terms].every((term) => term > newest));
+  await scheduler.stop();
+});

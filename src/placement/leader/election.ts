@@ -1,0 +1,495 @@
+// A scheduler: campaigns for leadership through the store, leads while it has it, and knows who leads while it has not.
+//
+// It tells the store that it is there a few times within its lease; the answer says who leads. Leadership counts from the
+// moment the campaign was *sent*, on this process's own clocks, and is given up well before it could run out in the store.
+// Its door opens when somebody else could come through it: a process that is alone listens to nobody.
+
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { ControlListener, ControlStream } from "../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { Coordination, ElectionResult, ProcessIdentity, SchedulerEntry } from "../../ports/coordination.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Meter } from "../../ports/meter.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
+import type { Shards } from "../../ports/shards.ts";
+import type { ControlService, SchedulerList } from "../../wire/control/service.ts";
+import type { Leader, LeaderSource } from "../discovery/leader-source.ts";
+import { localStream } from "../discovery/local-stream.ts";
+import { HostLease } from "../model/host-lease.ts";
+import { LeaderTerm, type LeaderTermSettings } from "./leader-term.ts";
+import { SchedulerInstruments } from "./metrics.ts";
+
+export interface SchedulerSettings extends LeaderTermSettings {
+  readonly dedicated: boolean;
+  readonly leaderLeaseMs: number;
+}
+
+export interface SchedulerDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly coordination: Coordination;
+  readonly shards: Shards;
+  readonly identity: ProcessIdentity;
+  hasEnded(process: ProcessIdentity): boolean;
+  /** Opens the door for hosts of other processes. */
+  openDoor(service: ControlService): Promise<{ readonly address: string; close(): Promise<void> }>;
+  /** The scheduler of another process. */
+  connect(address: string, term: number): Leader & { close(): void };
+}
+
+/** How often a scheduler tells the store that it is there, within its lease. */
+const CAMPAIGNS = 4;
+/** Many schedulers campaign less often, so that the store has time for other things. */
+const CROWD = 50;
+const RETRY_MS = 200;
+const DOUBT_MS = 20;
+/** The leader is known, but its door is not open yet. */
+const UNOPENED_MS = 100;
+const STOP_MS = 1_000;
+
+export class SchedulerNode implements ControlService, LeaderSource {
+  /** A new one after every term that ended here, so that the store begins a new term as well. */
+  incarnation: string;
+  /** The one before, until the store knows that it has ended. */
+  #former: string | undefined;
+  readonly #settings: SchedulerSettings;
+  readonly #deps: SchedulerDeps;
+  readonly #instruments: SchedulerInstruments;
+  readonly #lease = new HostLease();
+  /** Each with the list it was sent last, as text: an unchanged list is not sent again. */
+  readonly #watchers = new Map<(list: SchedulerList) => void, string>();
+  #standing: ElectionResult | undefined;
+  #seenTerm = 0;
+  #leading: LeaderTerm | undefined;
+  #takingOver = false;
+  #remote: (Leader & { close(): void }) | undefined;
+  #door: { readonly address: string; close(): Promise<void> } | undefined;
+  #opening: Promise<void> | undefined;
+  #campaigning: Promise<void> | undefined;
+  /** The store is being asked whether a term that ended here is still the newest. Campaigns wait for it. */
+  #asking: Promise<unknown> | undefined;
+  #next: Timer | undefined;
+  #end: Timer | undefined;
+  #failures = 0;
+  #silentSince: number | undefined;
+  #stopped = false;
+  onChange: (() => void) | undefined;
+
+  constructor(settings: SchedulerSettings, deps: SchedulerDeps) {
+    this.#settings = settings;
+    this.#deps = deps;
+    this.incarnation = deps.random.id();
+    this.#instruments = new SchedulerInstruments(deps.meter);
+    this.#lease.length(settings.leaderLeaseMs);
+  }
+
+  /** Resolves when it knows who leads, or that nobody can. */
+  async start(): Promise<void> {
+    if (this.#settings.dedicated) await this.#openDoor();
+    await this.#campaign();
+  }
+
+  get address(): string | undefined {
+    return this.#door?.address;
+  }
+
+  /** Not any more once its lease is over, also if it has only just woken up and done nothing about it yet. */
+  get leads(): boolean {
+    return this.#leading !== undefined && this.#lasts();
+  }
+
+  get schedulers(): readonly SchedulerEntry[] {
+    return this.#standing?.schedulers ?? [];
+  }
+
+  // ——— Who leads.
+
+  get leader(): Leader | undefined {
+    return this.#leading === undefined ? this.#remote : this.#self(this.#leading);
+  }
+
+  get problem(): string {
+    return this.#failures > 0
+      ? "the store does not say who leads"
+      : "no scheduler leads yet, or its door is not open yet";
+  }
+
+  get silentSince(): number | undefined {
+    return this.#silentSince;
+  }
+
+  #self(leading: LeaderTerm): Leader {
+    return {
+      address: this.address ?? "this process",
+      term: leading.term,
+      report: (listener) => localStream(this.#deps.clock, listener, (stream) => this.report(stream)),
+      endTerm: () => this.#endTerm(leading.term),
+      describe: () => this.describe(),
+      drain: (host) => this.drain(host),
+      sticky: (namespace, query) => this.sticky(namespace, query),
+      release: (namespace, type, id) => this.release(namespace, type, id),
+      shards: (namespace, type) => this.shards(namespace, type),
+      steerShards: (namespace, type, steering) => this.steerShards(namespace, type, steering),
+    };
+  }
+
+  doubt(): void {
+    if (!this.#stopped) this.#later(DOUBT_MS * (1 + this.#deps.random.number()));
+  }
+
+  #later(ms: number): void {
+    this.#next?.cancel();
+    this.#next = this.#deps.clock.after(ms, () => void this.#campaign(), "background");
+  }
+
+  /** One at a time; whoever asks meanwhile waits for the one under way. */
+  #campaign(): Promise<void> {
+    this.#campaigning ??= this.#campaignOnce().finally(() => {
+      this.#campaigning = undefined;
+    });
+    return this.#campaigning;
+  }
+
+  async #campaignOnce(): Promise<void> {
+    const { clock, coordination } = this.#deps;
+    const askedAt = clock.monotonic();
+    try {
+      // Twice at most: the first answer may name a leader that is known to have ended.
+      for (let attempt = 0; attempt < 2 && !this.#stopped; attempt++) {
+        // On waking up, the term ends first: its host may have to ask the store about it.
+        if (!this.#lasts()) this.#giveUp("it could not be kept up");
+        if (this.#asking !== undefined) await this.#asking;
+        if (this.#stopped) return;
+        const sequence = this.#lease.renewing(clock.monotonic(), clock.now());
+        const dead = (this.#standing?.schedulers ?? [])
+          .concat(this.#standing?.leader ?? [])
+          .filter((scheduler) => this.#isDead(scheduler));
+        const candidate = this.#candidate();
+        const former = this.#former;
+        const gone = dead.map(({ incarnation }) => incarnation).concat(former ?? []);
+        const standing = await coordination.campaign(candidate, gone);
+        if (this.#stopped) return;
+        // Meanwhile its term ended: the answer is about who it was before.
+        if (candidate.incarnation !== this.incarnation) continue;
+        if (former === this.#former) this.#former = undefined;
+        this.#failures = 0;
+        this.#silentSince = undefined;
+        this.#standing = standing;
+        if (this.#isBefore(standing.term) && standing.leading) {
+          // The restored store has this scheduler as the leader of an old term. Hosts would reject it, so it begins a new one.
+          this.#resign("the store was restored");
+          continue;
+        }
+        if (standing.leading) {
+          this.#lease.renewed(sequence);
+          await this.#lead(standing);
+        } else {
+          await this.#follow(standing);
+          if (standing.leader !== undefined && this.#isDead(standing.leader)) continue;
+        }
+        break;
+      }
+      if (this.#stopped) return;
+      if (this.schedulers.length > 1) this.#openDoorSoon();
+      this.#later(this.#pause());
+      this.#tellWatchers();
+    } catch (err) {
+      this.#silentSince ??= askedAt;
+      this.#deps.log[this.#failures++ === 0 ? "warn" : "debug"]("the store cannot be asked who leads", { err });
+      this.#later(RETRY_MS * (1 + this.#deps.random.number()));
+    }
+  }
+
+  /** A term below one that was seen before: the store was restored from an earlier point. The next term of this process is above both. */
+  #isBefore(term: number): boolean {
+    if (term < this.#seenTerm) {
+      this.#deps.log.warn("store.restored", { term, seenTerm: this.#seenTerm });
+      return true;
+    }
+    this.#seenTerm = term;
+    return false;
+  }
+
+  /** A host here has seen a newer term than the leader's. If that leader is this scheduler, it gives up and begins another term. */
+  sawTerm(term: number): void {
+    this.#seenTerm = Math.max(this.#seenTerm, term);
+    if (this.#leading === undefined || this.#leading.term >= this.#seenTerm) return;
+    this.#giveUp("a host has seen a newer term");
+    this.doubt();
+  }
+
+  #pause(): number {
+    const usual = this.#settings.leaderLeaseMs / CAMPAIGNS;
+    if (this.#leading !== undefined) return usual;
+    if (this.#standing?.leader?.address === "") return Math.min(UNOPENED_MS, usual);
+    return usual * Math.max(1, this.schedulers.length / CROWD);
+  }
+
+  #isDead(scheduler: SchedulerEntry): boolean {
+    return this.#settings.failover !== "lease" && this.#deps.hasEnded(scheduler);
+  }
+
+  #candidate() {
+    const { dedicated, leaderLeaseMs, leaseMs } = this.#settings;
+    return {
+      ...this.#deps.identity,
+      incarnation: this.incarnation,
+      address: this.#door?.address ?? "",
+      dedicated,
+      leaseMs: leaderLeaseMs,
+      hostLeaseMs: leaseMs,
+      seenTerm: this.#seenTerm,
+    };
+  }
+
+  // ——— Leading and following.
+
+  async #lead({ term, hostLeaseMs }: ElectionResult): Promise<void> {
+    if (this.#leading?.term === term) {
+      this.#watchEnd();
+      this.#leading.removeEndedHosts();
+      return;
+    }
+    // The same scheduler, but a new term: what it knew of the old one may be out of date.
+    this.#stepDown("a new term has begun");
+    if (this.#takingOver) return;
+    this.#takingOver = true;
+    try {
+      const { clock, log, coordination, shards, hasEnded } = this.#deps;
+      const [members, homes] = await Promise.all([coordination.members(), shards.homes()]);
+      if (this.#stopped || !this.#lasts()) return;
+      const waitMs = Math.max(hostLeaseMs, this.#settings.leaseMs) + this.#overlapMs();
+      this.#leading = new LeaderTerm(term, members, homes, waitMs, this.#settings, {
+        clock,
+        log,
+        coordination,
+        shards,
+        hasEnded,
+        instruments: this.#instruments,
+        lasts: () => this.#lasts(),
+        over: (why) => {
+          this.#giveUp(why);
+          this.doubt();
+        },
+      });
+    } finally {
+      this.#takingOver = false;
+    }
+    this.#forgetRemote();
+    this.#watchEnd();
+    this.#instruments.leading(term);
+    this.#deps.log.info("leading", { term });
+    this.onChange?.();
+  }
+
+  /**
+   * An embedded leader gives way to a dedicated one by asking the store to go on, and leads until it has the answer. Leases it
+   * granted meanwhile last longer than those that were out when its term ended.
+   */
+  #overlapMs(): number {
+    return this.#settings.dedicated ? this.#settings.leaderLeaseMs : 0;
+  }
+
+  #lasts(): boolean {
+    const { clock } = this.#deps;
+    return this.#lease.lasts(clock.monotonic(), clock.now());
+  }
+
+  /** Leadership ends on this process's own clock, whether or not the store can be asked. */
+  #watchEnd(): void {
+    this.#end?.cancel();
+    const ms = Math.max(this.#lease.endsAt - this.#deps.clock.monotonic(), 0);
+    this.#end = this.#deps.clock.after(
+      ms,
+      () => {
+        if (this.#leading === undefined) return;
+        if (this.#lasts()) this.#watchEnd();
+        else this.#giveUp("it could not be kept up");
+      },
+      "background",
+    );
+  }
+
+  /**
+   * The term ends here, although the store may not know. Whoever goes on from it must not do so in the same term: what was
+   * ordered last is forgotten here, and would be ordered again with other contents under the same numbers.
+   */
+  #giveUp(why: string): void {
+    if (this.#leading !== undefined) this.#resign(why);
+  }
+
+  /** See `Leader.endTerm`. A store that does not answer holds up campaigns for a fifth of a lease at most. */
+  #endTerm(term: number): Promise<boolean> {
+    if (this.#leading?.term === term) this.#giveUp("its process slept");
+    const isNewest = this.#deps.coordination.persist(term, []);
+    const asking = this.#within(this.#settings.leaseMs / 5, isNewest).catch(() => {});
+    this.#asking = asking;
+    void asking.then(() => {
+      if (this.#asking === asking) this.#asking = undefined;
+    });
+    return isNewest;
+  }
+
+  #resign(why: string): void {
+    this.#former = this.incarnation;
+    this.incarnation = this.#deps.random.id();
+    this.#stepDown(why);
+  }
+
+  #stepDown(why: string): void {
+    const leading = this.#leading;
+    if (leading === undefined) return;
+    this.#leading = undefined;
+    this.#end?.cancel();
+    this.#instruments.leading(0);
+    this.#deps.log.info("not leading any more", { term: leading.term, why });
+    leading.end(`this scheduler does not lead any more: ${why}`);
+    this.onChange?.();
+  }
+
+  async #follow({ term, leader }: ElectionResult): Promise<void> {
+    this.#lease.lost();
+    this.#stepDown("another scheduler leads");
+    const address = leader?.address || undefined;
+    if (this.#remote?.address === address && this.#remote?.term === term) return;
+    if (address === undefined && this.#remote === undefined) return;
+    this.#forgetRemote();
+    if (address !== undefined) this.#remote = this.#deps.connect(address, term);
+    this.onChange?.();
+  }
+
+  #forgetRemote(): void {
+    this.#remote?.close();
+    this.#remote = undefined;
+  }
+
+  // ——— The door.
+
+  #openDoorSoon(): void {
+    if (this.#door !== undefined || this.#opening !== undefined) return;
+    void this.#openDoor().then(
+      () => this.doubt(),
+      (err: LimpetError) => this.#deps.log.error("the door for other hosts cannot be opened", { err }),
+    );
+  }
+
+  #openDoor(): Promise<void> {
+    this.#opening ??= this.#deps
+      .openDoor(this)
+      .then(async (door) => {
+        if (this.#stopped) await door.close();
+        else this.#door = door;
+      })
+      .finally(() => {
+        this.#opening = undefined;
+      });
+    return this.#opening;
+  }
+
+  // ——— What stands behind the door.
+
+  report(stream: ControlStream<SchedulerMessage>): ControlListener<HostMessage> {
+    if (this.#leading !== undefined) return this.#leading.report(stream);
+    stream.close({ code: "NOT_LEADER", message: "this scheduler does not lead" });
+    return { message() {}, closed() {} };
+  }
+
+  watch(listener: (list: SchedulerList) => void): () => void {
+    const list = this.#list();
+    this.#watchers.set(listener, JSON.stringify(list));
+    listener(list);
+    return () => this.#watchers.delete(listener);
+  }
+
+  #list(): SchedulerList {
+    const hosts = this.schedulers
+      .filter(({ address }) => address !== "")
+      .map(({ address, leader, dedicated, incarnation }) => ({ address, leader, dedicated, incarnation }));
+    // In an order of its own, so that two lists of the same schedulers are equal.
+    hosts.sort((a, b) => (a.incarnation < b.incarnation ? -1 : 1));
+    return { term: this.#standing?.term ?? 0, hosts };
+  }
+
+  #tellWatchers(): void {
+    if (this.#watchers.size === 0) return;
+    const list = this.#list();
+    const text = JSON.stringify(list);
+    for (const [watcher, before] of [...this.#watchers]) {
+      if (before === text) continue;
+      this.#watchers.set(watcher, text);
+      watcher(list);
+    }
+  }
+
+  async describe(): Promise<ClusterView> {
+    const leading = this.#led();
+    const schedulers = this.schedulers.map(({ address, incarnation, dedicated, leader }) => {
+      return { address, incarnation, dedicated, leader };
+    });
+    return { term: leading.term, schedulers, ...leading.view() };
+  }
+
+  #led(): LeaderTerm {
+    if (this.#leading === undefined) throw new LimpetError("NOT_LEADER", "this scheduler does not lead");
+    return this.#leading;
+  }
+
+  async drain(host: string): Promise<void> {
+    this.#led().drain(host);
+  }
+
+  async sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
+    return this.#led().sticky(namespace, query);
+  }
+
+  async release(namespace: string, type: string, id: string): Promise<void> {
+    this.#led().release(namespace, type, id);
+  }
+
+  async shards(namespace: string, type: string): Promise<ShardsView> {
+    return this.#led().shards(namespace, type);
+  }
+
+  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    await this.#led().steerShards(namespace, type, steering);
+  }
+
+  /** Brings the figures of the leader up to date, if it leads. */
+  measure(): void {
+    this.#leading?.measure();
+  }
+
+  /** Hands leadership on at once. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#next?.cancel();
+    this.#end?.cancel();
+    await this.#campaigning;
+    const leading = this.#leading;
+    if (leading !== undefined) await this.#within(STOP_MS, leading.noted());
+    leading?.freeze();
+    this.#leading = undefined;
+    this.#forgetRemote();
+    // First the store, so that whoever is told to look for another leader can be it.
+    const resigning = [this.incarnation].concat(this.#former ?? []).map((one) => this.#deps.coordination.resign(one));
+    await Promise.all(resigning).catch((err: unknown) => {
+      this.#deps.log.warn("leadership could not be handed on; it runs out by itself", { err });
+    });
+    leading?.end("this scheduler stops");
+    await this.#opening?.catch(() => {});
+    await this.#door?.close();
+  }
+
+  async #within(ms: number, work: Promise<unknown>): Promise<void> {
+    let timer: Timer | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = this.#deps.clock.after(ms, resolve);
+    });
+    await Promise.race([work, late]).finally(() => timer?.cancel());
+  }
+}

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { ShardedRules } from "../../kernel/sharded-rule.ts";
+import { Metrics } from "../../observe/metrics.ts";
+import type { ControlListener } from "../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { Coordination, MemberChange } from "../../ports/coordination.ts";
+import { silentLog } from "../../ports/log.ts";
+import { newCandidate } from "../../stores/contract/coordination-shared.contract.ts";
+import { MemoryStore } from "../../stores/memory/memory-store.ts";
+import { VirtualClock } from "../../world/virtual-clock.ts";
+import { LeaderTerm } from "./leader-term.ts";
+import { SchedulerInstruments } from "./metrics.ts";
+
+const SETTINGS = {
+  leaseMs: 10_000,
+  roundTimeoutMs: 8_000,
+  coalesceMs: 0,
+  replicationFactor: 10,
+  failover: "lease",
+} as const;
+
+const fail = async (): Promise<never> => assert.fail("a leader notes members and nothing else");
+const NOTHING_ELSE = { campaign: fail, resign: fail, members: fail, leave: fail, secret: fail };
+
+/** A leader, and a store that takes 100 ms for a note. */
+class Setting {
+  readonly clock = new VirtualClock();
+  readonly coordination: Coordination = new MemoryStore(() => this.clock.now()).coordination;
+  /** What the store was asked to note, each a step. */
+  readonly asked: string[][] = [];
+  /** How the next steps end: they fail and nothing was done, or they fail although it was. */
+  readonly failures: ("before" | "after")[] = [];
+  readonly overs: string[] = [];
+  /** Its own lease, by its own clock. */
+  lasts = true;
+  readonly candidate = newCandidate();
+  #leading: LeaderTerm | undefined;
+
+  static async begin(): Promise<Setting> {
+    const setting = new Setting();
+    const { term } = await setting.coordination.campaign(setting.candidate);
+    setting.#leading = new LeaderTerm(term, [], [], 0, SETTINGS, {
+      // Nothing about shards is answered.
+      shards: { ...new MemoryStore().shards, noteHomes: () => new Promise(() => {}) },
+      ...{ clock: setting.clock, log: silentLog, instruments: new SchedulerInstruments(new Metrics()) },
+      coordination: { ...NOTHING_ELSE, persist: (of, changes) => setting.#note(of, changes) },
+      hasEnded: () => false,
+      lasts: () => setting.lasts,
+      over: (why) => {
+        setting.overs.push(why);
+        setting.leading.freeze();
+      },
+    });
+    return setting;
+  }
+
+  get leading(): LeaderTerm {
+    return this.#leading!;
+  }
+
+  async #note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+    this.asked.push(changes.map((one) => (one.kind === "drop" ? `drop ${one.incarnation}` : one.member.incarnation)));
+    const failure = this.failures.shift();
+    await new Promise<void>((resolve) => this.clock.after(100, resolve));
+    const isCurrent = failure === "before" || (await this.coordination.persist(term, changes));
+    if (failure !== undefined) throw new LimpetError("STORE_UNAVAILABLE", "the connection was lost");
+    return isCurrent;
+  }
+
+  /** A host says hello. */
+  host(name: string, sharded?: ShardedRules, sent: SchedulerMessage[] = []): ControlListener<HostMessage> {
+    const listener = this.leading.report({ send: (message) => void sent.push(message), close() {} });
+    listener.message({
+      ...{ kind: "hello", namespace: "default", incarnation: name, replaces: undefined, address: name, name },
+      ...{ types: ["Cart"], sharded, unlocked: new Map(), machine: "m", pid: 1 },
+    });
+    return listener;
+  }
+
+  hosts(count: number, prefix: string): string[] {
+    const names = Array.from({ length: count }, (_, i) => `${prefix}-${String(i).padStart(4, "0")}`);
+    for (const name of names) this.host(name);
+    return names;
+  }
+
+  /** Hosts that are counted in. */
+  get joined(): string[] {
+    return this.leading.view().hosts.flatMap(({ state, incarnation }) => (state === "member" ? [incarnation] : []));
+  }
+
+  async stored(): Promise<string[]> {
+    return (await this.coordination.members()).map(({ incarnation }) => incarnation);
+  }
+}
+
+test("hosts that come at once are noted in a few steps, however slow the store is", async () => {
+  const setting = await Setting.begin();
+  const names = setting.hosts(100, "a");
+  await setting.clock.advance("50ms");
+  assert.deepEqual(setting.joined, []);
+  names.push(...setting.hosts(100, "b"));
+  await setting.clock.advance("200ms");
+  assert.deepEqual(
+    setting.asked.map((step) => step.length),
+    [100, 100],
+  );
+  assert.deepEqual(setting.joined, names);
+  assert.deepEqual(await setting.stored(), names);
+});
+
+test("a step has no more than a store takes at once", async () => {
+  const setting = await Setting.begin();
+  const names = setting.hosts(LIMITS.memberChanges + 1, "a");
+  await setting.clock.advance("200ms");
+  assert.deepEqual(
+    setting.asked.map((step) => step.length),
+    [LIMITS.memberChanges, 1],
+  );
+  assert.deepEqual(setting.joined, names);
+});
+
+test("what the store did not note is noted again, together with what came since, in order", async () => {
+  for (const failure of ["before", "after"] as const) {
+    const setting = await Setting.begin();
+    setting.failures.push(failure, failure);
+    setting.host("a");
+    const leaving = setting.host("b");
+    await setting.clock.advance("50ms");
+    leaving.message({ kind: "goodbye" });
+    setting.host("c");
+    let noted = false;
+    void setting.leading.noted().then(() => {
+      noted = true;
+    });
+    await setting.clock.advance("600ms");
+    assert.deepEqual([setting.joined, noted], [[], false]);
+    await setting.clock.advance("400ms");
+    const rest = ["drop b", "c"];
+    // Its note came after it had left, so it is dropped once more.
+    assert.deepEqual(setting.asked, [["a", "b"], ["a", "b", ...rest], ["a", "b", ...rest], ["drop b"]]);
+    assert.deepEqual([setting.joined, noted], [["a", "c"], true]);
+    assert.deepEqual(await setting.stored(), ["a", "c"]);
+  }
+});
+
+test("a leader whose term is over learns it from the store, notes nothing more and counts nobody in", async () => {
+  const setting = await Setting.begin();
+  setting.host("a");
+  await setting.clock.advance("50ms");
+  setting.host("b");
+  await setting.coordination.campaign(newCandidate(), [setting.candidate.incarnation]);
+  await setting.clock.advance("1s");
+  await setting.leading.noted();
+  assert.deepEqual(setting.overs, ["another scheduler leads by now"]);
+  assert.deepEqual([setting.asked, setting.joined], [[["a"]], []]);
+  assert.deepEqual(await setting.stored(), []);
+});
+
+test("a leader whose term ends does not claim that an unanswered pause of shards was not noted", async () => {
+  const setting = await Setting.begin();
+  const rule = {
+    shards: 4,
+    ownShards: false,
+    movesAtOnce: 1,
+    rebalanceMs: 1_000,
+    handOffMs: 1_000,
+    minHosts: 1,
+    startMs: 10_000,
+  };
+  setting.host("a", new Map([["Cart", { ...rule, strategy: { kind: "hashed" } }]]));
+  await setting.clock.advance("1s");
+  const paused = setting.leading.steerShards("default", "Cart", { kind: "pause", paused: true });
+  paused.catch(() => {});
+  await setting.clock.advance("1s");
+  setting.leading.freeze();
+  await assert.rejects(paused, { code: "COMMIT_UNKNOWN", retry: "unknown" });
+  const late = setting.leading.steerShards("default", "Cart", { kind: "pause", paused: true });
+  await assert.rejects(late, { code: "NOT_LEADER" });
+});
+
+test("a leader whose own lease is over answers no renewal, whichever host asks first", async () => {
+  for (const last of ["renewal", "hello", "goodbye"] as const) {
+    const setting = await Setting.begin();
+    const sent: SchedulerMessage[] = [];
+    const host = setting.host("a", undefined, sent);
+    await setting.clock.advance("1s");
+    host.message({ kind: "renew", sequence: 1, actors: 0 });
+    assert.equal(sent.filter(({ kind }) => kind === "renewed").length, 1);
+    setting.lasts = false;
+    sent.length = 0;
+    if (last === "hello") setting.host("b", undefined, sent);
+    if (last === "goodbye") setting.host("b", undefined, sent).message({ kind: "goodbye" });
+    host.message({ kind: "renew", sequence: 2, actors: 0 });
+    await setting.clock.advance("1s");
+    assert.deepEqual([sent, setting.overs], [[], ["it could not be kept up"]]);
+  }
+});

@@ -1,0 +1,465 @@
+// One term of leadership: drives the rooms of placement/ that decide, one per namespace. Feeds them what
+// hosts say and what time it is, and performs what they ask for. It ends when the term does, and nothing of
+// it outlives that.
+import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { ControlListener, ControlStream } from "../../ports/control.ts";
+import {
+  type Hello,
+  type HostMessage,
+  isShardReport,
+  type SchedulerMessage,
+  type ShardReport,
+} from "../../ports/control-messages.ts";
+import type { Coordination, Member, ProcessIdentity } from "../../ports/coordination.ts";
+import type { StickyPage, StickyQuery } from "../../ports/host-admin.ts";
+import type { Log } from "../../ports/log.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
+import type { ShardHomeRow, Shards } from "../../ports/shards.ts";
+import { ShardLeader } from "../../sharding/leader/coordinator-driver.ts";
+import { HomeWrites } from "../../sharding/leader/home-writes.ts";
+import { ShardOperations } from "../../sharding/operations/shard-operations.ts";
+import { type Effect, NamespaceController } from "../model/namespace-controller.ts";
+import type { Ring } from "../model/ring.ts";
+import { Rings } from "../model/rings.ts";
+import { MemberWrites } from "./member-writes.ts";
+import type { SchedulerInstruments } from "./metrics.ts";
+import { type LeaderView, stickyPage, viewOf } from "./views.ts";
+
+export interface LeaderTermSettings {
+  readonly leaseMs: number;
+  readonly roundTimeoutMs: number;
+  readonly coalesceMs: number;
+  readonly replicationFactor: number;
+  /** `auto`: a lease is waited for, unless the process is known to have ended. */
+  readonly failover: "auto" | "lease" | "fast";
+}
+
+export interface LeaderTermDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly coordination: Coordination;
+  readonly shards: Shards;
+  readonly instruments: SchedulerInstruments;
+  /** Surely, a process is not there any more. */
+  hasEnded(process: ProcessIdentity): boolean;
+  /** The leadership still lasts, by this process's own clock. */
+  lasts(): boolean;
+  /** The term is over: somebody else leads, or may. */
+  over(why: string): void;
+}
+
+/** A process that has just ended may need a moment to be seen as ended. */
+const LOOKS_AGAIN_MS = [0, 10, 50, 250, 1_000];
+/** Rings of one type kept for figures and questions. */
+const RINGS = 10_000;
+
+export class LeaderTerm {
+  readonly term: number;
+  readonly #settings: LeaderTermSettings;
+  readonly #deps: LeaderTermDeps;
+  readonly #namespaces = new Map<string, NamespaceController>();
+  readonly #shards = new Map<string, ShardLeader>();
+  readonly #homes: readonly ShardHomeRow[];
+  readonly #streams = new Map<
+    number,
+    { readonly stream: ControlStream<SchedulerMessage>; namespace: string | undefined }
+  >();
+  readonly #rings = new Rings();
+  readonly #ringOf = new Map<string, Ring>();
+  #lastStream = 0;
+  #timer: Timer | undefined;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #looking: Timer | undefined;
+  readonly #memberNotes: MemberWrites;
+  readonly #homeNotes: HomeWrites;
+  #over = false;
+  /** Rejects requests that wait for a durable write or for hosts; called when the term ends. */
+  readonly #visitors = new Set<() => void>();
+
+  /** `waitMs`: how long hosts of an earlier leader may hold on to what it gave them. */
+  constructor(
+    term: number,
+    members: readonly Member[],
+    homes: readonly ShardHomeRow[],
+    waitMs: number,
+    settings: LeaderTermSettings,
+    deps: LeaderTermDeps,
+  ) {
+    this.term = term;
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#homes = homes;
+    this.#memberNotes = new MemberWrites(term, deps);
+    this.#homeNotes = new HomeWrites(term, deps);
+    const until = deps.clock.monotonic() + waitMs;
+    for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
+      this.#namespaces.set(namespace, this.#newNamespace(namespace, known, until));
+    }
+    this.removeEndedHosts();
+    this.#arm();
+  }
+
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  #newNamespace(namespace: string, members: readonly Member[], until: number): NamespaceController {
+    const { failover, ...settings } = this.#settings;
+    const rule = failover === "fast" ? "fast" : "lease";
+    const room = new NamespaceController({ ...settings, namespace, term: this.term, failover: rule }, members, until);
+    const shards = this.#newShards(namespace, room);
+    room.isHome = (incarnation, type) => shards.isHome(incarnation, type);
+    this.#shards.set(namespace, shards);
+    return room;
+  }
+
+  #newShards(namespace: string, room: NamespaceController): ShardLeader {
+    const homes = this.#homes.filter((row) => row.namespace === namespace);
+    const { clock, log, instruments } = this.#deps;
+    return new ShardLeader(
+      {
+        ...{ namespace, clock, log, instruments, table: (type) => room.table(type), hosts: () => room.hosts },
+        host: (incarnation) => room.host(incarnation),
+        speaker: (stream) => room.speaker(stream),
+        send: (streams, message) => {
+          for (const number of streams) this.#streams.get(number)?.stream.send(message);
+        },
+        note: (change, written) => this.#homeNotes.write(change, () => this.#lead(namespace, written)),
+      },
+      homes,
+    );
+  }
+
+  // ——— Streams.
+
+  report(stream: ControlStream<SchedulerMessage>): ControlListener<HostMessage> {
+    const number = ++this.#lastStream;
+    this.#streams.set(number, { stream, namespace: undefined });
+    this.#deps.instruments.streams(this.#streams.size);
+    return {
+      message: (message) => this.#heard(number, message),
+      closed: () => this.#closed(number),
+    };
+  }
+
+  #heard(number: number, message: HostMessage): void {
+    const open = this.#streams.get(number);
+    if (open === undefined) return;
+    if (message.kind === "hello") {
+      if (open.namespace === undefined) this.#hello(number, open, message);
+      else open.stream.close({ code: "PROTOCOL", message: "a host says hello once" });
+      return;
+    }
+    const room = open.namespace === undefined ? undefined : this.#namespaces.get(open.namespace);
+    if (room === undefined) open.stream.close({ code: "PROTOCOL", message: "a host says hello first" });
+    else if (isShardReport(message)) this.#heardOfShards(open.namespace!, room, number, message);
+    else this.#feed(open.namespace!, (now) => room.message(number, message, now));
+  }
+
+  #heardOfShards(namespace: string, room: NamespaceController, stream: number, message: ShardReport): void {
+    const host = room.speaker(stream);
+    if (host !== undefined) this.#lead(namespace, (shards, now) => shards.heard(host, message, now));
+  }
+
+  /** The same for what is decided about shards. */
+  #lead(namespace: string, input: (shards: ShardLeader, now: number) => void): void {
+    if (this.#over) return;
+    if (!this.#deps.lasts()) {
+      this.#deps.over("it could not be kept up");
+      return;
+    }
+    const shards = this.#shards.get(namespace)!;
+    input(shards, this.#deps.clock.monotonic());
+    const room = this.#namespaces.get(namespace);
+    for (const host of shards.takeRelieved()) this.#feed(namespace, (now) => room?.handedOver(host, now) ?? []);
+    this.#arm();
+  }
+
+  #hello(
+    number: number,
+    open: { namespace: string | undefined; readonly stream: ControlStream<SchedulerMessage> },
+    hello: Hello,
+  ): void {
+    const { namespace } = hello;
+    let room = this.#namespaces.get(namespace);
+    if (room === undefined) {
+      if (this.#namespaces.size >= LIMITS.namespaces) {
+        open.stream.close({ code: "HOST_FULL", message: "there are too many namespaces in this cluster" });
+        return;
+      }
+      room = this.#newNamespace(namespace, [], 0);
+      this.#namespaces.set(namespace, room);
+    }
+    open.namespace = namespace;
+    // A crashed process that was started again on the same address must not wait for its own ghost.
+    this.removeEndedHosts();
+    this.#feed(namespace, (now) => room.hello(number, hello, now));
+  }
+
+  #closed(number: number): void {
+    const open = this.#streams.get(number);
+    this.#streams.delete(number);
+    this.#deps.instruments.streams(this.#streams.size);
+    if (open?.namespace === undefined) return;
+    const room = this.#namespaces.get(open.namespace)!;
+    const speaker = room.speaker(number);
+    this.#feed(open.namespace, (now) => room.closed(number, now));
+    if (speaker !== undefined) this.#lead(open.namespace, (shards, now) => shards.deaf(speaker.incarnation, now));
+    this.#lookAgain(0);
+  }
+
+  // ——— Between the rooms and the world.
+
+  #feed(namespace: string, input: (now: number) => Effect[]): void {
+    if (this.#over) return;
+    if (!this.#deps.lasts()) {
+      this.#deps.over("it could not be kept up");
+      return;
+    }
+    const effects = input(this.#deps.clock.monotonic());
+    for (const effect of effects) this.#perform(namespace, effect);
+    this.#lookAtShards(namespace, effects);
+    this.#arm();
+  }
+
+  #perform(namespace: string, effect: Effect): void {
+    const { instruments, log } = this.#deps;
+    switch (effect.kind) {
+      case "send":
+        if (effect.message.kind === "order") {
+          const { operation, types, tables } = effect.message;
+          for (const type of operation === "update" ? tables.map((table) => table.type) : types) {
+            instruments.sent(namespace, type, operation, effect.streams.length);
+          }
+        }
+        for (const number of effect.streams) this.#streams.get(number)?.stream.send(effect.message);
+        break;
+      case "close":
+        this.#streams.get(effect.stream)?.stream.close({ code: effect.code, message: effect.why });
+        break;
+      case "save": {
+        const { incarnation, address, machine, pid } = effect.host;
+        const { types, isKnown } = effect;
+        const member = { namespace, incarnation, address, machine, pid, types };
+        this.#memberNotes.write({ kind: "save", member, isKnown }, () => {
+          const room = this.#namespaces.get(namespace)!;
+          this.#feed(namespace, (now) => room.saved(incarnation, types, now));
+        });
+        break;
+      }
+      case "drop":
+        this.#memberNotes.write({ kind: "drop", incarnation: effect.incarnation });
+        break;
+      case "began": {
+        const { type, version, hosts } = effect.table;
+        const before = this.#deps.clock.monotonic();
+        this.#rebuild(
+          namespace,
+          type,
+          hosts.map(({ address }) => address),
+        );
+        instruments.rebuilt(
+          namespace,
+          type,
+          version.number,
+          effect.reason,
+          (this.#deps.clock.monotonic() - before) / 1_000,
+        );
+        break;
+      }
+      case "sticky": {
+        const { type, event, count } = effect;
+        instruments.sticky(namespace, type, event, count);
+        instruments.stickyActors(namespace, type, this.#namespaces.get(namespace)!.sticky.owners.size(type));
+        break;
+      }
+      case "settled":
+        instruments.settled(namespace, effect.type, effect.tookMs / 1_000);
+        break;
+      case "host": {
+        const { address, name } = effect.host;
+        if (effect.event === "evicted") instruments.evicted(namespace);
+        const level = effect.event === "evicted" || effect.event === "suspect" ? "warn" : "info";
+        log[level](`host ${effect.event}`, { namespace, host: address, name, why: effect.why || undefined });
+        break;
+      }
+    }
+  }
+
+  /** Who is there, and who may be the home of shards, may have changed. */
+  #lookAtShards(namespace: string, effects: readonly Effect[]): void {
+    if (!effects.some(({ kind }) => kind === "host" || kind === "began" || kind === "settled")) return;
+    const shards = this.#shards.get(namespace);
+    const now = this.#deps.clock.monotonic();
+    for (const effect of effects) {
+      if (effect.kind === "host" && effect.event === "removed") shards?.gone(effect.host.incarnation, now);
+    }
+    shards?.look(now);
+    for (const effect of effects) {
+      if (effect.kind === "host" && effect.event === "returned") shards?.returned(effect.host.incarnation, now);
+    }
+  }
+
+  #rebuild(namespace: string, type: string, addresses: readonly string[]): void {
+    const key = JSON.stringify([namespace, type]);
+    const before = this.#ringOf.get(key);
+    if (before === undefined && this.#ringOf.size >= RINGS) return;
+    this.#ringOf.set(key, this.#rings.of(addresses, this.#settings.replicationFactor, before));
+  }
+
+  #arm(): void {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { deadline } of this.#namespaces.values()) first = Math.min(first, deadline);
+    for (const { deadline } of this.#shards.values()) first = Math.min(first, deadline);
+    if (first === this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = first;
+    if (this.#over || first === Number.POSITIVE_INFINITY) return;
+    const ms = Math.max(first - this.#deps.clock.monotonic(), 0);
+    this.#timer = this.#deps.clock.after(ms, () => this.#tick(), "background");
+  }
+
+  #tick(): void {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    for (const [namespace, room] of this.#namespaces) this.#feed(namespace, (now) => room.tick(now));
+    for (const namespace of this.#shards.keys()) this.#lead(namespace, (shards, now) => shards.tick(now));
+    this.#arm();
+  }
+
+  #lookAgain(attempt: number): void {
+    this.#looking?.cancel();
+    const ms = LOOKS_AGAIN_MS[attempt];
+    if (ms === undefined || this.#over) return;
+    const look = (): void => {
+      this.removeEndedHosts();
+      this.#lookAgain(attempt + 1);
+    };
+    this.#looking = this.#deps.clock.after(ms, look, "background");
+  }
+
+  /** Looks whether hosts that are silent are known to have ended. */
+  removeEndedHosts(): void {
+    if (this.#over || this.#settings.failover === "lease") return;
+    for (const [namespace, room] of this.#namespaces) {
+      for (const host of room.view().hosts) {
+        if (host.state === "member" || host.state === "joining" || !this.#deps.hasEnded(host)) continue;
+        this.#feed(namespace, (now) => room.dead(host.incarnation, now));
+      }
+    }
+  }
+
+  // ——— For people.
+
+  view(): LeaderView {
+    return viewOf(this.#namespaces, this.term, this.#deps.clock.monotonic());
+  }
+
+  sticky(namespace: string, query: StickyQuery): StickyPage {
+    return stickyPage(this.#namespaces.get(namespace), query, this.#deps.clock.monotonic());
+  }
+
+  // ——— Shards, for people.
+
+  async shards(namespace: string, type: string): Promise<ShardsView> {
+    return this.#atDesk(namespace, type, (desk, now) => desk.view(type, now), notLeading);
+  }
+
+  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    await this.#atDesk(namespace, type, (desk, now) => desk.steer(type, steering, now), notedMaybe);
+  }
+
+  /** A request waits no longer than this scheduler leads; then it fails with `cutOff`. */
+  #atDesk<T>(
+    namespace: string,
+    type: string,
+    visit: (desk: ShardOperations, now: number) => Promise<T>,
+    cutOff: () => LimpetError,
+  ): Promise<T> {
+    const room = this.#namespaces.get(namespace);
+    const leader = this.#shards.get(namespace);
+    if (room === undefined || leader === undefined) {
+      throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
+    }
+    const desk = new ShardOperations(leader, {
+      ...{ namespace, clock: this.#deps.clock, host: (incarnation) => room.host(incarnation) },
+      hosts: () => room.hosts,
+      ask: (hosts, of, question) => {
+        const streams = hosts.flatMap((incarnation) => room.host(incarnation)?.stream ?? []);
+        for (const number of streams)
+          this.#streams.get(number)?.stream.send({ kind: "getShardStats", question, type: of });
+      },
+      note: (change, written) => this.#homeNotes.write(change, written),
+    });
+    return new Promise((resolve, reject) => {
+      let isReceived = false;
+      const turnAway = (): void => reject(isReceived ? cutOff() : notLeading());
+      this.#visitors.add(turnAway);
+      this.#lead(namespace, (_, now) => {
+        isReceived = true;
+        const left = (): void => {
+          this.#visitors.delete(turnAway);
+          this.#arm();
+        };
+        visit(desk, now).finally(left).then(resolve, reject);
+      });
+      if (isReceived) return;
+      this.#visitors.delete(turnAway);
+      turnAway();
+    });
+  }
+
+  /** Brings figures up to date. */
+  measure(): void {
+    for (const shards of this.#shards.values()) shards.measure();
+  }
+
+  release(namespace: string, type: string, id: string): void {
+    const desk = this.#namespaces.get(namespace)?.sticky;
+    const effects = desk?.release(type, id, this.#deps.clock.monotonic());
+    if (effects === undefined) throw new LimpetError("NOT_STICKY", `no host holds ${type}/${id} as a sticky actor`);
+    if (effects === "silent") throw new LimpetError("NOT_READY", `the host of ${type}/${id} cannot be told now`);
+    this.#feed(namespace, () => effects);
+  }
+
+  drain(which: string): void {
+    let found = false;
+    for (const [namespace, room] of this.#namespaces) {
+      const effects = room.drain(which);
+      if (effects === undefined) continue;
+      found = true;
+      this.#feed(namespace, () => effects);
+    }
+    if (!found) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}`);
+  }
+
+  /** Resolves when everything that was to be noted is, or the term has ended over it. */
+  noted(): Promise<void> {
+    return this.#memberNotes.written();
+  }
+
+  /** Decides nothing any more. Hosts do not know yet. */
+  freeze(): void {
+    this.#over = true;
+    for (const turnAway of this.#visitors) turnAway();
+    this.#memberNotes.end();
+    this.#homeNotes.end();
+    this.#timer?.cancel();
+    this.#looking?.cancel();
+  }
+
+  /** Hosts are told to look for another leader. */
+  end(why: string): void {
+    this.freeze();
+    for (const { stream } of this.#streams.values()) stream.close({ code: "NOT_LEADER", message: why });
+    this.#streams.clear();
+    this.#deps.instruments.streams(0);
+  }
+}
+
+const notLeading = (): LimpetError => new LimpetError("NOT_LEADER", "this scheduler does not lead any more");
+
+/** The write may be in the store, or on its way to it. */
+const notedMaybe = (): LimpetError =>
+  new LimpetError("COMMIT_UNKNOWN", "this scheduler does not lead any more; the store may have applied the request");

@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Metrics } from "../../observe/metrics.ts";
+import { SchedulerInstruments } from "./metrics.ts";
+
+test("who stops leading in the middle of a round has none under way any more", () => {
+  const meter = new Metrics();
+  const instruments = new SchedulerInstruments(meter);
+  instruments.leading(3);
+  instruments.rebuilt("n", "Cart", 7, "join", 0.001);
+  instruments.rebuilt("n", "Stock", 7, "join", 0.001);
+  instruments.settled("n", "Stock", 0.001);
+  assert.match(meter.render(), /rounds_under_way\{namespace="n",type="Cart"\} 1/);
+  instruments.leading(0);
+  assert.match(meter.render(), /rounds_under_way\{namespace="n",type="Cart"\} 0/);
+  assert.match(meter.render(), /rounds_under_way\{namespace="n",type="Stock"\} 0/);
+});

@@ -1,0 +1,148 @@
+// What a leading scheduler counts, by namespace and type.
+import type { ChangeReason, Operation } from "../../ports/control-messages.ts";
+import type { Labels, Meter } from "../../ports/meter.ts";
+import type { MoveReason } from "../../sharding/model/shard-effects.ts";
+import type { StrategyFault } from "../../sharding/model/strategy-requests.ts";
+import type { StickyEvent } from "../model/sticky-coordinator.ts";
+
+const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+const ACQUIRES = "Questions of hosts for sticky actors, by answer; those that have to wait are counted as that, too.";
+const CLAIMS = "Sticky actors that hosts said they hold, by whether another one has them.";
+
+const STICKY: Record<StickyEvent, readonly [name: string, help: string, labels: Labels]> = {
+  granted: ["acquires", ACQUIRES, { outcome: "granted" }],
+  owner: ["acquires", ACQUIRES, { outcome: "forwarded" }],
+  refused: ["acquires", ACQUIRES, { outcome: "refused" }],
+  waiting: ["acquires", ACQUIRES, { outcome: "waiting" }],
+  released: ["releases", "Sticky actors that hosts let go of.", {}],
+  cleared: ["clears", "Sticky actors that were freed because their host is gone.", {}],
+  claimed: ["claims", CLAIMS, { outcome: "accepted" }],
+  conflict: ["claims", CLAIMS, { outcome: "conflict" }],
+};
+
+const SHARDS = "limpet_scheduler_shards";
+const SHARDS_HELP = "Shards that each host is, or will be, the home of.";
+
+type TypeLabels = { readonly namespace: string; readonly type: string };
+
+export class SchedulerInstruments {
+  readonly #meter: Meter;
+  /** Types whose rounds are under way. */
+  readonly #locked = new Map<string, TypeLabels>();
+
+  constructor(meter: Meter) {
+    this.#meter = meter;
+  }
+
+  leading(term: number): void {
+    this.#meter.gauge("limpet_scheduler_leading", "1 while this scheduler leads.").set(term > 0 ? 1 : 0);
+    // Rounds of a term end with it, also those that were not finished.
+    for (const labels of this.#locked.values()) this.#locks(labels, 0);
+    for (const { namespace, type } of this.#sticky.values()) this.stickyActors(namespace, type, 0);
+    this.#sticky.clear();
+    for (const labels of this.#shardHosts.values()) this.#meter.gauge(SHARDS, SHARDS_HELP, labels).set(0);
+    this.#shardHosts.clear();
+    if (term > 0) this.#meter.gauge("limpet_scheduler_term", "The term in which it leads, or last led.").set(term);
+  }
+
+  streams(count: number): void {
+    this.#meter.gauge("limpet_scheduler_streams", "Hosts and clients connected to the leader.").set(count);
+  }
+
+  rebuilt(namespace: string, type: string, version: number, reason: ChangeReason, seconds: number): void {
+    const labels = { namespace, type };
+    this.#meter.gauge("limpet_scheduler_ring_version", "Version of the newest table.", labels).set(version);
+    this.#meter
+      .counter("limpet_scheduler_ring_rebuilds_total", "Tables made anew, by reason.", { ...labels, reason })
+      .add(1);
+    this.#meter
+      .histogram("limpet_scheduler_ring_rebuild_seconds", "Time to make a ring anew.", SECONDS, labels)
+      .observe(seconds);
+    this.#locks(labels, 1);
+  }
+
+  sent(namespace: string, type: string, operation: Operation, streams: number): void {
+    const labels = { namespace, type, operation };
+    this.#meter.counter("limpet_scheduler_orders_total", "Orders sent to hosts, by operation.", labels).add(streams);
+  }
+
+  settled(namespace: string, type: string, seconds: number): void {
+    const labels = { namespace, type };
+    this.#meter
+      .histogram("limpet_scheduler_round_seconds", "From LOCK to the last confirmed UNLOCK.", SECONDS, labels)
+      .observe(seconds);
+    this.#locks(labels, 0);
+  }
+
+  #locks(labels: TypeLabels, count: 0 | 1): void {
+    const key = JSON.stringify(labels);
+    if (count === 1) this.#locked.set(key, labels);
+    else this.#locked.delete(key);
+    this.#meter.gauge("limpet_scheduler_rounds_under_way", "1 while the type is locked.", labels).set(count);
+  }
+
+  sticky(namespace: string, type: string, event: StickyEvent, count: number): void {
+    const [name, help, labels] = STICKY[event];
+    this.#meter.counter(`limpet_scheduler_sticky_${name}_total`, help, { namespace, type, ...labels }).add(count);
+  }
+
+  readonly #sticky = new Map<string, TypeLabels>();
+
+  stickyActors(namespace: string, type: string, count: number): void {
+    if (count > 0) this.#sticky.set(JSON.stringify({ namespace, type }), { namespace, type });
+    const help = "Sticky actors that some host holds.";
+    this.#meter.gauge("limpet_scheduler_sticky_actors", help, { namespace, type }).set(count);
+  }
+
+  // ——— Shards.
+
+  /** Of whom it was said last that they have some. */
+  readonly #shardHosts = new Map<string, TypeLabels & { readonly host: string }>();
+
+  /** `counts`: by the addresses of hosts. */
+  shards(namespace: string, type: string, counts: ReadonlyMap<string, number>, moving: number): void {
+    for (const [key, labels] of this.#shardHosts) {
+      if (labels.namespace !== namespace || labels.type !== type || counts.has(labels.host)) continue;
+      this.#meter.gauge(SHARDS, SHARDS_HELP, labels).set(0);
+      this.#shardHosts.delete(key);
+    }
+    for (const [host, count] of counts) {
+      const labels = { namespace, type, host };
+      this.#shardHosts.set(JSON.stringify(labels), labels);
+      this.#meter.gauge(SHARDS, SHARDS_HELP, labels).set(count);
+    }
+    this.#meter.gauge("limpet_scheduler_shards_moving", "Shards on their way.", { namespace, type }).set(moving);
+  }
+
+  shardsAsked(namespace: string, type: string, count: number): void {
+    const help = "Questions of hosts for the homes of shards.";
+    this.#meter.counter("limpet_scheduler_shard_homes_asked_total", help, { namespace, type }).add(count);
+  }
+
+  /** `forced`: some of its actors were given up. `nowhere`: nobody could be its next home. */
+  shardMoved(
+    namespace: string,
+    type: string,
+    reason: MoveReason,
+    result: "moved" | "forced" | "nowhere",
+    seconds: number,
+  ): void {
+    const help = "Moves of shards that are over, by reason and result.";
+    const labels = { namespace, type };
+    this.#meter.counter("limpet_scheduler_shard_moves_total", help, { ...labels, reason, result }).add(1);
+    if (reason === "lost") return;
+    const took = "From when a shard was to move until its new home was told.";
+    this.#meter.histogram("limpet_scheduler_shard_hand_off_seconds", took, SECONDS, labels).observe(seconds);
+  }
+
+  strategyFailed(namespace: string, type: string, why: StrategyFault): void {
+    const help = "Times that an application's own strategy of shards could not be followed, by reason.";
+    this.#meter.counter("limpet_scheduler_shard_strategy_faults_total", help, { namespace, type, why }).add(1);
+  }
+
+  evicted(namespace: string): void {
+    const help = "Hosts that did not follow an order in time.";
+    this.#meter.counter("limpet_scheduler_evictions_total", help, { namespace }).add(1);
+  }
+}

@@ -1,0 +1,278 @@
+// The hosts of one namespace, as the leader knows them: their streams, their leases, and what they may hold.
+//
+//   expected ──hello──► member ⇄ suspect ──lease over──► (removed)
+//   (unknown) ─hello─► joining ──saved──► member            evicted ──lease over──► (removed)
+//
+// - expected: in the set of members that an earlier leader left behind, not heard of yet.
+// - joining: it has said hello; it becomes a member when that is durable, and not before it may hold anything.
+// - suspect: its stream ended without a goodbye. It may come back with the same incarnation while its lease lasts.
+// - evicted: it kept a round waiting for too long. Its renewals are not answered, so its lease ends.
+//
+// `held` is what a host may hold actors of: it is made durable before it grows, and shrinks only when a finished round
+// has shown that nothing is left. Hosts without types only listen; nobody waits for them. Pure.
+import type { ShardedRules } from "../../kernel/sharded-rule.ts";
+import type { TableVersion } from "../../kernel/versions.ts";
+import { type Hello, NOWHERE, type StickyRules, type TableHost } from "../../ports/control-messages.ts";
+
+export type HostState = "expected" | "joining" | "member" | "suspect" | "evicted";
+
+export interface HostRecord {
+  readonly incarnation: string;
+  readonly address: string;
+  readonly name: string;
+  readonly machine: string;
+  readonly pid: number;
+  state: HostState;
+  stream: number | undefined;
+  /** The host has its snapshot on this stream. Until then it gets no orders, knows no table and holds nothing. */
+  isInformed: boolean;
+  /** It never had a snapshot, on any stream: it holds nothing for sure. */
+  isFresh: boolean;
+  /** On the leader's monotonic clock. */
+  leaseUntil: number;
+  types: ReadonlySet<string>;
+  /** What it says of those that are sticky. */
+  sticky: StickyRules;
+  /** And of those that are sharded. */
+  sharded: ShardedRules;
+  readonly build: string;
+  /** It confirms that it is the home of shards. */
+  readonly confirmsHomes: boolean;
+  /** Durably noted: it may hold actors of these. */
+  held: ReadonlySet<string>;
+  /** What is being noted now. */
+  saving: ReadonlySet<string> | undefined;
+  unlocked: ReadonlyMap<string, TableVersion>;
+  actors: number;
+}
+
+/** What an earlier leader left behind. */
+export interface KnownMember {
+  readonly incarnation: string;
+  readonly address: string;
+  readonly types: readonly string[];
+  readonly machine: string;
+  readonly pid: number;
+}
+
+export type Admission =
+  | { readonly kind: "welcome"; readonly host: HostRecord; readonly stale: number | undefined }
+  | { readonly kind: "removed"; readonly reason: string }
+  | { readonly kind: "refused"; readonly reason: string };
+
+const NO_RULES: StickyRules = new Map();
+const UNSHARDED: ShardedRules = new Map();
+const NOBODY: ReadonlyMap<string, TableHost> = new Map();
+
+export class ConnectionController {
+  readonly #leaseMs: number;
+  readonly #hosts = new Map<string, HostRecord>();
+  readonly #byStream = new Map<number, HostRecord>();
+  readonly #byAddress = new Map<string, HostRecord>();
+  /** Who may be in the table of each type, and for which types each host is listed there. */
+  readonly #eligible = new Map<string, Map<string, TableHost>>();
+  readonly #listed = new Map<string, ReadonlySet<string>>();
+
+  constructor(leaseMs: number) {
+    this.#leaseMs = leaseMs;
+  }
+
+  get hosts(): IterableIterator<HostRecord> {
+    return this.#hosts.values();
+  }
+
+  get size(): number {
+    return this.#hosts.size;
+  }
+
+  host(incarnation: string): HostRecord | undefined {
+    return this.#hosts.get(incarnation);
+  }
+
+  of(stream: number): HostRecord | undefined {
+    return this.#byStream.get(stream);
+  }
+
+  /** Every stream of the namespace that has its snapshot: all of them get all orders. */
+  streams(): number[] {
+    return [...this.#byStream].filter(([, { isInformed }]) => isInformed).map(([stream]) => stream);
+  }
+
+  expect(member: KnownMember, leaseUntil: number): void {
+    const types = new Set(member.types);
+    this.#add({
+      ...member,
+      name: "",
+      state: "expected",
+      stream: undefined,
+      isInformed: false,
+      isFresh: false,
+      leaseUntil,
+      types,
+      sticky: NO_RULES,
+      sharded: UNSHARDED,
+      build: "",
+      confirmsHomes: false,
+      held: types,
+      saving: undefined,
+      unlocked: new Map(),
+      actors: 0,
+    });
+  }
+
+  hello(stream: number, hello: Hello, now: number): Admission {
+    const known = this.#hosts.get(hello.incarnation);
+    if (known !== undefined) return this.#comeBack(known, stream, hello);
+    if (hello.types.length > 0 && hello.unlocked.size > 0) {
+      return { kind: "removed", reason: "this incarnation is no member of the cluster (any more)" };
+    }
+    if (hello.address === NOWHERE && hello.types.length > 0) {
+      return { kind: "refused", reason: "a host that has types needs an address" };
+    }
+    const neighbour = this.#byAddress.get(hello.address);
+    if (neighbour !== undefined) {
+      const reason = `another host has the address ${hello.address}; it is waited for until its lease is over`;
+      return { kind: "refused", reason };
+    }
+    const host: HostRecord = {
+      incarnation: hello.incarnation,
+      address: hello.address,
+      name: hello.name,
+      machine: hello.machine,
+      pid: hello.pid,
+      state: hello.types.length > 0 ? "joining" : "member",
+      stream,
+      isInformed: false,
+      isFresh: true,
+      leaseUntil: now + this.#leaseMs,
+      types: new Set(hello.types),
+      sticky: hello.sticky ?? NO_RULES,
+      sharded: hello.sharded ?? UNSHARDED,
+      build: hello.build ?? "",
+      confirmsHomes: hello.confirmsHomes ?? false,
+      held: new Set(),
+      saving: undefined,
+      unlocked: hello.unlocked,
+      actors: 0,
+    };
+    this.#add(host);
+    this.#byStream.set(stream, host);
+    return { kind: "welcome", host, stale: undefined };
+  }
+
+  #comeBack(known: HostRecord, stream: number, hello: Hello): Admission {
+    if (known.state === "evicted") return { kind: "removed", reason: "it did not follow an order in time" };
+    if (known.address !== hello.address) return { kind: "refused", reason: "a host cannot change its address" };
+    const stale = known.stream;
+    if (stale !== undefined) this.#byStream.delete(stale);
+    // What an earlier leader knew of it is replaced by what it says itself.
+    const host: HostRecord = {
+      ...known,
+      name: hello.name,
+      unlocked: hello.unlocked,
+      types: new Set(hello.types),
+      sticky: hello.sticky ?? NO_RULES,
+      sharded: hello.sharded ?? UNSHARDED,
+      build: hello.build ?? "",
+      confirmsHomes: hello.confirmsHomes ?? false,
+      stream,
+      isInformed: false,
+    };
+    host.state = known.state === "joining" ? "joining" : "member";
+    this.#add(host);
+    this.#byStream.set(stream, host);
+    return { kind: "welcome", host, stale };
+  }
+
+  #add(host: HostRecord): void {
+    this.#hosts.set(host.incarnation, host);
+    if (host.address !== NOWHERE) this.#byAddress.set(host.address, host);
+    this.refresh(host);
+  }
+
+  /** To be called whenever a host's state, its types or what it holds have changed. */
+  refresh(host: HostRecord): void {
+    const { incarnation, address, name, types, held } = host;
+    const counts = this.#hosts.get(incarnation) === host && (host.state === "member" || host.state === "suspect");
+    const listed = new Set(counts ? [...types].filter((type) => held.has(type)) : []);
+    for (const type of this.#listed.get(incarnation) ?? [])
+      if (!listed.has(type)) this.#eligible.get(type)?.delete(incarnation);
+    for (const type of listed) {
+      const hosts = this.#eligible.get(type) ?? new Map<string, TableHost>();
+      hosts.set(incarnation, { incarnation, address, name });
+      this.#eligible.set(type, hosts);
+    }
+    if (listed.size > 0) this.#listed.set(incarnation, listed);
+    else this.#listed.delete(incarnation);
+  }
+
+  /** False: it is not answered. */
+  renew(host: HostRecord, actors: number, now: number): boolean {
+    if (host.state === "evicted") return false;
+    host.leaseUntil = now + this.#leaseMs;
+    host.actors = actors;
+    return true;
+  }
+
+  /** Its stream has ended, without a goodbye. */
+  closed(stream: number): HostRecord | undefined {
+    const host = this.#byStream.get(stream);
+    this.#byStream.delete(stream);
+    if (host === undefined || host.stream !== stream) return undefined;
+    host.stream = undefined;
+    if (host.state === "member" || host.state === "joining") host.state = "suspect";
+    this.refresh(host);
+    return host;
+  }
+
+  evict(host: HostRecord): void {
+    host.state = "evicted";
+    if (host.stream !== undefined) this.#byStream.delete(host.stream);
+    host.stream = undefined;
+    this.refresh(host);
+  }
+
+  remove(host: HostRecord): void {
+    this.#hosts.delete(host.incarnation);
+    this.refresh(host);
+    if (host.stream !== undefined) this.#byStream.delete(host.stream);
+    if (this.#byAddress.get(host.address) === host) this.#byAddress.delete(host.address);
+  }
+
+  /** Whose lease is over at this moment and whose stream is not there to renew it. */
+  expired(now: number): HostRecord[] {
+    return [...this.#hosts.values()].filter((host) => now >= host.leaseUntil);
+  }
+
+  get deadline(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { leaseUntil } of this.#hosts.values()) if (leaseUntil < first) first = leaseUntil;
+    return first;
+  }
+
+  /**
+   * Who may be in the table of a type: it said so, and that is durable. Who is silent stays until its lease is over. What is
+   * returned goes on to change.
+   */
+  eligible(type: string): ReadonlyMap<string, TableHost> {
+    return this.#eligible.get(type) ?? NOBODY;
+  }
+
+  /** Is it known who may hold actors of a type? Not while somebody has not been heard of by this leader. */
+  isKnown(type: string): boolean {
+    for (const { state, held } of this.#hosts.values()) if (state === "expected" && held.has(type)) return false;
+    return !this.isAwaited(type);
+  }
+
+  /** The only hosts of a type are to be noted first: a table without them would say that nobody hosts it. */
+  isAwaited(type: string): boolean {
+    if (this.eligible(type).size > 0) return false;
+    for (const { state, types } of this.#hosts.values()) if (state !== "evicted" && types.has(type)) return true;
+    return false;
+  }
+
+  /** Those who may hold actors of a type. */
+  holdersOf(type: string): HostRecord[] {
+    return [...this.#hosts.values()].filter(({ held }) => held.has(type));
+  }
+}

@@ -1,0 +1,460 @@
+// Everything the leader decides for one namespace. Hosts come and go (connection-controller.ts), types change hands
+// (type-rounds.ts), sticky actors are given to whoever asks first (sticky-desk.ts); this is where one leads to the other. Nothing here
+// knows another namespace.
+//
+// A driver feeds it inputs with the time and performs the effects it returns, in their order. Pure.
+import { LIMITS } from "../../kernel/limits.ts";
+import type { ShardedRule } from "../../kernel/sharded-rule.ts";
+import {
+  type ChangeReason,
+  type Hello,
+  type HostMessage,
+  NOWHERE,
+  type StickyRules,
+  type TypeTable,
+} from "../../ports/control-messages.ts";
+import type { ActorTypeController } from "./actor-type-controller.ts";
+import { type Admission, ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
+import { StickyCoordinator, type StickyEffect } from "./sticky-coordinator.ts";
+import { type RoundSettings, TypeRounds } from "./type-rounds.ts";
+
+export interface NamespaceSettings extends RoundSettings {
+  /** `fast` trusts a closed connection; commits stay fenced either way. */
+  readonly failover: "lease" | "fast";
+}
+
+/** Everything the leader may ask of the world. */
+export type Effect =
+  /** The same message to many streams, so that it is encoded once. And what has become of sticky actors. */
+  | StickyEffect
+  | {
+      readonly kind: "close";
+      readonly stream: number;
+      readonly code: "ADDRESS_IN_USE" | "PROTOCOL" | "NOT_READY" | "OPTION_INVALID";
+      readonly why: string;
+    }
+  /** Note durably that a host may hold these types; answer with `saved`. */
+  | {
+      readonly kind: "save";
+      readonly host: HostRecord;
+      readonly types: readonly string[];
+      /** It was noted before. */
+      readonly isKnown: boolean;
+    }
+  | { readonly kind: "drop"; readonly incarnation: string }
+  /** For people and figures. */
+  | { readonly kind: "began"; readonly table: TypeTable; readonly reason: ChangeReason }
+  | { readonly kind: "settled"; readonly type: string; readonly tookMs: number }
+  | {
+      readonly kind: "host";
+      readonly event: "joined" | "returned" | "suspect" | "evicted" | "removed";
+      readonly host: HostRecord;
+      readonly why: string;
+    };
+
+const NO_RULES: StickyRules = new Map();
+
+export class NamespaceController {
+  readonly #settings: NamespaceSettings;
+  readonly #connections: ConnectionController;
+  readonly #rounds: TypeRounds;
+  readonly sticky: StickyCoordinator;
+  /** Hosts whose snapshot waits until their types are noted. */
+  readonly #uninformed = new Set<string>();
+
+  /** It is the home of shards of the type, and so it may hold actors whatever the tables say. Set by who decides about shards. */
+  isHome: (incarnation: string, type: string) => boolean = () => false;
+
+  /** `members` are those an earlier leader left behind; they are waited for until `waitUntil` at most. */
+  constructor(settings: NamespaceSettings, members: readonly KnownMember[], waitUntil: number) {
+    this.#settings = settings;
+    this.#connections = new ConnectionController(settings.leaseMs);
+    this.#rounds = new TypeRounds(settings, {
+      connections: this.#connections,
+      settled: (type, tookMs, effects) => this.#settled(type, tookMs, effects),
+    });
+    this.sticky = new StickyCoordinator({
+      host: (incarnation) => this.#connections.host(incarnation),
+      table: (type) => this.#rounds.get(type)?.table,
+    });
+    for (const member of members) {
+      this.#connections.expect(member, waitUntil);
+      this.sticky.owners.expect(member.incarnation, member.types);
+      for (const type of member.types) this.#rounds.of(type);
+    }
+  }
+
+  /** When `tick` has something to do. */
+  get deadline(): number {
+    return Math.min(this.#connections.deadline, this.sticky.owners.deadline, this.#rounds.deadline);
+  }
+
+  view(): { readonly hosts: readonly HostRecord[]; readonly types: readonly ActorTypeController[] } {
+    return { hosts: [...this.#connections.hosts], types: [...this.#rounds.all] };
+  }
+
+  /** Who speaks on that stream. */
+  speaker(stream: number): HostRecord | undefined {
+    return this.#connections.of(stream);
+  }
+
+  host(incarnation: string): HostRecord | undefined {
+    return this.#connections.host(incarnation);
+  }
+
+  get hosts(): Iterable<HostRecord> {
+    return this.#connections.hosts;
+  }
+
+  table(type: string): TypeTable | undefined {
+    return this.#rounds.get(type)?.table;
+  }
+
+  // ——— Inputs.
+
+  hello(stream: number, hello: Hello, now: number): Effect[] {
+    const effects: Effect[] = [];
+    if (hello.types.length > LIMITS.typesPerHost) {
+      return [{ kind: "close", stream, code: "PROTOCOL", why: `a host may report ${LIMITS.typesPerHost} types` }];
+    }
+    const before = hello.replaces === undefined ? undefined : this.#connections.host(hello.replaces);
+    if (before !== undefined) this.#remove(before, "leave", "it came back as a new incarnation", now, effects, true);
+    const disagreement = this.#disagreement(hello.incarnation, hello);
+    if (disagreement !== undefined) {
+      effects.push({ kind: "close", stream, code: "OPTION_INVALID", why: disagreement });
+      return this.#finish(effects, now);
+    }
+    const admission = this.#admit(stream, hello, now);
+    if (admission.kind === "removed") {
+      effects.push({ kind: "send", streams: [stream], message: { kind: "removed", reason: admission.reason } });
+      return this.#finish(effects, now);
+    }
+    if (admission.kind === "refused") {
+      effects.push({ kind: "close", stream, code: "ADDRESS_IN_USE", why: admission.reason });
+      return this.#finish(effects, now);
+    }
+    const { host, stale } = admission;
+    if (stale !== undefined)
+      effects.push({ kind: "close", stream: stale, code: "PROTOCOL", why: "the host has a newer stream" });
+    effects.push({ kind: "host", event: host.held.size > 0 ? "returned" : "joined", host, why: "" });
+    this.#agree(hello.incarnation, hello, now, effects);
+    this.sticky.arrived(host);
+    for (const type of host.types) this.#rounds.of(type);
+    this.#rounds.welcome(stream, effects);
+    this.#note(host, effects);
+    // A new host gets its snapshot after its types are persisted, so that the snapshot has the rings that name the host. A host that
+    // comes back may hold actors, and must get every round at once.
+    if (host.saving === undefined || !host.isFresh) this.#rounds.inform(host, effects);
+    else this.#uninformed.add(host.incarnation);
+    this.#changed(new Set([...host.types, ...host.held]), "join", now);
+    this.#forget(host, effects);
+    return this.#finish(effects, now);
+  }
+
+  /**
+   * Why a host cannot be part of this: others say something else of its types. Who has not been heard of yet has not said anything. Who
+   * was there before this leader outweighs those that came since, because it may hold actors of the type and they cannot: nothing of
+   * it is given to anybody while it is waited for.
+   */
+  #disagreement(
+    incarnation: string,
+    { types, sticky = NO_RULES, sharded }: Pick<Hello, "types" | "sticky" | "sharded">,
+  ): string | undefined {
+    const known = this.#connections.host(incarnation);
+    const isAwaited = (type: string): boolean => known?.state === "expected" && known.held.has(type);
+    const counts = (host: HostRecord, type: string): boolean =>
+      (host.types.has(type) || host.held.has(type)) && (!isAwaited(type) || host.unlocked.has(type));
+    const others = this.#othersHeard(incarnation);
+    const odd = this.sticky.owners.disagreement(types, sticky, (type) => others.some((host) => counts(host, type)));
+    if (odd !== undefined) return odd;
+    for (const type of types) {
+      const other = others.find((host) => host.types.has(type) && counts(host, type));
+      const [theirs, said] = [other?.sharded.get(type)?.shards, sharded?.get(type)?.shards];
+      if (other === undefined || theirs === said) continue;
+      const words = `its other hosts say that its actors live in ${inShards(theirs)}, and this one says in ${inShards(said)}`;
+      return `${type}: ${words}; every host of a type has to say the same`;
+    }
+    return undefined;
+  }
+
+  /** What it says counts. Those who came since this leader began, and say something else, cannot stay. */
+  #agree(
+    incarnation: string,
+    { types, sticky = NO_RULES, sharded }: Pick<Hello, "types" | "sticky" | "sharded">,
+    now: number,
+    effects: Effect[],
+  ): void {
+    const others = this.#othersHeard(incarnation);
+    this.sticky.owners.agree(types, sticky, (type) =>
+      others.some((host) => host.types.has(type) || host.held.has(type)),
+    );
+    for (const host of others) {
+      const isAtOdds = (type: string): boolean =>
+        host.sticky.get(type) !== sticky.get(type) || host.sharded.get(type)?.shards !== sharded?.get(type)?.shards;
+      const type = types.find((one) => host.types.has(one) && isAtOdds(one));
+      if (type === undefined) continue;
+      const why = `${type} has hosts that say something else of it; every host of a type has to say the same`;
+      // Of its other types it may hold actors, so its lease is waited for.
+      this.#cutOff(host, "OPTION_INVALID", why, now, effects);
+    }
+  }
+
+  #othersHeard(incarnation: string): HostRecord[] {
+    return [...this.#connections.hosts].filter((host) => host.incarnation !== incarnation && host.state !== "expected");
+  }
+
+  /** Whom a table names although it was removed may take itself for an owner, even if it reports no types any more. */
+  #admit(stream: number, hello: Hello, now: number): Admission {
+    const { incarnation } = hello;
+    const isRemoved = this.#connections.host(incarnation) === undefined && this.#rounds.names(incarnation);
+    if (isRemoved) return { kind: "removed", reason: "this incarnation is no member of the cluster any more" };
+    return this.#connections.hello(stream, hello, now);
+  }
+
+  message(stream: number, message: Exclude<HostMessage, Hello>, now: number): Effect[] {
+    const host = this.#connections.of(stream);
+    if (host === undefined) return [];
+    const effects: Effect[] = [];
+    switch (message.kind) {
+      case "types":
+        this.#report(host, message, now, effects);
+        break;
+      case "ack":
+        this.#rounds.acked(host, message, now, effects);
+        break;
+      case "renew":
+        if (this.#connections.renew(host, message.actors, now)) {
+          effects.push({ kind: "send", streams: [stream], message: { kind: "renewed", sequence: message.sequence } });
+        }
+        break;
+      case "acquire":
+        this.sticky.acquire(host, stream, message.wishes, now);
+        break;
+      case "claims":
+        effects.push(...this.sticky.claims(host, message));
+        effects.push({ kind: "send", streams: [stream], message: { kind: "noted", part: message.part } });
+        break;
+      case "claimed":
+        this.sticky.claimed(host, now);
+        break;
+      case "released":
+        this.sticky.released(host, message.type, message.ids, now);
+        break;
+      case "goodbye":
+        this.#remove(host, "leave", "it said goodbye", now, effects);
+        break;
+      case "getShardHomes":
+      case "beginHandOffAck":
+      case "shardStopped":
+      case "shardStarted":
+      case "leaveShards":
+        // Whoever decides about shards has heard it.
+        break;
+    }
+    return this.#finish(effects, now);
+  }
+
+  closed(stream: number, now: number): Effect[] {
+    const effects: Effect[] = [];
+    const host = this.#connections.closed(stream);
+    if (host === undefined) return effects;
+    this.sticky.closed(host);
+    const nothing = host.held.size === 0 && host.saving === undefined;
+    if (nothing || this.#settings.failover === "fast") this.#remove(host, "lost", "its stream ended", now, effects);
+    else effects.push({ kind: "host", event: "suspect", host, why: "its stream ended without a goodbye" });
+    return this.#finish(effects, now);
+  }
+
+  /** What was to be noted is durable. */
+  saved(incarnation: string, types: readonly string[], now: number): Effect[] {
+    const host = this.#connections.host(incarnation);
+    const effects: Effect[] = [];
+    if (host === undefined) return [{ kind: "drop", incarnation }];
+    host.saving = undefined;
+    host.held = new Set(types);
+    if (host.state === "joining") host.state = "member";
+    this.#connections.refresh(host);
+    this.sticky.stir();
+    this.#note(host, effects);
+    this.#changed(host.held, "join", now);
+    this.#forget(host, effects);
+    return this.#finish(effects, now);
+  }
+
+  /** Its process is known to have ended: nothing of it can be left. */
+  dead(incarnation: string, now: number): Effect[] {
+    const effects: Effect[] = [];
+    const host = this.#connections.host(incarnation);
+    if (host !== undefined) this.#remove(host, "lost", "its process has ended", now, effects);
+    return this.#finish(effects, now);
+  }
+
+  /** An operator wants a host, by address or name, to hand over what it holds. False: there is none. */
+  drain(which: string): Effect[] | undefined {
+    const found = [...this.#connections.hosts].filter(
+      ({ address, name, incarnation }) => which === address || which === name || which === incarnation,
+    );
+    const streams = found.flatMap(({ stream }) => (stream === undefined ? [] : [stream]));
+    return streams.length === 0 ? undefined : [{ kind: "send", streams, message: { kind: "drain" } }];
+  }
+
+  tick(now: number): Effect[] {
+    const effects: Effect[] = [];
+    this.sticky.tick(now);
+    for (const host of this.#connections.expired(now)) this.#remove(host, "lost", "its lease is over", now, effects);
+    this.#rounds.tick(now, (incarnations) => this.#evict(incarnations, now, effects), effects);
+    return this.#finish(effects, now);
+  }
+
+  // ——— Hosts.
+
+  #report(host: HostRecord, report: Pick<Hello, "types" | "sticky" | "sharded">, now: number, effects: Effect[]): void {
+    const { types } = report;
+    const tooMany = types.length > LIMITS.typesPerHost;
+    if (tooMany || (types.length > 0 && host.address === NOWHERE)) {
+      const why = tooMany ? `a host may report ${LIMITS.typesPerHost} types` : "a host that has types needs an address";
+      effects.push({ kind: "close", stream: host.stream!, code: "PROTOCOL", why });
+      return;
+    }
+    const disagreement = this.#disagreement(host.incarnation, report);
+    if (disagreement !== undefined) {
+      effects.push({ kind: "close", stream: host.stream!, code: "OPTION_INVALID", why: disagreement });
+      return;
+    }
+    this.#agree(host.incarnation, report, now, effects);
+    const touched = new Set([...host.types, ...types]);
+    host.types = new Set(types);
+    host.sticky = report.sticky ?? new Map();
+    host.sharded = report.sharded ?? new Map();
+    this.#connections.refresh(host);
+    this.#note(host, effects);
+    this.#changed(touched, "types", now);
+    this.#forget(host, effects);
+  }
+
+  /** Whatever a host wants to hold is made durable first. One note at a time. */
+  #note(host: HostRecord, effects: Effect[]): void {
+    if (host.saving !== undefined || [...host.types].every((type) => host.held.has(type))) return;
+    host.saving = new Set([...host.held, ...host.types]);
+    effects.push({ kind: "save", host, types: [...host.saving].sort(), isKnown: host.held.size > 0 });
+  }
+
+  #evict(incarnations: readonly string[], now: number, effects: Effect[]): void {
+    for (const incarnation of incarnations) {
+      const host = this.#connections.host(incarnation);
+      if (host === undefined || host.state === "evicted") continue;
+      this.#cutOff(host, "NOT_READY", "it did not follow an order in time", now, effects);
+    }
+  }
+
+  /** Its renewals are not answered any more, so its lease ends. */
+  #cutOff(host: HostRecord, code: "NOT_READY" | "OPTION_INVALID", why: string, now: number, effects: Effect[]): void {
+    if (host.state === "evicted") return;
+    const { stream } = host;
+    this.#connections.evict(host);
+    effects.push({ kind: "host", event: "evicted", host, why });
+    if (stream !== undefined) effects.push({ kind: "close", stream, code, why });
+    this.#changed(new Set([...host.types, ...host.held]), "evicted", now);
+  }
+
+  /** `isLost`: it may have held sticky actors to its end. */
+  #remove(
+    host: HostRecord,
+    reason: ChangeReason,
+    why: string,
+    now: number,
+    effects: Effect[],
+    isLost = reason === "lost",
+  ): void {
+    const { stream } = host;
+    this.#connections.remove(host);
+    this.sticky.gone(host, isLost, now);
+    effects.push({ kind: "host", event: "removed", host, why });
+    if (stream !== undefined && reason === "lost") {
+      effects.push({ kind: "send", streams: [stream], message: { kind: "removed", reason: why } });
+    }
+    if (host.held.size > 0 || host.saving !== undefined) effects.push({ kind: "drop", incarnation: host.incarnation });
+    const touched = new Set([...host.types, ...host.held]);
+    this.#rounds.gone(host, touched, now, effects);
+    this.#changed(touched, reason, now);
+  }
+
+  // ——— Types.
+
+  /** As its hosts say, who were told that they agree before they came. */
+  #ruleOf(type: string): ShardedRule | undefined {
+    for (const { sharded } of this.#connections.hosts) if (sharded.has(type)) return sharded.get(type);
+    return undefined;
+  }
+
+  /** Works out anew who should host these types, and opens those that had to wait and need not any more. */
+  #changed(types: ReadonlySet<string>, reason: ChangeReason, now: number): void {
+    for (const type of types) {
+      const controller = this.#rounds.of(type);
+      controller.sticky = this.sticky.owners.isSticky(type);
+      const rule = this.#ruleOf(type);
+      controller.shards = rule?.shards ?? controller.shards;
+      controller.ownShards = rule?.ownShards ?? controller.ownShards;
+      if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#rounds.open(controller, now);
+      if (this.#connections.isAwaited(type)) controller.hold();
+      else controller.want(this.#connections.eligible(type), reason, now);
+    }
+  }
+
+  /** The last step of every input: rounds that can begin do. */
+  #finish(effects: Effect[], now: number): Effect[] {
+    if (this.#rounds.begin(now, effects)) this.sticky.stir();
+    for (const incarnation of this.#uninformed) this.#inform(incarnation, effects);
+    // Whoever hears of an owner has been told before of the table in which it is.
+    effects.push(...this.sticky.finish(now));
+    return effects;
+  }
+
+  /** The host's types are persisted, and the rounds that follow have begun: sends its snapshot, if its stream is open and has none. */
+  #inform(incarnation: string, effects: Effect[]): void {
+    const host = this.#connections.host(incarnation);
+    if (host !== undefined && host.stream !== undefined && !host.isInformed && host.state !== "evicted") {
+      const isSoon = [...host.types].some((type) => this.#rounds.get(type)?.isPending);
+      if (host.saving !== undefined || isSoon) return;
+      this.#rounds.inform(host, effects);
+    }
+    this.#uninformed.delete(incarnation);
+  }
+
+  /** A finished round has shown who holds nothing of the type any more. */
+  #settled(type: string, tookMs: number, effects: Effect[]): void {
+    effects.push({ kind: "settled", type, tookMs });
+    for (const host of this.#connections.holdersOf(type)) {
+      if (!host.types.has(type) && !this.#mayHold(host, type)) this.#forget(host, effects);
+    }
+  }
+
+  /** It has handed over the last shard it was the home of. */
+  handedOver(incarnation: string, now: number): Effect[] {
+    const effects: Effect[] = [];
+    const host = this.#connections.host(incarnation);
+    if (host !== undefined) this.#forget(host, effects);
+    return this.#finish(effects, now);
+  }
+
+  #mayHold(host: HostRecord, type: string): boolean {
+    return this.#rounds.mayHold(host, type) || this.isHome(host.incarnation, type);
+  }
+
+  /** Its note need not name what it neither wants to hold nor can. What is being noted now is looked at when that is done. */
+  #forget(host: HostRecord, effects: Effect[]): void {
+    if (host.saving !== undefined) return;
+    const left = new Set([...host.held].filter((type) => host.types.has(type) || this.#mayHold(host, type)));
+    if (left.size === host.held.size) return;
+    host.held = left;
+    this.#connections.refresh(host);
+    if (left.size === 0) {
+      effects.push({ kind: "drop", incarnation: host.incarnation });
+    } else {
+      host.saving = left;
+      effects.push({ kind: "save", host, types: [...left].sort(), isKnown: true });
+    }
+  }
+}
+
+const inShards = (shards: number | undefined): string => (shards === undefined ? "no shards" : `${shards} shards`);

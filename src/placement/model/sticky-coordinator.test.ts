@@ -1,0 +1,302 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Hello, HostMessage, SchedulerMessage, StickyAnswer } from "../../ports/control-messages.ts";
+import { type Effect, NamespaceController } from "./namespace-controller.ts";
+
+const settings = {
+  namespace: "default",
+  term: 2,
+  leaseMs: 10_000,
+  roundTimeoutMs: 8_000,
+  coalesceMs: 0,
+  replicationFactor: 10,
+  failover: "lease",
+} as const;
+
+type Word = Exclude<HostMessage, Hello>;
+
+/** A leader, and hosts that do what they are told. Streams are numbered from 1, and a host is known by that number. */
+class Leader {
+  readonly room: NamespaceController;
+  readonly heard = new Map<number, SchedulerMessage[]>();
+  readonly events: string[] = [];
+  now = 0;
+  #correlation = 0;
+
+  constructor(members: readonly string[] = []) {
+    const known = members.map((incarnation) => {
+      return { incarnation, address: `${incarnation}:1`, types: ["Cart"], machine: "m", pid: 1 };
+    });
+    this.room = new NamespaceController(settings, known, 10_000);
+  }
+
+  #perform(effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      if (effect.kind === "save") this.#perform(this.room.saved(effect.host.incarnation, effect.types, this.now));
+      if (effect.kind === "sticky") this.events.push(`${effect.event} ${effect.count}`);
+      if (effect.kind === "close") this.events.push(`closed ${effect.stream}: ${effect.why}`);
+      if (effect.kind !== "send") continue;
+      for (const stream of effect.streams) {
+        this.heard.set(stream, [...(this.heard.get(stream) ?? []), effect.message]);
+        const { message } = effect;
+        if (message.kind !== "order" || message.operation === "lock" || message.round === 0) continue;
+        this.say(stream, { kind: "ack", operation: message.operation, round: message.round, types: message.types });
+      }
+    }
+  }
+
+  join(stream: number, name = `host-${stream}`, more: Partial<Hello> = {}): void {
+    const hello: Hello = {
+      ...{ kind: "hello", namespace: "default", replaces: undefined, machine: "m", pid: stream, unlocked: new Map() },
+      ...{ incarnation: name, name, address: `${name}:1`, types: ["Cart"], sticky: new Map([["Cart", 0]]) },
+      ...more,
+    };
+    this.#perform(this.room.hello(stream, hello, this.now));
+  }
+
+  say(stream: number, word: Word): void {
+    this.#perform(this.room.message(stream, word, this.now));
+  }
+
+  close(stream: number): void {
+    this.#perform(this.room.closed(stream, this.now));
+  }
+
+  pass(ms: number): void {
+    this.now += ms;
+    this.#perform(this.room.tick(this.now));
+  }
+
+  claim(stream: number, ids: readonly string[]): void {
+    const since = ids.map(() => 0);
+    if (ids.length > 0) this.say(stream, { kind: "claims", part: 1, type: "Cart", ids, since });
+    this.say(stream, { kind: "claimed" });
+  }
+
+  ask(stream: number, id: string, type = "Cart"): number {
+    const correlation = ++this.#correlation;
+    this.say(stream, { kind: "acquire", wishes: [{ correlation, type, id, since: 0 }] });
+    return correlation;
+  }
+
+  answer(stream: number, correlation: number): StickyAnswer | undefined {
+    const answers = (this.heard.get(stream) ?? []).flatMap((one) => (one.kind === "acquired" ? one.answers : []));
+    return answers.findLast((one) => one.correlation === correlation);
+  }
+
+  /** `granted`, the name of the owner, the code of a refusal, or nothing yet. */
+  outcome(stream: number, correlation: number): string | undefined {
+    const answer = this.answer(stream, correlation);
+    if (answer?.kind === "owner") return answer.host.name;
+    return answer?.kind === "refused" ? answer.code : answer?.kind;
+  }
+}
+
+function cluster(...names: readonly string[]): Leader {
+  const leader = new Leader();
+  for (const [i, name] of names.entries()) {
+    leader.join(i + 1, name);
+    leader.claim(i + 1, []);
+  }
+  return leader;
+}
+
+describe("the desk for sticky actors", () => {
+  it("gives an actor to whoever asks first, also to one that is not its owner on the ring", () => {
+    const leader = cluster("a", "b");
+    for (let i = 0; i < 20; i++) assert.equal(leader.outcome(2, leader.ask(2, `id-${i}`)), "granted");
+    for (let i = 0; i < 20; i++) assert.equal(leader.outcome(1, leader.ask(1, `id-${i}`)), "b");
+    assert.equal(leader.events.filter((event) => event === "granted 1").length, 20);
+  });
+
+  it("refuses what is not sticky, and who does not have the type", () => {
+    const leader = cluster("a");
+    leader.join(2, "b", { types: ["Order"], sticky: new Map() });
+    leader.claim(2, []);
+    assert.equal(leader.outcome(2, leader.ask(2, "x", "Order")), "OPTION_INVALID");
+    assert.equal(leader.outcome(2, leader.ask(2, "x", "Cart")), "NOT_READY");
+    assert.equal(leader.outcome(1, leader.ask(1, "x")), "granted");
+  });
+
+  it("answers many questions of a host in one message, in parts when they are too many", () => {
+    const leader = cluster("a");
+    const wishes = Array.from({ length: LIMITS.stickyChunk + 1 }, (_, i) => {
+      return { correlation: i, type: "Cart", id: `id-${i}`, since: 0 };
+    });
+    leader.say(1, { kind: "acquire", wishes });
+    const answers = leader.heard.get(1)!.flatMap((one) => (one.kind === "acquired" ? [one.answers.length] : []));
+    assert.deepEqual(answers, [LIMITS.stickyChunk, 1]);
+  });
+
+  it("lets questions wait until every host of an earlier leader has said what it holds", () => {
+    const leader = new Leader(["a", "b"]);
+    leader.join(1, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
+    leader.claim(1, ["mine"]);
+    const [fresh, theirs] = [leader.ask(1, "fresh"), leader.ask(1, "theirs")];
+    assert.equal(leader.outcome(1, fresh), undefined);
+    leader.join(2, "b", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
+    assert.equal(leader.outcome(1, fresh), undefined);
+    leader.claim(2, ["theirs"]);
+    assert.equal(leader.outcome(1, fresh), "granted");
+    assert.equal(leader.outcome(1, theirs), "b");
+  });
+
+  it("or until its lease is over", () => {
+    const leader = new Leader(["a", "b"]);
+    leader.join(1, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
+    leader.claim(1, []);
+    const fresh = leader.ask(1, "fresh");
+    leader.say(1, { kind: "renew", sequence: 1, actors: 0 });
+    leader.pass(9_000);
+    leader.say(1, { kind: "renew", sequence: 2, actors: 0 });
+    assert.equal(leader.outcome(1, fresh), undefined);
+    leader.pass(1_001);
+    assert.equal(leader.outcome(1, fresh), "granted");
+  });
+
+  it("forgets the questions of a stream that has ended: they come again on the next", () => {
+    const leader = new Leader(["a", "b"]);
+    const returns = { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) };
+    leader.join(1, "a", returns);
+    leader.claim(1, []);
+    const lost = leader.ask(1, "x");
+    assert.equal(leader.room.sticky.waiting, 1);
+    leader.close(1);
+    assert.equal(leader.room.sticky.waiting, 0);
+    leader.join(2, "b", returns);
+    leader.claim(2, []);
+    assert.equal(leader.outcome(1, lost), undefined);
+    assert.equal(leader.outcome(2, leader.ask(2, "x")), "granted");
+  });
+
+  it("keeps what a silent host holds until its lease is over, and frees it then", () => {
+    const leader = cluster("a", "b");
+    leader.ask(1, "x");
+    leader.close(1);
+    assert.equal(leader.outcome(2, leader.ask(2, "x")), "a");
+    leader.pass(5_000);
+    leader.say(2, { kind: "renew", sequence: 1, actors: 0 });
+    leader.pass(5_001);
+    assert.equal(leader.outcome(2, leader.ask(2, "x")), "granted");
+    assert.ok(leader.events.includes("cleared 1"));
+  });
+
+  it("lets whoever asks wait for a host that hands over its types, and goes on when that has let go", () => {
+    const leader = cluster("a", "b");
+    leader.ask(1, "x");
+    // It confirms before it has let go here, so that there is a moment in between.
+    leader.say(1, { kind: "types", types: [], sticky: new Map([["Cart", 0]]) });
+    const waits = leader.ask(2, "x");
+    assert.equal(leader.outcome(2, waits), undefined);
+    leader.say(1, { kind: "released", type: "Cart", ids: ["x"] });
+    assert.equal(leader.outcome(2, waits), "granted");
+  });
+
+  it("tells a host to let go of what it claims and another one was granted, and believes the rest", () => {
+    const leader = cluster("a", "b");
+    leader.ask(1, "x");
+    leader.join(3, "b");
+    leader.claim(3, ["x", "y", "y"]);
+    assert.deepEqual(
+      leader.heard.get(3)!.filter(({ kind }) => kind === "release"),
+      [{ kind: "release", type: "Cart", ids: ["x"] }],
+    );
+    assert.equal(leader.outcome(1, leader.ask(1, "y")), "b");
+    assert.equal(leader.outcome(3, leader.ask(3, "x")), "a");
+  });
+
+  it("takes claims of what was never granted for what they are: somebody holds it", () => {
+    const leader = cluster("a", "b");
+    leader.join(3, "b");
+    leader.claim(3, ["never-granted"]);
+    assert.equal(leader.outcome(1, leader.ask(1, "never-granted")), "b");
+  });
+
+  it("confirms each part of the claims", () => {
+    const leader = cluster("a");
+    leader.say(1, { kind: "claims", part: 7, type: "Cart", ids: ["x"], since: [0] });
+    assert.deepEqual(leader.heard.get(1)!.at(-2), { kind: "release", type: "Cart", ids: ["x"] });
+    assert.deepEqual(leader.heard.get(1)!.at(-1), { kind: "noted", part: 7 });
+  });
+
+  it("does not let a host in that says something else of a type than the others, and forgets what they said when they are gone", () => {
+    const leader = cluster("a");
+    leader.join(2, "b", { sticky: new Map() });
+    assert.match(leader.events.at(-1)!, /closed 2: Cart is sticky on the other hosts and not sticky here/);
+    leader.join(3, "c", { sticky: new Map([["Cart", "never"]]) });
+    assert.match(leader.events.at(-1)!, /closed 3: .* and sticky for ever here/);
+    leader.say(1, { kind: "goodbye" });
+    leader.join(4, "d", { sticky: new Map([["Cart", "never"]]) });
+    leader.claim(4, []);
+    assert.equal(leader.outcome(4, leader.ask(4, "x")), "granted");
+  });
+
+  it("does not take those who only know the table of a type for its hosts", () => {
+    const leader = new Leader(["a"]);
+    const returns = { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) };
+    leader.join(1, "caller", { ...returns, types: [], sticky: new Map() });
+    leader.join(2, "a", returns);
+    leader.claim(2, ["x"]);
+    assert.deepEqual(
+      leader.events.filter((event) => event.startsWith("closed")),
+      [],
+    );
+    assert.equal(leader.outcome(2, leader.ask(2, "x")), "granted");
+  });
+
+  it("puts out a newcomer that sees a type differently when the host comes back that may hold some of it", () => {
+    const leader = new Leader(["a"]);
+    leader.join(1, "new", { types: ["Cart", "Order"], sticky: new Map([["Order", 0]]) });
+    leader.claim(1, []);
+    assert.equal(leader.outcome(1, leader.ask(1, "o", "Order")), "granted");
+    leader.join(2, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
+    assert.match(leader.events.at(-1)!, /closed 1: Cart has hosts that say something else of it/);
+    // What it holds of its other types it holds until its lease is over.
+    leader.join(3, "c", { types: ["Order"], sticky: new Map([["Order", 0]]) });
+    leader.claim(3, []);
+    const waits = leader.ask(3, "o", "Order");
+    assert.equal(leader.outcome(3, waits), undefined);
+    for (const stream of [2, 3]) leader.say(stream, { kind: "renew", sequence: 1, actors: 0 });
+    leader.pass(9_999);
+    for (const stream of [2, 3]) leader.say(stream, { kind: "renew", sequence: 2, actors: 0 });
+    assert.equal(leader.outcome(3, waits), undefined);
+    leader.pass(1);
+    assert.equal(leader.outcome(3, waits), "granted");
+  });
+
+  it("gives what is kept for a lost host to the next one of its name, which hears of it before others call it", () => {
+    const never = { sticky: new Map([["Cart", "never" as const]]) };
+    const leader = new Leader();
+    leader.join(1, "a", never);
+    leader.claim(1, []);
+    leader.join(2, "b", never);
+    leader.claim(2, []);
+    leader.ask(1, "x");
+    leader.close(1);
+    leader.pass(5_000);
+    leader.say(2, { kind: "renew", sequence: 1, actors: 0 });
+    leader.pass(5_001);
+    assert.equal(leader.outcome(2, leader.ask(2, "x")), "OWNER_AWAY");
+    leader.join(3, "a-again", { ...never, name: "a" });
+    const early = leader.ask(2, "x");
+    assert.equal(leader.outcome(2, early), undefined, "it has not said what it holds");
+    leader.claim(3, []);
+    assert.equal(leader.outcome(2, early), "a");
+    assert.deepEqual(leader.heard.get(3)!.at(-1), { kind: "granted", type: "Cart", ids: ["x"] });
+  });
+
+  it("does not answer more questions later than it can remember", () => {
+    const leader = new Leader(["a", "b"]);
+    leader.join(1, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
+    leader.claim(1, []);
+    for (let from = 0; from < LIMITS.stickyWaiting; from += 1_000) {
+      const wishes = Array.from({ length: 1_000 }, (_, i) => {
+        return { correlation: from + i, type: "Cart", id: `id-${from + i}`, since: 0 };
+      });
+      leader.say(1, { kind: "acquire", wishes });
+    }
+    leader.say(1, { kind: "acquire", wishes: [{ correlation: 1e9, type: "Cart", id: "more", since: 0 }] });
+    assert.equal(leader.outcome(1, 1e9), "NOT_READY");
+  });
+});

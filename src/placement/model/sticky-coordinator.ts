@@ -1,0 +1,270 @@
+// Where hosts of one namespace ask the leader for sticky actors, say what they hold, and let go. Who holds what is in
+// sticky-owners.ts; here is who may ask, who has to wait for an answer, and what is told to whom.
+//
+// A question that cannot be answered yet waits: a new leader does not know everything, or the owner is about to let go. Questions
+// of a stream end with it, because the host asks again on its next one. Pure.
+import { LIMITS } from "../../kernel/limits.ts";
+import type { SchedulerMessage, StickyAnswer, StickyWish, TableHost, TypeTable } from "../../ports/control-messages.ts";
+import type { HostRecord } from "./connection-controller.ts";
+import { type Acquisition, StickyOwners, type ToldHosts } from "./sticky-owners.ts";
+
+/** For figures: what has happened, how often, to actors of which type. */
+export type StickyEvent = "granted" | "owner" | "refused" | "waiting" | "released" | "cleared" | "claimed" | "conflict";
+
+export type StickyEffect =
+  | { readonly kind: "send"; readonly streams: readonly number[]; readonly message: SchedulerMessage }
+  | { readonly kind: "sticky"; readonly event: StickyEvent; readonly type: string; readonly count: number };
+
+/** What the desk may ask about its namespace. */
+export interface StickyCoordinatorDeps {
+  host(incarnation: string): HostRecord | undefined;
+  /** The newest table of a type that everybody was told. */
+  table(type: string): TypeTable | undefined;
+}
+
+interface Waiting {
+  readonly host: HostRecord;
+  readonly stream: number;
+  readonly wish: StickyWish;
+}
+
+const NOBODY: ToldHosts = { lists: () => false, named: () => undefined };
+
+export class StickyCoordinator {
+  readonly owners = new StickyOwners();
+  readonly #deps: StickyCoordinatorDeps;
+  /** By type and id. */
+  readonly #waiting = new Map<string, Map<string, Waiting[]>>();
+  #waitingCount = 0;
+  /** What was asked may have another answer by now, also of other ids than those that were let go. */
+  #stirred = false;
+  readonly #tables = new WeakMap<TypeTable, ToldHosts>();
+  readonly #answers = new Map<number, StickyAnswer[]>();
+  readonly #events = new Map<string, Map<StickyEvent, number>>();
+
+  constructor(deps: StickyCoordinatorDeps) {
+    this.#deps = deps;
+  }
+
+  get waiting(): number {
+    return this.#waitingCount;
+  }
+
+  // ——— Hosts.
+
+  arrived(host: HostRecord): void {
+    this.#forgetQuestions(host.incarnation);
+    this.owners.arrived(host);
+    this.#stirred = true;
+  }
+
+  /** Its stream is gone. What it holds it goes on to hold. */
+  closed({ incarnation }: HostRecord): void {
+    this.#forgetQuestions(incarnation);
+  }
+
+  gone(host: HostRecord, isLost: boolean, now: number): void {
+    this.#forgetQuestions(host.incarnation);
+    for (const [type, count] of this.owners.gone(host, isLost, now)) this.#count(type, "cleared", count);
+    this.#stirred = true;
+  }
+
+  tick(now: number): void {
+    for (const [type, count] of this.owners.tick(now)) this.#count(type, "cleared", count);
+  }
+
+  /** Tables have changed, or what hosts may hold. */
+  stir(): void {
+    this.#stirred = true;
+  }
+
+  #forgetQuestions(incarnation: string): void {
+    if (this.#waitingCount === 0) return;
+    for (const [type, byId] of this.#waiting) {
+      for (const [id, all] of byId) {
+        const left = all.filter(({ host }) => host.incarnation !== incarnation);
+        this.#waitingCount -= all.length - left.length;
+        if (left.length > 0) byId.set(id, left);
+        else byId.delete(id);
+      }
+      if (byId.size === 0) this.#waiting.delete(type);
+    }
+  }
+
+  // ——— What they say.
+
+  acquire(host: HostRecord, stream: number, wishes: readonly StickyWish[], now: number): void {
+    for (const wish of wishes) this.#consider({ host, stream, wish }, now, true);
+  }
+
+  claims(
+    host: HostRecord,
+    claims: { readonly type: string; readonly ids: readonly string[]; readonly since: readonly number[] },
+  ): StickyEffect[] {
+    const { type, ids, since } = claims;
+    const conflicts = this.owners.claims(host, type, ids, since);
+    this.#count(type, "claimed", ids.length - conflicts.length);
+    if (conflicts.length === 0) return [];
+    this.#count(type, "conflict", conflicts.length);
+    return [{ kind: "send", streams: [host.stream!], message: { kind: "release", type, ids: conflicts } }];
+  }
+
+  claimed(host: HostRecord, now: number): void {
+    this.owners.claimed(host, now);
+    this.#stirred = true;
+  }
+
+  released(host: HostRecord, type: string, ids: readonly string[], now: number): void {
+    this.#count(type, "released", this.owners.released(host, type, ids));
+    const byId = this.#waiting.get(type);
+    if (byId === undefined) return;
+    for (const id of ids) this.#reconsider(byId, id, now);
+  }
+
+  // ——— Answers.
+
+  #consider(waiting: Waiting, now: number, isFirst: boolean): void {
+    const { host, stream, wish } = waiting;
+    const { correlation, type } = wish;
+    const outcome = this.#outcome(host, wish, now);
+    switch (outcome.kind) {
+      case "granted":
+        this.#answer(stream, { correlation, kind: "granted" });
+        break;
+      case "owner": {
+        const owner = outcome.isNews ? this.#deps.host(outcome.host.incarnation) : undefined;
+        if (owner?.stream !== undefined) this.#news.push({ stream: owner.stream, type, id: wish.id });
+        this.#answer(stream, { correlation, kind: "owner", host: outcome.host });
+        break;
+      }
+      case "refused":
+        this.#answer(stream, { correlation, kind: "refused", code: outcome.code, why: outcome.why });
+        break;
+      case "later":
+        this.#keep(waiting, isFirst);
+        return;
+    }
+    this.#count(type, outcome.kind, 1);
+  }
+
+  /** Granted to hosts that did not ask. */
+  #news: { readonly stream: number; readonly type: string; readonly id: string }[] = [];
+
+  #outcome(host: HostRecord, wish: StickyWish, now: number): Acquisition {
+    const { type } = wish;
+    if (!host.types.has(type)) {
+      return {
+        kind: "refused",
+        code: "NOT_READY",
+        why: `the host that asks for it does not run actors of type ${type}`,
+      };
+    }
+    // A successor has to know that it may hold some.
+    if (!host.held.has(type)) return { kind: "later" };
+    return this.owners.acquire(host, wish, this.#hostsOf(type), now);
+  }
+
+  #hostsOf(type: string): ToldHosts {
+    const table = this.#deps.table(type);
+    if (table === undefined) return NOBODY;
+    let told = this.#tables.get(table);
+    if (told === undefined) {
+      const listed = new Set(table.hosts.map(({ incarnation }) => incarnation));
+      // A table may still name one that is gone, until the next one is told; and one without a stream does not hear of it.
+      const isThere = ({ incarnation }: TableHost): boolean => this.#deps.host(incarnation)?.stream !== undefined;
+      told = {
+        lists: (incarnation) => listed.has(incarnation),
+        named: (name) => table.hosts.find((host) => host.name === name && isThere(host)),
+      };
+      this.#tables.set(table, told);
+    }
+    return told;
+  }
+
+  #keep(waiting: Waiting, isFirst: boolean): void {
+    const { correlation, type, id } = waiting.wish;
+    if (this.#waitingCount >= LIMITS.stickyWaiting) {
+      const why = `${LIMITS.stickyWaiting} questions for sticky actors already wait for an answer`;
+      this.#answer(waiting.stream, { correlation, kind: "refused", code: "NOT_READY", why });
+      this.#count(type, "refused", 1);
+      return;
+    }
+    let byId = this.#waiting.get(type);
+    if (byId === undefined) {
+      byId = new Map();
+      this.#waiting.set(type, byId);
+    }
+    const others = byId.get(id);
+    if (others === undefined) byId.set(id, [waiting]);
+    else others.push(waiting);
+    this.#waitingCount++;
+    if (isFirst) this.#count(type, "waiting", 1);
+  }
+
+  #reconsider(byId: Map<string, Waiting[]>, id: string, now: number): void {
+    const waiting = byId.get(id);
+    if (waiting === undefined) return;
+    byId.delete(id);
+    this.#waitingCount -= waiting.length;
+    for (const one of waiting) this.#consider(one, now, false);
+  }
+
+  #answer(stream: number, answer: StickyAnswer): void {
+    const answers = this.#answers.get(stream);
+    if (answers === undefined) this.#answers.set(stream, [answer]);
+    else answers.push(answer);
+  }
+
+  #count(type: string, event: StickyEvent, count: number): void {
+    if (count === 0) return;
+    let events = this.#events.get(type);
+    if (events === undefined) {
+      events = new Map();
+      this.#events.set(type, events);
+    }
+    events.set(event, (events.get(event) ?? 0) + count);
+  }
+
+  /** The last step of every input: everything that is to be told now, together. */
+  *finish(now: number): Generator<StickyEffect> {
+    if (this.#stirred) {
+      this.#stirred = false;
+      for (const [type, byId] of [...this.#waiting]) {
+        // Nothing can be said of any of them, and there may be very many.
+        if (!this.owners.isOpen(type)) continue;
+        for (const id of [...byId.keys()]) this.#reconsider(byId, id, now);
+      }
+    }
+    // First those who are given something: others are about to call them.
+    for (const { stream, type, id } of this.#news) {
+      yield { kind: "send", streams: [stream], message: { kind: "granted", type, ids: [id] } };
+    }
+    this.#news = [];
+    for (const [stream, answers] of this.#answers) {
+      for (let i = 0; i < answers.length; i += LIMITS.stickyChunk) {
+        const part = answers.length <= LIMITS.stickyChunk ? answers : answers.slice(i, i + LIMITS.stickyChunk);
+        yield { kind: "send", streams: [stream], message: { kind: "acquired", answers: part } };
+      }
+    }
+    this.#answers.clear();
+    for (const [type, events] of this.#events) {
+      for (const [event, count] of events) yield { kind: "sticky", event, type, count };
+    }
+    this.#events.clear();
+  }
+
+  // ——— For people.
+
+  /** Has whoever holds it let go. Undefined: nobody does; "silent": it cannot be told now. */
+  release(type: string, id: string, now: number): StickyEffect[] | "silent" | undefined {
+    const found = this.owners.find(type, id, now);
+    if (found === undefined) return undefined;
+    if (found.away) {
+      this.owners.giveUp(type, id);
+      return [];
+    }
+    const stream = this.#deps.host(found.host.incarnation)?.stream;
+    if (stream === undefined) return "silent";
+    return [{ kind: "send", streams: [stream], message: { kind: "release", type, ids: [id] } }];
+  }
+}

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { TableHost } from "../../ports/control-messages.ts";
+import { HERE, NOBODY, WAIT } from "../../ports/placement.ts";
+import { StickyHoldings } from "./sticky-holdings.ts";
+
+const host = (letter: string, start = 1): TableHost => ({
+  name: letter,
+  address: `${letter}:1`,
+  incarnation: `${letter}${start}`,
+});
+
+/** A host `me:1`, in whose tables the first letter of an id says who owns it on the ring. */
+function setting() {
+  const listed = new Map([host("m"), host("a"), host("b")].map((one) => [one.address, one]));
+  const holdings = new StickyHoldings("m:1", {
+    owner: (_type, id) => listed.get(`${id[0]}:1`)?.address,
+    hostAt: (_type, address) => listed.get(address),
+  });
+  const ask = (id: string, until = 100) => holdings.ask("Cart", id, until, 0, 5, false);
+  return { listed, holdings, ask, route: (id: string) => holdings.route("Cart", id) };
+}
+
+describe("what a host holds of sticky actors", () => {
+  it("it may wake; for the rest it asks, if the ring says that it is to, and sends calls there if not", () => {
+    const { holdings, route } = setting();
+    assert.equal(route("a-1"), "a:1");
+    assert.equal(route("m-1"), WAIT);
+    assert.equal(route("x-1"), NOBODY);
+    holdings.hold("Cart", "m-1", 7);
+    assert.equal(route("m-1"), HERE);
+    holdings.hold("Cart", "a-1", 7);
+    assert.equal(route("a-1"), HERE, "whatever the ring says");
+  });
+
+  it("is asked for once, however many wait, for as long as the last of them does", () => {
+    const { holdings, ask } = setting();
+    const wish = ask("m-1", 100);
+    assert.deepEqual(wish && [wish.type, wish.id, wish.since], ["Cart", "m-1", 5]);
+    assert.equal(ask("m-1", 300), undefined);
+    assert.equal(ask("m-1", 200), undefined);
+    assert.deepEqual(holdings.answered(wish!.correlation, 299), { type: "Cart", id: "m-1", isWanted: true });
+    assert.equal(holdings.answered(wish!.correlation, 299), undefined, "it is answered once");
+    const again = ask("m-1", 100);
+    assert.deepEqual(holdings.answered(again!.correlation, 100), { type: "Cart", id: "m-1", isWanted: false });
+  });
+
+  it("is asked for again on a new stream, unless nobody waits any more", () => {
+    const { holdings, ask } = setting();
+    const [first, second] = [ask("m-1", 100), ask("m-2", 200)];
+    assert.deepEqual(
+      holdings.unanswered(150).map(({ id }) => id),
+      ["m-2"],
+    );
+    assert.equal(holdings.answered(first!.correlation, 150), undefined);
+    assert.notEqual(ask("m-1", 300)?.correlation, first!.correlation);
+    assert.equal(holdings.answered(second!.correlation, 150)?.id, "m-2");
+  });
+
+  it("may be asked for by so many and no more; what nobody waits for makes room while there is no leader", () => {
+    const { holdings } = setting();
+    for (let i = 0; i < LIMITS.stickyWaiting; i++) holdings.ask("Cart", `m-${i}`, 100, 0, 0, false);
+    const more = (isFree: boolean) => holdings.ask("Cart", "m-more", 200, 150, 0, isFree);
+    assert.throws(
+      () => more(false),
+      (error) => isLimpetError(error, "NOT_READY"),
+    );
+    assert.equal(more(true)?.id, "m-more");
+  });
+
+  it("elsewhere is remembered, and counts while that very incarnation is in the table", () => {
+    const { holdings, listed, route } = setting();
+    assert.equal(holdings.remember("Cart", "m-1", host("b")), true);
+    assert.equal(route("m-1"), "b:1");
+    assert.equal(holdings.belief("Cart", "m-1"), "b:1");
+    listed.set("b:1", host("b", 2));
+    assert.equal(holdings.belief("Cart", "m-1"), "m:1", "what the ring says");
+    assert.equal(route("m-1"), WAIT);
+    assert.deepEqual(holdings.figures.get("Cart"), { hits: 1, misses: 1, invalidations: 1 });
+    assert.equal(holdings.remember("Cart", "m-1", host("b", 3)), false, "nobody here knows that one yet");
+  });
+
+  it("elsewhere is learned from who has run it, and forgotten when it is not there", () => {
+    const { holdings, route } = setting();
+    holdings.learn("Cart", "a-1", "b:1");
+    assert.equal(route("a-1"), "b:1");
+    holdings.forget("Cart", "a-1", "a:1");
+    assert.equal(route("a-1"), "b:1", "another one was meant");
+    holdings.forget("Cart", "a-1", "b:1");
+    assert.equal(route("a-1"), "a:1");
+    holdings.learn("Cart", "a-1", "nobody:1");
+    assert.equal(route("a-1"), "a:1");
+  });
+
+  it("elsewhere is learned anew when another host has taken the address over", () => {
+    const { holdings, listed } = setting();
+    holdings.learn("Cart", "a-1", "b:1");
+    listed.set("b:1", host("b", 2));
+    assert.equal(holdings.belief("Cart", "a-1"), "a:1", "what the ring says");
+    holdings.learn("Cart", "a-1", "b:1");
+    assert.equal(holdings.belief("Cart", "a-1"), "b:1");
+  });
+
+  it("elsewhere is remembered for so many ids and no more, the oldest are forgotten", () => {
+    const { holdings, route } = setting();
+    for (let i = 0; i <= LIMITS.stickyRemembered; i++) holdings.remember("Cart", `a-${i}`, host("b"));
+    assert.equal(route("a-0"), "a:1");
+    assert.equal(route("a-1"), "b:1");
+    assert.equal(route(`a-${LIMITS.stickyRemembered}`), "b:1");
+  });
+
+  it("is claimed in parts that fit a message, without what is let go meanwhile", () => {
+    const { holdings } = setting();
+    for (let i = 0; i < LIMITS.stickyChunk + 10; i++) holdings.hold("Cart", `m-${i}`, i);
+    const long = "x".repeat(500);
+    for (let i = 0; i < 1_000; i++) holdings.hold("Long", `${i}${long}`, 0);
+    const sizes: number[] = [];
+    let seen = 0;
+    for (const { type, ids, since } of holdings.claims()) {
+      if (sizes.length === 0) assert.ok(holdings.letGo("Cart", `m-${LIMITS.stickyChunk + 5}`));
+      sizes.push(ids.length);
+      assert.equal(ids.length, since.length);
+      assert.ok(ids.length <= LIMITS.stickyChunk);
+      assert.ok(ids.join("").length <= LIMITS.stickyChunkBytes);
+      if (type === "Cart") seen += ids.length;
+    }
+    assert.equal(sizes[0], LIMITS.stickyChunk);
+    assert.equal(seen, LIMITS.stickyChunk + 9);
+    assert.ok(sizes.length > 4);
+  });
+
+  it("is nothing any more when the lease is lost", () => {
+    const { holdings, ask, route } = setting();
+    holdings.hold("Cart", "a-1", 0);
+    const wish = ask("m-1");
+    assert.equal(holdings.clear(), 1);
+    assert.equal(route("a-1"), "a:1");
+    assert.equal(holdings.answered(wish!.correlation, 0), undefined);
+    assert.deepEqual([...holdings.claims()], []);
+  });
+});

@@ -1,0 +1,343 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { LostRule } from "../../kernel/lost-rule.ts";
+import type { TableHost } from "../../ports/control-messages.ts";
+import { StickyOwners } from "./sticky-owners.ts";
+
+const host = (name: string, start = 1): TableHost => ({
+  name,
+  address: `10.0.0.${name.charCodeAt(0) - 96}:7401`,
+  incarnation: `${name}-${start}`,
+});
+const [a, b, c] = [host("a"), host("b"), host("c")];
+const ours = new Map<string, LostRule>([["Cart", 0]]);
+const nobody = (): boolean => false;
+
+function owners(rule: LostRule = 0): StickyOwners {
+  const table = new StickyOwners();
+  table.agree(["Cart"], new Map([["Cart", rule]]), nobody);
+  for (const one of [a, b, c]) {
+    table.arrived(one);
+    table.claimed(one);
+  }
+  return table;
+}
+
+const tableOf = (...hosts: TableHost[]) => ({
+  lists: (incarnation: string) => hosts.some((one) => one.incarnation === incarnation),
+  named: (name: string) => hosts.find((one) => one.name === name),
+});
+const everybody = tableOf(a, b, c);
+const claim = (table: StickyOwners, who: TableHost, type: string, ids: string[]) =>
+  table.claims(
+    who,
+    type,
+    ids,
+    ids.map(() => 0),
+  );
+const ask = (table: StickyOwners, who: TableHost, id: string, now = 0, listed = everybody) =>
+  table.acquire(who, { type: "Cart", id, since: now }, listed, now);
+
+describe("sticky owners", () => {
+  it("give an actor to whoever asks first, and tell the others who that is", () => {
+    const table = owners();
+    assert.deepEqual(ask(table, a, "x"), { kind: "granted" });
+    assert.deepEqual(ask(table, a, "x"), { kind: "granted" });
+    assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isNews: false });
+    assert.equal(table.size("Cart"), 1);
+  });
+
+  it("know nothing of types that are not sticky", () => {
+    const table = owners();
+    const { kind } = table.acquire(a, { type: "Order", id: "x", since: 0 }, everybody, 0);
+    assert.equal(kind, "refused");
+    assert.deepEqual(claim(table, a, "Order", ["x"]), ["x"]);
+    assert.equal(table.released(a, "Order", ["x"]), 0);
+  });
+
+  it("grant nothing while a new leader does not know who holds what", () => {
+    const table = new StickyOwners();
+    table.agree(["Cart"], ours, nobody);
+    table.expect(a.incarnation, ["Cart"]);
+    assert.equal(table.isOpen("Cart"), false);
+    assert.equal(table.isOpen("Order"), true);
+    assert.deepEqual(ask(table, b, "x"), { kind: "later" });
+    table.arrived(a);
+    assert.deepEqual(claim(table, a, "Cart", ["x"]), []);
+    assert.equal(table.isOpen("Cart"), false);
+    table.claimed(a);
+    assert.equal(table.isOpen("Cart"), true);
+    assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isNews: false });
+  });
+
+  it("free what is let go of, by the one who holds it and nobody else", () => {
+    const table = owners();
+    ask(table, a, "x");
+    assert.equal(table.released(b, "Cart", ["x"]), 0);
+    assert.equal(table.released(a, "Cart", ["x", "never"]), 1);
+    assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
+  });
+
+  it("free what a host does not claim again on its next stream, and keep what it does", () => {
+    const table = owners();
+    for (const id of ["x", "y"]) ask(table, a, id);
+    table.arrived(a);
+    claim(table, a, "Cart", ["x"]);
+    // It has not said everything yet: what it may still hold is not given away.
+    assert.deepEqual(ask(table, b, "y"), { kind: "owner", host: a, isNews: false });
+    table.claimed(a);
+    assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isNews: false });
+    assert.deepEqual(ask(table, b, "y"), { kind: "granted" });
+  });
+
+  it("have a host let go of what another one was granted meanwhile", () => {
+    const table = owners();
+    ask(table, a, "x");
+    table.arrived(b);
+    assert.deepEqual(claim(table, b, "Cart", ["x", "z"]), ["x"]);
+    table.claimed(b);
+    assert.deepEqual(ask(table, c, "x"), { kind: "owner", host: a, isNews: false });
+    assert.deepEqual(ask(table, c, "z"), { kind: "owner", host: b, isNews: false });
+  });
+
+  it("forget what a host claims twice only once", () => {
+    const table = owners();
+    table.arrived(a);
+    for (let i = 0; i < 3; i++) assert.deepEqual(claim(table, a, "Cart", ["x", "x"]), []);
+    table.claimed(a);
+    assert.equal(table.size("Cart"), 1);
+    table.gone(a, true, 0);
+    assert.equal(table.size("Cart"), 0);
+  });
+
+  it("give away at once what a lost host held, unless the type says otherwise", () => {
+    const table = owners();
+    ask(table, a, "x");
+    assert.deepEqual(table.gone(a, true, 0), new Map([["Cart", 1]]));
+    assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
+  });
+
+  it("wait for a host that is lost for as long as its type says", () => {
+    const table = owners(30_000);
+    ask(table, a, "x");
+    table.gone(a, true, 1_000);
+    const away = ask(table, b, "x", 30_999, tableOf(b));
+    assert.ok(away.kind === "refused" && away.code === "OWNER_AWAY" && away.why.includes("the host a,"));
+    assert.equal(table.deadline, 31_000);
+    assert.deepEqual(table.tick(31_000), new Map([["Cart", 1]]));
+    assert.equal(table.size("Cart"), 0);
+    assert.deepEqual(ask(table, b, "x", 31_000, tableOf(b)), { kind: "granted" });
+  });
+
+  it("give what a lost host held to the next one of its name, and tell it so", () => {
+    const table = owners("never");
+    for (const id of ["x", "y"]) ask(table, a, id);
+    table.gone(a, true, 0);
+    assert.equal(ask(table, b, "x", 10 ** 12, tableOf(b)).kind, "refused");
+    const again = host("a", 2);
+    table.arrived(again);
+    table.claimed(again);
+    const listed = tableOf(again, b);
+    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isNews: true });
+    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isNews: false });
+    assert.deepEqual(ask(table, again, "y", 0, listed), { kind: "granted" });
+  });
+
+  it("keep for an heir what it was given and never heard of", () => {
+    const table = owners("never");
+    for (const id of ["x", "y"]) ask(table, a, id);
+    table.gone(a, true, 0);
+    const again = host("a", 2);
+    table.arrived(again);
+    table.claimed(again);
+    const listed = tableOf(again, b);
+    for (const id of ["x", "y"]) assert.equal(ask(table, b, id, 0, listed).kind, "owner");
+    // Its stream broke before it heard of x; y it holds.
+    table.arrived(again);
+    claim(table, again, "Cart", ["y"]);
+    table.claimed(again);
+    assert.equal(ask(table, b, "x", 0, tableOf(b)).kind, "refused");
+    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isNews: true });
+    assert.deepEqual(ask(table, b, "y", 0, listed), { kind: "owner", host: again, isNews: false });
+  });
+
+  it("have whoever asks wait until a host that is in no table any more has let go", () => {
+    const table = owners();
+    ask(table, a, "x");
+    assert.deepEqual(ask(table, b, "x", 0, tableOf(b, c)), { kind: "later" });
+    table.released(a, "Cart", ["x"]);
+    assert.deepEqual(ask(table, b, "x", 0, tableOf(b, c)), { kind: "granted" });
+  });
+
+  it("grant nothing to a host that has not said what it holds: it would look as if it had let go of it", () => {
+    const table = owners();
+    table.arrived(a);
+    assert.deepEqual(ask(table, a, "x"), { kind: "later" });
+    table.claimed(a);
+    assert.deepEqual(ask(table, a, "x"), { kind: "granted" });
+  });
+
+  it("take half of what a host says for what it is: what it does not repeat is free only when it has said all of it", () => {
+    const table = owners();
+    for (const id of ["x", "y"]) ask(table, a, id);
+    table.arrived(a);
+    claim(table, a, "Cart", ["x"]);
+    // Its stream breaks, and it begins anew.
+    table.arrived(a);
+    for (const id of ["x", "y"]) assert.deepEqual(ask(table, b, id), { kind: "owner", host: a, isNews: false });
+    assert.deepEqual(ask(table, b, "z"), { kind: "granted" });
+    assert.deepEqual(claim(table, a, "Cart", ["y"]), []);
+    for (const id of ["x", "y"]) assert.deepEqual(ask(table, b, id), { kind: "owner", host: a, isNews: false });
+    table.claimed(a);
+    assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
+    assert.deepEqual(ask(table, b, "y"), { kind: "owner", host: a, isNews: false });
+  });
+
+  it("keep for a lost host also what it had said when its stream ended", () => {
+    const table = owners("never");
+    ask(table, a, "x");
+    for (let i = 0; i < 3; i++) {
+      table.arrived(a);
+      claim(table, a, "Cart", ["x"]);
+    }
+    table.gone(a, true, 0);
+    assert.equal(ask(table, b, "x", 0, tableOf(b)).kind, "refused");
+    assert.equal(table.size("Cart"), 1);
+  });
+
+  it("let a host release what it has just claimed", () => {
+    const table = owners();
+    ask(table, a, "x");
+    table.arrived(a);
+    claim(table, a, "Cart", ["x"]);
+    assert.equal(table.released(a, "Cart", ["x"]), 1);
+    table.claimed(a);
+    assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
+  });
+
+  it("list actors in order of id, page by page, with the moment since when they are held", () => {
+    const table = owners();
+    for (const [i, id] of ["d", "b", "a", "c"].entries()) ask(table, a, id, i);
+    table.gone(b, true, 0);
+    assert.deepEqual(
+      table.list("Cart", "a", "", 2, 9).map(({ id, since }) => [id, since]),
+      [
+        ["b", 1],
+        ["c", 3],
+      ],
+    );
+    assert.deepEqual(table.holders("Cart", 9), [{ host: a, ids: 4, away: false }]);
+    assert.deepEqual(table.find("Cart", "d", 9), { id: "d", host: a, since: 0, away: false });
+  });
+
+  it("wait for nobody who went in an orderly way", () => {
+    const table = owners("never");
+    ask(table, a, "x");
+    table.gone(a, false, 0);
+    assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
+  });
+
+  it("ask all hosts of a type to say the same", () => {
+    const table = owners();
+    const hosted = (): boolean => true;
+    assert.match(
+      table.disagreement(["Cart"], new Map(), hosted) ?? "",
+      /Cart is sticky on the other hosts and not sticky here/,
+    );
+    assert.match(table.disagreement(["Cart"], new Map([["Cart", "never"]]), hosted) ?? "", /and sticky for ever here/);
+    assert.match(
+      table.disagreement(["Order"], new Map([["Order", 0]]), hosted) ?? "",
+      /Order is not sticky on the other/,
+    );
+    assert.equal(table.disagreement(["Cart"], ours, hosted), undefined);
+    // Nobody is left who could disagree.
+    assert.equal(table.disagreement(["Cart"], new Map([["Cart", 5_000]]), nobody), undefined);
+    // What a host that hands its types over says of them does not change what others have.
+    table.agree([], new Map([["Order", 0]]), hosted);
+    assert.equal(table.isSticky("Order"), false);
+    table.agree([], new Map([["Order", 0]]), nobody);
+    assert.equal(table.isSticky("Order"), true);
+  });
+
+  it("sweep away what leads nowhere, a little at a time, and nothing else", () => {
+    const table = owners();
+    for (let i = 0; i < 20_000; i++) ask(table, i % 4 === 0 ? b : a, `id-${i}`);
+    table.gone(a, true, 0);
+    assert.equal(table.size("Cart"), 5_000);
+    let ticks = 0;
+    for (let now = 0; table.deadline !== Number.POSITIVE_INFINITY; now += 10) {
+      table.tick(now);
+      ticks++;
+      assert.ok(ticks < 100);
+    }
+    assert.ok(ticks > 1);
+    assert.equal(table.size("Cart"), 5_000);
+    assert.equal(table.list("Cart", undefined, "", 10_000, 0).length, 5_000);
+    assert.deepEqual(ask(table, c, "id-4"), { kind: "owner", host: b, isNews: false });
+    assert.deepEqual(ask(table, c, "id-5"), { kind: "granted" });
+  });
+
+  it("never name two owners, whatever hosts do (model)", () => {
+    const step = fc.record({
+      what: fc.constantFrom("ask", "release", "lose", "leave", "reclaim", "interrupt", "tick"),
+      who: fc.nat(2),
+      id: fc.nat(5),
+      some: fc.subarray([0, 1, 2, 3, 4, 5]),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const table = owners();
+        const hosts = [a, b, c];
+        let starts = 1;
+        /** Who has begun to say what it holds. */
+        const interrupted = new Set<string>();
+        /** The truth: who holds what, by the answers they got. */
+        const held = new Map<string, string>();
+        for (const [now, { what, who, id, some }] of steps.entries()) {
+          const one = hosts[who]!;
+          const mine = (): string[] => [...held].filter(([, by]) => by === one.incarnation).map(([key]) => key);
+          if (what === "ask") {
+            const answer = ask(table, one, `${id}`, now, tableOf(...hosts));
+            if (answer.kind === "granted") {
+              assert.ok([undefined, one.incarnation].includes(held.get(`${id}`)), "somebody else holds it");
+              held.set(`${id}`, one.incarnation);
+            } else if (answer.kind === "later") {
+              assert.ok(interrupted.has(one.incarnation), "who asks has said everything");
+            } else {
+              assert.ok(answer.kind === "owner");
+              assert.equal(answer.host.incarnation, held.get(`${id}`));
+            }
+          } else if (what === "release") {
+            table.released(one, "Cart", [`${id}`]);
+            if (held.get(`${id}`) === one.incarnation) held.delete(`${id}`);
+          } else if (what === "tick") {
+            table.tick(now);
+          } else if (what === "reclaim") {
+            // It has dropped all but some of what it held, and says so on a new stream.
+            const kept = mine().filter((key) => some.includes(Number(key)));
+            for (const key of mine()) if (!kept.includes(key)) held.delete(key);
+            interrupted.delete(one.incarnation);
+            table.arrived(one);
+            assert.deepEqual(claim(table, one, "Cart", kept), []);
+            table.claimed(one);
+          } else if (what === "interrupt") {
+            table.arrived(one);
+            const said = mine().filter((key) => some.includes(Number(key)));
+            assert.deepEqual(claim(table, one, "Cart", said), []);
+            interrupted.add(one.incarnation);
+          } else {
+            for (const key of mine()) held.delete(key);
+            interrupted.delete(one.incarnation);
+            table.gone(one, what === "lose", now);
+            hosts[who] = host(one.name, ++starts);
+            table.arrived(hosts[who]!);
+            table.claimed(hosts[who]!);
+          }
+          assert.equal(table.size("Cart"), held.size);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,385 @@
+// Who holds which sticky actor, as the leader knows it: in memory only, one for each namespace.
+//
+// A host that wants to bring a sticky actor to life asks; whoever asks first is its owner until it lets go or is lost. Nothing is
+// hashed here, and nothing of an id is written down or told to everybody. A new leader begins with nothing: each host that may
+// hold actors of a type says what it holds, and until all of them have, or their leases are over, nothing of the type is
+// granted and whoever asks waits. So what is not known here is held by nobody.
+//
+// Owners are kept by *place* (sticky-places.ts): one for each host and type, and a new one whenever the host says anew what it holds. So a
+// host that goes, or a claim that is not repeated, costs one step and not one for each id. Pure.
+import { formatDuration } from "../../kernel/durations.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { LostRule } from "../../kernel/lost-rule.ts";
+import type { StickyRefusal, StickyRules, TableHost } from "../../ports/control-messages.ts";
+import {
+  allOf,
+  give,
+  keepInherited,
+  newPlace,
+  newType,
+  type Place,
+  placeOf,
+  type StickyType,
+  sweep,
+} from "./sticky-places.ts";
+
+export type Acquisition =
+  | { readonly kind: "granted" }
+  /** `isNews`: that host does not know yet. */
+  | { readonly kind: "owner"; readonly host: TableHost; readonly isNews: boolean }
+  /** It cannot be said yet; to be asked again when something has changed. */
+  | { readonly kind: "later" }
+  | { readonly kind: "refused"; readonly code: StickyRefusal; readonly why: string };
+
+/** One that is held, for people. */
+export interface HeldActor {
+  readonly id: string;
+  readonly host: TableHost;
+  readonly since: number;
+  readonly away: boolean;
+}
+
+/** Who hosts a type, as everybody was told last. */
+export interface ToldHosts {
+  lists(incarnation: string): boolean;
+  /** One of them by its name, if it is there. */
+  named(name: string): TableHost | undefined;
+}
+
+type IsHosted = (type: string) => boolean;
+
+const SWEEP_EVERY_MS = 10;
+/** Garbage that is not worth a sweep. */
+const LITTLE = 1_000;
+
+export class StickyOwners {
+  readonly #types = new Map<string, StickyType>();
+  /** Hosts that may hold actors of these types and have not said which; and how many there are of each type. */
+  readonly #unclaimed = new Map<string, ReadonlySet<string>>();
+  readonly #missing = new Map<string, number>();
+  /** What a host says anew on its new stream, until it has said all of it. */
+  readonly #claiming = new Map<string, Map<string, Place>>();
+  #sweepAt = Number.POSITIVE_INFINITY;
+
+  get deadline(): number {
+    let first = this.#sweepAt;
+    for (const { kept } of this.#types.values()) for (const { until } of kept) if (until < first) first = until;
+    return first;
+  }
+
+  isSticky(type: string): boolean {
+    return this.#types.has(type);
+  }
+
+  size(type: string): number {
+    const known = this.#types.get(type);
+    return known === undefined ? 0 : known.holdings.size - known.garbage;
+  }
+
+  // ——— Types.
+
+  /**
+   * A host says which of its types are sticky and under which rule. All hosts of a type must say the same; what is returned tells
+   * the one that does not why it cannot join. `isHosted`: another host has the type now.
+   */
+  disagreement(types: readonly string[], rules: StickyRules, isHosted: IsHosted): string | undefined {
+    for (const type of types) {
+      if (!isHosted(type)) continue;
+      const [known, said] = [this.#types.get(type)?.lost, rules.get(type)];
+      if (known === said) continue;
+      const [theirs, ours] = [showRule(known), showRule(said)];
+      return `${type} is ${theirs} on the other hosts and ${ours} here; every host of a type has to say the same`;
+    }
+    return undefined;
+  }
+
+  /** What it says counts. */
+  agree(types: readonly string[], rules: StickyRules, isHosted: IsHosted): void {
+    for (const type of types) {
+      const rule = rules.get(type);
+      if (rule === undefined) this.#types.delete(type);
+      else if (this.#types.get(type)?.lost !== rule) this.#types.set(type, newType(rule));
+    }
+    // A type that it hands over is none of its own any more, but it may still hold actors of it.
+    for (const [type, rule] of rules) {
+      if (!this.#types.has(type) && !types.includes(type) && !isHosted(type)) this.#types.set(type, newType(rule));
+    }
+  }
+
+  /** Everybody who may hold actors of the type has said which. */
+  isOpen(type: string): boolean {
+    return (this.#missing.get(type) ?? 0) === 0;
+  }
+
+  #waitFor(incarnation: string, types: ReadonlySet<string>): void {
+    this.#unclaimed.set(incarnation, types);
+    for (const type of types) this.#missing.set(type, (this.#missing.get(type) ?? 0) + 1);
+  }
+
+  #heardOf(incarnation: string): void {
+    for (const type of this.#unclaimed.get(incarnation) ?? []) this.#missing.set(type, this.#missing.get(type)! - 1);
+    this.#unclaimed.delete(incarnation);
+  }
+
+  // ——— Hosts.
+
+  /** A host that an earlier leader left behind: nothing of its types is granted before it has said what it holds. */
+  expect(incarnation: string, types: readonly string[]): void {
+    this.#waitFor(incarnation, new Set(types));
+  }
+
+  /** It has a new stream, and says anew what it holds. */
+  arrived({ incarnation }: TableHost): void {
+    // What it had said when its last stream ended counts beside what it said before, until it has said all of it.
+    for (const [type, place] of this.#claiming.get(incarnation) ?? []) {
+      const interrupted = this.#types.get(type)?.interrupted;
+      if (interrupted === undefined) continue;
+      const places = [...(interrupted.get(incarnation) ?? []), place].filter(({ ids }) => ids > 0);
+      interrupted.set(incarnation, places);
+    }
+    this.#claiming.set(incarnation, new Map());
+  }
+
+  /** Part of what it holds. Gives those of them that somebody else was granted meanwhile: it has to let go of these. */
+  claims(host: TableHost, type: string, ids: readonly string[], since: readonly number[]): string[] {
+    const known = this.#types.get(type);
+    const claiming = this.#claiming.get(host.incarnation);
+    if (known === undefined || claiming === undefined) return [...ids];
+    let place = claiming.get(type);
+    if (place === undefined) {
+      place = newPlace(host);
+      claiming.set(type, place);
+    }
+    const before = allOf(known, host.incarnation);
+    const conflicts: string[] = [];
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i]!;
+      const owner = known.holdings.get(id)?.place;
+      if (owner === place) continue;
+      if (owner !== undefined && !before.includes(owner) && owner.state === "held") conflicts.push(id);
+      else give(known, id, place, since[i]!);
+    }
+    return conflicts;
+  }
+
+  /** It has said all of it. What it does not hold any more is free. */
+  claimed({ incarnation }: TableHost, now = 0): void {
+    const claiming = this.#claiming.get(incarnation);
+    if (claiming === undefined) return;
+    this.#claiming.delete(incarnation);
+    this.#heardOf(incarnation);
+    for (const [type, known] of this.#types) {
+      const claimed = claiming.get(type);
+      for (const before of allOf(known, incarnation)) {
+        keepInherited(known, before, now);
+        this.#end(known, before);
+      }
+      known.interrupted.delete(incarnation);
+      if (claimed === undefined) known.places.delete(incarnation);
+      else known.places.set(incarnation, claimed);
+    }
+  }
+
+  /** It lets go of these. Gives how many it had. */
+  released({ incarnation }: TableHost, type: string, ids: readonly string[]): number {
+    const known = this.#types.get(type);
+    if (known === undefined) return 0;
+    const all = [...allOf(known, incarnation), this.#claiming.get(incarnation)?.get(type)];
+    let released = 0;
+    for (const id of ids) {
+      const owner = known.holdings.get(id)?.place;
+      if (owner === undefined || !all.includes(owner)) continue;
+      known.holdings.delete(id);
+      owner.ids--;
+      released++;
+    }
+    return released;
+  }
+
+  /**
+   * It is gone. `isLost`: without having let go; then the rule of each type says what becomes of what it held. Gives how many of
+   * each type are free now.
+   */
+  gone({ incarnation }: TableHost, isLost: boolean, now: number): Map<string, number> {
+    this.#heardOf(incarnation);
+    const claiming = this.#claiming.get(incarnation);
+    this.#claiming.delete(incarnation);
+    const cleared = new Map<string, number>();
+    for (const [type, known] of this.#types) {
+      const places = [...allOf(known, incarnation), claiming?.get(type)];
+      known.places.delete(incarnation);
+      known.interrupted.delete(incarnation);
+      for (const place of places) {
+        if (place === undefined || place.ids === 0) continue;
+        if (!isLost || known.lost === 0) {
+          cleared.set(type, (cleared.get(type) ?? 0) + place.ids);
+          this.#end(known, place);
+        } else {
+          place.state = "kept";
+          place.until = known.lost === "never" ? Number.POSITIVE_INFINITY : now + known.lost;
+          known.kept.add(place);
+        }
+      }
+    }
+    return cleared;
+  }
+
+  // ——— Actors.
+
+  acquire(
+    host: TableHost,
+    { type, id, since }: { readonly type: string; readonly id: string; readonly since: number },
+    told: ToldHosts,
+    now: number,
+  ): Acquisition {
+    const known = this.#types.get(type);
+    if (known === undefined) return refused("OPTION_INVALID", `${type} is not sticky`);
+    // What it was granted before it has said what it holds would look as if it had let go of it.
+    if (!this.isOpen(type) || this.#claiming.has(host.incarnation)) return LATER;
+    const owner = this.#ownerOf(known, id, now);
+    if (owner === undefined) {
+      if (known.holdings.size - known.garbage >= LIMITS.stickyActors) {
+        return refused("HOST_FULL", `${LIMITS.stickyActors} actors of ${type} are sticky already, which is the most`);
+      }
+      give(known, id, placeOf(known, host), since);
+      return GRANTED;
+    }
+    if (owner.host.incarnation === host.incarnation) {
+      owner.inherited?.delete(id);
+      return GRANTED;
+    }
+    if (owner.state === "held") {
+      // Whoever is in no table any more is about to let go.
+      if (!told.lists(owner.host.incarnation)) return LATER;
+      return { kind: "owner", host: owner.host, isNews: false };
+    }
+    return this.#inherit(known, id, owner, host, since, told);
+  }
+
+  /** Its owner is lost, and it is kept for the host that comes back under the same name. */
+  #inherit(
+    known: StickyType,
+    id: string,
+    { host: { name }, until }: Place,
+    asker: TableHost,
+    since: number,
+    told: ToldHosts,
+  ): Acquisition {
+    const heir = told.named(name);
+    if (heir === undefined) {
+      const wait = until === Number.POSITIVE_INFINITY ? "until it returns" : "until it returns, for a while";
+      return refused("OWNER_AWAY", `the host ${name}, which held it, is away; it is kept for it ${wait}`);
+    }
+    if (this.#claiming.has(heir.incarnation)) return LATER;
+    const place = placeOf(known, heir);
+    give(known, id, place, since);
+    if (heir.incarnation === asker.incarnation) return GRANTED;
+    place.inherited ??= new Set();
+    place.inherited.add(id);
+    return { kind: "owner", host: heir, isNews: true };
+  }
+
+  #ownerOf(known: StickyType, id: string, now: number): Place | undefined {
+    const place = known.holdings.get(id)?.place;
+    if (place === undefined || place.state === "over") return undefined;
+    if (place.state === "kept" && now >= place.until) {
+      this.#end(known, place);
+      return undefined;
+    }
+    return place;
+  }
+
+  /** Whatever leads there is free. */
+  #end(known: StickyType | undefined, place: Place): void {
+    if (known === undefined || place.state === "over") return;
+    place.state = "over";
+    known.kept.delete(place);
+    known.garbage += place.ids;
+    if (known.garbage > Math.max(LITTLE, known.holdings.size / 2)) this.#sweepAt = 0;
+  }
+
+  // ——— For people.
+
+  /** It is kept for nobody any more. */
+  giveUp(type: string, id: string): void {
+    const known = this.#types.get(type);
+    const place = known?.holdings.get(id)?.place;
+    if (place?.state !== "kept") return;
+    known!.holdings.delete(id);
+    place.ids--;
+    if (place.ids === 0) known!.kept.delete(place);
+  }
+
+  /** Undefined: nobody holds it. */
+  find(type: string, id: string, now: number): HeldActor | undefined {
+    const known = this.#types.get(type);
+    const place = known && this.#ownerOf(known, id, now);
+    return place && { id, host: place.host, since: known!.holdings.get(id)!.since, away: place.state === "kept" };
+  }
+
+  /** The first actors of a type after that id, in the order of their ids. */
+  list(type: string, after: string | undefined, prefix: string, limit: number, now: number): HeldActor[] {
+    const known = this.#types.get(type);
+    let ids: string[] = [];
+    const cut = (): string[] => ids.sort((a, b) => (a < b ? -1 : 1)).slice(0, limit);
+    for (const id of known?.holdings.keys() ?? []) {
+      if ((after !== undefined && id <= after) || !id.startsWith(prefix)) continue;
+      if (this.#ownerOf(known!, id, now) === undefined) continue;
+      ids.push(id);
+      if (ids.length >= 4 * limit + LITTLE) ids = cut();
+    }
+    return cut().map((id) => this.find(type, id, now)!);
+  }
+
+  /** Who holds how many of a type. */
+  holders(type: string, now: number): { readonly host: TableHost; readonly ids: number; readonly away: boolean }[] {
+    const known = this.#types.get(type);
+    if (known === undefined) return [];
+    const claiming = [...this.#claiming.values()].flatMap((places) => places.get(type) ?? []);
+    const kept = [...known.kept].filter(({ until }) => now < until);
+    return [...known.places.values(), ...[...known.interrupted.values()].flat(), ...claiming, ...kept]
+      .filter(({ ids }) => ids > 0)
+      .map(({ host, ids, state }) => ({ host, ids, away: state === "kept" }));
+  }
+
+  rule(type: string): LostRule | undefined {
+    return this.#types.get(type)?.lost;
+  }
+
+  get types(): readonly string[] {
+    return [...this.#types.keys()];
+  }
+
+  // ——— Sweeping.
+
+  /** Takes out some of what leads nowhere. Gives how many of each type were kept for long enough, and are free now. */
+  tick(now: number): Map<string, number> {
+    const cleared = new Map<string, number>();
+    for (const [type, known] of this.#types) {
+      for (const place of [...known.kept].filter(({ until }) => now >= until)) {
+        cleared.set(type, (cleared.get(type) ?? 0) + place.ids);
+        this.#end(known, place);
+      }
+    }
+    if (now >= this.#sweepAt) this.#sweepAll(now);
+    return cleared;
+  }
+
+  #sweepAll(now: number): void {
+    this.#sweepAt = Number.POSITIVE_INFINITY;
+    for (const known of this.#types.values()) {
+      if (sweep(known) || known.garbage > LITTLE) this.#sweepAt = now + SWEEP_EVERY_MS;
+    }
+  }
+}
+
+const GRANTED: Acquisition = { kind: "granted" };
+const LATER: Acquisition = { kind: "later" };
+
+const refused = (code: StickyRefusal, why: string): Acquisition => ({ kind: "refused", code, why });
+
+function showRule(rule: LostRule | undefined): string {
+  if (rule === undefined) return "not sticky";
+  if (rule === 0) return "sticky";
+  return rule === "never" ? "sticky for ever" : `sticky for ${formatDuration(rule)} after its host is lost`;
+}

@@ -1,0 +1,252 @@
+// All types of a namespace: their rounds, and the orders that tell hosts of them. Types that change at the same moment travel in the same
+// order, and a stream that is new hears first what everybody else knows. Pure.
+
+import { sameVersion, type TableVersion } from "../../kernel/versions.ts";
+import type { Operation, PlacementOrder, SchedulerMessage, TypeTable } from "../../ports/control-messages.ts";
+import { ActorTypeController, type TypeSettings, type TypeWish } from "./actor-type-controller.ts";
+import type { ConnectionController, HostRecord } from "./connection-controller.ts";
+import type { Effect } from "./namespace-controller.ts";
+
+export interface RoundSettings extends TypeSettings {
+  readonly namespace: string;
+  readonly term: number;
+  readonly leaseMs: number;
+  readonly replicationFactor: number;
+}
+
+export interface RoundDeps {
+  readonly connections: ConnectionController;
+  /** A finished round has shown who holds nothing of the type any more. */
+  settled(type: string, tookMs: number, effects: Effect[]): void;
+}
+
+/**
+ * More rounds than a leader ever begins. Terms share no numbers, so an old acknowledgement never fits a new round. Terms count seconds since
+ * 2026 (stores/leadership.ts), so round numbers stay exact in a JavaScript number until 2043.
+ */
+const ROUNDS_OF_A_TERM = 2 ** 24;
+
+interface TableWish {
+  readonly type: string;
+  readonly wish: TypeWish;
+}
+
+export class TypeRounds {
+  readonly #settings: RoundSettings;
+  readonly #deps: RoundDeps;
+  readonly #types = new Map<string, ActorTypeController>();
+  #lastRound: number;
+
+  constructor(settings: RoundSettings, deps: RoundDeps) {
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#lastRound = settings.term * ROUNDS_OF_A_TERM;
+  }
+
+  get all(): Iterable<ActorTypeController> {
+    return this.#types.values();
+  }
+
+  get deadline(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { deadline } of this.#types.values()) if (deadline < first) first = deadline;
+    return first;
+  }
+
+  get(type: string): ActorTypeController | undefined {
+    return this.#types.get(type);
+  }
+
+  /** The one of this type, made if there is none. */
+  of(type: string): ActorTypeController {
+    let controller = this.#types.get(type);
+    if (controller === undefined) {
+      controller = new ActorTypeController(type, this.#settings.term, this.#settings);
+      this.#types.set(type, controller);
+    }
+    return controller;
+  }
+
+  /** Everybody who may hold actors of the type was heard of. */
+  open(controller: ActorTypeController, now: number): void {
+    const holders = this.#deps.connections.holdersOf(controller.type);
+    const versions = holders.map(({ unlocked }) => unlocked.get(controller.type));
+    const [first] = versions;
+    const agreed =
+      first !== undefined && versions.every((version) => version !== undefined && sameVersion(version, first));
+    const lastNumber = Math.max(0, ...versions.map((version: TableVersion | undefined) => version?.number ?? 0));
+    controller.open(
+      new Set(holders.map(({ incarnation }) => incarnation)),
+      agreed ? first : undefined,
+      lastNumber,
+      now,
+    );
+  }
+
+  /** Whether a table names it, so that it may take itself for an owner. */
+  names(incarnation: string): boolean {
+    const names = (table: TypeTable | undefined): boolean =>
+      table?.hosts.some((host) => host.incarnation === incarnation) === true;
+    return [...this.#types.values()].some(({ finished, table }) => names(finished) || names(table));
+  }
+
+  mayHold({ incarnation }: HostRecord, type: string): boolean {
+    const controller = this.#types.get(type);
+    return controller === undefined || controller.phase === "closed" || controller.mayHold(incarnation);
+  }
+
+  acked(
+    { incarnation }: HostRecord,
+    {
+      operation,
+      round,
+      types,
+    }: { readonly operation: Operation; readonly round: number; readonly types: readonly string[] },
+    now: number,
+    effects: Effect[],
+  ): void {
+    const wishes: TableWish[] = [];
+    for (const type of types) {
+      const controller = this.#types.get(type);
+      if (controller === undefined) continue;
+      for (const wish of controller.acked(incarnation, operation, round, now)) wishes.push({ type, wish });
+    }
+    this.#tell(wishes, effects);
+  }
+
+  gone({ incarnation }: HostRecord, types: Iterable<string>, now: number, effects: Effect[]): void {
+    for (const type of types) {
+      const controller = this.#types.get(type);
+      if (controller !== undefined) this.grant(controller, controller.gone(incarnation, now), effects);
+    }
+  }
+
+  grant({ type }: ActorTypeController, wishes: readonly TypeWish[], effects: Effect[]): void {
+    this.#tell(
+      wishes.map((wish) => ({ type, wish })),
+      effects,
+    );
+  }
+
+  /** Rounds that can begin do, in one breath. False: none could. */
+  begin(now: number, effects: Effect[]): boolean {
+    const wishes: TableWish[] = [];
+    const number = this.#lastRound + 1;
+    const isNew = (incarnation: string): boolean => {
+      const host = this.#deps.connections.host(incarnation);
+      return host?.stream !== undefined && host.isFresh;
+    };
+    for (const [type, controller] of this.#types) {
+      for (const wish of controller.begin(number, now, isNew)) wishes.push({ type, wish });
+    }
+    if (wishes.length > 0) this.#lastRound = number;
+    this.#tell(wishes, effects);
+    return wishes.length > 0;
+  }
+
+  /** Wishes become orders: those of the same kind and round together. */
+  #tell(wishes: readonly TableWish[], effects: Effect[]): void {
+    const streams = wishes.length > 0 ? this.#deps.connections.streams() : [];
+    const begun = wishes.flatMap(({ wish }) => (wish.kind === "begin" ? [wish] : []));
+    if (begun.length > 0) {
+      const tables = begun.map(({ table }) => table);
+      const types = tables.map(({ type }) => type);
+      for (const { table, reason } of begun) effects.push({ kind: "began", table, reason });
+      effects.push({ kind: "send", streams, message: this.#order("lock", this.#lastRound, types, []) });
+      effects.push({ kind: "send", streams, message: this.#order("update", this.#lastRound, types, tables) });
+    }
+    const unlocks = new Map<number, string[]>();
+    for (const { type, wish } of wishes) {
+      if (wish.kind === "unlock") unlocks.set(wish.round, [...(unlocks.get(wish.round) ?? []), type]);
+    }
+    for (const [round, types] of unlocks) {
+      effects.push({ kind: "send", streams, message: this.#order("unlock", round, types, []) });
+    }
+    for (const { type, wish } of wishes) if (wish.kind === "settled") this.#deps.settled(type, wish.tookMs, effects);
+  }
+
+  /**
+   * Time has passed. Repeats orders to hosts that have not acknowledged them; `late` gets hosts that have delayed a round for too long.
+   * A host without a stream gets the round on its next one.
+   */
+  tick(now: number, late: (incarnations: readonly string[]) => void, effects: Effect[]): void {
+    const again = new Map<string, ActorTypeController[]>();
+    for (const controller of this.#types.values()) {
+      for (const wish of controller.tick(now)) {
+        if (wish.kind === "late") late(wish.incarnations);
+        if (wish.kind !== "again") continue;
+        for (const host of wish.incarnations) again.set(host, [...(again.get(host) ?? []), controller]);
+      }
+    }
+    for (const [incarnation, controllers] of again) {
+      const stream = this.#deps.connections.host(incarnation)?.stream;
+      if (stream !== undefined) this.#repeat(stream, controllers, effects);
+    }
+  }
+
+  #repeat(stream: number, controllers: readonly ActorTypeController[], effects: Effect[]): void {
+    const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
+    for (const [number, { tables, unlocked }] of underWay(controllers, () => true)) {
+      const updating = tables.filter(({ type }) => !unlocked.includes(type));
+      const types = updating.map(({ type }) => type);
+      if (types.length > 0) send(this.#order("lock", number, types, []));
+      if (types.length > 0) send(this.#order("update", number, types, updating));
+      if (unlocked.length > 0) send(this.#order("unlock", number, unlocked, []));
+    }
+  }
+
+  // ——— What a stream hears first.
+
+  welcome(stream: number, effects: Effect[]): void {
+    const { term, leaseMs } = this.#settings;
+    effects.push({ kind: "send", streams: [stream], message: { kind: "welcome", term, leaseMs } });
+  }
+
+  /**
+   * The last finished table of every type, then what is under way. A table that gives its address to an earlier host is
+   * kept from it: it would take itself for an owner that nobody waits for. As that host is gone, another one is to follow.
+   */
+  inform(host: HostRecord, effects: Effect[]): void {
+    const stream = host.stream!;
+    host.isInformed = true;
+    host.isFresh = false;
+    const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
+    const isMeant = ({ hosts }: TypeTable): boolean =>
+      hosts.every(({ address, incarnation }) => address !== host.address || incarnation === host.incarnation);
+    const finished = [...this.#types.values()].flatMap(({ finished }) => finished ?? []);
+    const tables = finished.filter(isMeant);
+    const told = new Set(tables.map(({ type }) => type));
+    const undecided = [...this.#types.keys()].filter((type) => !told.has(type));
+    send(this.#order("lock", 0, [], []));
+    send(this.#order("update", 0, undecided, tables));
+    send(this.#order("unlock", 0, [], []));
+    for (const [number, { tables, unlocked }] of underWay(this.#types.values(), isMeant)) {
+      const types = tables.map(({ type }) => type);
+      send(this.#order("lock", number, types, []));
+      send(this.#order("update", number, types, tables));
+      if (unlocked.length > 0) send(this.#order("unlock", number, unlocked, []));
+    }
+  }
+
+  #order(operation: Operation, round: number, types: readonly string[], tables: readonly TypeTable[]): PlacementOrder {
+    const { namespace, term, replicationFactor } = this.#settings;
+    return { kind: "order", operation, namespace, term, round, types, tables, replicationFactor };
+  }
+}
+
+/** Rounds of these types that are not over, by number, and which of their types are unlocked. */
+function underWay(
+  controllers: Iterable<ActorTypeController>,
+  isMeant: (table: TypeTable) => boolean,
+): Map<number, { tables: TypeTable[]; unlocked: string[] }> {
+  const rounds = new Map<number, { tables: TypeTable[]; unlocked: string[] }>();
+  for (const controller of controllers) {
+    const current = controller.catchUp();
+    if (current === undefined || !isMeant(current.table)) continue;
+    const round = rounds.get(current.round) ?? { tables: [], unlocked: [] };
+    round.tables.push(current.table);
+    if (current.unlocked) round.unlocked.push(controller.type);
+    rounds.set(current.round, round);
+  }
+  return rounds;
+}

@@ -1,0 +1,363 @@
+// A host's dealings with the leader about sticky actors. What it holds and remembers is in placement/model/sticky-holdings.ts; this
+// sends questions, claims and what is let go, in batches, and hands on the answers.
+//
+// On a new stream everything that is held is claimed first, a few parts at a time so that renewals of the lease find their way in
+// between, and then asked whatever has not been answered. Without a stream nothing has to be said: the next one says it all.
+import type { Activation } from "../../actors/activation/activation.ts";
+import type { ActorType } from "../../actors/actor-type.ts";
+import type { Catalog } from "../../actors/catalog.ts";
+import type { ResolvedSticky } from "../../actors/options/sticky-options.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { compareNames } from "../../kernel/names.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ControlStream } from "../../ports/control.ts";
+import type {
+  HostMessage,
+  SchedulerMessage,
+  StickyAnswer,
+  StickyRules,
+  StickyWish,
+} from "../../ports/control-messages.ts";
+import type { StickyPage, StickyQuery } from "../../ports/host-admin.ts";
+import type { Log } from "../../ports/log.ts";
+import { type Route, WAIT } from "../../ports/placement.ts";
+import type { HostInstruments } from "../host/metrics.ts";
+import type { HostTables } from "../model/host-tables.ts";
+import { type Claims, StickyHoldings } from "../model/sticky-holdings.ts";
+
+export interface StickySettings {
+  readonly address: string;
+  readonly name: string;
+  readonly moveTimeoutMs: number;
+}
+
+export interface StickyClientDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly catalog: Catalog;
+  readonly instruments: HostInstruments;
+  /** It is clear where that actor lives, or why it cannot be called: those who wait for it go on. */
+  answered(type: string, id: string, error?: LimpetError): void;
+  /** This host wants to have actors of the type. */
+  wants(type: string): boolean;
+}
+
+/** What the leader says about sticky actors. */
+export type StickyMessage = Extract<SchedulerMessage, { kind: "acquired" | "noted" | "granted" | "release" }>;
+
+/** Parts of claims that are under way at a time. */
+const WINDOW = 4;
+/** Actors looked at for one that can be let go. */
+const SEARCH = 64;
+/** Why an actor left memory, if it is to live here no longer: it may have more luck elsewhere. Others come back when they are called. */
+const FOR_GOOD = new Set(["explicit", "moved", "failed"]);
+
+export class StickyMember {
+  readonly #settings: StickySettings;
+  readonly #deps: StickyClientDeps;
+  readonly #tables: HostTables;
+  readonly #holdings: StickyHoldings;
+  #stream: ControlStream<HostMessage> | undefined;
+  /** What is still to be claimed on this stream. */
+  #claims: Generator<Claims> | undefined;
+  #lastPart = 0;
+  #unheard = 0;
+  #wishes: StickyWish[] = [];
+  readonly #released = new Map<string, string[]>();
+  /** On their way out to make room for others. */
+  readonly #dismissed = new Map<string, Set<string>>();
+  #flushing = false;
+
+  constructor(settings: StickySettings, tables: HostTables, deps: StickyClientDeps) {
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#tables = tables;
+    this.#holdings = new StickyHoldings(settings.address, tables);
+  }
+
+  get holdings(): StickyHoldings {
+    return this.#holdings;
+  }
+
+  /** Of all types it has, also those that it is about to hand over. */
+  rules(): StickyRules {
+    const rules = new Map<string, ResolvedSticky["lost"]>();
+    for (const { name, options } of this.#deps.catalog.types.values()) {
+      if (options.sticky !== undefined) rules.set(name, options.sticky.lost);
+    }
+    return rules;
+  }
+
+  // ——— Finding the way.
+
+  route(type: string, id: string, until: number): Route {
+    const route = this.#holdings.route(type, id);
+    if (route !== WAIT) return route;
+    const { clock, wants } = this.#deps;
+    // A host that hands the type over asks for nothing: the next table sends the call elsewhere.
+    if (!wants(type)) return WAIT;
+    // Its time is over and it is about to hear so. What nobody wants when it is granted would be asked for again at once.
+    if (until <= clock.monotonic()) return WAIT;
+    const isFree = this.#stream === undefined || this.#claims !== undefined;
+    const wish = this.#holdings.ask(type, id, until, clock.monotonic(), clock.now(), isFree);
+    if (wish !== undefined) {
+      this.#wishes.push(wish);
+      this.#flushSoon();
+    }
+    return WAIT;
+  }
+
+  /** One more is to live here, and the limit of its type is reached: somebody else goes. Throws when nobody comes instead. */
+  #makeRoom(type: ActorType, { limit, full }: ResolvedSticky): void {
+    const dismissed = this.#dismissedOf(type);
+    if (this.#holdings.held(type.name) - dismissed.size < limit) return;
+    const what = `this host holds ${limit} actors of ${type.name}, which is the limit`;
+    if (full === "refuse") throw new LimpetError("HOST_FULL", what);
+    if (this.#holdings.held(type.name) > type.activations.size && this.#letGoOfAbsent(type)) return;
+    let oldest: Activation | undefined = type.useOrder.oldest;
+    for (let i = 0; i < SEARCH && oldest !== undefined; i++, oldest = oldest.newer) {
+      if (!oldest.idle || !this.#holdings.holds(type.name, oldest.id)) continue;
+      dismissed.add(oldest.id);
+      oldest.deactivate("memory");
+      return;
+    }
+    throw new LimpetError("HOST_FULL", `${what}, and all of them are busy`);
+  }
+
+  /** Those on their way out. Who was called meanwhile has stayed. */
+  #dismissedOf({ name, activations }: ActorType): Set<string> {
+    const dismissed = this.#dismissed.get(name) ?? new Set();
+    this.#dismissed.set(name, dismissed);
+    for (const id of dismissed) if (activations.get(id)?.phase !== "deactivating") dismissed.delete(id);
+    return dismissed;
+  }
+
+  /** One that is held but not in memory is the least used of all. */
+  #letGoOfAbsent(type: ActorType): boolean {
+    let looked = 0;
+    for (const id of this.#holdings.heldOf(type.name)) {
+      if (!type.activations.has(id)) {
+        this.#letGo(type.name, id);
+        return true;
+      }
+      if (++looked === SEARCH) break;
+    }
+    return false;
+  }
+
+  // ——— Letting go.
+
+  /** An actor has left memory. Why does not matter when it was to go anyway, or nothing of its type is to be here any more. */
+  left(type: string, id: string, reason: string | undefined): void {
+    const isDismissed = this.#dismissed.get(type)?.delete(id) === true;
+    const isForGood = reason !== undefined && FOR_GOOD.has(reason);
+    if (isDismissed || isForGood || this.#tables.hostAt(type, this.#settings.address) === undefined) {
+      this.#letGo(type, id);
+    }
+  }
+
+  #letGo(type: string, id: string): void {
+    if (this.#holdings.letGo(type, id)) this.#tellReleased(type, id);
+  }
+
+  #tellReleased(type: string, id: string): void {
+    this.#deps.instruments.stickyReleased(type);
+    if (this.#stream === undefined) return;
+    const ids = this.#released.get(type);
+    if (ids === undefined) this.#released.set(type, [id]);
+    else ids.push(id);
+    this.#flushSoon();
+  }
+
+  /** Everything of a type that is not in memory; what is goes one by one. */
+  letGoOfAll(type: string): void {
+    const resident = this.#deps.catalog.types.get(type)?.activations;
+    for (const id of [...this.#holdings.heldOf(type)]) if (!resident?.has(id)) this.#letGo(type, id);
+  }
+
+  /** Nothing is held any more. `isLost`: because the lease is. */
+  clear(isLost: boolean): void {
+    const held = this.#holdings.clear();
+    if (held > 0 && isLost) this.#deps.instruments.stickyCleared(held);
+    this.#dismissed.clear();
+    this.parted();
+  }
+
+  // ——— The stream.
+
+  /** The leader listens. */
+  joined(stream: ControlStream<HostMessage>): void {
+    this.parted();
+    this.#stream = stream;
+    this.#claims = this.#holdings.claims();
+    this.#lastPart = 0;
+    this.#unheard = 0;
+    this.#claimMore();
+  }
+
+  parted(): void {
+    this.#stream = undefined;
+    this.#claims = undefined;
+    this.#wishes = [];
+    this.#released.clear();
+  }
+
+  #claimMore(): void {
+    while (this.#claims !== undefined && this.#unheard < WINDOW) {
+      const next = this.#claims.next();
+      if (next.done) {
+        this.#claims = undefined;
+        this.#stream!.send({ kind: "claimed" });
+        this.#wishes = this.#holdings.unanswered(this.#deps.clock.monotonic());
+        this.flush();
+        return;
+      }
+      this.#unheard++;
+      this.#stream!.send({ kind: "claims", part: ++this.#lastPart, ...next.value });
+    }
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing || this.#stream === undefined) return;
+    this.#flushing = true;
+    this.#deps.clock.soon(() => {
+      this.#flushing = false;
+      this.flush();
+    });
+  }
+
+  /** What was let go is said before what is wanted: it may be the same. */
+  flush(): void {
+    const stream = this.#stream;
+    if (stream === undefined) return;
+    for (const [type, ids] of this.#released) {
+      for (const part of parts(ids)) stream.send({ kind: "released", type, ids: part });
+    }
+    this.#released.clear();
+    if (this.#claims !== undefined || this.#wishes.length === 0) return;
+    const wishes = this.#wishes;
+    this.#wishes = [];
+    for (const part of parts(wishes)) stream.send({ kind: "acquire", wishes: part });
+  }
+
+  // ——— What the leader says.
+
+  heard(message: StickyMessage): void {
+    switch (message.kind) {
+      case "acquired":
+        for (const answer of message.answers) this.#answered(answer);
+        break;
+      case "noted":
+        this.#unheard--;
+        this.#claimMore();
+        break;
+      case "granted":
+        for (const id of message.ids) this.#inherited(message.type, id);
+        break;
+      case "release":
+        this.#release(message.type, new Set(message.ids));
+        break;
+    }
+  }
+
+  #answered(answer: StickyAnswer): void {
+    const { clock, answered, wants } = this.#deps;
+    const question = this.#holdings.answered(answer.correlation, clock.monotonic());
+    if (question === undefined) return;
+    const { type, id, isWanted } = question;
+    if (answer.kind === "granted") this.#granted(type, id, isWanted);
+    else if (!wants(type)) return;
+    else if (answer.kind === "refused")
+      answered(type, id, new LimpetError(answer.code, `${type}/${id}: ${answer.why}`));
+    // An owner that is in no table here yet soon is; then they try again.
+    else if (this.#holdings.remember(type, id, answer.host)) answered(type, id);
+  }
+
+  #granted(type: string, id: string, isWanted: boolean): void {
+    const { answered } = this.#deps;
+    let error: LimpetError | undefined;
+    // It may have come unasked before: what is held is not given back because of an answer that comes late.
+    if (!this.#holdings.holds(type, id)) error = this.#take(type, id, isWanted);
+    answered(type, id, error);
+  }
+
+  /** What is returned says why it cannot be had after all. */
+  #take(type: string, id: string, isWanted: boolean): LimpetError | undefined {
+    const { clock, wants, instruments, catalog } = this.#deps;
+    const known = catalog.types.get(type);
+    if (!isWanted || !wants(type) || known === undefined) {
+      this.#tellReleased(type, id);
+      return undefined;
+    }
+    try {
+      if (known.options.sticky !== undefined) this.#makeRoom(known, known.options.sticky);
+    } catch (error) {
+      this.#tellReleased(type, id);
+      return error as LimpetError;
+    }
+    this.#holdings.hold(type, id, clock.now());
+    instruments.stickyGranted(type);
+    return undefined;
+  }
+
+  /** It is this host's again, as it was under its name before: there is room for those, whatever the limit says. */
+  #inherited(type: string, id: string): void {
+    const { clock, wants, instruments, answered } = this.#deps;
+    if (wants(type)) {
+      this.#holdings.hold(type, id, clock.now());
+      instruments.stickyGranted(type);
+    } else {
+      this.#tellReleased(type, id);
+    }
+    answered(type, id);
+  }
+
+  /** They belong to another host, or are to be placed anew. Turns that run may end. */
+  #release(type: string, ids: ReadonlySet<string>): void {
+    const { catalog, log, instruments } = this.#deps;
+    log.info("asked to let go of sticky actors", { type, actors: ids.size });
+    const known = catalog.types.get(type);
+    for (const id of ids) if (!known?.activations.has(id)) this.#letGo(type, id);
+    if (known === undefined) return;
+    // One that is leaving for another reason goes for good, too.
+    const dismissed = this.#dismissedOf(known);
+    for (const id of ids) if (known.activations.has(id)) dismissed.add(id);
+    void catalog
+      .moveAway(known, (id) => !ids.has(id), this.#settings.moveTimeoutMs)
+      .then((actors) => {
+        if (actors > 0) instruments.drained(type, actors, "released");
+      });
+  }
+
+  // ——— For people, and for figures.
+
+  /** What it holds, in order of type and id. */
+  list({ type, id, prefix = "", after, limit }: StickyQuery): StickyPage {
+    const { name } = this.#settings;
+    const all = this.#holdings
+      .list()
+      .filter((one) => (type === undefined || one.type === type) && (id === undefined || one.id === id))
+      .filter((one) => one.id.startsWith(prefix) && (after === undefined || compareNames(one, after) > 0))
+      .sort(compareNames);
+    const page = all.slice(0, Math.min(limit, LIMITS.listPage));
+    const last = page.at(-1);
+    return {
+      actors: page.map((one) => ({ ...one, address: this.#settings.address, name, away: false })),
+      next: all.length > page.length && last ? { type: last.type, id: last.id } : undefined,
+    };
+  }
+
+  /** Called when somebody looks. */
+  measure(): void {
+    const { instruments, catalog } = this.#deps;
+    for (const { name, options } of catalog.types.values()) {
+      if (options.sticky !== undefined) instruments.stickyHeld(name, this.#holdings.held(name));
+    }
+    for (const [type, figures] of this.#holdings.figures) instruments.stickyCache(type, figures);
+  }
+}
+
+function* parts<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let i = 0; i < all.length; i += LIMITS.stickyChunk) yield all.slice(i, i + LIMITS.stickyChunk);
+}

@@ -1,0 +1,169 @@
+// Reminders for the doors: what was said in the texts of the wire becomes a row, and rows become what people can read. A row that cannot
+// be read must not hide the others.
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
+import { LIMITS } from "../kernel/limits.ts";
+import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
+import {
+  type DeadReminderSummary,
+  MOST_COUNTED,
+  type ReminderAdmin,
+  type ReminderFound,
+  type ReminderName,
+  type ReminderPage,
+  type ReminderPageQuery,
+  type ReminderSummary,
+  type ReminderWish,
+} from "../ports/reminder-admin.ts";
+import type { ReminderWriter } from "../ports/reminder-writer.ts";
+import { readData } from "../ports/reminder-writer.ts";
+import type {
+  DeadReminder,
+  ReminderCounts,
+  ReminderKey,
+  ReminderQuery,
+  Reminders,
+  ReminderWrite,
+  StoredReminder,
+} from "../ports/reminders.ts";
+import { decodePlan, encodePlan } from "./schedule/plan.ts";
+import { scheduleFromWire, scheduleToWire } from "./schedule/wire-formats.ts";
+import { showSchedule, UNREADABLE } from "./writer.ts";
+
+export interface ReminderAdminDeps {
+  readonly namespace: string;
+  readonly store: Reminders;
+  readonly book: ReminderWriter;
+  /** Throws when nobody can have the type. */
+  checkHosted(type: string): void;
+}
+
+type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
+
+export class StoredReminders implements ReminderAdmin {
+  readonly #deps: ReminderAdminDeps;
+
+  constructor(deps: ReminderAdminDeps) {
+    this.#deps = deps;
+  }
+
+  async set(name: ReminderName, { data, onFailure, isNew, ...texts }: ReminderWish): Promise<boolean> {
+    const key = this.#keyOf(name);
+    checkNoJob(key.type);
+    this.#checkHosted(key.type);
+    const { book } = this.#deps;
+    // The book checks what a reminder carries; only its moments come in another format. What is due at once says what time it is.
+    const now = book.set(key, { due: 0, data, onFailure }, isNew) as SetWrite;
+    const plan = decodePlan(now.content.schedule);
+    const schedule = scheduleFromWire(texts, now.tick.due);
+    const content = { schedule: encodePlan({ ...plan, schedule }), data: now.content.data };
+    return book.write({ ...now, tick: { ...now.tick, at: schedule.first, due: schedule.first }, content });
+  }
+
+  #checkHosted(type: string): void {
+    try {
+      this.#deps.checkHosted(type);
+    } catch (error) {
+      if (!isLimpetError(error, "ACTOR_TYPE_UNKNOWN")) throw error;
+      throw new LimpetError("REMINDER_NOT_HOSTED", `nobody would ever get this reminder: ${error.message}`);
+    }
+  }
+
+  async get(name: ReminderName): Promise<ReminderFound | undefined> {
+    const stored = await this.#deps.store.get(this.#keyOf(name));
+    if (stored === undefined) return undefined;
+    const { dueTime, ...rest } = scheduleToWire(
+      decodePlan(stored.schedule).schedule,
+      stored.tick.at,
+      stored.tick.number,
+    );
+    return { dueTime: dueTime as string, ...rest, data: readData(stored.data) };
+  }
+
+  async cancel(name: ReminderName): Promise<void> {
+    await this.#deps.book.write({ kind: "cancel", key: this.#keyOf(name) });
+  }
+
+  async list(query: ReminderPageQuery): Promise<ReminderPage<ReminderSummary>> {
+    const { rows, next } = await this.#page(query, (asked) => this.#deps.store.list(asked));
+    const now = this.#now();
+    return { now, reminders: rows.map((row) => summaryOf(row, now)), next };
+  }
+
+  async listDead(query: ReminderPageQuery): Promise<ReminderPage<DeadReminderSummary>> {
+    const { rows, next } = await this.#page(query, (asked) => this.#deps.store.listDead(asked));
+    return { now: this.#now(), reminders: rows.map(deadSummaryOf), next };
+  }
+
+  count(): Promise<ReminderCounts> {
+    return this.#deps.store.count(this.#deps.namespace, MOST_COUNTED);
+  }
+
+  async retry(name: ReminderName): Promise<boolean> {
+    const { store, book } = this.#deps;
+    const key = this.#keyOf(name);
+    const isRevived = await store.revive(key);
+    // It is due at once, and if this process has its type it need not wait to be looked for.
+    if (isRevived) book.written([book.set(key, { due: 0 })]);
+    return isRevived;
+  }
+
+  drop(name: ReminderName): Promise<boolean> {
+    return this.#deps.store.forget(this.#keyOf(name));
+  }
+
+  #keyOf({ type, id, name }: ReminderName): ReminderKey {
+    checkType(type);
+    checkId(id);
+    checkReminderName(name);
+    return { namespace: this.#deps.namespace, type, id, name };
+  }
+
+  /** The store's time, as far as the book knows it. */
+  #now(): number {
+    const anybody = { namespace: this.#deps.namespace, type: "any", id: "any", name: "any" };
+    return (this.#deps.book.set(anybody, { due: 0 }) as SetWrite).tick.due;
+  }
+
+  /** One more is asked for than is shown, to know whether there are more. */
+  async #page<Row extends { readonly key: ReminderKey }>(
+    { type, id, after, limit }: ReminderPageQuery,
+    ask: (query: ReminderQuery) => Promise<readonly Row[]>,
+  ): Promise<{ readonly rows: readonly Row[]; readonly next: ReminderName | undefined }> {
+    const most = Math.min(limit, LIMITS.listPage);
+    const found = await ask({ namespace: this.#deps.namespace, type, id, after, limit: most + 1, isBrief: true });
+    const rows = found.slice(0, most);
+    const last = rows.at(-1);
+    return { rows, next: found.length > most && last !== undefined ? nameOf(last.key) : undefined };
+  }
+}
+
+const nameOf = ({ type, id, name }: ReminderKey): ReminderName => ({ type, id, name });
+
+function summaryOf({ key, tick, leasedUntil, schedule, bytes }: StoredReminder, now: number): ReminderSummary {
+  const { at, due, number, attempt } = tick;
+  const overdue = at < now && (leasedUntil === undefined || leasedUntil <= now);
+  return {
+    ...nameOf(key),
+    next: at,
+    due,
+    number,
+    attempt,
+    leasedUntil,
+    overdue,
+    schedule: scheduleText(schedule),
+    bytes,
+  };
+}
+
+function deadSummaryOf({ key, tick, error, diedAt, schedule, bytes }: DeadReminder): DeadReminderSummary {
+  const { due, number, attempt } = tick;
+  return { ...nameOf(key), due, number, attempt, error, diedAt, schedule: scheduleText(schedule), bytes };
+}
+
+function scheduleText(stored: string): string {
+  try {
+    return showSchedule(decodePlan(stored).schedule);
+  } catch {
+    return UNREADABLE;
+  }
+}

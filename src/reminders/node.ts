@@ -1,0 +1,237 @@
+// Everything by which a process takes part in reminders: the book that actors write into, the processor that delivers, and jobs, which
+// are reminders without an actor.
+import type { Catalog } from "../actors/catalog.ts";
+import { ownError, remindArguments } from "../actors/outbox/remind.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { checkJobName, JOB_MARK } from "../kernel/names.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Meter } from "../ports/meter.ts";
+import type { Random } from "../ports/random.ts";
+import type { ReminderOptions } from "../ports/reminder-options.ts";
+import { type ReminderInfo, type ReminderTick, readData, tickInfo } from "../ports/reminder-writer.ts";
+import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/reminders.ts";
+import { ReminderGauges } from "./gauges.ts";
+import { reminderInstruments } from "./instruments.ts";
+import { type Delivery, Processor } from "./processor.ts";
+import { looksLikeInstant } from "./schedule/instant.ts";
+import { decodePlan } from "./schedule/plan.ts";
+import { StoreClock } from "./store-clock.ts";
+import { BatchedReminderWriter } from "./writer.ts";
+
+export interface ReminderSettings {
+  readonly namespace: string;
+  readonly pollMs: number;
+  readonly aheadMs: number;
+  readonly batchSize: number;
+  readonly leaseMs: number;
+  readonly concurrency: number;
+  /** Reminders that are due soon are delivered by the process in which they were set. */
+  readonly direct: boolean;
+  readonly patienceMs: number;
+  readonly drainMs: number;
+}
+
+export interface ReminderNodeDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly store: Reminders;
+  readonly catalog: Catalog;
+}
+
+export type JobHandler = (data: unknown, tick: ReminderTick) => unknown;
+
+/** What is due within this is due now. */
+const NOW_MS = 100;
+
+/** The one reminder of a job. */
+const RUN = { id: "job", name: "run" };
+
+export class ReminderNode {
+  readonly book: BatchedReminderWriter;
+  readonly #settings: ReminderSettings;
+  readonly #deps: ReminderNodeDeps;
+  readonly #storeClock: StoreClock;
+  readonly #processor: Processor;
+  readonly #gauges: ReminderGauges;
+  readonly #jobs = new Map<string, JobHandler>();
+  #isStarted = false;
+
+  constructor(settings: ReminderSettings, deps: ReminderNodeDeps) {
+    this.#settings = settings;
+    this.#deps = deps;
+    const { clock, random, log, meter, store } = deps;
+    const storeClock = new StoreClock(clock);
+    this.#storeClock = storeClock;
+    this.#processor = new Processor(settings, {
+      clock,
+      random,
+      log,
+      store,
+      storeClock,
+      instruments: reminderInstruments(meter, settings.namespace),
+      types: () => this.#types(),
+      delivers: (type) => this.#delivers(type),
+      deliver: (delivery) => this.#deliver(delivery),
+    });
+    this.#gauges = new ReminderGauges(settings.namespace, { clock, meter, store, size: () => this.#processor.size });
+    this.book = new BatchedReminderWriter({
+      clock,
+      random,
+      store,
+      storeClock,
+      patienceMs: settings.patienceMs,
+      ownLease: (type, at) => this.#ownLease(type, at),
+      answered: (type) => this.#processor.answered(type),
+      holds: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),
+      wrote: (at) => this.#processor.wrote(at),
+      changed: (key) => this.#processor.changed(key),
+    });
+  }
+
+  /**
+   * Asks what time it is in the store. Until then there is only our own wall clock, which may be wrong by any amount: a reminder would be early
+   * by as much, and a workflow, whose time never goes back, late for good.
+   */
+  learnTime(): Promise<void> {
+    return this.#processor.askTime();
+  }
+
+  start(): void {
+    this.#isStarted = true;
+    this.#processor.start();
+  }
+
+  /** Brings the gauges up to date; called when somebody looks. */
+  measure(): void {
+    if (this.#isStarted) this.#gauges.measure();
+  }
+
+  /** Gives back what has not begun, and waits for the rest. */
+  async stop(): Promise<void> {
+    this.#isStarted = false;
+    await this.#processor.stop(this.#settings.drainMs);
+  }
+
+  /** A host without a lease reaches nobody, though it may reach the store: what it would take on others can deliver. */
+  #reachesActors(): boolean {
+    return this.#deps.catalog.mayBegin(this.#deps.clock.monotonic());
+  }
+
+  #types(): string[] {
+    const types = this.#reachesActors() ? this.#deps.catalog.types.keys() : [];
+    return [...types, ...[...this.#jobs.keys()].map((name) => JOB_MARK + name)];
+  }
+
+  #delivers(type: string): boolean {
+    if (type.startsWith(JOB_MARK)) return this.#jobs.has(type.slice(JOB_MARK.length));
+    return this.#reachesActors() && this.#deps.catalog.reaches(type);
+  }
+
+  /**
+   * Whoever has actors of the type takes on what is due soon. Others send only what is due now on its way: they may be here for a
+   * moment, and nobody else would look at it while their lease lasts.
+   */
+  #ownLease(type: string, at: number): OwnLease | undefined {
+    if (!this.#settings.direct || !this.#isStarted || !this.#delivers(type)) return undefined;
+    const isOurs = type.startsWith(JOB_MARK) || this.#deps.catalog.types.has(type);
+    if (!isOurs && at > this.#storeClock.now() + NOW_MS) return undefined;
+    return this.#processor.ownLease(type, at);
+  }
+
+  #deliver(delivery: Delivery): Promise<boolean> {
+    const { reminder, tick, settlement } = delivery;
+    const { type, id, name } = reminder.key;
+    if (type.startsWith(JOB_MARK)) return this.#run(delivery);
+    return this.#deps.catalog.remind(type, id, remindArguments(name, reminder.data, tick, settlement));
+  }
+
+  async #run({ reminder, tick }: Delivery): Promise<boolean> {
+    const name = reminder.key.type.slice(JOB_MARK.length);
+    const data = readData(reminder.data);
+    const handler = this.#jobs.get(name);
+    if (handler === undefined) throw new LimpetError("NO_HOST", `this process has no job called ${name}`);
+    try {
+      await handler(data, tickInfo(tick));
+    } catch (error) {
+      throw ownError(error);
+    }
+    return false;
+  }
+
+  /** The store's clock, as far as it is known here. */
+  storeNow(): number {
+    return this.#storeClock.now();
+  }
+
+  /** Handles reminders of a type that is neither an actor's nor a job's. */
+  serve(type: string, handler: JobHandler): void {
+    this.#jobs.set(type.slice(JOB_MARK.length), handler);
+    this.#processor.wrote(Number.NEGATIVE_INFINITY);
+  }
+
+  // ——— Jobs.
+
+  #jobKey(name: string): ReminderKey {
+    checkJobName(name);
+    return { namespace: this.#settings.namespace, type: JOB_MARK + name, ...RUN };
+  }
+
+  /** Handles a job from now on, and sets when it runs, unless it is set so already. */
+  async setJob(name: string, options: ReminderOptions | undefined, handler: JobHandler): Promise<void> {
+    const key = this.#jobKey(name);
+    if (typeof handler !== "function") throw new LimpetError("REMINDER_INVALID", `the job ${name} needs a handler`);
+    const write = options === undefined ? undefined : this.book.set(key, options);
+    this.#jobs.set(name, handler);
+    if (write === undefined || options === undefined) {
+      this.#processor.wrote(Number.NEGATIVE_INFINITY);
+      return;
+    }
+    // Every process that has the job says when it runs: one that says the same must not begin it anew, nor one in the same moment.
+    for (;;) {
+      const stored = await this.#deps.store.get(key);
+      if (stored !== undefined && isSame(stored, write.content, options, this.#storeClock.now())) {
+        this.#processor.wrote(stored.tick.at);
+        return;
+      }
+      if (await this.book.write({ ...write, isNew: stored === undefined })) return;
+    }
+  }
+
+  async getJob(name: string): Promise<ReminderInfo | undefined> {
+    const info = await this.book.get(this.#jobKey(name));
+    return info && { ...info, name };
+  }
+
+  /** It does not run any more, wherever it was set. */
+  async cancelJob(name: string): Promise<void> {
+    const key = this.#jobKey(name);
+    this.#jobs.delete(name);
+    await this.book.write({ kind: "cancel", key });
+  }
+}
+
+/**
+ * Two schedules that differ only in when they begin are the same: each process that starts works that out anew. What was said as a
+ * moment that is still to come is not worked out: there a difference counts.
+ */
+function isSame(stored: ReminderContent, said: ReminderContent, { due, until }: ReminderOptions, now: number): boolean {
+  const [one, other] = [partsOf(stored), partsOf(said)];
+  if (one?.rest !== other?.rest || stored.data !== said.data) return false;
+  const isMoment = due instanceof Date || (typeof due === "string" && looksLikeInstant(due));
+  const isToCome = isMoment && (other?.first ?? 0) > now;
+  return (!isToCome || one?.first === other?.first) && (until === undefined || one?.until === other?.until);
+}
+
+/** Undefined: it cannot be read, so it is not what anybody says. */
+function partsOf(content: ReminderContent): { first: number; until: number | undefined; rest: string } | undefined {
+  try {
+    const { schedule, policy } = decodePlan(content.schedule);
+    const { first, until, ...when } = schedule;
+    return { first, until, rest: JSON.stringify([when, policy, until === undefined]) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLimpetError } from "../../kernel/errors.ts";
+import type { FailureOptions } from "../../ports/reminder-options.ts";
+import { DEFAULT_POLICY, pauseAfter, resolvePolicy } from "./failure-policy.ts";
+
+describe("a failure policy", () => {
+  it("is the usual one when nothing is said, and what is left out is as usual", () => {
+    assert.equal(resolvePolicy(undefined), DEFAULT_POLICY);
+    assert.deepEqual(resolvePolicy({}), DEFAULT_POLICY);
+    assert.deepEqual(resolvePolicy({ attempts: 3, pause: "2s" }), { ...DEFAULT_POLICY, attempts: 3, pauseMs: 2_000 });
+    assert.deepEqual(resolvePolicy({ giveUp: "drop", longestPause: 500 }), {
+      ...DEFAULT_POLICY,
+      giveUp: "drop",
+      longestPauseMs: 500,
+    });
+  });
+
+  it("has pauses that may be longer than usual without a word about the longest", () => {
+    assert.equal(resolvePolicy({ pause: "1h" }).longestPauseMs, 3_600_000);
+  });
+
+  for (const [what, options] of [
+    ["no object", 7],
+    ["null", null],
+    ["a word nobody knows", { tries: 3 }],
+    ["no attempt", { attempts: 0 }],
+    ["half an attempt", { attempts: 1.5 }],
+    ["attempts as a text", { attempts: "3" }],
+    ["giving up in a way nobody knows", { giveUp: "retry" }],
+    ["a pause that is none", { pause: "soon" }],
+    ["a longest pause below zero", { longestPause: -1 }],
+  ] as const) {
+    it(`refuses ${what}, and says which part of it is wrong`, () => {
+      assert.throws(
+        () => resolvePolicy(options as unknown as FailureOptions),
+        (error) => isLimpetError(error) && error.retry === "never" && /^onFailure/.test(error.message),
+      );
+    });
+  }
+});
+
+describe("the pause before another attempt", () => {
+  const policy = { ...DEFAULT_POLICY, attempts: 6, pauseMs: 1_000, longestPauseMs: 5_000 };
+
+  it("doubles up to the longest", () => {
+    const pauses = [1, 2, 3, 4, 5].map((attempt) => pauseAfter(attempt, policy, 0.5));
+    assert.deepEqual(pauses, [1_000, 2_000, 4_000, 5_000, 5_000]);
+  });
+
+  it("is a quarter shorter or longer by chance", () => {
+    assert.deepEqual([pauseAfter(1, policy, 0), pauseAfter(1, policy, 1)], [750, 1_250]);
+  });
+
+  it("ends with the last attempt", () => {
+    assert.equal(pauseAfter(6, policy, 0.5), undefined);
+    assert.equal(pauseAfter(7, policy, 0.5), undefined);
+    assert.equal(pauseAfter(1, { ...policy, attempts: 1 }, 0.5), undefined);
+  });
+
+  it("is a number however often something was tried", () => {
+    const many = { ...policy, attempts: Number.MAX_SAFE_INTEGER };
+    assert.equal(pauseAfter(100_000, many, 0.5), 5_000);
+    assert.equal(pauseAfter(3, { ...many, pauseMs: 0 }, 1), 0);
+  });
+});

@@ -1,0 +1,61 @@
+// What becomes of a tick whose delivery failed: it is tried again, later and later, and in the end it is kept apart for people, or dropped.
+import { type Duration, parseDuration } from "../../kernel/durations.ts";
+import type { FailureOptions } from "../../ports/reminder-options.ts";
+import { refuse, shown } from "../refusal.ts";
+
+export interface FailurePolicy {
+  readonly attempts: number;
+  readonly pauseMs: number;
+  readonly longestPauseMs: number;
+  readonly giveUp: "keep" | "drop";
+}
+
+export const DEFAULT_POLICY: FailurePolicy = {
+  attempts: 10,
+  pauseMs: 1_000,
+  longestPauseMs: 10 * 60_000,
+  giveUp: "keep",
+};
+
+const KEYS = ["attempts", "pause", "longestPause", "giveUp"];
+
+export function resolvePolicy(options: FailureOptions | undefined): FailurePolicy {
+  if (options === undefined) return DEFAULT_POLICY;
+  if (typeof options !== "object" || options === null) refuse("onFailure", `must be an object, not ${shown(options)}`);
+  for (const key of Object.keys(options)) {
+    if (!KEYS.includes(key)) refuse("onFailure", `has no ${JSON.stringify(key)}; known are ${KEYS.join(", ")}`);
+  }
+  const { attempts = DEFAULT_POLICY.attempts, pause, longestPause, giveUp = DEFAULT_POLICY.giveUp } = options;
+  if (!Number.isSafeInteger(attempts) || attempts < 1) {
+    refuse("onFailure.attempts", `must be a whole number of at least 1, not ${shown(attempts)}`);
+  }
+  if (giveUp !== "keep" && giveUp !== "drop") {
+    refuse("onFailure.giveUp", `must be "keep" or "drop", not ${shown(giveUp)}`);
+  }
+  const pauseMs = pause === undefined ? DEFAULT_POLICY.pauseMs : lengthOf(pause, "pause");
+  const longest = longestPause === undefined ? undefined : lengthOf(longestPause, "longestPause");
+  return { attempts, pauseMs, longestPauseMs: longest ?? Math.max(DEFAULT_POLICY.longestPauseMs, pauseMs), giveUp };
+}
+
+/** Whether a value read from a store is one: a row may have been damaged or edited since it was checked. */
+export function isPolicy(value: unknown): value is FailurePolicy {
+  if (typeof value !== "object" || value === null) return false;
+  const { attempts, pauseMs, longestPauseMs, giveUp } = value as Partial<Record<keyof FailurePolicy, unknown>>;
+  const areLengths = [pauseMs, longestPauseMs].every((ms) => Number.isFinite(ms) && (ms as number) >= 0);
+  return Number.isSafeInteger(attempts) && areLengths && (giveUp === "keep" || giveUp === "drop");
+}
+
+function lengthOf(duration: Duration, what: string): number {
+  try {
+    return parseDuration(duration, what);
+  } catch (error) {
+    return refuse("onFailure", (error as Error).message);
+  }
+}
+
+/** Undefined: it is not tried again. `attempt`: how often it has been tried. `chance`: from 0 to 1, so that not all come back at once. */
+export function pauseAfter(attempt: number, policy: FailurePolicy, chance: number): number | undefined {
+  if (attempt >= policy.attempts) return undefined;
+  const pause = Math.min(policy.pauseMs * 2 ** Math.min(attempt - 1, 40), policy.longestPauseMs);
+  return Math.round(pause * (0.75 + chance / 2));
+}

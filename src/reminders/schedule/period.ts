@@ -1,0 +1,34 @@
+// A length of time as a schedule knows it: months and days are stepped on the calendar of a time zone, milliseconds are
+// exact. Many steps are counted from where they began and never from the step before, so nothing drifts.
+import { END_OF_TIME } from "../../kernel/end-of-time.ts";
+import { addToWall, DAY } from "./calendar.ts";
+import type { Zone } from "./zone.ts";
+
+export interface Period {
+  readonly months: number;
+  readonly days: number;
+  readonly ms: number;
+}
+
+/** A year of the Gregorian calendar is 365.2425 days; a month is a twelfth of it. */
+const AVERAGE_MONTH = 30.436_875 * DAY;
+
+export const exactly = (ms: number): Period => ({ months: 0, days: 0, ms });
+
+export const isExact = (period: Period): boolean => period.months === 0 && period.days === 0;
+
+export const averageLength = (period: Period): number => period.months * AVERAGE_MONTH + period.days * DAY + period.ms;
+
+/** `start` and so many periods; Infinity when that is after the end of time. */
+export function stepsFrom(start: number, period: Period, steps: number, zone: Zone): number {
+  if (steps === 0) return start;
+  const exact = period.ms * steps;
+  if (isExact(period)) return inTime(start + exact);
+  const wall = addToWall(zone.wallAt(start), period.months * steps, period.days * steps);
+  return wall > END_OF_TIME + DAY || Number.isNaN(wall)
+    ? Number.POSITIVE_INFINITY
+    : inTime(zone.firstMomentOf(wall) + exact);
+}
+
+/** NaN, which dates out of all reach are, is not in time either. */
+const inTime = (moment: number): number => (moment <= END_OF_TIME ? moment : Number.POSITIVE_INFINITY);

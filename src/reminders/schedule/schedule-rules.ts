@@ -1,0 +1,110 @@
+// The rules of a schedule, whatever format it was written in: from its parts, each of them understood, to what is kept.
+
+import { END_OF_TIME } from "../../kernel/end-of-time.ts";
+import { invariant } from "../../kernel/errors.ts";
+import { refuse, shown } from "../refusal.ts";
+import { nextMatch, parseCron } from "./cron.ts";
+import { averageLength, isExact, type Period, stepsFrom } from "./period.ts";
+import type { Missed, Schedule } from "./schedule.ts";
+import { zoneOf } from "./zone.ts";
+
+/** A moment, or a length of time after another one. */
+export type Moment = { readonly at: number; readonly after?: never } | { readonly at?: never; readonly after: Period };
+
+export interface Parts {
+  readonly due: Moment | undefined;
+  readonly every: Period | undefined;
+  readonly cron: string | undefined;
+  readonly timezone: string | undefined;
+  /** After the first tick, when it is a length of time. */
+  readonly end: Moment | undefined;
+  readonly endName: string;
+  readonly times: number | undefined;
+  readonly missed: Missed | undefined;
+}
+
+/** What the format calls things, for errors. */
+export interface Names {
+  readonly whole: string;
+  readonly due: string;
+  readonly every: string;
+  readonly repeat: string;
+}
+
+const DEFAULT_ZONE = "UTC";
+const MISSED: readonly unknown[] = ["once", "all", "skip"] satisfies Missed[];
+
+export function composeSchedule(parts: Parts, now: number, names: Names): Schedule {
+  invariant(Number.isSafeInteger(now) && now >= 0 && now <= END_OF_TIME, `${now} is the time in whole milliseconds`);
+  checkRepetition(parts, names);
+  const first = firstOf(parts, now, names);
+  const until = untilOf(parts, first);
+  const calendar = parts.cron !== undefined || (parts.every !== undefined && !isExact(parts.every));
+  return {
+    first,
+    ...(parts.every !== undefined && { every: parts.every }),
+    ...(parts.cron !== undefined && { cron: parts.cron }),
+    ...(calendar && { timezone: parts.timezone ?? DEFAULT_ZONE }),
+    ...(until !== undefined && { until }),
+    ...(parts.times !== undefined && { times: parts.times }),
+    missed: parts.missed ?? "once",
+  };
+}
+
+function checkRepetition({ due, every, cron, end, endName, times, missed }: Parts, names: Names): void {
+  if (due === undefined && every === undefined && cron === undefined) {
+    refuse(names.whole, `says neither when nor how often; give "${names.due}", ${names.repeat}`);
+  }
+  if (every !== undefined && cron !== undefined) {
+    refuse("cron", "excludes every; give one of them: cron for times of the day, every for a distance");
+  }
+  if (every !== undefined && isExact(every) && every.ms < 1) {
+    refuse(names.every, "must be longer than nothing; write at least 1 millisecond");
+  }
+  if (every !== undefined && averageLength(every) > END_OF_TIME) {
+    refuse(names.every, "is longer than there is time until the year 9999; write less");
+  }
+  if (times !== undefined && !(Number.isSafeInteger(times) && times >= 1)) {
+    refuse("times", `${shown(times)} is not a number of ticks; write a whole number from 1, or leave it out`);
+  }
+  if (missed !== undefined && !MISSED.includes(missed)) {
+    refuse("missed", `${shown(missed)} is not known; write "once", "all" or "skip"`);
+  }
+  if (every !== undefined || cron !== undefined) return;
+  const [idle] = [end && endName, times !== undefined && "times", missed !== undefined && "missed"].filter(Boolean);
+  if (idle) refuse(idle, `is about repetition, and nothing repeats; give ${names.repeat}, or leave it out`);
+}
+
+function firstOf({ due, every, cron, timezone = DEFAULT_ZONE }: Parts, now: number, names: Names): number {
+  const zone = zoneOf(timezone);
+  let start = now;
+  if (due !== undefined) {
+    start = checkMoment(names.due, due.after === undefined ? due.at : stepsFrom(now, due.after, 1, zone));
+    // What should have happened already happens now.
+    start = Math.max(start, now);
+  }
+  if (cron !== undefined) {
+    const match = nextMatch(parseCron(cron), timezone, due === undefined ? start : start - 1);
+    if (match === undefined) refuse("cron", `${shown(cron)} never matches; write a day that exists`);
+    return match;
+  }
+  if (due !== undefined) return start;
+  return checkMoment(names.every, stepsFrom(now, every!, 1, zone));
+}
+
+function untilOf({ end, endName, timezone = DEFAULT_ZONE }: Parts, first: number): number | undefined {
+  if (end === undefined) return undefined;
+  const moment = end.after === undefined ? end.at : stepsFrom(first, end.after, 1, zoneOf(timezone));
+  const until = checkMoment(endName, moment);
+  if (until >= first) return until;
+  refuse(endName, `${iso(until)} is before the first tick at ${iso(first)}; write a later one`);
+}
+
+const iso = (moment: number): string => new Date(moment).toISOString();
+
+function checkMoment(what: string, moment: number): number {
+  if (Number.isNaN(moment)) refuse(what, 'is an invalid Date; write for example new Date("2026-03-01T09:00:00Z")');
+  if (moment < 0) refuse(what, "is before 1970; write a moment between 1970 and 9999");
+  if (moment > END_OF_TIME) refuse(what, "is after the year 9999; write a moment between 1970 and 9999");
+  return Math.trunc(moment);
+}

@@ -1,0 +1,42 @@
+// Whether a value read from a store is a schedule. What is kept was checked when it was set; a row that was damaged or
+// edited since must not bring the arithmetic of ticks into a loop without end.
+import { END_OF_TIME } from "../../kernel/end-of-time.ts";
+import { parseCron } from "./cron.ts";
+import { averageLength, isExact, type Period } from "./period.ts";
+import type { Schedule } from "./schedule.ts";
+import { zoneOf } from "./zone.ts";
+
+export function isSchedule(value: unknown): value is Schedule {
+  if (typeof value !== "object" || value === null) return false;
+  const { first, every, cron, timezone, until, times, missed } = value as Partial<Record<keyof Schedule, unknown>>;
+  if (!isWhole(first, 0, END_OF_TIME)) return false;
+  if (missed !== "once" && missed !== "all" && missed !== "skip") return false;
+  if (until !== undefined && !isWhole(until, first, END_OF_TIME)) return false;
+  if (times !== undefined && !isWhole(times, 1, Number.MAX_SAFE_INTEGER)) return false;
+  if (every !== undefined && (cron !== undefined || !isPeriod(every))) return false;
+  const needsZone = cron !== undefined || (every !== undefined && !isExact(every));
+  return needsZone === (timezone !== undefined) && isKnown(cron, timezone);
+}
+
+const isWhole = (value: unknown, min: number, max: number): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
+
+function isPeriod(value: unknown): value is Period {
+  if (typeof value !== "object" || value === null) return false;
+  const { months, days, ms } = value as Partial<Record<keyof Period, unknown>>;
+  if (![months, days, ms].every((part) => isWhole(part, 0, END_OF_TIME))) return false;
+  const length = averageLength(value as Period);
+  return length >= 1 && length <= END_OF_TIME;
+}
+
+function isKnown(cron: unknown, timezone: unknown): boolean {
+  if (timezone === undefined) return true;
+  if (typeof timezone !== "string") return false;
+  try {
+    zoneOf(timezone);
+    if (cron !== undefined) parseCron(cron as string);
+    return true;
+  } catch {
+    return false;
+  }
+}

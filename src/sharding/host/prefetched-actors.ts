@@ -1,0 +1,80 @@
+// Actors that were taken in the store by a host that is about to become the home of their shard: while that is still being noted, so that
+// their next calls need not wait for the store.
+//
+// What is taken ahead counts for one move, and for the moment in which this host becomes the home by that very move. Until then nobody else
+// runs the actors: their former home has stopped them, and whoever else became the home would have been named to this host. If anything
+// comes in between it is dropped; whoever takes the actors then raises their epochs again, so that nothing of it could count.
+import type { Clock } from "../../ports/clock.ts";
+import type { Taken } from "../../ports/store.ts";
+
+export interface PrefetchedDeps {
+  readonly clock: Clock;
+  take(type: string, id: string): Promise<Taken>;
+}
+
+interface Ahead {
+  readonly move: string;
+  readonly actors: ReadonlyMap<string, Promise<Taken>>;
+}
+
+/** Their states are in memory until the shard is here. */
+const MOST = 2_000;
+const KEEP_MS = 5_000;
+
+export class PrefetchedActors {
+  readonly #deps: PrefetchedDeps;
+  /** By type and shard. */
+  readonly #waiting = new Map<string, Ahead>();
+  #count = 0;
+  /** By type, of the shards that are here since a moment ago. */
+  readonly #open = new Map<string, Map<string, Promise<Taken>>>();
+
+  constructor(deps: PrefetchedDeps) {
+    this.#deps = deps;
+  }
+
+  begin(type: string, shard: number, move: string, ids: readonly string[]): void {
+    this.#drop(keyOf(type, shard));
+    const actors = new Map<string, Promise<Taken>>();
+    for (const id of ids.slice(0, MOST - this.#count)) {
+      const taken = this.#deps.take(type, id);
+      // Whoever wants it hears why there is none.
+      taken.catch(() => {});
+      actors.set(id, taken);
+    }
+    if (actors.size === 0) return;
+    this.#count += actors.size;
+    const ahead = { move, actors };
+    const key = keyOf(type, shard);
+    this.#waiting.set(key, ahead);
+    this.#deps.clock.after(KEEP_MS, () => this.#waiting.get(key) === ahead && this.#drop(key), "background");
+  }
+
+  /** This host has become the home by this move. In this moment those may be claimed that are given. */
+  open(type: string, shard: number, move: string | undefined): Iterable<string> {
+    const ahead = this.#drop(keyOf(type, shard));
+    if (ahead === undefined || ahead.move !== move) return [];
+    const open = this.#open.get(type) ?? new Map();
+    if (this.#open.size === 0) this.#deps.clock.soon(() => this.#open.clear());
+    this.#open.set(type, open);
+    for (const [id, taken] of ahead.actors) open.set(id, taken);
+    return ahead.actors.keys();
+  }
+
+  /** Once. Undefined: it has to be taken. */
+  claim(type: string, id: string): Promise<Taken> | undefined {
+    const open = this.#open.get(type);
+    const taken = open?.get(id);
+    if (taken !== undefined) open!.delete(id);
+    return taken;
+  }
+
+  #drop(key: string): Ahead | undefined {
+    const ahead = this.#waiting.get(key);
+    this.#waiting.delete(key);
+    this.#count -= ahead?.actors.size ?? 0;
+    return ahead;
+  }
+}
+
+const keyOf = (type: string, shard: number): string => `${shard} ${type}`;

@@ -1,0 +1,355 @@
+// A host's dealings with the leader about shards. What it knows of each is in sharding/model/shard-region.ts; this asks, keeps back, stops the
+// actors of a shard that moves, and has those who wait go on.
+import type { Activation } from "../../actors/activation/activation.ts";
+import type { ActorType } from "../../actors/actor-type.ts";
+import type { Catalog } from "../../actors/catalog.ts";
+import type { ShardedRules } from "../../kernel/sharded-rule.ts";
+import { mayHost } from "../../placement/host/roles.ts";
+import type { HostTables } from "../../placement/model/host-tables.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ControlStream } from "../../ports/control.ts";
+import type { HostMessage, ShardOrder } from "../../ports/control-messages.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Route } from "../../ports/placement.ts";
+import type { ShardsHere } from "../../ports/shard-admin.ts";
+import { type ShardHome, ShardRegion } from "../model/shard-region.ts";
+import { ShardWaits } from "../model/shard-waits.ts";
+import { ShardRouter, type ShardRouterDeps } from "./shard-router.ts";
+import { answerStrategyRequest, countActors } from "./strategy-server.ts";
+
+export interface ShardMemberDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly catalog: Catalog;
+  readonly tables: HostTables;
+  readonly lease: ShardRouterDeps["lease"];
+  incarnation(): string;
+  /** The way to an actor of which no shard, or no host, is known. */
+  outside(type: string, id: string): Route;
+  /** What this host is there for. */
+  readonly roles: readonly string[];
+  /** What waits for these shards may find its way now. */
+  opened?(type: string, shards: readonly number[]): void;
+  /** It is the home of fewer shards. */
+  stopped(): void;
+  /** It has become the home of one, by this move if by any. */
+  gained?(type: string, shard: number, move: string | undefined): void;
+  /** These are about to be stopped, because their shard moves; are stopped, and it is likely to live there next; and then it does. */
+  leaving?(type: ActorType, shard: number, actors: readonly Activation[]): void;
+  left?(type: string, shard: number, move: string, address: string): void;
+  moved?(type: string, shard: number, address: string): void;
+}
+
+/** Hand-overs are over by then, and leaders have changed. */
+const STUCK_MS = 20_000;
+
+export class ShardMember {
+  readonly #deps: ShardMemberDeps;
+  readonly #ways = new Map<string, ShardRouter>();
+  /** To the type that was called last, which is often that of the next call as well. */
+  #latest: ShardRouter | undefined;
+  #stream: ControlStream<HostMessage> | undefined;
+  readonly #asks = new Map<string, Set<number>>();
+  #isFlushing = false;
+  #leaving: readonly string[] = [];
+  readonly #waits = new ShardWaits();
+
+  constructor(deps: ShardMemberDeps) {
+    this.#deps = deps;
+  }
+
+  /** Of the types of this host. */
+  rules(): ShardedRules {
+    const rules = new Map();
+    const { catalog, roles } = this.#deps;
+    for (const type of catalog.types.values()) {
+      const { sharded } = type.options;
+      if (sharded !== undefined && mayHost(type, roles)) rules.set(type.name, sharded.rule);
+    }
+    return rules;
+  }
+
+  // ——— Finding the way.
+
+  /** To actors of that type, from what is known at this moment. `table`: its newest one. */
+  way(type: string, table = this.#deps.tables.newest(type)): ShardRouter {
+    const { edition } = this.#deps.catalog;
+    let way = this.#latest;
+    if (way === undefined || way.type !== type) {
+      way = this.#ways.get(type) ?? this.#newWay(type);
+      this.#latest = way;
+    }
+    if (!way.isFor(table, edition)) way.renew(table, edition, this.#deps.catalog.types.get(type));
+    return way;
+  }
+
+  #newWay(type: string): ShardRouter {
+    const { tables, incarnation, lease, clock, catalog } = this.#deps;
+    const region = new ShardRegion(incarnation, (home) => {
+      const host = tables.hostAt(type, home.address);
+      return host?.incarnation === home.incarnation ? host : undefined;
+    });
+    const way = new ShardRouter(type, region, {
+      lease,
+      outside: (id) => this.#deps.outside(type, id),
+      waits: (shard, ask) => {
+        const now = clock.monotonic();
+        if (ask || region.isUnanswered(shard, now, catalog.sharding(type).retryMs)) this.#ask(type, shard);
+        this.#waits.waits(type, shard, now);
+      },
+    });
+    this.#ways.set(type, way);
+    return way;
+  }
+
+  #region(type: string): ShardRegion {
+    return this.way(type).region;
+  }
+
+  /** Undefined when this host cannot say, and when the application's own rule fails: whoever calls such an actor has been told so. */
+  shardOf(type: string, id: string): number | undefined {
+    const { tables, catalog } = this.#deps;
+    if (tables.shards(type) === undefined && catalog.types.get(type)?.options.sharded === undefined) return undefined;
+    try {
+      return this.way(type).shardOf(id);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** For people: why there is no telling which shard it is in. */
+  whyNoShard(type: string, id: string): string {
+    try {
+      this.way(type).shardOf(id);
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return `only hosts of ${type} know which shard it is in; ask one of them`;
+  }
+
+  belief(type: string, id: string): string | undefined {
+    const shard = this.shardOf(type, id);
+    if (shard === undefined) return undefined;
+    const region = this.#region(type);
+    return region.held.has(shard) ? undefined : region.belief(shard)?.address;
+  }
+
+  holds(type: string, id: string): boolean {
+    const shard = this.shardOf(type, id);
+    return shard !== undefined && this.#region(type).held.has(shard);
+  }
+
+  mistaken(type: string, id: string, address: string): void {
+    const shard = this.shardOf(type, id);
+    if (shard !== undefined) this.#region(type).mistaken(shard, address);
+  }
+
+  /** Others sent somebody here who looks for it. */
+  doubt(type: string, id: string): void {
+    const shard = this.shardOf(type, id);
+    if (shard !== undefined) this.#region(type).doubt(shard);
+  }
+
+  #ask(type: string, shard: number): void {
+    this.#region(type).asked(shard, this.#deps.clock.monotonic());
+    const asks = this.#asks.get(type) ?? new Set();
+    this.#asks.set(type, asks.add(shard));
+    if (this.#isFlushing || this.#stream === undefined) return;
+    this.#isFlushing = true;
+    this.#deps.clock.soon(() => {
+      this.#isFlushing = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    for (const [type, shards] of this.#asks) this.#stream?.send({ kind: "getShardHomes", type, shards: [...shards] });
+    if (this.#stream !== undefined) this.#asks.clear();
+  }
+
+  // ——— The stream.
+
+  joined(stream: ControlStream<HostMessage>): void {
+    this.#stream = stream;
+    this.#asks.clear();
+    this.#tellLeaving();
+    for (const [type, { region }] of this.#ways) {
+      const { asks, stopped } = region.joined(this.#deps.clock.monotonic());
+      for (const step of stopped) stream.send({ kind: "shardStopped", type, ...step, wasForced: false });
+      if (asks.length === 0) continue;
+      const held = asks.filter((shard) => region.held.has(shard));
+      stream.send({ kind: "getShardHomes", type, shards: asks, ...(held.length > 0 ? { held } : {}) });
+    }
+  }
+
+  parted(): void {
+    this.#stream = undefined;
+  }
+
+  /** It is to be the home of no shards of these any more. False: it is none, or nobody listens. */
+  leave(types: readonly string[]): boolean {
+    this.#leaving = types.filter((type) => this.#ways.has(type));
+    this.#tellLeaving();
+    return this.#stream !== undefined && this.holdsAny(types);
+  }
+
+  #tellLeaving(): void {
+    if (this.#leaving.length > 0) this.#stream?.send({ kind: "leaveShards", types: this.#leaving });
+  }
+
+  holdsAny(types: readonly string[]): boolean {
+    return types.some((type) => (this.#ways.get(type)?.region.held.size ?? 0) > 0);
+  }
+
+  /** The lease is lost: it is the home of nothing. */
+  clear(): void {
+    this.#ways.clear();
+    this.#latest = undefined;
+    this.#asks.clear();
+    this.#waits.clear();
+    this.parted();
+  }
+
+  heard(message: ShardOrder): void {
+    const { type } = message;
+    const region = this.#region(type);
+    switch (message.kind) {
+      case "shardHomes":
+        for (const { shard, host } of message.homes) {
+          if (host === undefined) region.livesNowhere(shard);
+          else this.#lives(type, region, shard, host);
+          // That it lives nowhere, or with a host that no table here knows, helps nobody who waits.
+          if (region.isClear(shard)) this.#waits.ended(type, shard);
+        }
+        if (message.confirm) this.#confirm(message, region);
+        // What lives nowhere, or with a host that no table here knows yet, is asked for again in a while or with the next table. Whoever
+        // were woken now would ask at once, and hear the same.
+        this.#deps.opened?.(
+          type,
+          message.homes.map(({ shard }) => shard).filter((shard) => region.isClear(shard)),
+        );
+        break;
+      case "beginHandOff":
+        region.gather(message.shard, message.move);
+        this.#stream?.send({ kind: "beginHandOffAck", type, shard: message.shard, move: message.move });
+        break;
+      case "askStrategy": {
+        const stream = this.#stream;
+        const strategy = this.#deps.catalog.types.get(type)?.options.sharded?.strategy;
+        void answerStrategyRequest(message, strategy).then((advice) => stream?.send(advice));
+        break;
+      }
+      case "getShardStats": {
+        const counts = countActors(this.#deps.catalog.types.get(type), region.held);
+        const [shards, actors] = [[...counts.keys()], [...counts.values()]];
+        this.#stream?.send({ kind: "shardStats", question: message.question, type, shards, actors });
+        break;
+      }
+      case "handOff":
+        region.stop(message.shard, message.move);
+        void this.#stop(type, message.shard, region, this.#nameOf(message.move), message.to?.address);
+        break;
+    }
+  }
+
+  /** Confirms the shards that this host is the home of. */
+  #confirm({ type, homes }: Extract<ShardOrder, { kind: "shardHomes" }>, region: ShardRegion): void {
+    const own = homes.filter(({ host }) => host?.incarnation === this.#deps.incarnation());
+    const shards = own.map(({ shard }) => shard).filter((shard) => region.held.has(shard));
+    if (shards.length > 0) this.#stream?.send({ kind: "shardStarted", type, shards });
+  }
+
+  // ——— For people.
+
+  here(type: string): ShardsHere {
+    const { catalog, clock } = this.#deps;
+    const held = this.#ways.get(type)?.region.held ?? new Set<number>();
+    const homes = countActors(catalog.types.get(type), held);
+    return { type, homes, waiting: this.#waits.of(type, clock.monotonic()) };
+  }
+
+  /** Calls wait for a home for so long that it does not look as if there will be one. */
+  get problem(): string | undefined {
+    const { catalog, clock } = this.#deps;
+    const patience = (type: string): number => {
+      return Math.max(STUCK_MS, 2 * (catalog.types.get(type)?.options.sharded?.rule.handOffMs ?? 0));
+    };
+    const stuck = this.#waits.stuck(clock.monotonic(), patience);
+    if (stuck === undefined) return undefined;
+    const { type, shard, ms } = stuck;
+    return `calls for shard ${shard} of ${type} have waited for a home for ${Math.round(ms / 1_000)} seconds`;
+  }
+
+  #lives(type: string, region: ShardRegion, shard: number, host: ShardHome): void {
+    const isHeld = region.held.has(shard);
+    const move = region.keptFor(shard);
+    region.lives(shard, host);
+    if (!isHeld && region.held.has(shard))
+      this.#deps.gained?.(type, shard, move === undefined ? undefined : this.#nameOf(move));
+    if (isHeld && host.incarnation !== this.#deps.incarnation() && !region.held.has(shard)) this.#lost(type, shard);
+    const elsewhere = region.belief(shard);
+    if (elsewhere !== undefined) this.#deps.moved?.(type, shard, elsewhere.address);
+  }
+
+  /**
+   * The leader names another home although this host was never asked to let go: the store was restored, and has forgotten that the shard
+   * lives here. The leader's word counts, so its actors leave memory. Calls that wait find their way to the other home.
+   */
+  #lost(type: string, shard: number): void {
+    const { catalog, log } = this.#deps;
+    const known = catalog.types.get(type);
+    const sharded = known?.options.sharded;
+    log.warn("shard.lost", { type, shard });
+    this.#deps.stopped();
+    if (known?.byShard === undefined || sharded === undefined) return;
+    void catalog.letGo(known.byShard.leavingWith(shard), sharded.rule.handOffMs);
+  }
+
+  /** Leaders count their moves, each from the beginning. */
+  #nameOf(move: number): string {
+    return `${this.#deps.tables.term}.${move}`;
+  }
+
+  /** Calls for it are kept back here because of that very move, and nobody has said yet where it lives. */
+  expects(type: string, shard: number, name: string): boolean {
+    const move = this.#region(type).keptFor(shard);
+    return move !== undefined && this.#nameOf(move) === name;
+  }
+
+  /** May one of its actors come to life here? `wait`: this host is its home, but it is about to move. */
+  standing(type: string, shard: number): "here" | "wait" | "elsewhere" {
+    const region = this.#region(type);
+    if (region.route(shard) === "here") return "here";
+    return region.held.has(shard) ? "wait" : "elsewhere";
+  }
+
+  /** Asks where these live, as far as that is not known, so that each of them has a home. */
+  find(type: string, shards: readonly number[]): void {
+    const region = this.#region(type);
+    for (const shard of shards) if (region.route(shard) === "ask") this.#ask(type, shard);
+  }
+
+  async #stop(type: string, shard: number, region: ShardRegion, name: string, to: string | undefined): Promise<void> {
+    const { catalog, clock } = this.#deps;
+    const stream = this.#stream;
+    const known = catalog.types.get(type);
+    const sharded = known?.options.sharded;
+    let wasForced = false;
+    if (known?.byShard !== undefined && sharded !== undefined) {
+      const { handOffMs } = sharded.rule;
+      const begun = clock.monotonic();
+      const actors = known.byShard.leavingWith(shard);
+      this.#deps.leaving?.(known, shard, actors);
+      await catalog.letGo(actors, handOffMs);
+      // A timer may be a hair early.
+      wasForced = clock.monotonic() - begun >= handOffMs - 1;
+    }
+    const move = region.stopped(shard);
+    this.#deps.stopped();
+    if (move === undefined || this.#ways.get(type)?.region !== region) return;
+    if (to !== undefined) this.#deps.left?.(type, shard, name, to);
+    this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced });
+    // Who is on a new stream is not told where it lives unless it asks.
+    if (this.#stream !== stream) this.#ask(type, shard);
+  }
+}

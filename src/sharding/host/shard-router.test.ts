@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ActorType } from "../../actors/actor-type.ts";
+import type { KnownTable } from "../../placement/model/host-tables.ts";
+import { HERE, WAIT } from "../../ports/placement.ts";
+import { type ShardHome, ShardRegion } from "../model/shard-region.ts";
+import { ShardRouter } from "./shard-router.ts";
+
+const host = (incarnation: string) => ({ incarnation, address: `${incarnation}:1`, name: incarnation });
+
+const tableOf = (hosts: readonly string[], ownShards = false): KnownTable => {
+  return { hosts: hosts.map(host), sticky: false, shards: 4, ownShards };
+};
+
+function open(table: KnownTable) {
+  let hosts = table.hosts;
+  const there = ({ incarnation }: ShardHome) => hosts.find((one) => one.incarnation === incarnation);
+  const region = new ShardRegion(() => "me", there);
+  const lease = { held: true };
+  const asked: number[] = [];
+  const waits = (shard: number, ask: boolean) => void (ask && asked.push(shard));
+  const way = new ShardRouter("Cart", region, { lease, outside: (id) => `outside/${id}`, waits });
+  let edition = 1;
+  const renew = (next: KnownTable, known?: ActorType) => {
+    hosts = next.hosts;
+    way.renew(next, ++edition, known);
+  };
+  way.renew(table, edition, undefined);
+  return { way, region, lease, asked, renew, isFor: (next: KnownTable) => way.isFor(next, edition) };
+}
+
+const ownClass = { options: { sharded: { rule: { ownShards: true, shards: 4 }, shardOf: () => 3 } } };
+
+describe("the way to actors in shards", () => {
+  it("leads where the shard lives, under the address that the table has", () => {
+    const table = tableOf(["me", "b"]);
+    const { way, region } = open(table);
+    region.lives(1, { ...host("b") });
+    region.lives(2, { ...host("me") });
+    assert.equal(way.route("a", 1), table.hosts[1]!.address);
+    assert.equal(way.route("a", 2), HERE);
+  });
+
+  it("is asked for, and waited for, while it is not known, and while there is no lease", () => {
+    const { way, region, lease, asked } = open(tableOf(["b"]));
+    assert.equal(way.route("a", 1), WAIT);
+    assert.deepEqual(asked, [1]);
+    region.lives(1, host("b"));
+    assert.equal(way.route("a", 1), "b:1");
+    lease.held = false;
+    assert.equal(way.route("a", 1), WAIT);
+    assert.deepEqual(asked, [1]);
+  });
+
+  it("is worked out anew with every table, also for shards that were found before", () => {
+    const before = tableOf(["b", "c"]);
+    const { way, region, asked, renew, isFor } = open(before);
+    region.lives(1, host("b"));
+    assert.equal(way.route("a", 1), "b:1");
+    assert.equal(isFor(before), true);
+    assert.equal(isFor(tableOf(["b", "c"])), false);
+    renew(tableOf(["c"]));
+    assert.equal(way.route("a", 1), WAIT);
+    assert.deepEqual(asked, [1]);
+    renew(tableOf([]));
+    assert.equal(way.route("a", 1), "outside/a");
+  });
+
+  it("leads outside where only who has the class could say which shard it is, until this host has it", () => {
+    const { way, region, renew } = open(tableOf(["b"], true));
+    region.lives(3, host("b"));
+    assert.deepEqual([way.knows, way.shardOf("a")], [false, undefined]);
+    assert.equal(way.route("a", way.shardOf("a")), "outside/a");
+    renew(tableOf(["b"], true), ownClass as unknown as ActorType);
+    assert.deepEqual([way.knows, way.shardOf("a")], [true, 3]);
+    assert.equal(way.route("a", way.shardOf("a")), "b:1");
+  });
+});

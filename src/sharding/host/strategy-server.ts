@@ -1,0 +1,62 @@
+// A host answers what the leader asks about shards: what the strategy that its application wrote says, and how many actors there are.
+// The strategy is code of others. Whatever it does, there is an answer, or the leader stops waiting for it.
+import type { ActorType } from "../../actors/actor-type.ts";
+import { textOf } from "../../actors/options/shard-extractor.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import { meantHost, type ShardHostInfo, type ShardMoveWish, type ShardStrategy } from "../../kernel/shard-strategy.ts";
+import type { ShardChoice, ShardOrder, ShardReport } from "../../ports/control-messages.ts";
+
+type Question = Extract<ShardOrder, { kind: "askStrategy" }>;
+type Advice = Extract<ShardReport, { kind: "strategyAnswer" }>;
+
+export async function answerStrategyRequest(question: Question, strategy: ShardStrategy | undefined): Promise<Advice> {
+  const { type, question: number, wanted } = question;
+  const choices: ShardChoice[] = [];
+  let problem: string | undefined;
+  try {
+    if (strategy === undefined) problem = "this host has no strategy of its own for the type";
+    else if (wanted.length === 0) choices.push(...(await moves(question, strategy)));
+    else await homes(question, strategy, choices);
+  } catch (error) {
+    problem = textOf(error);
+  }
+  return { kind: "strategyAnswer", question: number, type, choices, problem };
+}
+
+/** One after the other, each as if those before it lived where the strategy has said. */
+async function homes({ regions, wanted }: Question, strategy: ShardStrategy, choices: ShardChoice[]): Promise<void> {
+  const hosts = regions.map((region) => ({ ...region, shards: [...region.shards] }));
+  for (const { shard, asker } of wanted) {
+    const said: unknown = await strategy.home(
+      shard,
+      hosts,
+      hosts.find(({ incarnation }) => incarnation === asker),
+    );
+    const host = meantHost(said, hosts);
+    choices.push({ shard, incarnation: host?.incarnation });
+    host?.shards.push(shard);
+  }
+}
+
+/** What cannot be meant is left out: a host that is not there, a shard that there is not. */
+async function moves({ regions, moving }: Question, strategy: ShardStrategy): Promise<ShardChoice[]> {
+  const hosts: readonly ShardHostInfo[] = regions;
+  const said: unknown = await strategy.moves?.(hosts, new Set(moving));
+  if (said === undefined || said === null) return [];
+  if (!Array.isArray(said))
+    throw new LimpetError("ARGUMENT_INVALID", `moves must give a list, and gave ${typeof said}`);
+  const known = new Set(hosts.flatMap(({ shards }) => shards));
+  const choices = new Map<number, ShardChoice>();
+  for (const wish of said as readonly (ShardMoveWish | undefined)[]) {
+    const { shard, to } = wish ?? {};
+    if (shard === undefined || !known.has(shard)) continue;
+    const incarnation = to === undefined ? undefined : meantHost(to, hosts)?.incarnation;
+    if (to === undefined || incarnation !== undefined) choices.set(shard, { shard, incarnation });
+  }
+  return [...choices.values()];
+}
+
+/** Actors in memory, by shard. */
+export function countActors(type: ActorType | undefined, held: ReadonlySet<number>): Map<number, number> {
+  return new Map([...held].sort((a, b) => a - b).map((shard) => [shard, type?.byShard?.size(shard) ?? 0]));
+}

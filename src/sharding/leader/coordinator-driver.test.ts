@@ -1,0 +1,110 @@
+// What a leader makes of shards that the leader before it left behind.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { SchedulerInstruments } from "../../placement/leader/metrics.ts";
+import type { HostRecord } from "../../placement/model/connection-controller.ts";
+import type { SchedulerMessage } from "../../ports/control-messages.ts";
+import { silentLog } from "../../ports/log.ts";
+import { silentMeter } from "../../ports/meter.ts";
+import { VirtualClock } from "../../world/virtual-clock.ts";
+import { ShardLeader } from "./coordinator-driver.ts";
+
+const RULE = {
+  ...{ shards: 10, ownShards: false, strategy: { kind: "hashed" }, movesAtOnce: 5, rebalanceMs: 10_000 },
+  handOffMs: 10_000,
+  minHosts: 1,
+  startMs: 10_000,
+} as const;
+
+/** A host that has come back to this leader, on the stream of that number, with these types. */
+function host(incarnation: string, stream: number, types: readonly string[]): HostRecord {
+  const sharded = new Map(types.map((type) => [type, RULE]));
+  const about = {
+    ...{ name: incarnation, machine: "", pid: 0, build: "", confirmsHomes: incarnation === "b", sticky: new Map() },
+    ...{ saving: undefined, actors: 0, isInformed: true, isFresh: false },
+  };
+  return {
+    ...about,
+    ...{ incarnation, address: `${incarnation}:1`, stream, types: new Set(types), sharded, held: new Set(["Cart"]) },
+    ...{ state: "member", leaseUntil: 10_000, unlocked: new Map() },
+  } as HostRecord;
+}
+
+function lead(hosts: readonly HostRecord[]) {
+  const sent: string[] = [];
+  const noted: string[] = [];
+  const mayHost = hosts.filter(({ types }) => types.has("Cart"));
+  const leader = new ShardLeader(
+    {
+      ...{ namespace: "default", clock: new VirtualClock(), log: silentLog },
+      instruments: new SchedulerInstruments(silentMeter),
+      host: (incarnation) => hosts.find((one) => one.incarnation === incarnation),
+      speaker: (stream) => hosts.find((one) => one.stream === stream),
+      hosts: () => hosts,
+      table: (type) => ({ type, version: { term: 2, number: 1 }, hosts: mayHost }) as never,
+      send: (streams, message: SchedulerMessage) => {
+        const isToConfirm = message.kind === "shardHomes" && message.confirm;
+        sent.push(`${message.kind}${isToConfirm ? " to confirm" : ""} → ${streams}`);
+      },
+      note: ({ type, shard, incarnation }, written) => {
+        noted.push(`${type} ${shard} ${incarnation}`);
+        written();
+      },
+    },
+    [{ namespace: "default", type: "Cart", shard: 3, incarnation: "b" }],
+  );
+  leader.look(0);
+  return { leader, sent, noted };
+}
+
+describe("a leader that follows another one", () => {
+  it("has shards handed over whose home gave the type up before it led", () => {
+    const { leader, sent } = lead([host("a", 1, ["Cart"]), host("b", 2, [])]);
+    assert.deepEqual(sent, ["beginHandOff → 1,2"]);
+    assert.deepEqual([...leader.types.get("Cart")!.shards.moving], [3]);
+  });
+
+  it("a host that can confirm is asked to confirm its homes, and is notified again until it does", () => {
+    const hosts = [host("a", 1, ["Cart"]), host("b", 2, ["Cart"])];
+    const { leader, sent } = lead(hosts);
+    for (const asker of hosts) leader.heard(asker, { kind: "getShardHomes", type: "Cart", shards: [3] }, 0);
+    assert.deepEqual(sent.splice(0), ["shardHomes → 1", "shardHomes to confirm → 2"]);
+    leader.returned("b", 1);
+    assert.deepEqual(sent.splice(0), ["shardHomes to confirm → 2"]);
+    leader.heard(hosts[1]!, { kind: "shardStarted", type: "Cart", shards: [3] }, 2);
+    leader.returned("b", 3);
+    assert.deepEqual(sent, []);
+  });
+
+  it("leaves shards where they are whose home still has the type", () => {
+    const { leader, sent } = lead([host("a", 1, ["Cart"]), host("b", 2, ["Cart"])]);
+    assert.deepEqual(sent, []);
+    assert.equal(leader.types.get("Cart")!.shards.homeOf(3), "b");
+  });
+});
+
+describe("a leader after a restore of the store", () => {
+  const [a, b] = [host("a", 1, ["Cart"]), host("b", 2, ["Cart"])];
+
+  it("a host that is the home of a shard stays its home, and the home is noted again", () => {
+    const { leader, sent, noted } = lead([a, b]);
+    leader.heard(a, { kind: "getShardHomes", type: "Cart", shards: [5, 6], held: [5, 6] }, 0);
+    assert.deepEqual(noted, ["Cart 5 a", "Cart 6 a"]);
+    assert.deepEqual(sent, ["shardHomes → 1"]);
+    assert.equal(leader.types.get("Cart")!.shards.homeOf(5), "a");
+  });
+
+  it("a host that leaves hands over the shards that the store has forgotten", () => {
+    const { leader, sent } = lead([a, b]);
+    leader.heard(a, { kind: "leaveShards", types: ["Cart"] }, 0);
+    leader.heard(a, { kind: "getShardHomes", type: "Cart", shards: [5], held: [5] }, 0);
+    assert.deepEqual(sent, ["beginHandOff → 1,2"]);
+  });
+
+  it("a shard of a type that no host has named yet stays where it is held", () => {
+    const { leader, noted } = lead([a, b]);
+    leader.heard(a, { kind: "getShardHomes", type: "Box", shards: [5], held: [5] }, 0);
+    assert.deepEqual(noted, ["Box 5 a"]);
+    assert.equal(leader.isHome("a", "Box"), true);
+  });
+});

@@ -1,0 +1,50 @@
+// Writes of shard homes: which of them count as durable.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { LimpetError } from "../../kernel/errors.ts";
+import { silentLog } from "../../ports/log.ts";
+import type { ShardHomeChange, Shards } from "../../ports/shards.ts";
+import { VirtualClock } from "../../world/virtual-clock.ts";
+import { HomeWrites } from "./home-writes.ts";
+
+const home = (shard: number): ShardHomeChange => ({ namespace: "n", type: "T", shard, incarnation: "a" });
+
+/** `answers`: what the store answers, write after write. */
+function notesOn(answers: (boolean | Error)[]) {
+  const clock = new VirtualClock();
+  const over: string[] = [];
+  const terms: number[] = [];
+  const noteHomes = async (term: number): Promise<boolean> => {
+    terms.push(term);
+    const answer = answers.shift();
+    if (answer instanceof Error) throw answer;
+    return answer ?? assert.fail("the store is asked once more than expected");
+  };
+  const notes = new HomeWrites(7, {
+    ...{ clock, log: silentLog, shards: { noteHomes } as unknown as Shards },
+    over: (why) => void over.push(why),
+  });
+  return { clock, notes, over, terms };
+}
+
+describe("the write of a shard's home", () => {
+  it("a home that the store refuses, because its term is over, does not count as written, and ends the term", async () => {
+    const { clock, notes, over, terms } = notesOn([false]);
+    const written: number[] = [];
+    for (const shard of [1, 2]) notes.write(home(shard), () => written.push(shard));
+    await clock.advance("10s");
+    assert.deepEqual(written, []);
+    assert.deepEqual(over, ["another scheduler leads by now"]);
+    assert.deepEqual(terms, [7], "a refused write is not repeated");
+  });
+
+  it("a home counts as written when the store has taken it, after as many attempts as that needs", async () => {
+    const { clock, notes, over } = notesOn([new LimpetError("STORE_UNAVAILABLE", "down"), true]);
+    const written: number[] = [];
+    notes.write(home(1), () => written.push(1));
+    await clock.advance("100ms");
+    assert.deepEqual(written, []);
+    await clock.advance("10s");
+    assert.deepEqual([written, over], [[1], []]);
+  });
+});

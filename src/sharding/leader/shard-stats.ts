@@ -1,0 +1,65 @@
+// Asks all hosts of a type how many actors each of their shards has, for people. Who does not say so in time is left out.
+import type { ShardReport } from "../../ports/control-messages.ts";
+
+export type Counted = ReadonlyMap<number, number>;
+
+interface StatsRequest {
+  readonly type: string;
+  readonly waiting: Set<string>;
+  readonly counts: Map<string, Counted>;
+  readonly until: number;
+  readonly done: (counts: ReadonlyMap<string, Counted>) => void;
+}
+
+/** How long it is waited for those who are slow. */
+const PATIENCE_MS = 2_000;
+
+export class ShardStats {
+  readonly #open = new Map<number, StatsRequest>();
+  #last = 0;
+
+  get deadline(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { until } of this.#open.values()) first = Math.min(first, until);
+    return first;
+  }
+
+  /** `ask` sends the question to all of them. What is resolved has those that answered. */
+  begin(
+    type: string,
+    hosts: readonly string[],
+    now: number,
+    ask: (question: number) => void,
+  ): Promise<ReadonlyMap<string, Counted>> {
+    if (hosts.length === 0) return Promise.resolve(new Map());
+    const question = ++this.#last;
+    const answer = new Promise<ReadonlyMap<string, Counted>>((done) => {
+      this.#open.set(question, { type, waiting: new Set(hosts), counts: new Map(), until: now + PATIENCE_MS, done });
+    });
+    ask(question);
+    return answer;
+  }
+
+  heard(host: string, { question, type, shards, actors }: Extract<ShardReport, { kind: "shardStats" }>): void {
+    const census = this.#open.get(question);
+    if (census?.type !== type || !census.waiting.delete(host)) return;
+    census.counts.set(host, new Map(shards.map((shard, i) => [shard, actors[i]!])));
+    if (census.waiting.size === 0) this.#end(question, census);
+  }
+
+  /** It hears nothing any more. */
+  lost(host: string): void {
+    for (const [question, census] of this.#open) {
+      if (census.waiting.delete(host) && census.waiting.size === 0) this.#end(question, census);
+    }
+  }
+
+  tick(now: number): void {
+    for (const [question, census] of this.#open) if (census.until <= now) this.#end(question, census);
+  }
+
+  #end(question: number, { counts, done }: StatsRequest): void {
+    this.#open.delete(question);
+    done(counts);
+  }
+}

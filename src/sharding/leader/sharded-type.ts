@@ -1,0 +1,40 @@
+// What the leader keeps of one sharded type, and which strategy its hosts ask for.
+import type { ShardedRule, StrategyRule } from "../../kernel/sharded-rule.ts";
+import type { ShardMoved } from "../../ports/shard-admin.ts";
+import { toldShards } from "../model/external-shards.ts";
+import { hashedShards } from "../model/hashed-shards.ts";
+import { leastShards } from "../model/least-shards.ts";
+import type { Strategy } from "../model/strategy.ts";
+import type { StrategyRequests } from "../model/strategy-requests.ts";
+import type { TypeShards } from "../model/type-shards.ts";
+
+/** A move that is over, for people. Hosts are addresses. */
+export type MoveRecord = ShardMoved;
+
+export interface ShardedType {
+  rule: ShardedRule;
+  readonly shards: TypeShards;
+  /** Undefined: code of the application, which is asked through `advice`. */
+  strategy: Strategy | undefined;
+  advice: StrategyRequests;
+  /** Times that it could not be followed. */
+  faults: number;
+  /** What somebody outside has said of where shards are to live, by the names or addresses of hosts. */
+  readonly told: Map<number, string>;
+  readonly leaving: Set<string>;
+  /** The oldest first. */
+  readonly moves: MoveRecord[];
+}
+
+export function strategyOf(rule: StrategyRule, told: ReadonlyMap<number, string>): Strategy | undefined {
+  switch (rule.kind) {
+    case "least":
+      return leastShards(rule);
+    case "hashed":
+      return hashedShards();
+    case "told":
+      return toldShards(told);
+    case "own":
+      return undefined;
+  }
+}

@@ -1,0 +1,86 @@
+// Strategies that the application wrote, as the leader deals with them: sends what sharding/model/strategy-requests.ts asks to hosts that bring the code, and does
+// what they say as far as it can be done. Whatever they say or do not say, every shard gets a home.
+
+import type { SchedulerInstruments } from "../../placement/leader/metrics.ts";
+import type { HostRecord } from "../../placement/model/connection-controller.ts";
+import type { SchedulerMessage } from "../../ports/control-messages.ts";
+import type { Log } from "../../ports/log.ts";
+import { leastShards } from "../model/least-shards.ts";
+import type { ShardEffect } from "../model/shard-effects.ts";
+import { checkedHome, checkedMoves, compareBuilds, type Region } from "../model/strategy.ts";
+import type { StrategyEffect } from "../model/strategy-requests.ts";
+import type { ShardedType } from "./sharded-type.ts";
+
+export interface StrategyClientDeps {
+  readonly namespace: string;
+  readonly log: Log;
+  readonly instruments: SchedulerInstruments;
+  host(incarnation: string): HostRecord | undefined;
+  hosts(): Iterable<HostRecord>;
+  send(streams: readonly number[], message: SchedulerMessage): void;
+}
+
+const FALLBACK = leastShards();
+
+export class StrategyClient {
+  readonly #deps: StrategyClientDeps;
+
+  constructor(deps: StrategyClientDeps) {
+    this.#deps = deps;
+  }
+
+  /** Asks what is wanted by now. What follows at once is given back: nobody may be there to be asked. */
+  ask(type: string, known: ShardedType, now: number): ShardEffect[] {
+    return this.follow(type, known, known.advice.flush(this.#advisers(type), now), now);
+  }
+
+  /** Those that bring it, the newest build first. */
+  #advisers(type: string): string[] {
+    return [...this.#deps.hosts()]
+      .filter(({ stream, sharded }) => stream !== undefined && sharded.get(type)?.strategy.kind === "own")
+      .sort((a, b) => compareBuilds(b.build, a.build))
+      .map(({ incarnation }) => incarnation);
+  }
+
+  follow(type: string, known: ShardedType, effects: readonly StrategyEffect[], now: number): ShardEffect[] {
+    return effects.flatMap((effect) => this.#one(type, known, effect, now));
+  }
+
+  #one(type: string, known: ShardedType, effect: StrategyEffect, now: number): ShardEffect[] {
+    const { shards } = known;
+    const { namespace, send, log, instruments, host } = this.#deps;
+    switch (effect.kind) {
+      case "ask": {
+        const { question, wanted } = effect;
+        const stream = host(effect.host)?.stream;
+        const [regions, moving] = [shards.regions(), [...shards.moving]];
+        send(stream === undefined ? [] : [stream], { kind: "askStrategy", question, type, regions, moving, wanted });
+        return [];
+      }
+      case "homes": {
+        const regions = shards.regions();
+        return effect.homes.flatMap(({ shard, to }) => shards.chosen(shard, choice(shard, to, regions)));
+      }
+      case "moves": {
+        const { moving } = shards;
+        // As many as it wants; how many may move at once is looked at by who moves them.
+        return shards.proposed(checkedMoves(effect.moves, shards.regions(), moving, Number.POSITIVE_INFINITY), now);
+      }
+      case "fault": {
+        const { fault, why } = effect;
+        known.faults++;
+        instruments.strategyFailed(namespace, type, fault);
+        log.warn("a strategy of shards could not be followed", { namespace, type, fault, why });
+        return [];
+      }
+    }
+  }
+}
+
+/** Those that follow see it where it goes. */
+function choice(shard: number, said: string | undefined, regions: readonly Region[]): string | undefined {
+  if (regions.length === 0) return undefined;
+  const home = checkedHome(said, regions) ?? FALLBACK.home(shard, regions, undefined);
+  (regions.find(({ incarnation }) => incarnation === home)!.shards as number[]).push(shard);
+  return home;
+}

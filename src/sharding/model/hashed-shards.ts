@@ -1,0 +1,34 @@
+// Shards of the same number live on the same host, whatever their type, as long as the types have the same hosts: each goes to the host
+// whose name, hashed together with the number, comes first. When a host comes or goes only the shards that it wins or loses move.
+import { hash64 } from "../../kernel/hashes.ts";
+import { isUpdating, type Region, type Strategy } from "./strategy.ts";
+
+export function hashedShards({ limit = 100 }: { readonly limit?: number | undefined } = {}): Strategy {
+  return {
+    home: (shard, regions) => winner(shard, regions).incarnation,
+    moves(regions, moving) {
+      if (isUpdating(regions)) return [];
+      return regions
+        .flatMap(({ incarnation, shards }) => shards.map((shard) => ({ shard, at: incarnation })))
+        .filter(({ shard }) => !moving.has(shard))
+        .map(({ shard, at }) => ({ shard, at, to: winner(shard, regions).incarnation }))
+        .filter(({ at, to }) => at !== to)
+        .slice(0, limit)
+        .map(({ shard, to }) => ({ shard, to }));
+    },
+  };
+}
+
+const halves = new Uint32Array(2);
+
+function winner(shard: number, regions: readonly Region[]): Region {
+  let best = regions[0]!;
+  let highest = -1;
+  for (const region of regions) {
+    // A host that comes back at its address has what it had.
+    hash64(`${region.address} ${shard}`, halves);
+    const score = halves[0]! * 2 ** 20 + (halves[1]! >>> 12);
+    if (score > highest || (score === highest && region.address < best.address)) [best, highest] = [region, score];
+  }
+  return best;
+}

@@ -1,0 +1,25 @@
+// Forgets how a type's ids became shards, so that its next host can settle that anew. Only while nobody hosts the type: whoever still did
+// would go on with the old rule, and one actor could come to life in two places.
+import { LimpetError } from "../../kernel/errors.ts";
+import type { ProcessIdentity } from "../../ports/coordination.ts";
+import type { Store } from "../../ports/store.ts";
+import { namesOf } from "../model/steering-rows.ts";
+
+/** `hasEnded`: surely, a process is not there any more. Rejects with NOT_READY while a host of the type may be there. */
+export async function resetShards(
+  { coordination, shards }: Pick<Store, "coordination" | "shards">,
+  namespace: string,
+  type: string,
+  hasEnded: (process: ProcessIdentity) => boolean,
+): Promise<void> {
+  const ended = (await coordination.members()).filter(hasEnded).map(({ incarnation }) => incarnation);
+  for (const name of namesOf(type)) {
+    // The store checks its members again in the transaction that forgets: a host may have joined since.
+    if (await shards.reset(namespace, name, ended)) continue;
+    const hosts = (await coordination.members()).filter(
+      (member) => member.namespace === namespace && member.types.includes(type) && !ended.includes(member.incarnation),
+    );
+    const addresses = hosts.map(({ address }) => address).join(", ");
+    throw new LimpetError("NOT_READY", `${type} has hosts, or had until a moment ago: ${addresses}; stop them first`);
+  }
+}

@@ -1,0 +1,171 @@
+// What people may see of the shards of one namespace, and have done with them, where they are decided about: at the leader.
+import { LimpetError } from "../../kernel/errors.ts";
+import { checkPlace } from "../../kernel/shard-place.ts";
+import { meantHost, type ShardHostInfo } from "../../kernel/shard-strategy.ts";
+import type { HostRecord } from "../../placement/model/connection-controller.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ShardPlace, ShardSteering, ShardsOfHost, ShardsView } from "../../ports/shard-admin.ts";
+import type { ShardHomeChange } from "../../ports/shards.ts";
+import type { ShardLeader } from "../leader/coordinator-driver.ts";
+import type { Counted } from "../leader/shard-stats.ts";
+import type { ShardedType } from "../leader/sharded-type.ts";
+import { pausedRow, toldRow } from "../model/steering-rows.ts";
+
+export interface ShardOperationsDeps {
+  readonly namespace: string;
+  readonly clock: Clock;
+  host(incarnation: string): HostRecord | undefined;
+  hosts(): Iterable<HostRecord>;
+  ask(hosts: readonly string[], type: string, question: number): void;
+  /** Calls back when it is durable; never, if the term ends before. */
+  note(change: ShardHomeChange, written: () => void): void;
+}
+
+export class ShardOperations {
+  readonly #leader: ShardLeader;
+  readonly #deps: ShardOperationsDeps;
+
+  constructor(leader: ShardLeader, deps: ShardOperationsDeps) {
+    this.#leader = leader;
+    this.#deps = deps;
+  }
+
+  #known(type: string): ShardedType {
+    const known = this.#leader.types.get(type);
+    if (known !== undefined) return known;
+    const hosts = [...this.#deps.hosts()].filter(({ types, held }) => types.has(type) || held.has(type));
+    if (hosts.length > 0 && hosts.every(({ stream }) => stream === undefined)) {
+      throw new LimpetError("NOT_READY", `no host of ${type} has been heard of since another scheduler leads`);
+    }
+    throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
+  }
+
+  // ——— Looking.
+
+  async view(type: string, now: number): Promise<ShardsView> {
+    const known = this.#known(type);
+    const asked = [...this.#homes(known).keys()].filter((host) => this.#deps.host(host)?.stream !== undefined);
+    const census = this.#leader.census.begin(type, asked, now, (question) => this.#deps.ask(asked, type, question));
+    return this.#view(type, known, await census);
+  }
+
+  /** Everybody who is a home, or may be. */
+  #homes({ shards }: ShardedType): Map<string, number[]> {
+    const byHost = new Map(shards.regions().map(({ incarnation }) => [incarnation, [] as number[]]));
+    for (const [shard, host] of shards.homes) {
+      const held = byHost.get(host);
+      if (held === undefined) byHost.set(host, [shard]);
+      else held.push(shard);
+    }
+    return byHost;
+  }
+
+  #view(type: string, known: ShardedType, counts: ReadonlyMap<string, Counted>): ShardsView {
+    const { rule, shards, told, moves, faults } = known;
+    const now = this.#deps.clock.monotonic();
+    const mayBe = new Set(shards.regions().map(({ incarnation }) => incarnation));
+    const addressOf = (host: string): string => this.#deps.host(host)?.address ?? host;
+    const hosts = [...this.#homes(known)].map(([host, held]): ShardsOfHost => {
+      const { name = "", build = "" } = this.#deps.host(host) ?? {};
+      held.sort((a, b) => a - b);
+      const counted = counts.get(host);
+      const actors = counted && held.map((shard) => counted.get(shard) ?? 0);
+      const leaving = !mayBe.has(host);
+      return { address: addressOf(host), name, incarnation: host, build, leaving, shards: held, actors };
+    });
+    return {
+      type,
+      shards: rule.shards,
+      strategy: rule.strategy.kind,
+      paused: shards.isPaused,
+      hosts: hosts.sort((a, b) => (a.address < b.address ? -1 : 1)),
+      moving: shards.moves().map(({ shard, phase, reason, from, to, startedAt, waitsFor }) => ({
+        ...{ shard, phase, reason, from: addressOf(from), to: to === undefined ? undefined : addressOf(to) },
+        forMs: Math.max(Math.round(now - startedAt), 0),
+        waitsFor: waitsFor.map(addressOf),
+      })),
+      moved: moves.toReversed(),
+      told: [...told].sort(([a], [b]) => a - b).map(([shard, host]) => ({ shard, host })),
+      faults,
+    };
+  }
+
+  // ——— Steering.
+
+  /** Resolves when it is durable, or has begun. */
+  async steer(type: string, steering: ShardSteering, now: number): Promise<void> {
+    const known = this.#known(type);
+    switch (steering.kind) {
+      case "move":
+        this.#move(type, known, steering, now);
+        break;
+      case "pause": {
+        known.shards.pause(steering.paused, now);
+        await this.#noted([pausedRow(type, steering.paused)]);
+        break;
+      }
+      case "allocate":
+        await this.#allocate(type, known, steering.places);
+    }
+  }
+
+  #move(type: string, known: ShardedType, { shard, host }: { shard: number; host: string }, now: number): void {
+    const { shards } = known;
+    checkShard(type, known, shard, host);
+    const to = meantHost(host, shards.regions());
+    if (to === undefined) throw unknownHost(type, host, shards.regions());
+    const isMoving = shards.moving.has(shard);
+    if (!isMoving && shards.homeOf(shard) === to.incarnation) return;
+    const effects = shards.moveByHand(shard, to.incarnation, now);
+    if (effects !== undefined) {
+      this.#leader.perform(type, effects, now);
+      return;
+    }
+    const why = isMoving ? "is on its way already" : "lives nowhere yet, so there is nothing to move";
+    throw new LimpetError("NOT_READY", `shard ${shard} of ${type} ${why}`);
+  }
+
+  async #allocate(type: string, known: ShardedType, places: readonly ShardPlace[]): Promise<void> {
+    const { kind } = known.rule.strategy;
+    if (kind !== "told") {
+      const cure = `its class has to say placement: sharded({ strategy: "told" })`;
+      throw new LimpetError("ARGUMENT_INVALID", `where shards of ${type} live is not told but "${kind}"; ${cure}`);
+    }
+    for (const { shard, host = "anywhere" } of places) checkShard(type, known, shard, host);
+    await this.#noted(places.map(({ shard, host }) => toldRow(type, shard, host)));
+    for (const { shard, host } of places) {
+      if (host === undefined) known.told.delete(shard);
+      else known.told.set(shard, host);
+    }
+    known.shards.lookSoon(this.#deps.clock.monotonic());
+  }
+
+  async #noted(rows: readonly Omit<ShardHomeChange, "namespace">[]): Promise<void> {
+    const { namespace, note } = this.#deps;
+    await Promise.all(rows.map((row) => new Promise<void>((done) => note({ namespace, ...row }, done))));
+  }
+}
+
+function checkShard(type: string, { rule }: ShardedType, shard: number, host: string): void {
+  checkPlace(shard, host);
+  if (shard < rule.shards) return;
+  throw new LimpetError("ARGUMENT_INVALID", `${type} has shards 0 to ${rule.shards - 1}, and not ${shard}`);
+}
+
+/** Hosts that are named in an error. */
+const SHOWN = 10;
+
+function unknownHost(type: string, said: string, hosts: readonly ShardHostInfo[]): LimpetError {
+  const named = hosts.filter(({ name }) => name === said);
+  const what =
+    named.length > 1
+      ? `several hosts of ${type} are called ${said}; say the address of one: ${listed(named)}`
+      : `no host of ${type} is called ${said}; there ${hosts.length === 1 ? "is" : "are"} ${listed(hosts)}`;
+  return new LimpetError("HOST_UNKNOWN", what);
+}
+
+function listed(hosts: readonly ShardHostInfo[]): string {
+  const shown = hosts.slice(0, SHOWN).map(({ name, address }) => (name === "" ? address : `${name} (${address})`));
+  const rest = hosts.length > SHOWN ? `, and ${hosts.length - SHOWN} more` : "";
+  return shown.length === 0 ? "none" : shown.join(", ") + rest;
+}

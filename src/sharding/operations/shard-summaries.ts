@@ -1,0 +1,36 @@
+// All sharded types of a namespace at a glance: what the leader says of each, without the shards one by one.
+import { isLimpetError } from "../../kernel/errors.ts";
+import type { ShardsSummary, ShardsView } from "../../ports/shard-admin.ts";
+
+/**
+ * `ask` is asked of every type, at the same time: each may wait for hosts that do not say how many actors they have. Those without shards are
+ * left out, and those of which nobody can say at the moment as long as there are others.
+ */
+export async function summarise(
+  types: readonly string[],
+  ask: (type: string) => Promise<ShardsView>,
+): Promise<ShardsSummary[]> {
+  let unclear: unknown;
+  const asked = types.map(async (type) => {
+    try {
+      return summaryOf(await ask(type));
+    } catch (error) {
+      if (isLimpetError(error, "NOT_READY")) unclear = error;
+      else if (!isLimpetError(error, "NOT_SHARDED")) throw error;
+      return undefined;
+    }
+  });
+  const found = (await Promise.all(asked)).filter((summary) => summary !== undefined);
+  if (found.length === 0 && unclear !== undefined) throw unclear;
+  return found.sort((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+function summaryOf({ type, shards, strategy, paused, hosts, moving, faults }: ShardsView): ShardsSummary {
+  const isSilent = hosts.some(({ actors }) => actors === undefined);
+  const counts = hosts.flatMap(({ actors }) => actors ?? []);
+  return {
+    ...{ type, shards, strategy, paused, faults, moving: moving.length, hosts: hosts.length },
+    used: hosts.reduce((sum, host) => sum + host.shards.length, 0),
+    actors: isSilent ? undefined : counts.reduce((sum, count) => sum + count, 0),
+  };
+}

@@ -1,0 +1,56 @@
+// Which actors are remembered, as the home of their shards has it written: many changes in one step, one step after the other, again and again
+// while the store does not answer. So changes about one actor are made in the order in which they were asked for.
+import { GroupCall } from "../../actors/group-call.ts";
+import { storeInstruments } from "../../actors/instruments.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Meter } from "../../ports/meter.ts";
+import type { Random } from "../../ports/random.ts";
+import type { RememberedChange, Shards } from "../../ports/shards.ts";
+
+export interface RememberedWriterDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly meter: Meter;
+  readonly shards: Shards;
+}
+
+interface Request {
+  /** The home for which it is written. */
+  readonly home: string | undefined;
+  readonly change: RememberedChange;
+}
+
+export class RememberedWriter {
+  readonly #calls: GroupCall<Request, boolean>;
+  readonly #shards: Shards;
+
+  constructor(patienceMs: number, { clock, random, meter, shards }: RememberedWriterDeps) {
+    this.#shards = shards;
+    this.#calls = new GroupCall({
+      ...{ clock, random, patienceMs, lanes: 1, eager: Number.POSITIVE_INFINITY },
+      ...storeInstruments(meter, "remember"),
+      weigh: () => 1,
+      actorOf: ({ change: { type, id } }) => `${type.length}:${type}${id}`,
+      send: (batch) => this.#send(batch),
+    });
+  }
+
+  /** False: `home` is not the home of its shard. */
+  write(home: string | undefined, change: RememberedChange): Promise<boolean> {
+    return this.#calls.submit({ home, change });
+  }
+
+  /** Nearly always all of them are of one home. A step that fails is taken again with those before it, which changes nothing. */
+  async #send(batch: readonly Request[]): Promise<boolean[]> {
+    const made: boolean[] = [];
+    for (const home of new Set(batch.map((request) => request.home))) {
+      const own = [...batch.entries()].filter(([, request]) => request.home === home);
+      const answers = await this.#shards.remember(
+        home,
+        own.map(([, { change }]) => change),
+      );
+      for (const [i, [at]] of own.entries()) made[at] = answers[i]!;
+    }
+    return made;
+  }
+}

@@ -1,0 +1,67 @@
+// A host says that it is not well when calls wait for the home of a shard and nobody says where that is.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ControlStream } from "../ports/control.ts";
+import type { HostMessage } from "../ports/control-messages.ts";
+import { silentLog } from "../ports/log.ts";
+import { WAIT } from "../ports/placement.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+import { ShardMember, type ShardMemberDeps } from "./host/region-driver.ts";
+import { ID, joined } from "./remembered-homes-kit.test.ts";
+
+test("a host is not well while calls have waited for a home for too long, and is again when it hears of one", async () => {
+  const clock = new VirtualClock();
+  const home = { address: "10.0.0.1:1", incarnation: "other", name: "" };
+  const table = { hosts: [home], sticky: false, shards: 4, ownShards: false };
+  const member = new ShardMember({
+    ...{ clock, log: silentLog, roles: [], incarnation: () => "me", opened() {}, stopped() {} },
+    catalog: { types: new Map(), edition: 1, sharding: () => ({ retryMs: 3_000, bufferSize: 1 }) },
+    lease: { held: true },
+    tables: { newest: () => table, shards: () => table.shards, hostAt: () => home },
+  } as unknown as ShardMemberDeps);
+  const route = () => member.way("Cart").route("alice", member.shardOf("Cart", "alice"));
+  const said: HostMessage[] = [];
+  const stream: ControlStream<HostMessage> = { send: (message) => void said.push(message), close() {} };
+  member.joined(stream);
+  /** As a call does that waits. */
+  const wait = async (seconds: number) => {
+    for (let i = 0; i < seconds; i++) {
+      assert.equal(route(), WAIT);
+      await clock.advance(1_000);
+    }
+  };
+  const shard = member.shardOf("Cart", "alice")!;
+  await wait(10);
+  assert.equal(
+    said.filter(({ kind }) => kind === "getShardHomes").length,
+    4,
+    "the leader is asked again every three seconds",
+  );
+  member.heard({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: undefined }] });
+  await wait(10);
+  assert.equal(member.problem, undefined);
+  assert.equal(route(), WAIT);
+  await clock.advance(1);
+  assert.equal(member.problem, `calls for shard ${shard} of Cart have waited for a home for 20 seconds`);
+  assert.deepEqual([...member.here("Cart").waiting], [[shard, 20_001]]);
+  member.heard({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: home }] });
+  assert.equal(member.problem, undefined);
+  assert.equal(route(), home.address);
+});
+
+test("a process whose calls wait for the home of a shard says so as a whole, and is well again when there is one", async () => {
+  const it = await joined();
+  const order = { kind: "order", operation: "update", namespace: "n", term: 1, round: 0, types: ["Guard"] } as const;
+  it.say({ ...order, tables: [], replicationFactor: 1 });
+  assert.equal(it.membership.problem, undefined);
+  const call = it.call(ID, "ping");
+  await it.clock.advance(15_000);
+  assert.equal(it.membership.problem, undefined);
+  await it.clock.advance(10_000);
+  assert.match(it.membership.problem ?? "", /^calls for shard 0 of Guard have waited for a home/);
+  await it.lives(it.me);
+  await it.clock.advance(1_000);
+  assert.equal(it.membership.problem, undefined);
+  await call;
+  it.membership.goodbye();
+});

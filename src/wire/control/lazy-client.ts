@@ -1,0 +1,126 @@
+// The scheduler of another process, as an object that is there at once. The library that speaks to it is loaded with the first
+// use: a process that is alone never pays for it.
+
+import type { LimpetError } from "../../kernel/errors.ts";
+import type { ControlListener, ControlStream } from "../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { StickyPage, StickyQuery } from "../../ports/host-admin.ts";
+import type { Log } from "../../ports/log.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
+import type { ClusterSecurity } from "../cluster-security.ts";
+import type { ControlClient, WatchListener } from "./client.ts";
+import type { SchedulerClient } from "./watched-schedulers.ts";
+
+export interface ClientSettings {
+  readonly security: ClusterSecurity;
+  readonly log: Log;
+}
+
+export function lazyClient({ security, log }: ClientSettings): (address: string, term: number) => SchedulerClient {
+  return (address, term) =>
+    new LazyClient(address, term, async () => {
+      const { controlClient } = await import("./client.ts");
+      return controlClient({ address, security, log });
+    });
+}
+
+class LazyClient implements SchedulerClient {
+  readonly address: string;
+  readonly term: number;
+  readonly #open: () => Promise<ControlClient>;
+  #client: Promise<ControlClient> | undefined;
+  #closed = false;
+
+  constructor(address: string, term: number, open: () => Promise<ControlClient>) {
+    this.address = address;
+    this.term = term;
+    this.#open = open;
+  }
+
+  #ready(): Promise<ControlClient> {
+    this.#client ??= this.#open().then(
+      (client) => {
+        if (this.#closed) void client.close();
+        return client;
+      },
+      (error) => {
+        // The next use tries again.
+        this.#client = undefined;
+        throw error;
+      },
+    );
+    return this.#client;
+  }
+
+  /** What is said before the stream is open is said when it is. */
+  report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage> {
+    let stream: ControlStream<HostMessage> | undefined;
+    let closed = false;
+    const early: HostMessage[] = [];
+    this.#ready().then(
+      (client) => {
+        if (closed) return;
+        stream = client.report(listener);
+        for (const message of early) stream.send(message);
+      },
+      (error: Error) => listener.closed(error),
+    );
+    return {
+      send(message) {
+        if (stream !== undefined) stream.send(message);
+        else if (!closed) early.push(message);
+      },
+      close(error) {
+        closed = true;
+        stream?.close(error);
+      },
+    };
+  }
+
+  watch(listener: WatchListener): () => void {
+    let stop: (() => void) | undefined;
+    let stopped = false;
+    this.#ready().then(
+      (client) => {
+        if (!stopped) stop = client.watch(listener);
+      },
+      (error: LimpetError) => listener.closed(error),
+    );
+    return () => {
+      stopped = true;
+      stop?.();
+    };
+  }
+
+  async describe(): ReturnType<ControlClient["describe"]> {
+    return (await this.#ready()).describe();
+  }
+
+  async drain(host: string): Promise<void> {
+    await (await this.#ready()).drain(host);
+  }
+
+  async sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
+    return (await this.#ready()).sticky(namespace, query);
+  }
+
+  async release(namespace: string, type: string, id: string): Promise<void> {
+    await (await this.#ready()).release(namespace, type, id);
+  }
+
+  async shards(namespace: string, type: string): Promise<ShardsView> {
+    return (await this.#ready()).shards(namespace, type);
+  }
+
+  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    await (await this.#ready()).steerShards(namespace, type, steering);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#client?.then(
+      (client) => void client.close(),
+      () => {},
+    );
+  }
+}

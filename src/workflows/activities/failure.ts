@@ -1,0 +1,94 @@
+// An attempt at an activity that came to nothing, as the history of its run tells of it. Anything at all may have been thrown: reading it
+// never throws, and no more than some of it is kept. Pure.
+import { CATALOGUE, type ErrorCode, isLimpetError } from "../../kernel/errors.ts";
+import { type SerializedCause, type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
+import { bounded } from "../engine/bounded-error.ts";
+import type { ExternalEvent } from "../engine/events.ts";
+
+export interface ActivityFailure {
+  readonly kind: "failed" | "timed out" | "cancelled";
+  /** What it is called, in every way: by one of these it may be said to be final. */
+  readonly names: readonly string[];
+  /** Trying again will not cure it, whatever the options say. */
+  readonly isFinal: boolean;
+  /** As it was thrown. */
+  readonly error: SerializedError;
+}
+
+export function failureOf(thrown: unknown): ActivityFailure {
+  const error = bounded({ ...serializeError(thrown), ...ifStrange(thrown) });
+  const kind = isLimpetError(thrown, "ACTIVITY_TIMED_OUT") ? "timed out" : "failed";
+  // What will never fit does not fit the next time.
+  const isFinal = isLimpetError(thrown, "BODY_TOO_LARGE") || isLimpetError(thrown, "RESULT_INVALID");
+  return { kind, isFinal, error, names: [...namesOf(error), ...classOf(thrown)] };
+}
+
+/** One that a worker elsewhere tells of. */
+export function failureElsewhere(
+  message: string,
+  name: string | undefined,
+  rest: Pick<ActivityFailure, "kind" | "isFinal">,
+): ActivityFailure {
+  const { retry } = CATALOGUE.ACTOR_FAILED;
+  const error = bounded({ errorCode: "ACTOR_FAILED", message, retry, error: { name: name ?? "Error" } });
+  return { ...rest, error, names: namesOf(error) };
+}
+
+/** The time of an activity is over. `last`: what its last attempt failed with. */
+export function timeoutOf(problem: string, last?: SerializedError): SerializedError {
+  const said = last === undefined ? problem : `${problem}; its last attempt failed: ${last.message}`;
+  return bounded(wrapped("ACTIVITY_TIMED_OUT", said, last));
+}
+
+/** Nobody tries again, and its run is told. */
+export function lastNews(n: number, { kind, error }: ActivityFailure, attempts: number): ExternalEvent {
+  const isTold = error.errorCode === "ACTIVITY_TIMED_OUT";
+  if (kind === "timed out") {
+    return {
+      kind: "ActivityTimedOut",
+      of: n,
+      error: isTold ? error : wrapped("ACTIVITY_TIMED_OUT", error.message, error),
+    };
+  }
+  const told = wrapped("ACTIVITY_FAILED", error.message, error);
+  if (kind === "cancelled") return { kind: "ActivityCancelled", of: n, error: told };
+  return { kind: "ActivityFailed", of: n, error: told, attempts };
+}
+
+function wrapped(errorCode: ErrorCode, message: string, cause: SerializedError | undefined): SerializedError {
+  const { retry } = CATALOGUE[errorCode];
+  return { errorCode, message, retry, ...(cause !== undefined && { cause: asCause(cause) }) };
+}
+
+function asCause({ errorCode, message, error, cause }: SerializedError): SerializedCause {
+  if (error !== undefined) return { ...error, message };
+  return { name: "LimpetError", code: errorCode, message, ...(cause !== undefined && { cause }) };
+}
+
+const namesOf = ({ errorCode, error }: SerializedError): string[] => {
+  if (error === undefined) return ["LimpetError", errorCode];
+  return error.code === undefined ? [error.name] : [error.name, String(error.code)];
+};
+
+/** Most classes of errors do not say their name themselves. */
+function classOf(thrown: unknown): string[] {
+  try {
+    const name: unknown = (thrown as { constructor?: { name?: unknown } } | null | undefined)?.constructor?.name;
+    return typeof name === "string" ? [name] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** What is no error has no message. */
+function ifStrange(thrown: unknown): { message?: string } {
+  if (typeof thrown === "string") return {};
+  try {
+    const isSaid = typeof (thrown as { message?: unknown } | null | undefined)?.message === "string";
+    return isSaid
+      ? {}
+      : { message: `the activity threw ${thrown === null ? "null" : `a value of type ${typeof thrown}`}` };
+  } catch {
+    return { message: "the activity threw something that cannot be read" };
+  }
+}

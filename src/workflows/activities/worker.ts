@@ -1,0 +1,317 @@
+// Runs the activities of this process that wait in its queue: claims them, keeps them while they are at work, and tells what came of them.
+// Any number of processes do this on one store.
+//
+// - Leases get longer while the process lives. Whoever loses one hears of it through the signal of its activity: because nobody waits for
+//   it any more, or because somebody else has begun another attempt.
+// - What an activity says of itself is written soon, and not more often than that; the next attempt gets it.
+// - What came of it is told until the store has heard it, or somebody else has the activity.
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ReminderKey, ReminderLease, ReminderWrite } from "../../ports/reminders.ts";
+import { activityType, type QueuedActivity } from "../definition/messages.ts";
+import { failureOf } from "./failure.ts";
+import { attemptMs } from "./limits.ts";
+import type { ActivityRunner } from "./runner.ts";
+import { RENEWALS, RunningActivity } from "./running.ts";
+import type { ActivityTasks, ClaimedActivity } from "./tasks.ts";
+
+export interface ActivityWorkerSettings {
+  readonly queue: string;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly concurrency: number;
+  readonly drainMs: number;
+}
+
+export interface ActivityWorkerDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly tasks: ActivityTasks;
+  readonly runner: ActivityRunner;
+  /** The store's clock. */
+  now(): number;
+  /** Those of these leases that are lost. */
+  renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]>;
+  /** Whether nobody has taken the row away. */
+  isThere(key: ReminderKey): Promise<boolean>;
+  /** Whether its run is open still. */
+  isOpen(activity: QueuedActivity): Promise<boolean>;
+}
+
+/** Shorter ones would be lost before they are renewed. */
+const LEAST_LEASE_MS = 1_000;
+/** What an activity says of itself is written so often at most. */
+const NOTE_MS = 1_000;
+/** Claimed in one go. */
+const LARGEST_CLAIM = 200;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+
+export class ActivityWorker {
+  readonly #settings: ActivityWorkerSettings;
+  readonly #deps: ActivityWorkerDeps;
+  readonly #types: ReadonlySet<string>;
+  readonly #running = new Map<number, RunningActivity>();
+  readonly #working = new Set<Promise<void>>();
+  #isOpen = false;
+  #isClaiming = false;
+  #claiming: Promise<void> | undefined;
+  #isNudged = false;
+  #poll: Timer | undefined;
+  #renewal: Timer | undefined;
+  #renewalAt = 0;
+
+  constructor(settings: ActivityWorkerSettings, deps: ActivityWorkerDeps) {
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#types = new Set(deps.runner.names.map((name) => activityType(settings.queue, name)));
+  }
+
+  start(): void {
+    if (this.#types.size === 0) return;
+    this.#isOpen = true;
+    this.nudge();
+  }
+
+  /** Takes no more, lets those that run come to their end, and gives back what is not done then. */
+  async stop(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#poll?.cancel();
+    const late = Promise.withResolvers<void>();
+    const timer = this.#deps.clock.after(this.#settings.drainMs, late.resolve);
+    await Promise.race([Promise.allSettled([...this.#working, this.#claiming]), late.promise]);
+    timer.cancel();
+    for (const one of this.#running.values()) one.stop.abort(new LimpetError("STOPPING", "the worker stops"));
+    await Promise.allSettled([...this.#working]);
+    this.#renewal?.cancel();
+  }
+
+  // ——— Getting them.
+
+  /** There may be some. */
+  nudge(): void {
+    this.#isNudged = true;
+    if (!this.#isClaiming && this.#isOpen) this.#claiming = this.#claim();
+  }
+
+  /** These are durable: there may be work, and some that run here may be wanted no more. */
+  written(writes: readonly ReminderWrite[]): void {
+    if (writes.length === 0 || !this.#isOpen) return;
+    if (writes.some(({ kind, key }) => kind === "set" && this.#types.has(key.type))) this.nudge();
+    if (this.#running.size === 0) return;
+    for (const write of writes) if (write.kind === "cancel") this.#cancelled(write.key);
+  }
+
+  #cancelled({ type, id, name }: ReminderKey): void {
+    for (const one of this.#running.values()) {
+      const { key } = one.held;
+      if (key.id === id && key.name === name && key.type === type) one.lose(unwanted());
+    }
+  }
+
+  /** Something of ours is due then. */
+  expect(at: number): void {
+    const ms = at - this.#deps.now();
+    if (ms <= 0) this.nudge();
+    else if (ms < this.#settings.pollMs && this.#isOpen) this.#deps.clock.after(Math.ceil(ms), () => this.nudge());
+  }
+
+  get #room(): number {
+    return this.#settings.concurrency - this.#running.size;
+  }
+
+  readonly #leaseOf = ({ options }: QueuedActivity): number =>
+    Math.min(this.#settings.leaseMs, Math.max(options?.heartbeat ?? Number.POSITIVE_INFINITY, LEAST_LEASE_MS));
+
+  async #claim(): Promise<void> {
+    this.#isClaiming = true;
+    this.#poll?.cancel();
+    let pauseMs = this.#settings.pollMs;
+    try {
+      while (this.#isNudged && this.#isOpen && this.#room > 0) {
+        this.#isNudged = false;
+        const wish = { types: [...this.#types], limit: Math.min(this.#room, LARGEST_CLAIM) };
+        const { held, nextMs } = await this.#deps.tasks.claim({
+          ...wish,
+          token: this.#deps.random.id(),
+          leaseOf: this.#leaseOf,
+        });
+        // What was on its way when it stopped is given back.
+        if (!this.#isOpen) await Promise.all(held.map((one) => this.#deps.tasks.release(one)));
+        else for (const one of held) this.#begin(one);
+        if (held.length > 0 || nextMs === 0) this.#isNudged = true;
+        if (nextMs !== undefined) pauseMs = Math.max(0, Math.min(pauseMs, nextMs));
+      }
+    } catch (err) {
+      this.#deps.log.warn("activity.claim.failed", { err });
+    } finally {
+      this.#isClaiming = false;
+    }
+    if (!this.#isOpen) return;
+    // One that comes to its end says so itself.
+    this.#poll = this.#deps.clock.after(Math.max(Math.ceil(pauseMs), 10), () => this.nudge());
+  }
+
+  #begin(held: ClaimedActivity): void {
+    const before = this.#running.get(held.generation);
+    // A store that was restored from a backup assigns generations again: then it is another activity.
+    if (before !== undefined && !sameActivity(before.held, held)) before.lose(unwanted());
+    if (before !== undefined && !before.isLost) {
+      // Its lease ran out unnoticed, and it came back here: the attempt that is under way goes on.
+      before.held = held;
+      return;
+    }
+    const one = new RunningActivity(held, this.#leaseOf(held.activity), this.#deps.clock.monotonic());
+    this.#running.set(held.generation, one);
+    this.#renewBy(one.renewAt);
+    const work = this.#run(one)
+      .catch((err) => this.#deps.log.error("activity.lost", { ...held.key, err }))
+      .finally(() => {
+        if (this.#running.get(held.generation) === one) this.#running.delete(held.generation);
+        this.#working.delete(work);
+        this.nudge();
+      });
+    this.#working.add(work);
+  }
+
+  // ——— Running them.
+
+  async #run(one: RunningActivity): Promise<void> {
+    const { tasks, runner, now } = this.#deps;
+    const { activity, attempt } = one.held;
+    let end: () => Promise<unknown>;
+    try {
+      const result = await runner.run({
+        ...{ ...activity, options: activity.options, attempt, signal: one.stop.signal },
+        limitMs: () => attemptMs(activity, now()),
+        lastHeartbeat: activity.heartbeat,
+        heartbeat: (details) => {
+          one.said = details;
+          this.#note(one);
+        },
+      });
+      end = () => tasks.complete(one.held, result);
+    } catch (thrown) {
+      const failure = failureOf(thrown);
+      const isStopped = one.stop.signal.aborted && isLimpetError(one.stop.signal.reason, "STOPPING");
+      end = () => (isStopped ? tasks.release(one.held) : tasks.fail(this.#withWords(one), failure));
+    }
+    one.isEnding = true;
+    await this.#tell(one, end);
+  }
+
+  /** The next attempt gets what this one said last, written or not. */
+  #withWords({ held, said }: RunningActivity): ClaimedActivity {
+    return said === undefined ? held : { ...held, activity: { ...held.activity, heartbeat: said } };
+  }
+
+  async #tell(one: RunningActivity, end: () => Promise<unknown>): Promise<void> {
+    const { clock, log } = this.#deps;
+    for (let failures = 0; !one.isLost; failures++) {
+      try {
+        await end();
+        return;
+      } catch (err) {
+        if (isLimpetError(err, "LEASE_LOST")) return;
+        log.warn("activity.end.failed", { ...one.held.key, err });
+        // What the store will never take, and whoever stops while the store is away, wait for nothing: the lease will end.
+        const isHopeless = !isLimpetError(err) || err.retry === "never";
+        if (isHopeless || (!this.#isOpen && one.stop.signal.aborted)) return;
+      }
+      const ms = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS);
+      await new Promise<void>((resolve) => clock.after(ms, resolve));
+    }
+  }
+
+  // ——— What they say meanwhile.
+
+  #note(one: RunningActivity): void {
+    if (one.isNoting || one.isLost || one.isEnding) return;
+    one.isNoting = true;
+    void this.#writeNote(one);
+  }
+
+  async #writeNote(one: RunningActivity): Promise<void> {
+    const { clock, tasks, log } = this.#deps;
+    const { said } = one;
+    const pause = new Promise<void>((resolve) => clock.after(NOTE_MS, resolve, "background"));
+    try {
+      const { activity, leaseUntil } = await tasks.note(one.held, said, one.leaseMs);
+      one.held = { ...one.held, activity, leaseUntil };
+      one.renewAt = clock.monotonic() + one.leaseMs / RENEWALS;
+    } catch (err) {
+      if (isLimpetError(err, "LEASE_LOST")) return this.#lost(one);
+      log.warn("activity.heartbeat.failed", { ...one.held.key, err });
+    }
+    await pause;
+    one.isNoting = false;
+    if (one.said !== said) this.#note(one);
+  }
+
+  // ——— Leases.
+
+  /** One timer, for the first of them. */
+  #renewBy(at: number): void {
+    if (this.#renewal !== undefined && this.#renewalAt <= at) return;
+    const { clock } = this.#deps;
+    this.#renewal?.cancel();
+    this.#renewalAt = at;
+    this.#renewal = clock.after(Math.max(Math.ceil(at - clock.monotonic()), 1), () => {
+      this.#renewal = undefined;
+      void this.#renew().finally(() => {
+        let first = Number.POSITIVE_INFINITY;
+        for (const { renewAt } of this.#running.values()) first = Math.min(first, renewAt);
+        if (first < Number.POSITIVE_INFINITY) this.#renewBy(first);
+      });
+    });
+  }
+
+  async #renew(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const now = clock.monotonic();
+    const due = [...this.#running.values()].filter(({ renewAt, isLost }) => renewAt <= now && !isLost);
+    for (const one of this.#running.values()) if (one.renewAt <= now) one.renewAt = now + one.leaseMs / RENEWALS;
+    try {
+      for (const [leaseMs, some] of Map.groupBy(due, (one) => one.leaseMs)) await this.#renewSome(some, leaseMs);
+      await this.#checkRuns(due);
+    } catch (err) {
+      log.warn("activity.renewal.failed", { err });
+    }
+  }
+
+  async #renewSome(some: readonly RunningActivity[], leaseMs: number): Promise<void> {
+    const leaseUntil = this.#deps.now() + leaseMs;
+    const gone = new Set(await this.#deps.renew(claimsOf(some), leaseMs));
+    for (const one of some) {
+      if (gone.has(one.held.generation)) await this.#lost(one);
+      else one.held = { ...one.held, leaseUntil };
+    }
+  }
+
+  /** One that was ended from outside takes nothing of its own away. */
+  async #checkRuns(some: readonly RunningActivity[]): Promise<void> {
+    for (const ones of Map.groupBy(some, ({ held }) => held.activity.runId).values()) {
+      if (await this.#deps.isOpen(ones[0]!.held.activity)) continue;
+      for (const one of ones) one.lose(unwanted());
+    }
+  }
+
+  async #lost(one: RunningActivity): Promise<void> {
+    if (one.isLost || one.isEnding) return;
+    const isThere = await this.#deps.isThere(one.held.key).catch(() => true);
+    one.lose(isThere ? new LimpetError("LEASE_LOST", "somebody else may have the activity") : unwanted());
+  }
+}
+
+const sameActivity = ({ key: a }: ClaimedActivity, { key: b }: ClaimedActivity): boolean =>
+  a.type === b.type && a.id === b.id && a.name === b.name;
+
+const claimsOf = (some: readonly RunningActivity[]): ReminderLease[] =>
+  some.map(({ held: { generation, token } }) => ({ generation, token }));
+
+const unwanted = (): LimpetError =>
+  new LimpetError("WORKFLOW_CANCELLED", "the workflow does not wait for the activity any more");

@@ -1,0 +1,110 @@
+// Several processes on one store in memory and one clock, for tests of activities: each can end at any moment, with everything it has.
+import { type LimpetSettings, resolveSettings } from "../config/settings.ts";
+import { type App, openApp } from "../host/app.ts";
+import { systemRandom } from "../host/system.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import { type Log, silentLog } from "../ports/log.ts";
+import type { Store } from "../ports/store.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { Life, mortalClock } from "../testing/life.ts";
+import { MortalStore, type MortalStoreDeps } from "../testing/mortal-store.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+import type { ActivityFunction } from "./definition/context.ts";
+import type { AnyWorkflow } from "./definition/definition.ts";
+
+export interface TestProcessOptions {
+  readonly workflows?: readonly AnyWorkflow[];
+  readonly activities?: Readonly<Record<string, ActivityFunction>>;
+  readonly queue?: string;
+  readonly worker?: LimpetSettings["worker"];
+  readonly log?: Log;
+  readonly checksReplay?: boolean;
+}
+
+export class TestProcesses implements AsyncDisposable {
+  readonly clock = new VirtualClock();
+  readonly store = new MemoryStore(() => this.clock.now());
+  /** The store does not answer. */
+  isAway = false;
+  readonly #apps = new Map<App, Life>();
+
+  /** Since the beginning, in seconds. */
+  get seconds(): number {
+    return this.clock.monotonic() / 1_000;
+  }
+
+  async open({
+    workflows,
+    activities,
+    queue = "default",
+    worker,
+    log,
+    checksReplay = true,
+  }: TestProcessOptions): Promise<App> {
+    const life = new Life();
+    const world: MortalStoreDeps = { store: this.#reached(), life, step: () => "writes", end: () => {} };
+    const settings = resolveSettings({
+      code: {
+        reminders: { pollInterval: "10s", fetchAhead: "10s", lease: "30s" },
+        worker: { pollInterval: "10s", lease: "30s", queue, ...(worker as object) },
+        drainTimeout: "10s",
+      },
+      file: false,
+      env: {},
+    });
+    const app = await openApp({ workflows, activities }, settings, {
+      ...{ clock: mortalClock(this.clock, life), store: new MortalStore(world).view, random: systemRandom },
+      ...{ log: log ?? silentLog, checksReplay, pingMs: 3_600_000 },
+    });
+    this.#apps.set(app, life);
+    return app;
+  }
+
+  /** The store, as long as it is not away. */
+  #reached(): Store {
+    const guard = <T extends object>(target: T): T =>
+      new Proxy(target, {
+        get: (_, name) => {
+          const value = Reflect.get(target, name) as unknown;
+          if (typeof value !== "function" || name === "watch")
+            return typeof value === "function" ? value.bind(target) : value;
+          return async (...args: unknown[]) => {
+            if (this.isAway) throw new LimpetError("STORE_UNAVAILABLE", "it is away");
+            return value.apply(target, args);
+          };
+        },
+      });
+    const { workflows, reminders } = this.store;
+    const views: Partial<Record<string | symbol, unknown>> = {
+      workflows: guard(workflows),
+      reminders: guard(reminders),
+    };
+    return new Proxy(this.store, {
+      get: (target, name) => {
+        const value = views[name] ?? (Reflect.get(target, name) as unknown);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  }
+
+  /** It ends with everything in its memory, and nobody is told. */
+  kill(app: App): void {
+    this.#apps.get(app)!.end();
+    this.#apps.delete(app);
+  }
+
+  /** In good order, while time passes. */
+  async stop(app: App): Promise<void> {
+    this.#apps.delete(app);
+    await Promise.all([app.stop(), this.clock.advance("1m")]);
+  }
+
+  advance(duration: string): Promise<void> {
+    return this.clock.advance(duration);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const stopped = Promise.all([...this.#apps.keys()].map((app) => app.stop()));
+    await Promise.all([stopped, this.clock.advance("1m")]);
+  }
+}

@@ -1,0 +1,306 @@
+// Workflows, as the code around them uses them: starts, signals, queries, updates, results. It works in every process that shares the
+// store, whether it runs workflows itself or not.
+import { type Duration, parseDuration } from "../../kernel/durations.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { serializeError } from "../../kernel/serialized-error.ts";
+import { toWire } from "../../kernel/values.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { InboxMessage, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../../ports/workflows.ts";
+import { checkAttributes, presentAttributes } from "../definition/attributes.ts";
+import { checkHandleOptions, checkQuery, checkStart } from "../definition/checked-options.ts";
+import type { AnyWorkflow, ResultOf } from "../definition/definition.ts";
+import { checked, checkWorkflowId } from "../definition/definition.ts";
+import { type Message, writeError } from "../definition/messages.ts";
+import { type GetArguments, type OneRun, runToGet } from "../definition/run-name.ts";
+import { keptReason } from "../engine/bounded-error.ts";
+import type { Started } from "../engine/events.ts";
+import { readEventBatch } from "../engine/events.ts";
+import { checkPayload } from "../engine/payload-size.ts";
+import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "../inbox/inbox-messages.ts";
+import { UpdateCall } from "../inbox/update-call.ts";
+import type { UpdateWatch } from "../inbox/update-watch.ts";
+import { endFromOutside } from "../worker/ending.ts";
+import type { Dispatcher } from "../worker/outgoing.ts";
+import { describeRun, RunReader, readEnd } from "../worker/run-reader.ts";
+import type { EndWatch, RunEnd } from "./end-watch.ts";
+import type {
+  OptionsFor,
+  ResultFor,
+  StartOptions,
+  StartSettings,
+  UpdateOptions,
+  WorkflowHandle,
+  WorkflowList,
+  WorkflowQuery,
+} from "./workflow-handle.ts";
+
+export type * from "./workflow-handle.ts";
+
+export interface WorkflowClientDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Workflows;
+  readonly dispatcher: Dispatcher;
+  readonly namespace: string;
+  readonly queue: string;
+  readonly ends: EndWatch;
+  readonly updates: UpdateWatch;
+  /** It was ended from here. */
+  ended(ref: number, runId: string, end: RunEnd): void;
+  now(): number;
+  /** Starts it, here if that is possible. */
+  start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
+  /** Something arrives at a run. */
+  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
+  query(run: StoredRun, name: string, input: unknown): Promise<unknown>;
+  /** The run is worked on in this process, so its end will be told. */
+  isHere(ref: number): boolean;
+}
+
+const RESULT_NAMES = { signal: true, timeout: true };
+const UPDATE_NAMES: Record<keyof UpdateOptions, true> = { id: true, signal: true };
+
+/** Others may start one, too, each time. */
+const TERMINATIONS = 5;
+
+export class WorkflowClient {
+  readonly #deps: WorkflowClientDeps;
+  readonly #reader: RunReader;
+
+  constructor(deps: WorkflowClientDeps) {
+    this.#deps = deps;
+    this.#reader = new RunReader(deps.store, deps.namespace);
+  }
+
+  /** Starts a workflow. Resolves when that is durable. */
+  start<T = unknown, W extends AnyWorkflow | string = AnyWorkflow | string>(
+    workflow: W,
+    ...options: OptionsFor<T, W, StartSettings>
+  ): Promise<WorkflowHandle<ResultFor<T, W>>>;
+  async start(of: AnyWorkflow | string, options: StartOptions<unknown> = {}): Promise<WorkflowHandle<never>> {
+    const { start, started, at } = this.prepare(typeof of === "string" ? of : of?.name, options);
+    const { ifRunning = "fail", ifEnded = "start" } = options;
+    const { workflowId } = start;
+    const attempt = (): Promise<StartOutcome> => this.#deps.start(start, started, at);
+    const outcome = await this.#unlessRunning(workflowId, ifRunning === "terminate", attempt);
+    const { ref, runId, isNew, status, isInDoubt } = outcome;
+    if (!isNew && (status === "running" ? ifRunning : ifEnded) !== "existing") {
+      const what = `there is a workflow ${workflowId} already, as run ${runId}`;
+      throw isInDoubt ? maybeDone(what) : new LimpetError("WORKFLOW_EXISTS", what);
+    }
+    return this.#handle(workflowId, runId, ref);
+  }
+
+  /** `terminates`: an open run is ended first. The outcome is ambiguous if that of any attempt was. */
+  async #unlessRunning(
+    workflowId: string,
+    terminates: boolean,
+    attempt: () => Promise<StartOutcome>,
+  ): Promise<StartOutcome> {
+    let outcome = await attempt();
+    for (let tries = 0; terminates && !outcome.isNew && outcome.status === "running" && tries < TERMINATIONS; tries++) {
+      const { runId, isInDoubt } = outcome;
+      try {
+        await this.#terminate(workflowId, runId, "another run of it was started").catch(unlessClosed);
+        const next = await attempt();
+        outcome = { ...next, isInDoubt: isInDoubt || next.isInDoubt };
+      } catch (error) {
+        throw isInDoubt ? maybeDone(String(error)) : error;
+      }
+    }
+    return outcome;
+  }
+
+  /** What is to be written to start one. */
+  prepare(type: string, options: StartOptions<unknown>): { start: RunStart; started: Started; at: number } {
+    const { dispatcher, random } = this.#deps;
+    checked("workflow", type);
+    checkStart(options);
+    const workflowId = options.id ?? random.id();
+    checkWorkflowId(workflowId);
+    if (options.attributes !== undefined) checkAttributes(options.attributes);
+    const at = this.#deps.now();
+    const delayMs = options.delay === undefined ? 0 : parseDuration(options.delay, "delay");
+    // Time counts from when it begins.
+    const until = (value: Duration | undefined, what: string): number | undefined =>
+      value === undefined ? undefined : at + delayMs + parseDuration(value, what);
+    const runTimeoutAt = until(options.runTimeout, "runTimeout");
+    const timeoutAt = until(options.timeout, "timeout");
+    const told: Omit<Started, "kind" | "flags"> = {
+      ...{ type, workflowId, runId: random.id(), input: payload(options.input, "the input") },
+      ...(options.memo !== undefined && { memo: payload(options.memo, "memo") }),
+      ...(options.attributes !== undefined && {
+        attributes: payload(presentAttributes(options.attributes), "attributes"),
+      }),
+      ...(runTimeoutAt !== undefined && { runTimeoutAt }),
+      ...(timeoutAt !== undefined && { timeoutAt }),
+      ...(options.build !== undefined && { build: options.build }),
+    };
+    const { ifEnded = "start" } = options;
+    const start = dispatcher.start(told, {
+      queue: checked("queue", options.queue ?? this.#deps.queue),
+      at,
+      ifClosed: ifEnded === "fail" || ifEnded === "existing" ? "keep" : ifEnded,
+      build: options.build,
+      delayMs,
+    });
+    return { start, started: readEventBatch(start.first.data).events[0] as Started, at };
+  }
+
+  /** What is sent to signal one. */
+  signalTo(workflowId: string, runId: string | undefined, name: string, input: unknown): InboxMessage {
+    checkWorkflowId(workflowId);
+    const id = this.#deps.random.id();
+    const message = {
+      kind: "SignalReceived",
+      id,
+      name: checked("signal", name),
+      input: payload(input, "the input"),
+    } as const;
+    return this.#to(workflowId, runId, signalKey(id), message);
+  }
+
+  cancelTo(workflowId: string, runId: string | undefined, reason: string): InboxMessage {
+    checkWorkflowId(workflowId);
+    return this.#to(workflowId, runId, CANCEL_KEY, { kind: "CancelRequested", reason: keptReason(reason) });
+  }
+
+  #to(workflowId: string, runId: string | undefined, key: string, message: Message): InboxMessage {
+    return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
+  }
+
+  /** A workflow that a process of this store has started. */
+  get<W extends AnyWorkflow>(workflow: W, id: string, runId?: string): WorkflowHandle<ResultOf<W>>;
+  get<Result = unknown>(id: string, run?: OneRun): WorkflowHandle<Result>;
+  /** @deprecated Write `get(id, { runId })`. With two texts the first is the id of the workflow, not its type. */
+  get<Result = unknown>(id: string, runId: string | undefined): WorkflowHandle<Result>;
+  get(...args: GetArguments): WorkflowHandle<never> {
+    const { id, runId } = runToGet(...args);
+    return this.#handle(id, runId);
+  }
+
+  async list(query: WorkflowQuery = {}): Promise<WorkflowList> {
+    checkQuery(query);
+    const limit = Math.min(query.limit ?? 100, LIMITS.listPage);
+    const { store, namespace } = this.#deps;
+    const runs = await store.list({ ...query, namespace, limit });
+    return { runs: runs.map(describeRun), before: runs.length === limit ? runs.at(-1)!.ref : undefined };
+  }
+
+  async count(query: WorkflowQuery = {}): Promise<number> {
+    checkQuery(query);
+    const { store, namespace } = this.#deps;
+    return store.count({ ...query, namespace, limit: query.limit ?? 1_000_000 });
+  }
+
+  /** `ref`: of that run, where it is known. */
+  #handle(id: string, runId: string | undefined, ref?: number): WorkflowHandle<never> {
+    return {
+      id,
+      runId,
+      result: (options) => this.#result({ id, runId, ref }, options),
+      signal: async (name: string | { readonly signal: string }, input?: unknown) => {
+        await this.#deps.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input));
+      },
+      query: async (name: string | { readonly query: string }, input?: unknown) => {
+        const run = await this.#reader.latest(id, runId);
+        return (await this.#deps.query(run, typeof name === "string" ? name : name?.query, input)) as never;
+      },
+      update: (name: string | { readonly update: string }, input?: unknown, options?: UpdateOptions) =>
+        this.#update(id, runId, typeof name === "string" ? name : name?.update, input, options) as never,
+      cancel: async (reason = "") => {
+        await this.#deps.arrive(this.cancelTo(id, runId, reason));
+      },
+      terminate: (reason = "") => this.#terminate(id, runId, reason),
+      describe: async () => describeRun(await this.#reader.find(id, runId)),
+      history: () => this.#reader.history(id, runId),
+    };
+  }
+
+  async #result(
+    { id, runId, ref }: { readonly id: string; readonly runId: string | undefined; readonly ref: number | undefined },
+    options: { readonly signal?: AbortSignal; readonly timeout?: Duration } = {},
+  ): Promise<never> {
+    checkHandleOptions("result", options, RESULT_NAMES);
+    const { clock, ends } = this.#deps;
+    const timeout = new AbortController();
+    const timer =
+      options.timeout === undefined
+        ? undefined
+        : clock.after(parseDuration(options.timeout, "timeout"), () =>
+            timeout.abort(new LimpetError("CALL_TIMEOUT", `workflow ${id} has not ended in time; it goes on`)),
+          );
+    const signal = options.signal === undefined ? timeout.signal : AbortSignal.any([options.signal, timeout.signal]);
+    try {
+      // What is worked on here need not be looked for.
+      const isHere = ref !== undefined && this.#deps.isHere(ref);
+      let end = isHere ? await ends.wait(ref, runId, signal) : await this.#end(id, runId, signal);
+      while (end.status === "continued") end = await this.#end(id, JSON.parse(end.result).result as string, signal);
+      return readEnd(id, end) as never;
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  async #end(workflowId: string, runId: string | undefined, signal: AbortSignal): Promise<RunEnd> {
+    const { ref, runId: found, status, result } = await this.#reader.find(workflowId, runId);
+    return status === "running" ? this.#deps.ends.wait(ref, found, signal) : { status, result: result ?? "{}" };
+  }
+
+  async #update(
+    workflowId: string,
+    runId: string | undefined,
+    name: string,
+    input: unknown,
+    options: UpdateOptions = {},
+  ): Promise<unknown> {
+    checked("update", name);
+    checkHandleOptions("update", options, UPDATE_NAMES);
+    const { id, signal } = options;
+    const { store, random, updates } = this.#deps;
+    const own = id ?? random.id();
+    checkRequestId("update", own);
+    const message = { kind: "UpdateRequested", id: own, name, input: payload(input, "the input") } as const;
+    const before = await this.#reader.find(workflowId, runId);
+    const { ref, runId: at } = await this.#deps.arrive(this.#to(workflowId, before.runId, updateKey(own), message));
+    // One that is sent again may have been answered long ago.
+    const after = id === undefined && ref === before.ref ? before.events : 0;
+    const world = { store, reader: this.#reader, updates };
+    return new UpdateCall(workflowId, own, { ref, runId: at, after }, world).answer(signal);
+  }
+
+  async #terminate(workflowId: string, runId: string | undefined, reason: string): Promise<void> {
+    const run = await this.#reader.latest(workflowId, runId);
+    const said = reason === "" ? `workflow ${workflowId} was terminated` : keptReason(reason);
+    const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", said));
+    if (!(await endFromOutside(run, "terminated", error, this.#deps))) {
+      throw closed(workflowId, (await this.#reader.find(workflowId, run.runId)).status);
+    }
+    this.#deps.ended(run.ref, run.runId, { status: "terminated", result: writeError(error) });
+  }
+}
+
+function unlessClosed(error: unknown): void {
+  if (!isLimpetError(error, "WORKFLOW_CLOSED")) throw error;
+}
+
+/** What a client or a workflow may hand over in one piece. */
+function payload(value: unknown, what: string): unknown {
+  const wire = toWire(value, what, "ARGUMENT_INVALID");
+  checkPayload(wire, what);
+  return wire;
+}
+
+/** Of a request that the store did not answer at first, and refused when it was repeated. */
+export const maybeDone = (refusal: string): LimpetError =>
+  new LimpetError(
+    "COMMIT_UNKNOWN",
+    `the store did not answer the first attempt and refused the second (${refusal}); the first may still be applied`,
+  );
+
+export const closed = (workflowId: string, status: RunStatus | undefined): LimpetError =>
+  status === undefined
+    ? new LimpetError("WORKFLOW_UNKNOWN", `there is no workflow ${workflowId}`)
+    : new LimpetError("WORKFLOW_CLOSED", `workflow ${workflowId} is over (${status})`);

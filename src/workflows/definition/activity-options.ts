@@ -1,0 +1,97 @@
+// How an activity is to be run, checked and in the form in which the history keeps it. Pure.
+import { type Duration, parseDuration } from "../../kernel/durations.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { ActivityOptionsTold } from "../engine/events.ts";
+import type { ActivityOptions, RetryOptions } from "./context.ts";
+import { checked } from "./definition.ts";
+import { namesProblem } from "./option-names.ts";
+
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+const FACTOR = 2;
+const START_TO_CLOSE_MS = 600_000;
+
+const NAMES: Record<keyof ActivityOptions, true> = {
+  retry: true,
+  startToClose: true,
+  scheduleToStart: true,
+  scheduleToClose: true,
+  heartbeat: true,
+  queue: true,
+};
+const RETRY_NAMES: Record<keyof RetryOptions, true> = {
+  attempts: true,
+  delays: true,
+  initial: true,
+  factor: true,
+  longest: true,
+  nonRetryable: true,
+};
+
+/** Undefined: as by default. */
+export function tellActivityOptions(options: ActivityOptions | undefined): ActivityOptionsTold | undefined {
+  if (options === undefined) return undefined;
+  checkNames(options, NAMES, "the options of an activity");
+  const { retry = {}, queue } = options;
+  checkNames(retry, RETRY_NAMES, "retry");
+  const ms = (value: Duration | undefined, what: string): number | undefined =>
+    value === undefined ? undefined : parseDuration(value, what);
+  const told = {
+    queue: queue === undefined ? undefined : checked("queue", queue),
+    attempts: whole(retry.attempts, "retry.attempts", 1),
+    delays: listOf(retry.delays, "retry.delays")?.map((delay) => parseDuration(delay, "retry.delays")),
+    initial: ms(retry.initial, "retry.initial"),
+    factor: atLeast(retry.factor, "retry.factor", 1),
+    longest: ms(retry.longest, "retry.longest"),
+    nonRetryable: listOf(retry.nonRetryable, "retry.nonRetryable")?.map(String),
+    startToClose: ms(options.startToClose, "startToClose"),
+    scheduleToStart: ms(options.scheduleToStart, "scheduleToStart"),
+    scheduleToClose: ms(options.scheduleToClose, "scheduleToClose"),
+    heartbeat: ms(options.heartbeat, "heartbeat"),
+  };
+  const said = Object.entries(told).filter(([, value]) => value !== undefined);
+  return said.length === 0 ? undefined : (Object.fromEntries(said) as ActivityOptionsTold);
+}
+
+function checkNames(given: object, known: object, what: string): void {
+  const problem = namesProblem(given, known);
+  if (problem !== undefined) throw new LimpetError("WORKFLOW_INVALID", `${what}: ${problem}`);
+}
+
+function listOf<Item>(value: readonly Item[] | undefined, what: string): readonly Item[] | undefined {
+  if (value !== undefined && !Array.isArray(value)) throw invalid(what, value);
+  return value;
+}
+
+function whole(value: number | undefined, what: string, least: number): number | undefined {
+  if (value !== undefined && !Number.isInteger(value)) throw invalid(what, value);
+  return atLeast(value, what, least);
+}
+
+function atLeast(value: number | undefined, what: string, least: number): number | undefined {
+  if (value !== undefined && !(Number.isFinite(value) && value >= least)) throw invalid(what, value);
+  return value;
+}
+
+const invalid = (what: string, value: unknown): LimpetError =>
+  new LimpetError("WORKFLOW_INVALID", `${what}: ${String(value)} makes no sense`);
+
+export const startToCloseOf = (told: ActivityOptionsTold | undefined): number =>
+  told?.startToClose ?? START_TO_CLOSE_MS;
+
+/** The pause before the next attempt, after so many, the last of which failed with an error of these names; undefined: there is none. */
+export function pauseAfter(
+  told: ActivityOptionsTold | undefined,
+  attempts: number,
+  names: readonly string[],
+): number | undefined {
+  if (told?.attempts !== undefined && attempts >= told.attempts) return undefined;
+  if (told?.nonRetryable?.some((name) => names.includes(name))) return undefined;
+  if (told?.delays !== undefined) {
+    if (told.attempts === undefined && attempts > told.delays.length) return undefined;
+    return told.delays[Math.min(attempts, told.delays.length) - 1] ?? 0;
+  }
+  const { initial = FIRST_PAUSE_MS, factor = FACTOR, longest = LONGEST_PAUSE_MS } = told ?? {};
+  // After many attempts the factor is beyond all numbers, and no pause at all stays none.
+  return initial === 0 ? 0 : Math.min(initial * factor ** (attempts - 1), Math.max(longest, initial));
+}

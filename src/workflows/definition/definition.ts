@@ -1,0 +1,103 @@
+// What a user defines: workflows, and names with types for what is said to them and asked of them while they run.
+import { LimpetError } from "../../kernel/errors.ts";
+import { hash64 } from "../../kernel/hashes.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import { nameProblem } from "../../kernel/names.ts";
+import type { WorkflowContext } from "./context.ts";
+
+/** A workflow: a name, and a plain async function whose progress is a durable history. */
+export interface Workflow<Input, Result> {
+  readonly name: string;
+  readonly run: (ctx: WorkflowContext, input: Input) => Promise<Result> | Result;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any workflow, whatever it takes and gives.
+export type AnyWorkflow = Workflow<any, any>;
+
+export type InputOf<W extends AnyWorkflow> = W extends Workflow<infer Input, unknown> ? Input : never;
+export type ResultOf<W extends AnyWorkflow> = W extends Workflow<never, infer Result> ? Result : never;
+
+/**
+ * Defines a workflow. The function may run many times for one run of the workflow, and must do the same each time: it gets time, chance
+ * and everything from outside through `ctx`. It must be a plain async function of this module, with nothing of a run outside of it.
+ */
+export function workflow<Input = void, Result = void>(
+  name: string,
+  run: (ctx: WorkflowContext, input: Input) => Promise<Result> | Result,
+): Workflow<Input, Result> {
+  checkWorkflowName(name);
+  if (typeof run !== "function") {
+    throw new LimpetError(
+      "WORKFLOW_INVALID",
+      `workflow ${name} needs a function: workflow(name, async (ctx, input) => …)`,
+    );
+  }
+  return { name, run };
+}
+
+/** The name of something that can be said to a run, with the type of what goes along. */
+export interface SignalName<Input> {
+  readonly signal: string;
+  readonly input?: Input;
+}
+
+/** The name of something that a run can be asked. */
+export interface QueryName<Result, Input = void> {
+  readonly query: string;
+  readonly types?: (input: Input) => Result;
+}
+
+/** The name of something that a run can be asked to do, with an answer. */
+export interface UpdateName<Result, Input = void> {
+  readonly update: string;
+  readonly types?: (input: Input) => Result;
+}
+
+export const signal = <Input = void>(name: string): SignalName<Input> => ({ signal: checked("signal", name) });
+export const query = <Result, Input = void>(name: string): QueryName<Result, Input> => ({
+  query: checked("query", name),
+});
+export const update = <Result, Input = void>(name: string): UpdateName<Result, Input> => ({
+  update: checked("update", name),
+});
+
+/** Throws unless each of them is a workflow, and no two of them have one name. */
+export function checkDefinitions(definitions: readonly AnyWorkflow[]): void {
+  const known = new Map<string, AnyWorkflow>();
+  for (const definition of definitions) {
+    if (typeof definition?.name !== "string" || typeof definition.run !== "function") {
+      const shown = typeof definition === "function" ? (definition as { name: string }).name : String(definition);
+      const said = `workflows: ${shown} is not a workflow; write workflow(name, async (ctx, input) => …)`;
+      throw new LimpetError("WORKFLOW_INVALID", said);
+    }
+    const { name } = definition;
+    if ((known.get(name) ?? definition).run !== definition.run) {
+      throw new LimpetError("WORKFLOW_INVALID", `workflows: two of them are called ${name}, and their code differs`);
+    }
+    known.set(name, definition);
+  }
+}
+
+/** Changes whenever the text of the workflow's function does. */
+export function fingerprintOf({ name, run }: AnyWorkflow): string {
+  const words = new Uint32Array(4);
+  const text = Function.prototype.toString.call(run);
+  hash64(`${name}\n${text}`, words, 0);
+  hash64(`${text}\n${name}`, words, 2);
+  return [...words].map((word) => word.toString(16).padStart(8, "0")).join("");
+}
+
+export function checkWorkflowName(name: unknown): asserts name is string {
+  checked("workflow", name);
+}
+
+export function checkWorkflowId(id: unknown): asserts id is string {
+  const problem = nameProblem(id, LIMITS.idBytes);
+  if (problem !== undefined) throw new LimpetError("NAME_INVALID", `workflow id ${problem}`);
+}
+
+export function checked(what: string, name: unknown): string {
+  const problem = nameProblem(name, LIMITS.wordBytes);
+  if (problem !== undefined) throw new LimpetError("NAME_INVALID", `${what} name ${problem}`);
+  return name as string;
+}

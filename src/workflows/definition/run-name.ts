@@ -1,0 +1,37 @@
+// Reads the arguments of `workflows.get`: the id of a workflow, and perhaps one run of it. Two texts are
+// refused unless the second one can be a run id: most callers that pass two texts mean the type of a workflow
+// and its id. Pure.
+import { LimpetError } from "../../kernel/errors.ts";
+import { textProblem } from "../../kernel/names.ts";
+import { type AnyWorkflow, checkWorkflowId } from "./definition.ts";
+import { namesProblem } from "./option-names.ts";
+
+/** One run of a workflow, by its id. */
+export interface OneRun {
+  readonly runId?: string | undefined;
+}
+
+/** A random id; of a run that another run has started or continued as new, its id and a number. */
+const RUN_ID = /^[\w-]{22}(?:[-.]\d+)*$/;
+
+export type GetArguments = [of: AnyWorkflow | string, idOrRun?: string | OneRun, runId?: string];
+
+export function runToGet(...[of, second, runId]: GetArguments): { id: string; runId: string | undefined } {
+  const named = typeof of === "string" ? { id: of, runId: runOf(of, second) } : { id: second, runId };
+  checkWorkflowId(named.id);
+  const problem = named.runId === undefined ? undefined : textProblem(named.runId);
+  if (problem !== undefined) throw new LimpetError("NAME_INVALID", `run id ${problem}`);
+  return { id: named.id, runId: named.runId };
+}
+
+function runOf(id: string, run: string | OneRun | undefined): string | undefined {
+  if (run === undefined) return undefined;
+  if (typeof run !== "string") {
+    const problem = namesProblem(run, { runId: true });
+    if (problem !== undefined) throw new LimpetError("OPTION_INVALID", `workflows.get("${id}", …): ${problem}`);
+    return run.runId;
+  }
+  if (RUN_ID.test(run)) return run;
+  const advice = `pass the workflow itself and its id, or get("${run}") with the id alone, or get("${id}", { runId })`;
+  throw new LimpetError("NAME_INVALID", `workflows.get("${id}", "${run}"): "${run}" is not a run id; ${advice}`);
+}

@@ -1,0 +1,62 @@
+// Catches failures of workflow code that nothing else catches: an exception in a callback, or a rejected
+// promise that nothing awaits. Each would end the process, and then every other process that takes the run.
+// Here such a failure blocks the run, and the process goes on. Failures of all other code are not touched.
+
+import { claimRejections } from "../../host/unhandled-rejections.ts";
+import { isLimpetError } from "../../kernel/errors.ts";
+import { type Inside, inside, runOutside } from "./inside.ts";
+
+let watchers = 0;
+let withdraw = (): void => {};
+
+/** Until the function that it returns is called. */
+export function watchExceptions(): () => void {
+  if (watchers++ === 0) {
+    process.on("uncaughtExceptionMonitor", onException);
+    withdraw = claimRejections(onRejection);
+  }
+  let isOver = false;
+  return () => {
+    if (isOver) return;
+    isOver = true;
+    if (--watchers > 0) return;
+    process.off("uncaughtExceptionMonitor", onException);
+    withdraw();
+  };
+}
+
+/** Called before the process handles the exception, in the async context of the code that threw it. */
+function onException(thrown: unknown): void {
+  const where = inside();
+  if (where === undefined || process.hasUncaughtExceptionCaptureCallback()) return;
+  catchNext();
+  runOutside(() => {
+    where.blame?.(thrown);
+    warn(where, "threw an exception in a callback that nothing awaits", thrown);
+  });
+}
+
+/** The exception counts as caught: the listeners of the process, which mostly end it, are not called. */
+function catchNext(): void {
+  const listeners = process.rawListeners("uncaughtException") as NodeJS.UncaughtExceptionListener[];
+  process.removeAllListeners("uncaughtException");
+  process.once("uncaughtException", () => {
+    for (const listener of listeners) process.on("uncaughtException", listener);
+  });
+}
+
+/** A workflow may ignore a promise and its rejection, but not the error of a guard. */
+function onRejection(reason: unknown): boolean {
+  const where = inside();
+  if (where === undefined) return false;
+  runOutside(() => {
+    if (isLimpetError(reason, "WORKFLOW_MISUSED")) where.blame?.(reason);
+    warn(where, "does not await a promise that was rejected", reason);
+  });
+  return true;
+}
+
+function warn({ workflow }: Inside, what: string, thrown: unknown): void {
+  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  process.emitWarning(`workflow ${workflow} ${what}: ${text}`);
+}

@@ -1,0 +1,40 @@
+// How long a history may get. Beyond the suggestion a workflow should continue as new; at the limit it is parked, with a reason, and goes
+// on where the limit is higher. Pure.
+//
+// What is suggested is the same everywhere, because the code of a workflow sees it, and must see the same at every replay. The limit is
+// a setting: no code sees it.
+import { LimpetError } from "../../kernel/errors.ts";
+
+export const HISTORY_SUGGESTED_EVENTS = 8_000;
+export const HISTORY_SUGGESTED_BYTES = 4 * 1024 * 1024;
+export const HISTORY_MOST_EVENTS = 50_000;
+export const HISTORY_MOST_BYTES = 50 * 1024 * 1024;
+
+export interface HistorySize {
+  readonly events: number;
+  readonly bytes: number;
+}
+
+/** What a history may have. */
+export type HistoryLimit = HistorySize;
+
+export const USUAL_LIMIT: HistoryLimit = { events: HISTORY_MOST_EVENTS, bytes: HISTORY_MOST_BYTES };
+
+export const isContinueSuggested = ({ events, bytes }: HistorySize): boolean =>
+  events >= HISTORY_SUGGESTED_EVENTS || bytes >= HISTORY_SUGGESTED_BYTES;
+
+export const isBeyond = ({ events, bytes }: HistorySize, limit: HistoryLimit): boolean =>
+  events > limit.events || bytes > limit.bytes;
+
+/** How the reason of a run that is parked begins, as its task keeps it. */
+const PARKED = "parked: its history ";
+
+export const isParked = (problem: string | undefined): boolean => problem?.startsWith(PARKED) === true;
+
+/** Throws WORKFLOW_TOO_LARGE: a step that would lead here is not written. */
+export function checkLength({ events, bytes }: HistorySize, limit: HistoryLimit): void {
+  if (!isBeyond({ events, bytes }, limit)) return;
+  const said = `has ${events} events and ${bytes} bytes, and no room for more; it should continue as new earlier`;
+  const raise = `worker.historyEvents (${limit.events}) and worker.historyMegabytes (${limit.bytes / 1024 / 1024}) can be raised`;
+  throw new LimpetError("WORKFLOW_TOO_LARGE", `${PARKED}${said}, or ${raise}`);
+}

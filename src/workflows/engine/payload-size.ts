@@ -1,0 +1,28 @@
+// What a workflow and its activities may hand over in one piece.
+import { LimpetError } from "../../kernel/errors.ts";
+import { LIMITS } from "../../kernel/limits.ts";
+import type { Wire } from "./events.ts";
+
+/** Throws BODY_TOO_LARGE. */
+export function checkPayload(wire: Wire, what: string): void {
+  const most = LIMITS.workflowPayloadBytes;
+  if (roomLeft(wire, most) >= 0) return;
+  const bytes = Buffer.byteLength(JSON.stringify(wire) ?? "");
+  if (bytes > most) throw new LimpetError("BODY_TOO_LARGE", `${what}: ${bytes} bytes, and ${most} are allowed`);
+}
+
+/** Less than none: it may not fit. Nearly everything is far smaller, and need not be written to know it. */
+function roomLeft(wire: Wire, room: number): number {
+  if (typeof wire === "string") return room - wire.length * 6 - 2;
+  if (typeof wire !== "object" || wire === null) return room - 24;
+  let left = room - 2;
+  if (Array.isArray(wire)) {
+    for (let i = 0; i < wire.length && left >= 0; i++) left = roomLeft(wire[i], left - 1);
+    return left;
+  }
+  for (const key in wire) {
+    if (left < 0) break;
+    left = roomLeft((wire as Record<string, unknown>)[key], left - key.length * 6 - 4);
+  }
+  return left;
+}

@@ -1,0 +1,149 @@
+// What the code of a run does when it is told or asked something: signals that nobody has waited for yet, and the functions that handle
+// signals, updates and queries. What comes of them is decided by the run.
+import { LimpetError } from "../../kernel/errors.ts";
+import { copyValue, toWire } from "../../kernel/values.ts";
+import { keptError } from "./bounded-error.ts";
+import { Continued } from "./continued.ts";
+import type { Wire } from "./events.ts";
+import type { NewDecision } from "./execution.ts";
+import { type Inside, runInside } from "./inside.ts";
+import { checkPayload } from "./payload-size.ts";
+
+export interface UpdateHandler {
+  readonly handle: (input: unknown) => unknown;
+  readonly validate: ((input: unknown) => void) | undefined;
+}
+
+/** A signal that has come. */
+export interface Signal {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
+export interface RunHandlersDeps {
+  /** Of the run, for people. */
+  name(): string;
+  /** As what its code runs. */
+  inside(how?: Partial<Inside>): Inside;
+  /** Gives it to whoever waits for one of that name; false: nobody does. */
+  give(name: string, input: unknown): boolean;
+  /** Nobody is there to hear what it throws. */
+  conclude(decision: NewDecision): void;
+  /** How the run ends when a handler of a signal throws, or one of an update has it continue as new. */
+  endBy(thrown: unknown): NewDecision;
+}
+
+type Handler = (input: unknown) => unknown;
+
+export class RunHandlers {
+  readonly #deps: RunHandlersDeps;
+  readonly #unheard = new Map<string, (Signal & { readonly place: number })[]>();
+  #came = 0;
+  readonly #signals = new Map<string, Handler>();
+  readonly #queries = new Map<string, Handler>();
+  readonly #updates = new Map<string, UpdateHandler>();
+
+  constructor(deps: RunHandlersDeps) {
+    this.#deps = deps;
+  }
+
+  /** Signals that nobody has waited for, in the order in which they came. */
+  get unheard(): Signal[] {
+    const all = [...this.#unheard.values()].flat().sort((a, b) => a.place - b.place);
+    return all.map(({ id, name, input }) => ({ id, name, input }));
+  }
+
+  signalled(signal: Signal): void {
+    const { name, input } = signal;
+    const handler = this.#signals.get(name);
+    if (handler !== undefined) {
+      this.#handleSignal(handler, input);
+    } else if (!this.#deps.give(name, input)) {
+      const list = this.#unheard.get(name);
+      const kept = { ...signal, place: this.#came++ };
+      if (list === undefined) this.#unheard.set(name, [kept]);
+      else list.push(kept);
+    }
+  }
+
+  /** The next one that has come already. */
+  next(name: string): { readonly input: unknown } | undefined {
+    return this.#unheard.get(name)?.shift();
+  }
+
+  #handleSignal(handler: Handler, input: unknown): void {
+    const { conclude, endBy } = this.#deps;
+    void this.#inside(async () => handler(input)).catch((thrown) => conclude(endBy(thrown)));
+  }
+
+  onSignal(name: string, handler: Handler): void {
+    this.#signals.set(name, handler);
+    const before = this.#unheard.get(name) ?? [];
+    this.#unheard.delete(name);
+    for (const { input } of before) this.#handleSignal(handler, input);
+  }
+
+  onUpdate(name: string, handler: UpdateHandler): void {
+    this.#updates.set(name, handler);
+  }
+
+  /** Throws what the validator throws; false: there is no such update. */
+  validate(name: string, input: unknown): boolean {
+    const update = this.#updates.get(name);
+    if (update === undefined) return false;
+    const answer: unknown = this.#looking(() => update.validate?.(input));
+    if (answer instanceof Promise) {
+      answer.catch(() => {});
+      throw new LimpetError("WORKFLOW_MISUSED", `${this.#deps.name()}: what validates ${name} must not be async`);
+    }
+    return true;
+  }
+
+  update(id: string, name: string, input: unknown): void {
+    const update = this.#updates.get(name);
+    const done = this.#inside(async () => {
+      if (update === undefined) throw this.#unknown("UPDATE_UNKNOWN", `has no update called ${name}`, this.#updates);
+      return answerOf(await update.handle(input));
+    });
+    const { conclude, endBy } = this.#deps;
+    void done.then(
+      (result) => conclude({ kind: "UpdateCompleted", id, result }),
+      (thrown) =>
+        conclude(thrown instanceof Continued ? endBy(thrown) : { kind: "UpdateFailed", id, error: keptError(thrown) }),
+    );
+  }
+
+  onQuery(name: string, handler: Handler): void {
+    this.#queries.set(name, handler);
+  }
+
+  /** Neither side sees what the other does with what it was given. */
+  query(name: string, input: unknown): unknown {
+    const handler = this.#queries.get(name);
+    if (handler === undefined) throw this.#unknown("QUERY_UNKNOWN", `answers no query called ${name}`, this.#queries);
+    const answer = this.#looking(() => handler(copyValue(input, "the input", "ARGUMENT_INVALID")));
+    return answer instanceof Promise ? answer.then(copyOf) : copyOf(answer);
+  }
+
+  #unknown(code: "QUERY_UNKNOWN" | "UPDATE_UNKNOWN", said: string, known: ReadonlyMap<string, unknown>): LimpetError {
+    return new LimpetError(code, `${this.#deps.name()} ${said}; there are: ${[...known.keys()].join(", ") || "none"}`);
+  }
+
+  #inside<T>(fn: () => T): T {
+    return runInside(this.#deps.inside(), fn);
+  }
+
+  #looking<T>(fn: () => T): T {
+    return runInside(this.#deps.inside({ isLooking: true }), fn);
+  }
+}
+
+const copyOf = (answer: unknown): unknown => copyValue(answer, "the result", "RESULT_INVALID");
+
+/** As it is now: it may be the very state of the run, which goes on and changes it before this answer is written. */
+export function answerOf(result: unknown): Wire {
+  const wire = toWire(copyOf(result), "the result", "RESULT_INVALID");
+  checkPayload(wire, "the result");
+  return wire;
+}

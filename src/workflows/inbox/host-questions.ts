@@ -1,0 +1,172 @@
+// Questions to runs whose code is in another process of ours. A question is a row among the reminders that only the process it is meant for
+// delivers; its answer is a row that the asker looks for. Neither touches the run: not its task, not its inbox, not its history.
+//
+// The row of the answer is there before the question, and due a while after the asker has given up. So whoever dies in between leaves
+// nothing behind: when it is due, any process takes both away.
+
+import { Waiting } from "../../http-workers/waiting.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import { deserializeError, type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
+import { toWire } from "../../kernel/values.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ReminderWriter } from "../../ports/reminder-writer.ts";
+import type { ReminderKey, Reminders, ReminderWrite } from "../../ports/reminders.ts";
+import { ANSWER_TYPE, askType } from "../definition/messages.ts";
+import type { Wire } from "../engine/events.ts";
+import { checkPayload } from "../engine/payload-size.ts";
+
+export interface HostQuestionsDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Pick<Reminders, "get" | "watch">;
+  readonly book: ReminderWriter;
+  readonly namespace: string;
+  /** The store's clock. */
+  now(): number;
+}
+
+export interface HostQuestion {
+  readonly id: string;
+  /** The process that it is meant for. */
+  readonly worker: string;
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly name: string;
+  readonly input: unknown;
+  /** Nobody waits for the answer after this, on the store's clock. */
+  readonly until: number;
+}
+
+type Answer =
+  | { readonly kind: "answered"; readonly result: Wire }
+  | { readonly kind: "failed"; readonly error: SerializedError };
+
+/** What stands in the row of an answer: always also which question it belongs to, because that may have to be taken away with it. */
+type AnswerRow = Pick<HostQuestion, "id" | "worker"> & ({ readonly kind: "asked" } | Answer);
+
+/** An answer that nobody has read is kept for so long. */
+const KEPT_MS = 30_000;
+/** How often the asker looks, where the store cannot tell. */
+const FIRST_LOOK_MS = 5;
+const LONGEST_LOOK_MS = 200;
+/** Looking is cheap, and whoever delivers a question does not fail at it. */
+const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
+
+export class HostQuestions {
+  readonly #deps: HostQuestionsDeps;
+  readonly #waiting: Waiting;
+  #asking = 0;
+  #stopped: LimpetError | undefined;
+  #unwatch: (() => void) | undefined;
+
+  constructor(deps: HostQuestionsDeps) {
+    this.#deps = deps;
+    this.#waiting = new Waiting(deps.clock, LONGEST_LOOK_MS);
+  }
+
+  /** What that process answers; throws what its code throws. Undefined: in time there was no answer. */
+  async ask(
+    worker: string,
+    run: { readonly workflowId: string; readonly runId: string },
+    name: string,
+    input: Wire,
+    withinMs: number,
+  ): Promise<{ readonly result: Wire } | undefined> {
+    checkPayload(input, "the input");
+    const { random, book } = this.#deps;
+    const id = random.id();
+    const until = Math.ceil(this.#deps.now() + withinMs);
+    const { workflowId, runId } = run;
+    const asked: HostQuestion = { id, worker, workflowId, runId, name, input, until };
+    this.#listen(1);
+    try {
+      await book.write(this.#row(this.#answerKey(id), until + KEPT_MS, { kind: "asked", id, worker }));
+      await book.write(this.#row(this.#askKey(worker, id), undefined, asked));
+      return await this.#answerTo(id, withinMs);
+    } finally {
+      this.#listen(-1);
+      // If this is lost as well, both are taken away later.
+      void this.#forget(worker, id).catch(() => {});
+    }
+  }
+
+  /** Nobody waits any more. */
+  stop(reason: LimpetError): void {
+    this.#stopped = reason;
+    this.#waiting.close();
+  }
+
+  async #answerTo(id: string, withinMs: number): Promise<{ readonly result: Wire } | undefined> {
+    let pauseMs = FIRST_LOOK_MS;
+    const answer = await this.#waiting.until(withinMs, new AbortController().signal, async () => {
+      const stored = await this.#deps.store.get(this.#answerKey(id));
+      const row = JSON.parse(stored?.data ?? "null") as AnswerRow | null;
+      pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS);
+      return { found: row === null || row.kind === "asked" ? undefined : row, nextMs: pauseMs };
+    });
+    if (answer === undefined && this.#stopped !== undefined) throw this.#stopped;
+    if (answer?.kind === "failed") {
+      throw deserializeError(answer.error) ?? new LimpetError("QUERY_FAILED", "what it answered cannot be read");
+    }
+    return answer;
+  }
+
+  /** A question that was meant for this process: `data` of its reminder. */
+  async answer(data: unknown, answerOf: (question: HostQuestion) => Promise<unknown>): Promise<void> {
+    const question = data as HostQuestion;
+    if (this.#deps.now() >= question.until) return;
+    const { id, worker, until } = question;
+    const row = { id, worker, ...(await answerOf(question).then(answered, failed)) };
+    await this.#deps.book.write(this.#row(this.#answerKey(id), until + KEPT_MS, row));
+  }
+
+  /**
+   * Nobody has read an answer, or there was none: `data` of the reminder that it is. Whoever has answered may have died before its
+   * question was off the list.
+   */
+  async outlived(data: unknown): Promise<void> {
+    const { worker, id } = data as AnswerRow;
+    await this.#deps.book.write({ kind: "cancel", key: this.#askKey(worker, id) });
+  }
+
+  #listen(more: 1 | -1): void {
+    this.#asking += more;
+    const { store, namespace } = this.#deps;
+    if (this.#asking > 0) this.#unwatch ??= store.watch(namespace, () => this.#waiting.nudge());
+    else this.#unwatch = this.#unwatch?.() as undefined;
+  }
+
+  #askKey(worker: string, id: string): ReminderKey {
+    return { namespace: this.#deps.namespace, type: askType(worker), id, name: "question" };
+  }
+
+  #answerKey(id: string): ReminderKey {
+    return { namespace: this.#deps.namespace, type: ANSWER_TYPE, id, name: "answer" };
+  }
+
+  #row(key: ReminderKey, at: number | undefined, data: HostQuestion | AnswerRow): ReminderWrite {
+    const due = at === undefined ? 0 : new Date(at);
+    const write = this.#deps.book.set(key, { due, onFailure: PERSISTENT });
+    // What is in it has its JSON-ready form already.
+    return write.kind === "set" ? { ...write, content: { ...write.content, data: JSON.stringify(data) } } : write;
+  }
+
+  async #forget(worker: string, id: string): Promise<void> {
+    const { book } = this.#deps;
+    const keys = [this.#askKey(worker, id), this.#answerKey(id)];
+    await Promise.all(keys.map((key) => book.write({ kind: "cancel", key })));
+  }
+}
+
+function answered(value: unknown): Answer {
+  try {
+    const result = toWire(value, "the result", "RESULT_INVALID");
+    checkPayload(result, "the result");
+    return { kind: "answered", result };
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+const failed = (thrown: unknown): Answer => ({ kind: "failed", error: serializeError(thrown) });

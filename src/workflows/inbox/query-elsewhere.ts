@@ -1,0 +1,129 @@
+// Who answers a query. The process that is asked, if it has the code that the run goes by; otherwise another process of ours that has it,
+// the one with the run in memory first; otherwise a worker elsewhere. Every wait is bounded, and when nobody can answer, whoever asked hears
+// why. Nothing of a query is ever part of the run.
+
+import { Refused } from "../../http-workers/refusal.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { StoredRun, StoredWorker } from "../../ports/workflows.ts";
+import { codeOf, fits, readBinding } from "../definition/bindings.ts";
+import type { Wire } from "../engine/events.ts";
+import { checkQueryable } from "../worker/lost-attempts.ts";
+
+export interface QueryDeps {
+  readonly clock: Clock;
+  readonly worker: string;
+  /** This process has code of that name. */
+  hasType(type: string): boolean;
+  /** It is the code that the run goes by, in its queue. */
+  hasCodeOf(run: StoredRun): boolean;
+  /** By the code of this process, in JSON-ready form. */
+  here(run: StoredRun, name: string, input: Wire): Promise<Wire>;
+  /** By that of another one; undefined: it has not answered in time. */
+  askHost(
+    worker: string,
+    run: StoredRun,
+    name: string,
+    input: Wire,
+    withinMs: number,
+  ): Promise<{ readonly result: Wire } | undefined>;
+  /** By workers elsewhere. Rejects with a refusal when none can answer. */
+  askRemote(run: StoredRun, name: string, input: Wire): Promise<Wire>;
+  /** All that are known, and whether each is there. */
+  workers(): Promise<StoredWorker[]>;
+  isLive(worker: StoredWorker): boolean;
+}
+
+/** How long other processes are waited for, all together. */
+const WITHIN_MS = 10_000;
+
+export async function answerQuery(run: StoredRun, name: string, input: Wire, deps: QueryDeps): Promise<Wire> {
+  checkQueryable(run);
+  const isHere = deps.hasType(run.type);
+  try {
+    if (deps.hasCodeOf(run)) return await deps.here(run, name, input);
+  } catch (error) {
+    // Somebody else may have the code by which it was begun.
+    if (!isLimpetError(error, "WORKFLOW_DIVERGED")) throw error;
+    return queryElsewhere(run, name, input, deps).catch((other: unknown) => {
+      throw isLimpetError(other, "WORKFLOW_TYPE_UNKNOWN") ? error : other;
+    });
+  }
+  try {
+    return await queryElsewhere(run, name, input, deps);
+  } catch (error) {
+    // Code of another build is better than nobody's: what it answers it has worked out from the whole history.
+    if (!isHere || !isLimpetError(error, "WORKFLOW_TYPE_UNKNOWN")) throw error;
+    return deps.here(run, name, input);
+  }
+}
+
+/** By others. WORKFLOW_TYPE_UNKNOWN: nobody is there who could. */
+async function queryElsewhere(run: StoredRun, name: string, input: Wire, deps: QueryDeps): Promise<Wire> {
+  const hosts = await hostsFor(run, deps);
+  const answer = await queryHosts(hosts, run, name, input, deps);
+  if (answer !== undefined) return answer.result;
+  try {
+    return await deps.askRemote(run, name, input);
+  } catch (error) {
+    if (!(error instanceof Refused) || error.reason !== "query_worker_unavailable") throw error;
+  }
+  const { type, queue } = run;
+  const { build, definition } = readBinding(run.bound);
+  if (hosts.length > 0) {
+    throw new LimpetError("CALL_TIMEOUT", `workers that have the code of ${type} did not answer: ${hosts.join(", ")}`);
+  }
+  const here = `a query is answered by the code of the workflow, and this process has none of ${type}`;
+  const bound = [build && `build ${build}`, definition && `definition ${definition}`];
+  const where = [`queue ${queue}`, ...bound.filter((words) => words !== undefined)].join(", ");
+  throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `${here}; no worker that has it is there (${where})`);
+}
+
+/** What a worker elsewhere has refused, as code hears it: never as that worker's protocol says it. */
+export function queryError(error: unknown): unknown {
+  if (!(error instanceof Refused)) return error;
+  const isUnknown = error.reason === "rejected_unknown_query";
+  return new LimpetError(isUnknown ? "QUERY_UNKNOWN" : "QUERY_FAILED", error.message);
+}
+
+/** One after the other; undefined: none has answered. */
+async function queryHosts(
+  hosts: readonly string[],
+  run: StoredRun,
+  name: string,
+  input: Wire,
+  { clock, askHost }: QueryDeps,
+): Promise<{ readonly result: Wire } | undefined> {
+  const end = clock.monotonic() + WITHIN_MS;
+  let diverged: unknown;
+  for (const [i, host] of hosts.entries()) {
+    const leftMs = end - clock.monotonic();
+    if (leftMs <= 0) break;
+    try {
+      // One that has died may look alive for a while: somebody else gets a chance.
+      const answer = await askHost(host, run, name, input, i === hosts.length - 1 ? leftMs : leftMs / 2);
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      if (!isLimpetError(error, "WORKFLOW_DIVERGED") && !isLimpetError(error, "WORKFLOW_TYPE_UNKNOWN")) throw error;
+      diverged = error;
+    }
+  }
+  if (diverged !== undefined) throw diverged;
+  return undefined;
+}
+
+/** Processes of ours that have the code and are there; first the one that has the run in memory, last those that get no more work. */
+async function hostsFor(run: StoredRun, deps: QueryDeps): Promise<string[]> {
+  const rows = (await deps.workers()).filter((row) => {
+    const { remote, types = [] } = JSON.parse(row.about) as About;
+    if (remote !== undefined || row.worker === deps.worker || row.queue !== run.queue) return false;
+    return types.includes(run.type) && fits(readBinding(run.bound), run.type, codeOf(row)) && deps.isLive(row);
+  });
+  const rank = ({ worker, isDraining }: StoredWorker): number => (worker === run.stickyWorker ? 0 : isDraining ? 2 : 1);
+  return rows.sort((a, b) => rank(a) - rank(b)).map(({ worker }) => worker);
+}
+
+interface About {
+  readonly types?: readonly string[];
+  readonly remote?: unknown;
+}

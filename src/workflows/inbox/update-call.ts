@@ -1,0 +1,106 @@
+// Waits for what becomes of an update. The answer is in the history of the run: it is looked for in what is new there, when it was written
+// here, and otherwise less and less often. That the store is away for a while says nothing about the update, which is durable by then.
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import { deserializeError } from "../../kernel/serialized-error.ts";
+import { fromWire } from "../../kernel/values.ts";
+import type { Workflows } from "../../ports/workflows.ts";
+import { type HistoryEvent, isEnd, readEventBatch } from "../engine/events.ts";
+import { HISTORY_BYTES, nextOf, type RunReader } from "../worker/run-reader.ts";
+import type { UpdateWatch } from "./update-watch.ts";
+
+const FIRST_LOOK_MS = 5;
+const LONGEST_LOOK_MS = 500;
+
+export interface UpdateDeps {
+  readonly store: Workflows;
+  readonly reader: RunReader;
+  readonly updates: UpdateWatch;
+}
+
+/** Where it is looked for: in events of this run behind that number. */
+export interface Look {
+  readonly ref: number;
+  readonly runId: string;
+  readonly after: number;
+}
+
+export class UpdateCall {
+  readonly #workflowId: string;
+  readonly #id: string;
+  readonly #deps: UpdateDeps;
+  #look: Look;
+  #isAccepted = false;
+
+  constructor(workflowId: string, id: string, look: Look, deps: UpdateDeps) {
+    this.#workflowId = workflowId;
+    this.#id = id;
+    this.#look = look;
+    this.#deps = deps;
+  }
+
+  async answer(signal: AbortSignal | undefined): Promise<unknown> {
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
+      const { ref } = this.#look;
+      const answer = this.#deps.updates.of(ref);
+      try {
+        const event = await this.#lookOnce().catch(unlessAway);
+        if (event?.kind === "UpdateCompleted") return fromWire(event.result);
+        if (event?.kind === "UpdateFailed") throw deserializeError(event.error);
+        if (event?.kind === "UpdateRejected") throw refused(event.error);
+        if (this.#look.ref === ref) await answer.within(pauseMs);
+      } finally {
+        answer.end();
+      }
+      signal?.throwIfAborted();
+    }
+  }
+
+  async #lookOnce(): Promise<HistoryEvent | undefined> {
+    const { store } = this.#deps;
+    const { ref } = this.#look;
+    const { pages } = await store.history(ref, this.#look.after, HISTORY_BYTES);
+    let isOver = pages.length === 0;
+    for (const { from, count, data } of pages) {
+      this.#look = { ...this.#look, after: from + count - 1 };
+      for (const event of readEventBatch(data).events) {
+        isOver ||= isEnd(event) || event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut";
+        if (!isOfUpdate(event) || event.id !== this.#id) continue;
+        this.#isAccepted = true;
+        if (event.kind !== "UpdateAccepted" && event.kind !== "UpdateApplied") return event;
+      }
+    }
+    if (isOver) await this.#checkThatItGoesOn();
+    return undefined;
+  }
+
+  /** One that its run had not heard when it was continued is for the run that continues it; one that it had heard is lost with it. */
+  async #checkThatItGoesOn(): Promise<void> {
+    const { store, reader } = this.#deps;
+    const run = await reader.find(this.#workflowId, this.#look.runId);
+    const isOver = run.status !== "running" && (await store.history(run.ref, this.#look.after, 1)).pages.length === 0;
+    if (!isOver) return;
+    const next = nextOf(run);
+    if (next === undefined || this.#isAccepted) {
+      const how = next === undefined ? `ended (${run.status})` : "accepted the update, and continued as new";
+      throw new LimpetError("WORKFLOW_CLOSED", `workflow ${this.#workflowId} ${how} before the update was done`);
+    }
+    const { ref, runId } = await reader.find(this.#workflowId, next);
+    this.#look = { ref, runId, after: 0 };
+  }
+}
+
+type UpdateEvent = Extract<HistoryEvent, { readonly kind: `Update${string}` }>;
+
+/** Signals and actors have ids as well, and may have the same. */
+const isOfUpdate = (event: HistoryEvent): event is UpdateEvent => event.kind.startsWith("Update");
+
+/** Whoever can wait looks again. */
+function unlessAway(error: unknown): undefined {
+  if (!isLimpetError(error, "STORE_UNAVAILABLE")) throw error;
+}
+
+function refused(told: unknown): Error {
+  const error = deserializeError(told);
+  if (isLimpetError(error, "UPDATE_UNKNOWN")) return error;
+  return new LimpetError("UPDATE_REJECTED", error?.message ?? "the update was refused", { cause: error });
+}

@@ -1,0 +1,309 @@
+// Queries, whoever is asked: by a process without the code, with other code, or while another one has the run in memory.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLimpetError } from "../kernel/errors.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { type TestApp, type TestOptions, testLimpet } from "../testing.ts";
+import { VirtualClock } from "../world/virtual-clock.ts";
+import { query, update, workflow } from "./definition/definition.ts";
+
+const hasCode =
+  (code: string, about = /./) =>
+  (error: unknown): boolean =>
+    isLimpetError(error) && error.code === code && about.test(error.message);
+
+const state = query<{ heard: number; by: string; at: Date }, { plus: number } | undefined>("state");
+const add = update<number, number>("add");
+
+/** Counts what it hears, and says which code it is. */
+const counts = (by = "code") =>
+  workflow("counts", async (ctx): Promise<number> => {
+    let heard = 0;
+    ctx.onQuery(state, (input) => ({ heard: heard + (input?.plus ?? 0), by, at: new Date(7) }));
+    ctx.onQuery("fails", () => {
+      throw new RangeError("on purpose");
+    });
+    ctx.onQuery("odd", () => () => {});
+    ctx.onUpdate(add, (n) => {
+      heard += n;
+      return heard;
+    });
+    while ((await ctx.signal("go")) !== "end") heard++;
+    return heard;
+  });
+
+/** Processes on one store and one clock. */
+class Processes implements AsyncDisposable {
+  readonly clock = new VirtualClock();
+  readonly store = new MemoryStore(() => this.clock.now());
+  readonly #apps: TestApp[] = [];
+
+  async open(options: TestOptions = {}): Promise<TestApp> {
+    const app = (await testLimpet({ ...options, clock: this.clock, stateStore: this.store })) as TestApp;
+    this.#apps.push(app);
+    return app;
+  }
+
+  /** What comes of it while time passes. */
+  async meanwhile<T>(work: Promise<T>): Promise<T> {
+    let isDone = false;
+    const done = work.finally(() => {
+      isDone = true;
+    });
+    done.catch(() => {});
+    for (let i = 0; i < 300 && !isDone; i++) await this.#apps[0]!.advance("100ms");
+    return done;
+  }
+
+  /** Rows that questions have left behind. */
+  async left(): Promise<string[]> {
+    const rows = await this.store.reminders.list({ namespace: "default", limit: 100 });
+    return rows.map(({ key }) => key.type).filter((type) => /^\$\$(ask|answer)/.test(type));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const app of this.#apps) await app.stop();
+  }
+}
+
+describe("a query in a process without the code", () => {
+  it("is answered by another process that has it, and is no part of the run", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const worker = await all.open({ workflows: [counts()] });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    await worker.workflows.get("c").signal("go", 1);
+    await client.advance("1s");
+    const handle = client.workflows.get("c");
+    const before = await handle.describe();
+    assert.deepEqual(await all.meanwhile(handle.query(state)), { heard: 1, by: "code", at: new Date(7) });
+    assert.equal((await all.meanwhile(handle.query(state, { plus: 2 }))).heard, 3);
+    const after = await handle.describe();
+    assert.deepEqual([after.historyEvents, after.attempt], [before.historyEvents, before.attempt]);
+    await client.advance("1s");
+    assert.deepEqual(await all.left(), []);
+  });
+
+  it("is answered also when the run has ended", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const worker = await all.open({ workflows: [counts()] });
+    const handle = await worker.workflows.start("counts", { id: "c", input: undefined });
+    await handle.signal("go", "end");
+    await handle.result();
+    assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 0);
+  });
+
+  it("throws what the code throws, and says what is wrong with the question or the answer", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const worker = await all.open({ workflows: [counts()] });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    const handle = client.workflows.get("c");
+    await assert.rejects(all.meanwhile(handle.query("fails")), { name: "RangeError", message: "on purpose" });
+    await assert.rejects(all.meanwhile(handle.query("nothing")), hasCode("QUERY_UNKNOWN", /there are: state, fails/));
+    await assert.rejects(all.meanwhile(handle.query("odd")), hasCode("RESULT_INVALID"));
+    const big = "x".repeat(2 * 1024 * 1024);
+    await assert.rejects(all.meanwhile(handle.query("state", big)), hasCode("BODY_TOO_LARGE"));
+  });
+
+  it("goes to the process that has the run in memory, which does not replay it", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const one = await all.open({ workflows: [counts()] });
+    const two = await all.open({ workflows: [counts()] });
+    const replays = ({ metrics }: TestApp): string =>
+      /limpet_workflow_replay_seconds_count\S* (\d+)/.exec(metrics())?.[1] ?? "0";
+    await two.workflows.start("counts", { id: "c", input: undefined });
+    await client.advance("1s");
+    const before = [replays(one), replays(two)];
+    assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 0);
+    assert.deepEqual([replays(one), replays(two)], before);
+  });
+
+  it("is answered by a process that is rarely heard of, because its leases are long", async () => {
+    await using all = new Processes();
+    const long = { worker: { lease: "1h" } };
+    const client = await all.open(long);
+    const worker = await all.open({ workflows: [counts()], ...long });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    await client.advance("5m");
+    assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 0);
+  });
+
+  it("says so when nobody who has the code is there", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    await client.workflows.start("counts", { id: "c", input: undefined });
+    const said = hasCode(
+      "WORKFLOW_TYPE_UNKNOWN",
+      /this process has none of counts; no worker that has it is there \(queue default\)/,
+    );
+    await assert.rejects(client.workflows.get("c").query(state), said);
+    const worker = await all.open({ workflows: [counts()] });
+    await client.advance("1s");
+    assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 0);
+    await worker.stop();
+    await assert.rejects(client.workflows.get("c").query(state), said);
+    assert.deepEqual(await all.left(), []);
+  });
+
+  it("is answered by somebody else when the first that is asked has died, and is given up when nobody answers", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const worker = await all.open({ workflows: [counts()] });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    await client.advance("1s");
+    const { store } = all;
+    const [row] = await store.workflows.workers("default");
+    const dead = { ...row!, worker: "dead", isSticky: true };
+    await store.workflows.seen(dead);
+    const { find } = store.workflows;
+    store.workflows.find = async (key) => {
+      const run = await find.call(store.workflows, key);
+      return run && { ...run, stickyWorker: "dead" };
+    };
+    assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 0);
+    store.workflows.find = find;
+    await worker.stop();
+    await store.workflows.seen(dead);
+    const given = all.meanwhile(client.workflows.get("c").query(state));
+    await assert.rejects(given, hasCode("CALL_TIMEOUT", /have the code of counts did not answer: dead/));
+    await client.advance("1s");
+    assert.deepEqual(await all.left(), []);
+  });
+
+  it("is given up at once when the one that was asked stops", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    await client.workflows.start("counts", { id: "c", input: undefined });
+    const about = JSON.stringify({ types: ["counts"] });
+    const row = {
+      namespace: "default",
+      worker: "dead",
+      queue: "default",
+      build: "",
+      isSticky: true,
+      isDraining: false,
+    };
+    await all.store.workflows.seen({ ...row, about });
+    const asked = assert.rejects(client.workflows.get("c").query(state), hasCode("STOPPING"));
+    while ((await all.left()).length < 2) await client.advance("1ms");
+    await client.stop();
+    await asked;
+  });
+
+  it("leaves nothing behind when the one who asked dies", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const worker = await all.open({ workflows: [counts()] });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    const { store } = all;
+    const [row] = await store.workflows.workers("default");
+    await store.workflows.forgetWorker("default", row!.worker);
+    await store.workflows.seen({ ...row!, worker: "dead" });
+    const { write } = store.reminders;
+    // It dies with the question in the store: it takes nothing away.
+    store.reminders.write = async (batch) => {
+      const isOver = batch.some(({ kind, key }) => kind === "cancel" && key.type.startsWith("$$"));
+      return isOver ? batch.map(() => ({ kind: "cancelled", existed: true })) : write.call(store.reminders, batch);
+    };
+    await assert.rejects(all.meanwhile(client.workflows.get("c").query(state)), hasCode("CALL_TIMEOUT"));
+    assert.deepEqual(await all.left(), ["$$answer", "$$ask/dead"]);
+    store.reminders.write = write;
+    await client.advance("1m");
+    assert.deepEqual(await all.left(), []);
+  });
+
+  it("leaves nothing behind when the one who has answered dies before its question is off the list, nor who asked", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const worker = await all.open({ workflows: [counts()] });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    const { reminders, workflows } = all.store;
+    const [row] = await workflows.workers("default");
+    const { write, settle } = reminders;
+    reminders.write = async (batch) => {
+      const isOver = batch.some(({ kind, key }) => kind === "cancel" && key.type.startsWith("$$"));
+      return isOver ? batch.map(() => ({ kind: "cancelled", existed: true })) : write.call(reminders, batch);
+    };
+    reminders.settle = async (batch) => batch.map(() => true);
+    await all.meanwhile(client.workflows.get("c").query(state));
+    assert.deepEqual((await all.left()).sort(), ["$$answer", `$$ask/${row!.worker}`]);
+    // Nobody else ever claims what was meant for the dead.
+    const { claim } = reminders;
+    reminders.claim = async (request) => {
+      const types = request.types.filter((type) => !type.startsWith("$$ask"));
+      return claim.call(reminders, { ...request, types });
+    };
+    Object.assign(reminders, { write, settle });
+    await client.advance("2m");
+    assert.deepEqual(await all.left(), []);
+  });
+
+  it("is answered at the doors in the same way", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const worker = await all.open({ workflows: [counts()] });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    await client.advance("1s");
+    const answer = await all.meanwhile(client.host.workflows.query({ workflowId: "c" }, "state", undefined));
+    assert.equal((answer as { heard: number }).heard, 0);
+  });
+});
+
+describe("a query in a process with other code", () => {
+  it("is answered by a process of the build that the run is bound to", async () => {
+    await using all = new Processes();
+    const one = await all.open({ workflows: [counts("one")], worker: { build: "1" } });
+    const two = await all.open({ workflows: [counts("two")], worker: { build: "2" } });
+    await one.workflows.start("counts", { id: "c", input: undefined });
+    await one.advance("1s");
+    assert.equal((await all.meanwhile(two.workflows.get("c").query(state))).by, "one");
+    assert.equal((await one.workflows.get("c").query(state)).by, "one");
+  });
+
+  it("is answered by a build that is compatible, and by its own when no better one is there", async () => {
+    await using all = new Processes();
+    const one = await all.open({ workflows: [counts("one")], worker: { build: "1" } });
+    await one.workflows.start("counts", { id: "c", input: undefined });
+    await one.advance("1s");
+    const three = await all.open({ workflows: [counts("three")], worker: { build: "3" } });
+    await one.stop();
+    assert.equal((await all.meanwhile(three.workflows.get("c").query(state))).by, "three");
+    await all.open({ workflows: [counts("two")], worker: { build: "2", compatibleBuilds: ["1"] } });
+    assert.equal((await all.meanwhile(three.workflows.get("c").query(state))).by, "two");
+  });
+
+  it("that does not fit the history is answered by a process whose code does", async () => {
+    await using all = new Processes();
+    const old = (ctx: Parameters<ReturnType<typeof counts>["run"]>[0]) => ctx.onQuery("which", () => "old");
+    const before = workflow("changing", async (ctx): Promise<void> => {
+      old(ctx);
+      await ctx.sleep("1d");
+    });
+    const after = workflow("changing", async (ctx): Promise<void> => {
+      ctx.onQuery("which", () => "new");
+      await ctx.activity("step");
+    });
+    const one = await all.open({ workflows: [before] });
+    await one.workflows.start(before, { id: "c", input: undefined });
+    await one.advance("1s");
+    const two = await all.open({ workflows: [after] });
+    assert.equal(await all.meanwhile(two.workflows.get("c").query("which")), "old");
+    await one.stop();
+    await assert.rejects(all.meanwhile(two.workflows.get("c").query("which")), hasCode("WORKFLOW_DIVERGED"));
+  });
+});
+
+describe("an update in a process without the code", () => {
+  it("is done by whoever has it", async () => {
+    await using all = new Processes();
+    const client = await all.open();
+    const worker = await all.open({ workflows: [counts()] });
+    await worker.workflows.start("counts", { id: "c", input: undefined });
+    await client.advance("1s");
+    assert.equal(await all.meanwhile(client.workflows.get("c").update(add, 5)), 5);
+    assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 5);
+  });
+});

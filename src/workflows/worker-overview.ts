@@ -1,0 +1,101 @@
+// Who works on workflows, how well runs are found in memory, and what nobody can work on: the facts behind the doctor's advice.
+
+import { readCache, readWorker } from "../http-workers/worker.ts";
+import type { StoredReminder } from "../ports/reminders.ts";
+import type { Unserved, WorkerOverview, WorkerSummary, WorkflowCounts } from "../ports/workflow-admin.ts";
+import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
+import type { WorkflowAdminDeps } from "./admin.ts";
+import { type Binding, codeOf, fits, readBinding } from "./definition/bindings.ts";
+import { ACTIVITY_MARK, readActivityType } from "./definition/messages.ts";
+import { codeOfSummary, STUCK_MS } from "./engine/explain-run.ts";
+import { lastMinuteOf } from "./worker/minute-counts.ts";
+
+/** Runs and queued activities that are looked at to find some that nobody has. */
+const LOOKED_AT = 1_000;
+
+export async function overviewOf(deps: WorkflowAdminDeps, counts: WorkflowCounts): Promise<WorkerOverview> {
+  const { store, reminders, namespace, plane, isSticky, stickyMs } = deps;
+  const now = deps.now();
+  const running = { namespace, status: "running", startedBefore: now - STUCK_MS, limit: LOOKED_AT } as const;
+  // Activities that wait have types of their own, all of which begin with the same word.
+  const after = { type: ACTIVITY_MARK, id: "", name: "" };
+  const [rows, sticky, runs, queued, elsewhere] = await Promise.all([
+    plane.workers.rows(),
+    store.stickiness(namespace),
+    store.list(running),
+    reminders.list({ namespace, after, limit: LOOKED_AT, isBrief: true }),
+    plane.claims.lastMinute(),
+  ]);
+  const workers = rows.map((row) => workerSummary(row, plane.workers.isLive(row)));
+  const live = rows.filter((row) => plane.workers.isLive(row));
+  return {
+    now,
+    ...counts,
+    workers,
+    sticky: { ...sticky, isEnabled: isSticky, ttlMs: stickyMs },
+    lastMinute: lastMinuteOf(live, elsewhere),
+    unserved: [...unservedRuns(runs, workers, now), ...unservedActivities(queued, now)],
+  };
+}
+
+export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary {
+  const { worker, queue, isSticky, isDraining, seenAt } = row;
+  const { runtime = "", types = [] } = JSON.parse(row.about) as { runtime?: string; types?: string[] };
+  const activities = readWorker(row)?.activityTypes;
+  return {
+    ...{ worker, queue, ...codeOf(row), runtime, types, activities, isSticky, isDraining, isLive, seenAt },
+    ...readCache(row),
+  };
+}
+
+/** Runs whose task has been ready for a while, and that no live worker may have. */
+export function unservedRuns(runs: readonly StoredRun[], workers: readonly WorkerSummary[], now: number): Unserved[] {
+  const groups = new Groups("workflow");
+  for (const { type, queue, bound, task } of runs) {
+    if (task?.state !== "ready" || task.at === undefined || now - task.at <= STUCK_MS) continue;
+    const binding = readBinding(bound);
+    const isServed = workers.some(
+      (each) =>
+        each.isLive &&
+        !each.isDraining &&
+        each.queue === queue &&
+        each.types.includes(type) &&
+        fits(binding, type, codeOfSummary(each)),
+    );
+    if (!isServed) groups.add(type, queue, binding, task.at);
+  }
+  return groups.all;
+}
+
+/** Activities that have been due for a while, and that nobody has taken. */
+export function unservedActivities(rows: readonly StoredReminder[], now: number): Unserved[] {
+  const groups = new Groups("activity");
+  for (const { key, tick, leasedUntil } of rows) {
+    const type = readActivityType(key.type);
+    if (type === undefined) continue;
+    if (now - tick.at <= STUCK_MS || (leasedUntil !== undefined && leasedUntil > now)) continue;
+    groups.add(type.name, type.queue, readBinding(undefined), tick.at);
+  }
+  return groups.all;
+}
+
+class Groups {
+  readonly #kind: Unserved["kind"];
+  readonly #groups = new Map<string, Unserved>();
+
+  constructor(kind: Unserved["kind"]) {
+    this.#kind = kind;
+  }
+
+  get all(): Unserved[] {
+    return [...this.#groups.values()];
+  }
+
+  add(type: string, queue: string, { build, definition }: Binding, since: number): void {
+    const key = JSON.stringify([type, queue, build, definition]);
+    const before = this.#groups.get(key);
+    const count = (before?.count ?? 0) + 1;
+    const earliest = Math.min(before?.since ?? since, since);
+    this.#groups.set(key, { kind: this.#kind, type, queue, build, definition, count, since: earliest });
+  }
+}

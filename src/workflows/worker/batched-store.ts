@@ -1,0 +1,97 @@
+// What many runs ask of the store at the same time travels together: starts, arrivals and steps are gathered into batches, and tried
+// again when the store does not answer. A refusal after an unanswered attempt is ambiguous (`isInDoubt`): the store may have applied that
+// attempt, or may still apply it.
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Reminders, Rewriting, Settlement } from "../../ports/reminders.ts";
+import type {
+  AppendOutcome,
+  DeliveryOutcome,
+  InboxMessage,
+  RunStart,
+  StartOutcome,
+  TaskCompletion,
+  Workflows,
+} from "../../ports/workflows.ts";
+import { Batcher } from "../../reminders/batcher.ts";
+
+/** While the store writes one batch, this process goes on with the runs of another. */
+const LANES = { lanes: 2, largest: 250 } as const;
+/** All of them write. */
+const LATE = { late: "COMMIT_UNKNOWN" } as const;
+
+/** What becomes of activities in queues. */
+export function batchActivities(
+  store: Pick<Reminders, "settle" | "rewrite">,
+  clock: Clock,
+  patienceMs: number,
+): {
+  settle(settlement: Settlement): Promise<boolean>;
+  rewrite(rewriting: Rewriting): Promise<boolean>;
+} {
+  const keyOf = ({ generation }: { readonly generation: number }): string => String(generation);
+  const settling = new Batcher<Settlement, boolean>({ clock, ...LATE, send: (batch) => store.settle(batch), keyOf });
+  const rewriting = new Batcher<Rewriting, boolean>({
+    clock,
+    ...LATE,
+    send: (batch) => store.rewrite(batch),
+    keyOf,
+    inDoubt: (_, isMine) => (isMine ? isMine : Promise.reject(rewrittenMaybe())),
+  });
+  return {
+    settle: (one) => settling.ask(one, clock.monotonic() + patienceMs),
+    rewrite: (one) => rewriting.ask(one, clock.monotonic() + patienceMs),
+  };
+}
+
+const rewrittenMaybe = (): LimpetError =>
+  new LimpetError("COMMIT_UNKNOWN", "an answer of the store was lost; the store may have changed the activity");
+
+type Batched = Pick<Workflows, "start" | "arrive" | "append">;
+
+/** `patienceMs`: how long it is worth trying. */
+export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: number): Workflows {
+  const starts = new Batcher<RunStart, StartOutcome>({
+    clock,
+    ...LANES,
+    ...LATE,
+    send: (batch) => store.start(batch),
+    keyOf: ({ workflowId }) => workflowId,
+    inDoubt: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),
+  });
+  const arrivals = new Batcher<InboxMessage, DeliveryOutcome>({
+    clock,
+    ...LATE,
+    send: (batch) => store.arrive(batch),
+    inDoubt: (_, outcome) => (outcome.kind === "arrived" ? outcome : { ...outcome, isInDoubt: true }),
+  });
+  const steps = new Batcher<TaskCompletion, AppendOutcome>({
+    clock,
+    ...LANES,
+    ...LATE,
+    send: (batch) => store.append(batch),
+    keyOf: ({ ref }) => String(ref),
+  });
+  const askAll = async <Request, Answer>(
+    batcher: Batcher<Request, Answer>,
+    batch: readonly Request[],
+  ): Promise<Answer[]> => {
+    const until = clock.monotonic() + patienceMs;
+    // Nearly always: whoever asks asks for one run.
+    if (batch.length === 1) return [await batcher.ask(batch[0]!, until)];
+    return Promise.all(batch.map((request) => batcher.ask(request, until)));
+  };
+  const batched: Batched = {
+    start: (batch) => askAll(starts, batch),
+    arrive: (batch) => askAll(arrivals, batch),
+    append: (batch) => askAll(steps, batch),
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      const own = batched[name as keyof Batched];
+      if (own !== undefined) return own;
+      const value = target[name as keyof Workflows] as unknown;
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}

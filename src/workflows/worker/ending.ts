@@ -1,0 +1,141 @@
+// Ends runs without their code: from outside, whatever their worker does, or by their worker when the code cannot go on. What follows from
+// such an end is worked out from the history: children and the parent hear of it, and nothing of the run goes on without it.
+
+import type { RemoteRun } from "../../http-workers/run.ts";
+import { RemoteRuns } from "../../http-workers/runs.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
+import type { ClaimedTask, Closing, StoredRun, TaskCompletion, Workflows } from "../../ports/workflows.ts";
+import { type Message, readMessage, type Sent, writeError } from "../definition/messages.ts";
+import type { EndedFromOutside, HistoryEvent } from "../engine/events.ts";
+import { writeEventBatch } from "../engine/events.ts";
+import { isMeant, toChildren } from "../engine/family.ts";
+import type { Dispatcher, Outgoing } from "./outgoing.ts";
+
+export interface EndingDeps {
+  readonly store: Workflows;
+  readonly dispatcher: Dispatcher;
+  /** The store's clock. */
+  now(): number;
+}
+
+/** Arrivals that are read at a time, to find a word that the run is to end. */
+const LOOK = 1_000;
+
+/** False: it was over already. */
+export async function endFromOutside(
+  run: Pick<StoredRun, "namespace" | "workflowId" | "runId" | "ref" | "queue">,
+  status: Closing["status"],
+  error: SerializedError,
+  { store, dispatcher, now }: EndingDeps,
+): Promise<boolean> {
+  const { namespace, workflowId, runId, ref } = run;
+  const runs = new RemoteRuns(store, Number.POSITIVE_INFINITY);
+  const known = await runs.get(ref, undefined);
+  if (known === undefined) return false;
+  const at = now();
+  const kind = status === "terminated" ? "WorkflowTerminated" : "WorkflowTimedOut";
+  const event: EndedFromOutside = { kind, reason: error.message };
+  const { reminders, arrivals } = follows(known, error, dispatcher.forQueue(run.queue), at);
+  const told = new Set(known.children.keys());
+  const page = writeEventBatch({ at, events: [event] });
+  const closing = { namespace, workflowId, runId, status, page, result: writeError(error), reminders, arrivals };
+  if (!(await store.close(closing))) return false;
+  try {
+    // Its worker may have gone on while it was read. From now on no worker adds to it.
+    const { children } = (await runs.get(ref, undefined)) ?? known;
+    const missed = new Map([...children].filter(([n]) => !told.has(n)));
+    if (missed.size > 0) await store.arrive(toChildren(namespace, run, missed));
+  } catch (cause) {
+    const what = `workflow ${workflowId} is over (${status}); its latest children may not have been notified (${cause})`;
+    throw new LimpetError("COMMIT_UNKNOWN", what, { cause });
+  }
+  return true;
+}
+
+function follows(run: RemoteRun, error: SerializedError, dispatcher: Dispatcher, at: number): Outgoing {
+  return dispatcher.atEnd(run, { kind: "WorkflowFailed", n: 0, error }, at);
+}
+
+/** The end of a run whose code cannot go on, if somebody has asked for it; whoever has its task may write it. */
+export async function endOfBroken(task: ClaimedTask, deps: EndingDeps): Promise<TaskCompletion | undefined> {
+  const { store } = deps;
+  const requests = await endRequests(task, store);
+  if (requests.length === 0) return undefined;
+  const run = await new RemoteRuns(store, 0).get(task.ref, task.last);
+  const asked = run && requests.find(({ onlyFor }) => isMeant(run.started, { onlyFor }));
+  if (asked === undefined) return undefined;
+  const { number, message } = asked;
+  const isCancel = message.kind === "CancelRequested";
+  const error = serializeError(
+    new LimpetError(isCancel ? "WORKFLOW_CANCELLED" : "WORKFLOW_TERMINATED", message.reason),
+  );
+  const last = { kind: "WorkflowTerminated", reason: message.reason } as const;
+  const end = {
+    events: isCancel ? [message, last] : [last],
+    status: isCancel ? "cancelled" : "terminated",
+    error,
+  } as const;
+  return endingStep({ ...task, taken: number }, run!, end, deps);
+}
+
+/** The end of a stored run after its start was refused. */
+export async function endOfRefused(
+  task: ClaimedTask,
+  refusal: LimpetError,
+  deps: EndingDeps,
+): Promise<TaskCompletion | undefined> {
+  const run = await new RemoteRuns(deps.store, 0).get(task.ref, task.last);
+  if (run === undefined) return undefined;
+  const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", refusal.message));
+  const events = [{ kind: "WorkflowTerminated", reason: refusal.message }] as const;
+  return endingStep(task, run, { events, status: "terminated", error }, deps);
+}
+
+interface EndingStep {
+  readonly events: readonly HistoryEvent[];
+  readonly status: "cancelled" | "terminated";
+  readonly error: SerializedError;
+}
+
+function endingStep(
+  { ref, token, last, taken }: ClaimedTask,
+  run: RemoteRun,
+  { events, status, error }: EndingStep,
+  { dispatcher, now }: EndingDeps,
+): TaskCompletion {
+  const at = Math.max(run.at, now());
+  return {
+    ref,
+    token,
+    last,
+    taken,
+    page: writeEventBatch({ at, events }),
+    fate: { kind: "close", status, result: writeError(error) },
+    affinity: undefined,
+    attributes: undefined,
+    memo: undefined,
+    ...follows(run, error, dispatcher, at),
+  };
+}
+
+interface EndRequest extends Sent {
+  readonly number: number;
+  readonly message: Extract<Message, { kind: "CancelRequested" | "TerminateRequested" }>;
+}
+
+/** What waits in the inbox and asks the run to end, however much else waits there. */
+async function endRequests({ ref, taken }: ClaimedTask, store: Workflows): Promise<EndRequest[]> {
+  const found: EndRequest[] = [];
+  for (let after = taken; ; ) {
+    const arrivals = await store.inbox(ref, after, LOOK);
+    for (const { number, data } of arrivals) {
+      const { message, onlyFor } = readMessage(data);
+      if (message.kind === "CancelRequested" || message.kind === "TerminateRequested") {
+        found.push({ number, message, onlyFor });
+      }
+    }
+    if (arrivals.length < LOOK) return found;
+    after = arrivals.at(-1)!.number;
+  }
+}

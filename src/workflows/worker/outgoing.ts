@@ -1,0 +1,309 @@
+// What follows from what a run has decided: timers and queued activities, runs that are started, what others are told. All of it is
+// written in the same transaction as the decisions.
+import { END_OF_TIME, inTime } from "../../kernel/end-of-time.ts";
+import { toWire } from "../../kernel/values.ts";
+import type { ReminderWriter } from "../../ports/reminder-writer.ts";
+import type { ReminderKey, ReminderWrite } from "../../ports/reminders.ts";
+import type { InboxMessage, RunStart } from "../../ports/workflows.ts";
+import { firstLook } from "../activities/limits.ts";
+import { readBinding, writeBinding } from "../definition/bindings.ts";
+import {
+  type ActivityWatch,
+  activityType,
+  CLEANUP_TIMEOUT,
+  type Message,
+  type QueuedActivity,
+  TIMEOUT_TYPE,
+  TIMER_TYPE,
+  WATCH_TYPE,
+  writeActivity,
+} from "../definition/messages.ts";
+import { ENGINE_FLAGS } from "../engine/engine-flags.ts";
+import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started } from "../engine/events.ts";
+import { writeEventBatch } from "../engine/events.ts";
+import type { Execution } from "../engine/execution.ts";
+import { refusalOf, toChildren, toParent } from "../engine/family.ts";
+import { arrivalOf, signalKey } from "../inbox/inbox-messages.ts";
+import type { LoadedRun } from "./loaded-run.ts";
+
+export interface Outgoing {
+  readonly reminders: ReminderWrite[];
+  readonly starts: RunStart[];
+  readonly arrivals: InboxMessage[];
+}
+
+/** A run as far as this has to know it: one that is in memory here, or one of a worker elsewhere. */
+export interface DecidingRun
+  extends Pick<LoadedRun, "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard"> {
+  /** What it is bound to. */
+  readonly bound?: string | undefined;
+  /** It was asked to clean up, until a deadline. */
+  readonly cleanup?: Extract<ExternalEvent, { kind: "CleanupRequested" }> | undefined;
+  readonly execution: Pick<
+    Execution,
+    "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
+  >;
+}
+
+export interface OutgoingDeps {
+  readonly namespace: string;
+  readonly queue: string;
+  readonly book: ReminderWriter;
+  /** Whoever decides has the code of such workflows as well. */
+  hasType?(type: string): boolean;
+}
+
+/** Signals whose ids the next run knows. Whoever sends one again does so soon, so that it is among these. */
+const HEARD = 100;
+/** A delivery that fails is tried until it works: what it brings must not be lost. */
+const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
+
+/** What has its JSON-ready form already is written as it is. */
+const withData = (write: ReminderWrite, data: string): ReminderWrite =>
+  write.kind === "set" ? { ...write, content: { ...write.content, data } } : write;
+
+/** Nothing more comes of an activity. */
+const ENDS: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
+  ...(["ActivityCompleted", "ActivityFailed", "ActivityTimedOut", "ActivityCancelled"] as const),
+]);
+
+export class Dispatcher {
+  readonly #deps: OutgoingDeps;
+
+  constructor(deps: OutgoingDeps) {
+    this.#deps = deps;
+  }
+
+  /** The same for runs of another queue. */
+  forQueue(queue: string): Dispatcher {
+    return queue === this.#deps.queue ? this : new Dispatcher({ ...this.#deps, queue });
+  }
+
+  #key(type: string, runId: string, n: number): ReminderKey {
+    return { namespace: this.#deps.namespace, type, id: runId, name: String(n) };
+  }
+
+  #set(key: ReminderKey, at: number | undefined, data: unknown): ReminderWrite {
+    // Whoever sleeps until the end of time, or until before it began, is not told that there is no such moment.
+    const due = at === undefined ? 0 : new Date(inTime(at));
+    return this.#deps.book.set(key, { due, data, onFailure: PERSISTENT });
+  }
+
+  /** What the decisions of a step bring about. */
+  of(run: DecidingRun, decisions: readonly CommandEvent[], now: number): Outgoing {
+    const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
+    for (const decision of decisions) this.#add(outgoing, run, decision, now);
+    return outgoing;
+  }
+
+  #add(outgoing: Outgoing, run: DecidingRun, decision: CommandEvent, now: number): void {
+    const { workflowId, runId } = run;
+    switch (decision.kind) {
+      case "ActivityScheduled":
+        if (decision.eager !== true && decision.local !== true) {
+          const { n, name, input, options } = decision;
+          const told = { workflowId, runId, n, name, input, attempts: 0, scheduledAt: now };
+          outgoing.reminders.push(...this.queue({ ...told, ...(options !== undefined && { options }) }, undefined));
+        }
+        break;
+      case "ActivityCancelRequested":
+        // One that is eager has no row, and is told here.
+        if (run.queued.has(decision.of)) outgoing.reminders.push(...this.#cancelActivity(run, decision.of));
+        break;
+      case "TimerScheduled": {
+        const { n, at } = decision;
+        outgoing.reminders.push(this.#set(this.#key(TIMER_TYPE, runId, n), at, { workflowId, runId, n }));
+        break;
+      }
+      case "TimerCancelled":
+        outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, decision.of) });
+        break;
+      case "ChildWorkflowScheduled":
+        outgoing.starts.push(this.#child(run, decision, now));
+        break;
+      case "SignalSent": {
+        const id = `${runId}:${decision.n}`;
+        const { name, input } = decision;
+        const message = { kind: "SignalReceived", id, name, input } as const;
+        outgoing.arrivals.push(this.#tell(decision.workflowId, signalKey(id), message));
+        break;
+      }
+      case "CancelSent": {
+        const reason = `workflow ${workflowId} asked for it`;
+        outgoing.arrivals.push(
+          this.#tell(decision.workflowId, `${runId}:${decision.n}`, { kind: "CancelRequested", reason }),
+        );
+        break;
+      }
+      default:
+        break;
+    }
+  }
+
+  /**
+   * A child is the business of the code that its parent was begun with, if that has it. Whatever is done in other queues, or by others of
+   * this one, has builds of its own.
+   */
+  #child(run: DecidingRun, decision: Extract<CommandEvent, { kind: "ChildWorkflowScheduled" }>, now: number): RunStart {
+    const { namespace, queue: own, hasType } = this.#deps;
+    const { n, type, input, onParentClose, queue = own, timeout, runTimeout } = decision;
+    const { workflowId, runId } = run;
+    const parent = { workflowId, runId, n, onClose: onParentClose };
+    const build = queue === own && hasType?.(type) === true ? readBinding(run.bound).build : undefined;
+    // One that may outlive its parent is free when it continues as new: otherwise the old code could never go.
+    const staysBound = build !== undefined && onParentClose !== "abandon";
+    const child = {
+      ...{ type, workflowId: decision.workflowId, runId: `${runId}-${n}`, input, parent },
+      ...(timeout !== undefined && { timeoutAt: now + timeout }),
+      ...(runTimeout !== undefined && { runTimeoutAt: now + runTimeout }),
+    };
+    const told = staysBound ? { ...child, build } : child;
+    const start = this.start(told, { ifClosed: "start", queue, at: now, build });
+    return { ...start, refusal: refusalOf(namespace, parent, decision.workflowId) };
+  }
+
+  #tell(workflowId: string, key: string, message: Message, runId?: string): InboxMessage {
+    return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
+  }
+
+  /** An activity is put into its queue. Whoever looks after its limits, if it has any, does so from the same moment on. */
+  queue(activity: QueuedActivity, at: number | undefined): ReminderWrite[] {
+    const { workflowId, runId, n, name, options } = activity;
+    const type = activityType(options?.queue ?? this.#deps.queue, name);
+    const row = withData(this.#set(this.#key(type, runId, n), at, undefined), writeActivity(activity));
+    const look = firstLook(activity);
+    return look === undefined ? [row] : [row, this.watch({ workflowId, runId, n, type }, look)];
+  }
+
+  watch(watch: ActivityWatch, at: number): ReminderWrite {
+    return this.#set(this.#key(WATCH_TYPE, watch.runId, watch.n), at, watch);
+  }
+
+  /** An activity whose end is recorded needs no timeout and is not started again. A cleanup has a deadline. */
+  after(run: DecidingRun, news: HistoryEvent): ReminderWrite[] {
+    if (news.kind === "CleanupRequested") {
+      const { workflowId, runId } = run;
+      const data = { workflowId, runId, n: CLEANUP_TIMEOUT };
+      return [this.#set(this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT), news.deadline, data)];
+    }
+    if (!ENDS.has(news.kind) || !("of" in news) || !run.queued.has(news.of)) return [];
+    const writes = this.#cancelActivity(run, news.of);
+    // The worker that had it takes its row away, which is enough if nobody looks after it.
+    return writes.length > 1 ? writes : [];
+  }
+
+  #cancelActivity(run: DecidingRun, n: number): ReminderWrite[] {
+    const activity = run.scheduled.get(n);
+    if (activity === undefined) return [];
+    const { name, options, at } = activity;
+    const type = activityType(options?.queue ?? this.#deps.queue, name);
+    const row: ReminderWrite = { kind: "cancel", key: this.#key(type, run.runId, n) };
+    if (firstLook({ options, scheduledAt: at }) === undefined) return [row];
+    return [row, { kind: "cancel", key: this.#key(WATCH_TYPE, run.runId, n) }];
+  }
+
+  /** How a run is begun. */
+  start(
+    told: Omit<Started, "kind" | "flags">,
+    how: {
+      readonly queue: string;
+      readonly at: number;
+      readonly ifClosed?: RunStart["ifClosed"];
+      readonly build?: string | undefined;
+      readonly delayMs?: number;
+    },
+  ): RunStart {
+    const delayMs = Math.min(how.delayMs ?? 0, END_OF_TIME - how.at);
+    const started: Started = {
+      ...{ kind: "WorkflowStarted", flags: ENGINE_FLAGS, ...told },
+      ...(told.timeoutAt !== undefined && { timeoutAt: inTime(told.timeoutAt) }),
+      ...(told.runTimeoutAt !== undefined && { runTimeoutAt: inTime(told.runTimeoutAt) }),
+    };
+    const { workflowId, runId } = told;
+    return {
+      namespace: this.#deps.namespace,
+      workflowId,
+      runId,
+      type: told.type,
+      queue: how.queue,
+      bound: writeBinding({ build: how.build, definition: undefined }),
+      // What it sees when it begins is the moment in which it does.
+      first: writeEventBatch({ at: how.at + delayMs, events: [started] }),
+      attributes: JSON.stringify(told.attributes ?? {}),
+      memo: JSON.stringify(told.memo ?? {}),
+      delayMs,
+      ifClosed: how.ifClosed ?? "start",
+      lease: undefined,
+      refusal: undefined,
+      reminders: this.#limit(started),
+    };
+  }
+
+  #limit({ workflowId, runId, timeoutAt, runTimeoutAt }: Started): ReminderWrite[] {
+    const at = Math.min(runTimeoutAt ?? Number.POSITIVE_INFINITY, timeoutAt ?? Number.POSITIVE_INFINITY);
+    return Number.isFinite(at) ? [this.#set(this.#key(TIMEOUT_TYPE, runId, 0), at, { workflowId, runId, n: 0 })] : [];
+  }
+
+  /** The time limits of a run that is open. */
+  limits(run: DecidingRun): ReminderWrite[] {
+    const { cleanup, execution } = run;
+    return [...this.#limit(execution.started), ...(cleanup === undefined ? [] : this.after(run, cleanup))];
+  }
+
+  /** What follows from the end of a run: nothing of it goes on without it, and who waits for it is told. */
+  atEnd(run: DecidingRun, end: End, now: number): Outgoing {
+    const { execution, runId } = run;
+    const { started } = execution;
+    const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
+    for (const n of execution.awaited("TimerScheduled")) {
+      outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, n) });
+    }
+    for (const n of execution.awaited("ActivityScheduled")) outgoing.reminders.push(...this.#cancelActivity(run, n));
+    if (started.runTimeoutAt !== undefined || started.timeoutAt !== undefined) {
+      outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, 0) });
+    }
+    if (run.cleanup !== undefined) {
+      outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT) });
+    }
+    const { namespace } = this.#deps;
+    outgoing.arrivals.push(...toChildren(namespace, run, run.children));
+    if (end.kind === "WorkflowContinuedAsNew") this.#goOn(outgoing, run, end, now);
+    else outgoing.arrivals.push(...toParent(namespace, started, end));
+    return outgoing;
+  }
+
+  /** The next run of the workflow, with what was not waited for. */
+  #goOn(
+    outgoing: Outgoing,
+    run: DecidingRun,
+    end: Extract<End, { kind: "WorkflowContinuedAsNew" }>,
+    now: number,
+  ): void {
+    const { execution, workflowId } = run;
+    const { started } = execution;
+    const { timeoutAt, runTimeoutAt, parent } = started;
+    const left = new Set(execution.unheard.map(({ id }) => id));
+    const heard = run.heard.filter((id) => !left.has(id)).slice(-HEARD);
+    const told = {
+      type: end.type,
+      workflowId,
+      runId: end.runId,
+      input: end.input,
+      memo: toWire(execution.memo, "memo", "WORKFLOW_INVALID"),
+      attributes: toWire(execution.attributes, "attributes", "WORKFLOW_INVALID"),
+      continuedFrom: started.runId,
+      ...(heard.length > 0 && { heard }),
+      ...(started.build !== undefined && { build: started.build }),
+      ...(parent !== undefined && { parent }),
+      ...(timeoutAt !== undefined && { timeoutAt }),
+      ...(runTimeoutAt !== undefined && { runTimeoutAt: now + (runTimeoutAt - execution.startedAt) }),
+    };
+    outgoing.starts.push(this.start(told, { queue: this.#deps.queue, at: now, build: started.build }));
+    for (const { id, name, input } of execution.unheard) {
+      const wire = toWire(input, "the input", "WORKFLOW_INVALID");
+      outgoing.arrivals.push(
+        this.#tell(workflowId, signalKey(id), { kind: "SignalReceived", id, name, input: wire }, end.runId),
+      );
+    }
+  }
+}

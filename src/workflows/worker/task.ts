@@ -1,0 +1,390 @@
+// Brings one task of a run to an end: takes what has arrived into the history, lets the code go on, and writes what it decides, step by
+// step, each step one transaction. While eager activities of the run are at work the task stays here, and their results are steps of it.
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import { serializeError } from "../../kernel/serialized-error.ts";
+import { encodeValue, readWire, toWire } from "../../kernel/values.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ReminderWrite } from "../../ports/reminders.ts";
+import type {
+  AppendOutcome,
+  EventBatch,
+  StoredInboxMessage,
+  TaskCompletion,
+  TaskFate,
+  Workflows,
+} from "../../ports/workflows.ts";
+import { isEager, runEagerly, takenOver } from "../activities/eager.ts";
+import type { ActivityRunner } from "../activities/runner.ts";
+import { closeBy } from "../client/close-by.ts";
+import { readMessage, type Sent, writeError } from "../definition/messages.ts";
+import { keptError } from "../engine/bounded-error.ts";
+import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started, Step } from "../engine/events.ts";
+import { isCommandEvent, writeEventBatch } from "../engine/events.ts";
+import { isMeant } from "../engine/family.ts";
+import { checkLength, type HistoryLimit } from "../engine/history-budget.ts";
+import { checkPayload } from "../engine/payload-size.ts";
+import { keyOf } from "../inbox/inbox-messages.ts";
+import type { Item, LoadedRun } from "./loaded-run.ts";
+import type { Dispatcher, Outgoing } from "./outgoing.ts";
+
+export interface TaskDeps {
+  readonly clock: Clock;
+  readonly store: Workflows;
+  readonly dispatcher: Dispatcher;
+  readonly activities: ActivityRunner;
+  readonly queue: string;
+  readonly leaseMs: number;
+  readonly historyLimit: HistoryLimit;
+  /** The store's clock. */
+  now(): number;
+  /** The worker begins nothing new. */
+  isDraining(): boolean;
+  /** How long the run stays with this worker when it rests; undefined: it does not, or this worker takes no more. */
+  affinity(): TaskCompletion["affinity"];
+  callActor(type: string, id: string, method: string, args: readonly unknown[]): Promise<unknown>;
+  /**
+   * In tests: throws what a replay of the history with these events behind it throws, or that it comes to another point. What is not
+   * the same every time is found by the first test that runs it.
+   */
+  readonly check?: ((run: LoadedRun, step: Step) => Promise<void>) | undefined;
+  /** What was written is durable. */
+  written(append: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
+}
+
+/** Arrivals that one step takes. */
+const STEP = 500;
+/** Between attempts at a call to an actor that nobody could answer. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** `rests`: nothing is to be done now. `lost`: it is somebody else's. */
+export type TaskEnd = "rests" | "closed" | "lost";
+
+export async function workOn(run: LoadedRun, arrived: number, deps: TaskDeps): Promise<TaskEnd> {
+  resume(run, deps);
+  for (let known = arrived; ; ) {
+    if (run.execution.broken !== undefined) throw run.execution.broken;
+    const step = new StepInMaking(run, deps);
+    if (known > run.taken) await step.takeAll(await deps.store.inbox(run.ref, run.taken, STEP));
+    for (const item of run.items.splice(0)) await step.tell(item);
+    known = 0;
+    if (step.isWorthWriting) {
+      const outcome = await step.write();
+      if (outcome.kind === "lost") return "lost";
+      known = outcome.arrived;
+      if (step.fate.kind === "close") return "closed";
+      if (step.fate.kind === "rest") return "rests";
+      step.startActivities();
+      // That something could not be started has arrived with this very step.
+      if (outcome.starts.some(({ isNew }) => !isNew)) known = Number.MAX_SAFE_INTEGER;
+      if (run.leftover.size > 0 && run.running.size === 0 && run.items.length === 0) return giveBack(run, deps);
+    }
+    if (known <= run.taken && run.items.length === 0) {
+      await run.nudged();
+      if (run.isAbandoned) return "lost";
+      // Whoever nudges need not know whether something has arrived: one look says it.
+      if (run.items.length === 0) known = Number.MAX_SAFE_INTEGER;
+    }
+  }
+}
+
+async function giveBack({ ref, token }: LoadedRun, { store }: TaskDeps): Promise<TaskEnd> {
+  await store.giveBack([{ ref, token: token!, pauseMs: 0, problem: undefined }]);
+  return "lost";
+}
+
+/**
+ * The first step of a run that is started here: what its code decides at once is written together with its start. Simple: nothing but
+ * activities that are run here and timers follow from it.
+ */
+export function firstStep(
+  run: LoadedRun,
+  started: Started,
+  at: number,
+  deps: TaskDeps,
+): { readonly page: EventBatch; readonly reminders: readonly ReminderWrite[]; readonly isSimple: boolean } {
+  const events: HistoryEvent[] = [started];
+  for (const decision of run.execution.fresh) {
+    const isHere = decision.kind === "ActivityScheduled" && isEager(decision, deps);
+    events.push(isHere ? { ...decision, eager: true } : decision);
+  }
+  const decisions = events.filter(isCommandEvent);
+  const isSimple = run.execution.end === undefined && !decisions.some(({ kind }) => !SIMPLE.has(kind));
+  if (!isSimple) return { page: { count: 0, data: "" }, reminders: [], isSimple };
+  run.execution.takeFresh();
+  for (const event of events) run.note(event);
+  run.first = decisions;
+  const { reminders } = deps.dispatcher.of(run, decisions, at);
+  return { page: writeEventBatch({ at, events }), reminders, isSimple };
+}
+
+const SIMPLE: ReadonlySet<string> = new Set<CommandEvent["kind"]>([
+  "ActivityScheduled",
+  "ActorCalled",
+  "TimerScheduled",
+]);
+
+/** Eager activities whose results are not in the history are tried again: whoever ran them is gone. */
+function resume(run: LoadedRun, deps: TaskDeps): void {
+  const { execution, first } = run;
+  run.first = [];
+  const isActivity = ({ kind, n }: CommandEvent): boolean =>
+    (kind === "ActivityScheduled" || kind === "ActorCalled") && execution.isAwaited(n);
+  for (const decision of [
+    ...execution.recordedAwaited("ActivityScheduled", "ActorCalled"),
+    ...first.filter(isActivity),
+  ]) {
+    if (run.running.has(decision.n) || run.queued.has(decision.n)) continue;
+    const item = decision.kind === "ActivityScheduled" ? takenOver(run, decision, deps) : undefined;
+    if (item === undefined) startActivity(run, decision, deps);
+    else run.items.push(item);
+  }
+}
+
+/** One step, while it is put together. */
+class StepInMaking {
+  readonly #run: LoadedRun;
+  readonly #deps: TaskDeps;
+  readonly #events: HistoryEvent[] = [];
+  readonly #eager: CommandEvent[] = [];
+  readonly #reminders: ReminderWrite[] = [];
+  #at: number;
+  #taken: number;
+  #terminated: string | undefined;
+  #diverged: unknown;
+  fate: TaskFate = { kind: "rest" };
+
+  constructor(run: LoadedRun, deps: TaskDeps) {
+    this.#run = run;
+    this.#deps = deps;
+    this.#at = Math.max(run.at, deps.now());
+    this.#taken = run.taken;
+    this.#collect();
+  }
+
+  /** All of them are seen at one moment, which is that of the step: a replay knows no other. */
+  async takeAll(arrivals: readonly StoredInboxMessage[]): Promise<void> {
+    const all = arrivals.map(({ number, data }) => ({ number, sent: readMessage(data) }));
+    for (const { sent } of all) this.#at = Math.max(this.#at, sent.notBefore ?? 0);
+    for (const { number, sent } of all) {
+      // What it does not hear any more is not taken: it goes along to the run that continues it.
+      if (this.#run.execution.end !== undefined || this.#terminated !== undefined) break;
+      await this.#take(number, sent);
+    }
+  }
+
+  async #take(number: number, sent: Sent): Promise<void> {
+    this.#taken = number;
+    const { message } = sent;
+    if (message.kind === "LookAgain" || !isMeant(this.#run.execution.started, sent)) return;
+    if (message.kind === "TerminateRequested") {
+      this.#terminated ??= message.reason;
+      return;
+    }
+    const news = message.kind === "UpdateRequested" ? this.#accept(message) : message;
+    await this.tell({ news });
+  }
+
+  /** Whether it is done is for the workflow to say. */
+  #accept({ id, name, input }: { readonly id: string; readonly name: string; readonly input: unknown }): ExternalEvent {
+    const { execution, workflowId } = this.#run;
+    try {
+      if (execution.handlers.validate(name, readWire(input))) return { kind: "UpdateAccepted", id, name, input };
+      throw new LimpetError("UPDATE_UNKNOWN", `workflow ${workflowId} has no update called ${name}`);
+    } catch (thrown) {
+      return { kind: "UpdateRejected", id, name, error: keptError(thrown) };
+    }
+  }
+
+  async tell({ news, reminders = [] }: Item): Promise<void> {
+    const run = this.#run;
+    if (run.execution.end !== undefined || !isWanted(run, news)) return;
+    this.#events.push(news);
+    this.#reminders.push(...reminders, ...this.#deps.dispatcher.after(run, news));
+    run.note(news, this.#at);
+    run.execution.events = run.last + this.#events.length;
+    await run.execution.tell(news, this.#at);
+    this.#collect();
+  }
+
+  #collect(): void {
+    const run = this.#run;
+    for (const decision of run.execution.takeFresh()) {
+      const isHere = decision.kind === "ActivityScheduled" && isEager(decision, this.#deps);
+      const event = isHere ? ({ ...decision, eager: true } as const) : decision;
+      this.#events.push(event);
+      run.note(event, this.#at);
+      if (isHere || event.kind === "ActorCalled") this.#eager.push(event);
+    }
+  }
+
+  /** False: nothing happened, and the task stays here all the same. */
+  get isWorthWriting(): boolean {
+    const { running, taken } = this.#run;
+    return this.#events.length > 0 || this.#taken > taken || running.size === 0;
+  }
+
+  async write(): Promise<AppendOutcome> {
+    const run = this.#run;
+    await this.#check();
+    const append = this.#append();
+    const [outcome] = await this.#deps.store.append([append]);
+    if (outcome!.kind === "lost") return outcome!;
+    run.last += this.#events.length;
+    run.taken = this.#taken;
+    run.at = this.#at;
+    run.execution.events = run.last;
+    run.execution.bytes += append.page?.data.length ?? 0;
+    for (const event of this.#events) if (event.kind === "ActivityCancelRequested") this.#abort(event.of);
+    this.#deps.written(append, outcome!, this.#run.runId);
+    return outcome!;
+  }
+
+  async #check(): Promise<void> {
+    try {
+      await this.#deps.check?.(this.#run, { at: this.#at, events: this.#events });
+    } catch (thrown) {
+      this.#diverged = thrown;
+    }
+  }
+
+  #append(): TaskCompletion {
+    const run = this.#run;
+    const { execution } = run;
+    const decisions = this.#events.filter(isCommandEvent);
+    const outgoing = this.#deps.dispatcher.of(run, decisions, this.#at);
+    const end = execution.end;
+    this.fate = this.#fateOf(end, outgoing);
+    const hasAttributes = decisions.some(({ kind }) => kind === "SearchAttributesUpserted");
+    const hasMemo = decisions.some(({ kind }) => kind === "MemoUpserted");
+    return {
+      ref: run.ref,
+      token: run.token!,
+      last: run.last,
+      page: this.#events.length === 0 ? undefined : writeEventBatch({ at: this.#at, events: this.#events }),
+      taken: this.#taken,
+      fate: this.fate,
+      affinity: this.fate.kind === "close" ? undefined : this.#deps.affinity(),
+      attributes: hasAttributes ? encodeValue(execution.attributes, "attributes", "WORKFLOW_INVALID") : undefined,
+      memo: hasMemo ? encodeValue(execution.memo, "memo", "WORKFLOW_INVALID") : undefined,
+      reminders: [...this.#reminders, ...outgoing.reminders],
+      starts: outgoing.starts,
+      arrivals: outgoing.arrivals,
+    };
+  }
+
+  #fateOf(end: End | undefined, outgoing: Outgoing): TaskFate {
+    const run = this.#run;
+    if (this.#diverged !== undefined) {
+      const error = keptError(this.#diverged);
+      const failed = { kind: "WorkflowFailed", n: run.execution.decided + 1, error } as const;
+      if (end === undefined) this.#events.push(failed);
+      this.#endWith(failed, outgoing);
+      return { kind: "close", status: "failed", result: writeError(error) };
+    }
+    if (end === undefined && this.#terminated !== undefined) {
+      const reason = this.#terminated;
+      this.#events.push({ kind: "WorkflowTerminated", reason });
+      const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", reason));
+      this.#endWith({ kind: "WorkflowFailed", n: 0, error }, outgoing);
+      return { kind: "close", status: "terminated", result: writeError(error) };
+    }
+    if (end === undefined) {
+      const size = { events: run.last + this.#events.length, bytes: run.execution.bytes };
+      checkLength(size, this.#deps.historyLimit);
+      const isBusy = this.#eager.length > 0 || run.running.size > 0 || run.items.length > 0;
+      // A run that rests with something that nobody does would rest for ever.
+      return isBusy || run.leftover.size > 0 || run.isAbandoned
+        ? { kind: "keep", leaseMs: this.#deps.leaseMs }
+        : { kind: "rest" };
+    }
+    this.#endWith(end, outgoing);
+    return closeBy(end);
+  }
+
+  /** What follows from the end of the run. */
+  #endWith(end: End, outgoing: Outgoing): void {
+    const more = this.#deps.dispatcher.atEnd(this.#run, end, this.#at);
+    outgoing.reminders.push(...more.reminders);
+    outgoing.starts.push(...more.starts);
+    outgoing.arrivals.push(...more.arrivals);
+  }
+
+  #abort(n: number): void {
+    const { running } = this.#run;
+    running.get(n)?.abort(new LimpetError("WORKFLOW_CANCELLED", "the workflow does not wait for it any more"));
+    running.delete(n);
+  }
+
+  /** What was decided in it is durable, and may be done. */
+  startActivities(): void {
+    const run = this.#run;
+    for (const decision of this.#eager) {
+      if (!run.execution.isAwaited(decision.n)) continue;
+      // Others begin what this worker has no time for any more.
+      if (this.#deps.isDraining()) run.leftover.add(decision.n);
+      else startActivity(run, decision, this.#deps);
+    }
+  }
+}
+
+/** Late results, and what was heard before, are dropped. */
+function isWanted({ execution, seen }: LoadedRun, news: ExternalEvent): boolean {
+  if ("of" in news) return execution.isAwaited(news.of);
+  if (news.kind === "CancelRequested") return !execution.isCancelled;
+  const key = keyOf(news);
+  return key === undefined || !seen.has(key);
+}
+
+function startActivity(run: LoadedRun, decision: CommandEvent, deps: TaskDeps): void {
+  const controller = new AbortController();
+  run.running.set(decision.n, controller);
+  const done =
+    decision.kind === "ActorCalled"
+      ? callActor(decision, controller.signal, deps)
+      : runEagerly(run, decision as Extract<CommandEvent, { kind: "ActivityScheduled" }>, controller.signal, deps);
+  void done.then((item) => {
+    if (run.running.get(decision.n) !== controller) return;
+    run.running.delete(decision.n);
+    if (item === undefined) run.leftover.add(decision.n);
+    else run.items.push(item);
+    run.nudge();
+  });
+}
+
+/**
+ * What an actor answers is recorded, and so is what it throws. That nobody could ask it, or that its answer was lost, is not its answer:
+ * the call is made again. Undefined: others make it, because this worker stops.
+ */
+async function callActor(
+  { n, type, id, method, input }: Extract<CommandEvent, { kind: "ActorCalled" }>,
+  signal: AbortSignal,
+  deps: TaskDeps,
+): Promise<Item | undefined> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    try {
+      const result = await deps.callActor(type, id, method, readWire(input) as unknown[]);
+      const wire = toWire(result, "the result", "RESULT_INVALID");
+      checkPayload(wire, "the result");
+      return told({ kind: "ActivityCompleted", of: n, result: wire });
+    } catch (thrown) {
+      const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";
+      if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: keptError(thrown), attempts: 1 });
+    }
+    if (!deps.isDraining()) await pause(pauseMs, signal, deps.clock);
+    if (signal.aborted || deps.isDraining()) return undefined;
+  }
+}
+
+const told = (news: ExternalEvent): Item => ({ news });
+
+/** Ends early when nobody waits any more. */
+async function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const end = (): void => resolve();
+  const timer = clock.after(ms, end);
+  signal.addEventListener("abort", end);
+  await promise;
+  timer.cancel();
+  signal.removeEventListener("abort", end);
+}

@@ -1,0 +1,465 @@
+// Takes tasks of runs from the store and brings them to an end, several at a time. Runs that rest stay in memory, so that their next task
+// goes on where the last one ended; every other one is replayed from its history first.
+//
+// What a task may write is decided by the store alone: a worker that lost its lease writes nothing. So everything here is allowed to be
+// late, to happen twice, or to stop in the middle.
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { CodeGuards } from "../../ports/code-guards.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ReminderWrite } from "../../ports/reminders.ts";
+import type { Settle } from "../../ports/settle.ts";
+import type {
+  ClaimedBinding,
+  ClaimedTask,
+  ReplayMode,
+  RunStart,
+  StartOutcome,
+  StoredRun,
+  TaskLease,
+  TypeClaim,
+  WorkerRow,
+} from "../../ports/workflows.ts";
+import { fits, type Pinning, readBinding, typeClaim, type WorkerCode } from "../definition/bindings.ts";
+import type { AnyWorkflow } from "../definition/definition.ts";
+import { fingerprintOf } from "../definition/definition.ts";
+import type { Started, Step } from "../engine/events.ts";
+import type { HistoryLimit } from "../engine/history-budget.ts";
+import type { WorkflowInstruments } from "../instruments.ts";
+import { endRefused, returnBlocked } from "./blocked-task.ts";
+import { LoadedRun } from "./loaded-run.ts";
+import { LoadedRuns } from "./loaded-runs.ts";
+import { checkAttempts, Suspects } from "./lost-attempts.ts";
+import { MinuteCounts } from "./minute-counts.ts";
+import { type PresenceDeps, staleAfter, WorkerPresence } from "./presence.ts";
+import { Replayer } from "./replayer.ts";
+import { RunCache } from "./run-cache.ts";
+import { firstStep, type TaskDeps, workOn } from "./task.ts";
+
+export interface WorkerSettings {
+  readonly namespace: string;
+  readonly workerId: string;
+  readonly queue: string;
+  /** Empty: it has none, and binds no run to it. */
+  readonly build: string;
+  /** Other builds whose runs it goes on with. */
+  readonly compatible: readonly string[];
+  /** What else than the build runs are bound to by being worked on here. */
+  readonly pinning: Pinning;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly concurrency: number;
+  /** Runs that rest in memory; 0: none, and every task is replayed. */
+  readonly cacheRuns: number;
+  readonly cacheBytes: number;
+  readonly isSticky: boolean;
+  readonly stickyMs: number;
+  readonly drainMs: number;
+  readonly historyLimit: HistoryLimit;
+  /** A run is parked after this many lost attempts in a row. */
+  readonly maxLostAttempts: number;
+  /** Every step is replayed before it is written, and a run whose code does not do the same again fails. For tests. */
+  readonly isChecked?: boolean | undefined;
+}
+
+export interface WorkerDeps
+  extends PresenceDeps,
+    Omit<TaskDeps, "queue" | "leaseMs" | "historyLimit" | "affinity" | "isDraining"> {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly settle: Settle;
+  readonly instruments: WorkflowInstruments;
+  /** In place while runs are in memory. */
+  readonly guards?: CodeGuards | undefined;
+  /** These are durable now. */
+  reminded(reminders: readonly ReminderWrite[]): void;
+  /** A run is not worked on here any more, and may not be over. */
+  left(ref: number): void;
+}
+
+/** Tasks that one claim asks for. */
+const MOST_CLAIMED = 200;
+
+export class Worker {
+  readonly #settings: WorkerSettings;
+  readonly #deps: WorkerDeps;
+  readonly #task: TaskDeps;
+  readonly #code: WorkerCode;
+  readonly #types: readonly TypeClaim[];
+  /** Brings runs into memory, for this worker and for whoever asks about them. */
+  readonly replayer: Replayer;
+  readonly cache: RunCache;
+  /** How tasks came here lately; told with every heartbeat. */
+  readonly #minute: MinuteCounts<ReplayMode | "miss">;
+  readonly #held: LoadedRuns;
+  readonly #presence: WorkerPresence;
+  readonly #suspects: Suspects;
+  /** Types with code that has come to its first wait in this process, and not ended it. */
+  readonly #proven = new Set<string>();
+  readonly #working = new Set<Promise<void>>();
+  #isOpen = false;
+  #isClaiming = false;
+  #isNudged = false;
+  #isGuarded = false;
+  #starting = 0;
+  #poll: Timer | undefined;
+
+  constructor(definitions: readonly AnyWorkflow[], settings: WorkerSettings, deps: WorkerDeps) {
+    this.#settings = settings;
+    this.#deps = deps;
+    this.replayer = new Replayer(definitions, settings, deps);
+    const { build, compatible, pinning } = settings;
+    const prints = Object.fromEntries(definitions.map((each) => [each.name, fingerprintOf(each)]));
+    this.#code = { build, compatible, definitions: prints };
+    this.#types = this.types.map((type) => typeClaim(type, this.#code, pinning));
+    this.#minute = new MinuteCounts(deps.clock);
+    this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
+    const { queue, leaseMs, historyLimit, workerId, stickyMs } = settings;
+    this.#held = new LoadedRuns(leaseMs, deps);
+    this.#suspects = new Suspects(settings.maxLostAttempts, deps);
+    this.#presence = new WorkerPresence(leaseMs, () => this.#row(), deps);
+    this.#presence.resumed = () => this.nudge();
+    const affinity = this.cache.isOn ? { worker: workerId, ms: stickyMs } : undefined;
+    const check =
+      settings.isChecked === true ? (run: LoadedRun, step: Step) => this.replayer.check(run, step) : undefined;
+    this.#task = {
+      ...{ ...deps, queue, leaseMs, historyLimit, check },
+      affinity: () => (this.#isOpen && !this.#presence.isDrained ? affinity : undefined),
+      isDraining: () => !this.#isOpen,
+      written: (append, outcome, runId) => {
+        this.#suspects.passed(workerId, append.ref);
+        deps.written(append, outcome, runId);
+      },
+    };
+  }
+
+  get types(): string[] {
+    return this.replayer.types;
+  }
+
+  get working(): number {
+    return this.#working.size;
+  }
+
+  has(type: string): boolean {
+    return this.replayer.has(type);
+  }
+
+  async start(): Promise<void> {
+    await this.#presence.begin();
+    this.#isOpen = true;
+    this.nudge();
+  }
+
+  /** Takes no more tasks, lets activities that run come to their end, gives back what is not done then, and forgets what it remembers. */
+  async stop(): Promise<void> {
+    if (!this.#isOpen) {
+      await this.#presence.withdraw();
+      return;
+    }
+    this.#isOpen = false;
+    this.#poll?.cancel();
+    await this.#presence.leave();
+    await this.#drained();
+    await this.#held.giveBackAll(new LimpetError("STOPPING", "the worker stops"));
+    await Promise.allSettled([...this.#working]);
+    this.#held.stop();
+    this.cache.clear();
+    this.#guard();
+    await this.#presence.end();
+  }
+
+  /** Until nothing is worked on, or it has taken too long. */
+  async #drained(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#deps.clock.after(this.#settings.drainMs, resolve);
+    await Promise.race([Promise.allSettled([...this.#working]), promise]);
+    timer.cancel();
+  }
+
+  /** What others may know of it. */
+  #row(): Omit<WorkerRow, "isDraining"> {
+    const { namespace, workerId: worker, queue, build, compatible, isSticky } = this.#settings;
+    const { capacity, numbers } = this.cache;
+    const fingerprints = this.#code.definitions;
+    const about = {
+      ...{ runtime: "typescript", types: this.types, compatible, fingerprints, capacity, ...numbers },
+      ...{ working: this.working, minute: this.#minute.all },
+    };
+    return { namespace, worker, queue, build, isSticky: isSticky && this.cache.isOn, about: JSON.stringify(about) };
+  }
+
+  // ——— Getting tasks.
+
+  /** There may be tasks. */
+  nudge(): void {
+    this.#isNudged = true;
+    if (!this.#isClaiming && this.#isOpen) void this.#claim();
+  }
+
+  /** Whether its task is here. */
+  holds(ref: number): boolean {
+    return this.#held.has(ref);
+  }
+
+  /** Something may have arrived at a run that is here; true: it is. */
+  nudgeRun(ref: number): boolean {
+    return this.#held.nudge(ref);
+  }
+
+  nudgeAll(): void {
+    this.#held.nudgeAll();
+    this.nudge();
+  }
+
+  get #room(): number {
+    return this.#settings.concurrency - this.#working.size;
+  }
+
+  get hasRoom(): boolean {
+    return this.#isOpen && !this.#presence.isDrained && this.#room > 0;
+  }
+
+  #lease(): TaskLease {
+    return { token: this.#deps.random.id(), worker: this.#settings.workerId, leaseMs: this.#settings.leaseMs };
+  }
+
+  async #claim(): Promise<void> {
+    this.#isClaiming = true;
+    this.#poll?.cancel();
+    let pauseMs = this.#settings.pollMs;
+    try {
+      while (this.#isNudged && this.hasRoom && this.#types.length > 0) {
+        this.#isNudged = false;
+        const { namespace, queue, leaseMs, workerId } = this.#settings;
+        const claims = await this.#deps.store.claim({
+          ...{ namespace, queue, types: this.#types },
+          limit: Math.min(this.#room, MOST_CLAIMED),
+          lease: this.#lease(),
+          isSticky: this.cache.isOn,
+          staleMs: staleAfter(leaseMs),
+        });
+        for (const task of await this.#suspects.admit(workerId, claims.tasks)) {
+          this.#deps.instruments.claimed(task.mode);
+          this.#minute.add(task.mode);
+          this.#begin(this.#workOn(task));
+        }
+        if (claims.tasks.length > 0) this.#isNudged = true;
+        if (claims.next !== undefined) pauseMs = Math.max(0, Math.min(pauseMs, claims.next - claims.now));
+      }
+    } catch (err) {
+      this.#deps.log.warn("workflow.claim.failed", { err });
+    } finally {
+      this.#isClaiming = false;
+    }
+    if (!this.#isOpen) return;
+    // One that became free meanwhile says so itself.
+    this.#poll = this.#deps.clock.after(Math.max(pauseMs, 10), () => this.nudge());
+  }
+
+  #begin(work: Promise<void>): void {
+    this.#working.add(work);
+    this.#guard();
+    void work.finally(() => {
+      this.#working.delete(work);
+      this.#guard();
+      if (this.#isNudged && this.#isOpen && !this.#isClaiming) void this.#claim();
+    });
+  }
+
+  /** Callbacks of a run may call at any time while it is in memory. */
+  #guard(): void {
+    const isNeeded = this.#starting > 0 || this.#working.size > 0 || this.cache.size > 0;
+    if (isNeeded === this.#isGuarded) return;
+    this.#isGuarded = isNeeded;
+    if (isNeeded) this.#deps.guards?.enter();
+    else this.#deps.guards?.leave();
+  }
+
+  // ——— Working on them.
+
+  /** `begun`: the run, if its code has run here up to the last event. */
+  async #workOn(task: ClaimedTask, begun?: LoadedRun): Promise<void> {
+    let run = begun;
+    try {
+      checkAttempts(task, this.#settings.maxLostAttempts);
+      run ??= await this.#runOf(task);
+      run.token = task.token;
+      run.attempt = task.attempt;
+      run.bound = task.bound;
+      await this.#hold(run, task.arrived);
+    } catch (error) {
+      const { last, taken } = run ?? task;
+      await returnBlocked({ ...task, last, taken }, error, this.#deps);
+    } finally {
+      this.#suspects.passed(this.#settings.workerId, task.ref);
+    }
+  }
+
+  async #hold(run: LoadedRun, arrived: number): Promise<void> {
+    this.#held.add(run);
+    run.execution.strayed = () => this.#strayed(run);
+    try {
+      const end = await workOn(run, arrived, this.#task);
+      run.token = undefined;
+      if (end === "rests" && this.#isOpen) {
+        this.cache.put(run);
+      } else {
+        run.abandon(() => new LimpetError("LEASE_LOST", "the run is over, or somebody else's"));
+      }
+    } catch (error) {
+      run.abandon(() => error);
+      throw error;
+    } finally {
+      this.#held.remove(run);
+      // It may have failed after the last look at it.
+      if (run.execution.broken !== undefined) this.#strayed(run);
+      this.#deps.left(run.ref);
+    }
+  }
+
+  /** Its code has failed outside of its turn. This worker records that if the run is still in its memory. */
+  #strayed(run: LoadedRun): void {
+    const { namespace } = this.#settings;
+    const { ref, workflowId } = run;
+    if (this.#held.nudge(ref) || this.cache.peek(ref) !== run) return;
+    this.#deps.store.wake({ namespace, workflowId }).then(
+      () => this.nudge(),
+      (err: unknown) => this.#deps.log.warn("workflow.wake.failed", { workflow: workflowId, err }),
+    );
+  }
+
+  async #runOf(task: ClaimedTask): Promise<LoadedRun> {
+    const warm = this.cache.take(task.ref);
+    // A restored store assigns refs again, so the run in memory may be another one.
+    const isSame = warm !== undefined && warm.runId === task.runId;
+    if (isSame && warm.last === task.last && warm.taken === task.taken) {
+      this.cache.hits++;
+      return warm;
+    }
+    if (task.mode === "sticky_hit_expected") {
+      this.cache.misses++;
+      this.#minute.add("miss");
+    }
+    if (task.mode === "forced_cold_replay") this.cache.forced++;
+    return this.#replay(task);
+  }
+
+  async #replay(task: ClaimedTask): Promise<LoadedRun> {
+    const run = await this.replayer.replay(task);
+    this.#proven.add(task.type);
+    return run;
+  }
+
+  /** Starts a run and its first task here. Undefined: there is no room, or this worker does not know it. */
+  async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
+    const binding = this.#bindingOf(start);
+    if (binding === undefined || !this.hasRoom) return undefined;
+    this.#starting++;
+    this.#guard();
+    try {
+      // A first step that ends the process leaves no trace if the start is not in the store.
+      if (!this.#proven.has(start.type)) return await this.#startStored(start, binding);
+      return await this.#startBound(start, started, at, binding);
+    } finally {
+      this.#starting--;
+      this.#guard();
+    }
+  }
+
+  /** Stores the start with a lease before the code runs: the store counts an attempt that ends the process. */
+  async #startStored(start: RunStart, binding: ClaimedBinding): Promise<StartOutcome> {
+    const lease = this.#lease();
+    const [outcome] = await this.#deps.store.start([{ ...start, lease, bound: binding.binds }]);
+    if (!isBegunBy(start, outcome!)) return outcome!;
+    const task = startedTask(start, outcome!.ref, start.first.count, lease.token, binding.binds);
+    try {
+      const run = await this.#replay(task);
+      this.#begin(this.#workOn(task, run));
+    } catch (error) {
+      if (isLimpetError(error, "ACTIVITY_UNKNOWN")) {
+        await endRefused(task, error, this.#deps);
+        throw error;
+      }
+      await returnBlocked(task, error, this.#deps);
+    }
+    return outcome!;
+  }
+
+  /** In one step with its start. */
+  async #startBound(
+    start: RunStart,
+    started: Started,
+    at: number,
+    binding: ClaimedBinding,
+  ): Promise<StartOutcome | undefined> {
+    const { store } = this.#deps;
+    const execution = this.replayer.execution(start.type);
+    const run = new LoadedRun(0, execution, 0, 0);
+    run.at = at;
+    try {
+      await execution.begin(started, at);
+    } catch (error) {
+      // What no worker with this code could do is not begun.
+      if (isLimpetError(error, "ACTIVITY_UNKNOWN")) throw error;
+      // It is started all the same; what is wrong with its code is told of its task.
+      return undefined;
+    }
+    const { page, reminders, isSimple } = firstStep(run, started, at, this.#task);
+    // What more it brings about is written with its first step.
+    if (!isSimple) return undefined;
+    const lease = this.#lease();
+    const bound = binding.binds;
+    const [outcome] = await store.start([
+      { ...start, first: page, lease, bound, reminders: [...start.reminders, ...reminders] },
+    ]);
+    this.#deps.reminded(reminders);
+    if (isBegunBy(start, outcome!)) {
+      run.as(outcome!.ref, page.count);
+      run.execution.events = run.last;
+      run.execution.bytes = page.data.length;
+      this.#begin(this.#workOn(startedTask(start, run.ref, run.last, lease.token, bound), run));
+    }
+    return outcome!;
+  }
+
+  /** What a run may be bound to, and is bound to by being begun here; undefined: it cannot be. */
+  #bindingOf({ type, delayMs, queue, bound }: RunStart): ClaimedBinding | undefined {
+    if (delayMs > 0 || queue !== this.#settings.queue) return undefined;
+    return this.#types.find((one) => one.type === type)?.bindings.find((one) => one.bound === bound);
+  }
+
+  /** Whether it has the code that a run goes by. */
+  hasCodeOf({ type, queue, bound }: Pick<StoredRun, "type" | "queue" | "bound">): boolean {
+    return this.has(type) && queue === this.#settings.queue && fits(readBinding(bound), type, this.#code);
+  }
+}
+
+/** By this start, or by an earlier attempt at it; and the run is not over. */
+const isBegunBy = ({ runId }: RunStart, outcome: StartOutcome): boolean =>
+  outcome.isNew && outcome.runId === runId && outcome.status === "running";
+
+/** The task of a run that this process has started and holds. */
+const startedTask = (
+  { namespace, workflowId, runId, type }: RunStart,
+  ref: number,
+  last: number,
+  token: string,
+  bound: string | undefined,
+): ClaimedTask => ({
+  namespace,
+  workflowId,
+  runId,
+  type,
+  ref,
+  token,
+  bound,
+  last,
+  taken: 0,
+  arrived: 0,
+  attempt: 1,
+  lost: 0,
+  mode: "cold_replay",
+});

@@ -1,0 +1,31 @@
+// The modules of src and the imports that each may have. Inner modules never import outer ones; features know
+// each other only through ports. `rules.ts` counts the imports that still break this.
+
+/** What Limpet does: each has its pure model, its drivers and its operations in one folder. */
+export const FEATURES: readonly string[] = [
+  "actors",
+  "placement",
+  "sharding",
+  "reminders",
+  "workflows",
+  "http-workers",
+];
+const INNER = ["kernel", "ports"];
+const OUTER = ["stores", "wire", "observe", "config"];
+
+/** The modules that the files of a module may import, besides their own. */
+export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  kernel: [],
+  ports: ["kernel"],
+  ...Object.fromEntries(FEATURES.map((feature) => [feature, INNER])),
+  "http-workers": [...INNER, "workflows"],
+  stores: INNER,
+  wire: [...INNER, ...FEATURES],
+  observe: INNER,
+  config: INNER,
+  host: [...INNER, ...FEATURES, ...OUTER],
+  world: [...INNER, ...FEATURES, ...OUTER, "host"],
+  testing: [...INNER, ...FEATURES, ...OUTER, "host", "world"],
+  entry: [...INNER, ...FEATURES, ...OUTER, "host", "world", "testing"],
+  cli: [...INNER, ...FEATURES, ...OUTER, "host", "entry"],
+};
