@@ -23,8 +23,9 @@ shardsContract(
   "PostgreSQL",
   async () => {
     const url = await server.createDatabase();
-    const store = await openPostgresStore(url);
-    const again = () => openPostgresStore(url);
+    // Six resets at once compete for one row; on a busy machine the last one waits longer than the default.
+    const again = () => openPostgresStore(url, { lockTimeoutMs: 14_000 });
+    const store = await again();
     return { store, second: again, reopen: again, dispose: () => store.close() };
   },
   { modelRuns: 30 },
