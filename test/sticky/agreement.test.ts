@@ -49,8 +49,19 @@ async function urlOf(process: CliProcess): Promise<string> {
 
 /** What a command prints for programs, asked of that process. */
 async function ask(process: CliProcess, ...argv: string[]): Promise<unknown> {
-  const { code, stdout, stderr } = await runCli([...argv, "--json"], { env: { LIMPET_URL: await urlOf(process) } });
-  assert.equal(code, 0, stderr);
+  const env = { LIMPET_URL: await urlOf(process) };
+  let stdout = "";
+  // While no scheduler leads nothing happens, and the command is repeated, as its error asks for.
+  await until(
+    async () => {
+      const ran = await runCli([...argv, "--json"], { env });
+      const isEarly = ran.code !== 0 && ran.stderr.includes('"errorCode":"NOT_READY"');
+      if (!isEarly) assert.equal(ran.code, 0, ran.stderr);
+      stdout = ran.stdout;
+      return !isEarly;
+    },
+    `an answer to ${argv.join(" ")}`,
+  );
   return JSON.parse(stdout);
 }
 
