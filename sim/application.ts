@@ -1,4 +1,5 @@
-// The application of a run: actors that do as the call tells them and write down who called. What they do is seen by the stage.
+// The application of a run: actors that follow the script in each call and record the call in their state.
+// Every turn reports to the stage.
 
 import { type ShardedOptions, sharded } from "../src/actors/options/sharded-options.ts";
 import type { ActorClass } from "../src/actors/routing/remote.ts";
@@ -12,30 +13,30 @@ import { type Carrying, extractorOf, messageIdOf, opOf } from "./shard-extractor
 import { ownStrategy } from "./shard-strategies.ts";
 import type { Stage } from "./stage.ts";
 
-/** Types with state; every one behaves the same, and each has tables of its own. */
+/** Types with state. All behave the same, and each has its own table. */
 export const LEDGERS = ["Ledger", "Purse", "Diary"] as const;
 /** The same, for actors that live in shards. */
 export const CRATES = ["Crate", "Shelf"] as const;
-/** How long callers wait who do not say how long, and ticks of reminders. */
+/** Timeout of calls without one of their own, and of ticks of reminders. */
 export const CALL_TIMEOUT_MS = 10_000;
-/** A type without state: it never asks the database. */
+/** A type without state: it never calls the database. */
 export const PLAIN = "Echo";
 
 let lives = 0;
 let turns = 0;
 let runs = 0;
 
-/** Numbers begin anew with every run, so that two runs of a seed are the same. */
+/** Numbers restart with every run, so that two runs of a seed are equal. */
 export function beginNumbers(): void {
   lives = 0;
   turns = 0;
   runs = 0;
 }
 
-/** Writes a word into the state of an actor, if it has one. */
+/** Appends a word to the state of an actor, if it has one. */
 type Write = (word: string) => void;
 
-/** The classes of one process: what they do is noted as done there. */
+/** The actor classes of one process. The stage attributes their turns to this process. */
 export function applicationOf(
   stage: Stage,
   box: { readonly process: Process | undefined },
@@ -87,7 +88,7 @@ export function applicationOf(
     }
   }
 
-  /** What an actor does when it is reminded. */
+  /** Handles a tick of a reminder, by the script in its data. */
   async function ring(
     actor: Actor<object>,
     life: Life,
@@ -122,7 +123,7 @@ export function applicationOf(
     }
   }
 
-  /** Sets or cancels a reminder in the turn of a call, starts or signals a workflow. */
+  /** Sets or cancels a reminder, or starts or signals a workflow, in the turn of a call. */
   async function change(actor: Actor<object>, op: string, how: CallHow): Promise<void> {
     const { remind, forget, starts, signals } = how;
     if (starts !== undefined) {
@@ -134,7 +135,7 @@ export function applicationOf(
     if (forget !== undefined) await actor.reminders.cancel(forget);
   }
 
-  /** With code of the application, where the plan has some. */
+  /** Options of a sharded type, with application code where the plan has some. */
   function shardedOptions(type: string, plan: ShardedPlan): ShardedOptions {
     const { strategy, extractor, messages, ...rest } = plan;
     return {
@@ -165,12 +166,12 @@ export function applicationOf(
       override onDeactivate(reason: string) {
         tell.deactivated(this._life, reason);
       }
-      /** Its place in the ledger, from 1. */
+      /** Returns the position of the new entry in the ledger, from 1. */
       append(said: string | Carrying, how: CallHow) {
         const op = opOf(said);
         return work(this, this._life, op, how, () => this.state.entries.push(op));
       }
-      /** Forgets everything it has ever written. */
+      /** Clears the state of the actor. */
       wipe(said: string | Carrying, how: CallHow) {
         return work(this, this._life, opOf(said), how, () => this.clear());
       }
@@ -214,7 +215,7 @@ export function applicationOf(
   return types.map((type) => (type === PLAIN ? Echo : ledger(type)));
 }
 
-/** Every process that is up has the job of the plan, if there is one. Who could not say so tries again. */
+/** Gives every running process the job of the plan, if there is one. A failed attempt is retried. */
 export function setJob(
   stage: Stage,
   process: Process,

@@ -1,4 +1,4 @@
-// The users of a run: they make the planned calls and write down what they hear.
+// The callers of a run: they make the planned calls and record the outcomes.
 import type { AnyActor, CallSettings } from "../src/actors/routing/remote.ts";
 import type { App } from "../src/host/app.ts";
 import type { Process } from "../src/world/process.ts";
@@ -10,14 +10,14 @@ import type { Stage } from "./stage.ts";
 
 type Methods = Record<string, (op: string, how: CallHow) => Promise<unknown>>;
 
-/** Plans every call for its moment. Who is down then makes none. */
+/** Schedules every call of the plan. A host that is down makes no calls. */
 export function planCalls(stage: Stage): void {
   for (const [i, call] of stage.plan.calls.entries()) {
     stage.world.timeline.plan(call.at, KIND.script, undefined, () => void makeCall(stage, call, `${i}`));
   }
 }
 
-/** Resolves when its caller knows the outcome, or has ended. Never rejects. */
+/** Resolves when the caller knows the outcome, or has ended. Never rejects. */
 export async function makeCall(stage: Stage, call: PlannedCall, name: string): Promise<Operation | undefined> {
   const { planned, host } = stage.player(call.from);
   const { process } = host;
@@ -57,7 +57,7 @@ function callActor(process: Process, call: PlannedCall, token: string, settings:
   const { type, id, method, how } = call;
   const app = process.app!;
   if (how.region === undefined) return (app.actor<AnyActor>(type, id, settings) as Methods)[method]!(token, how);
-  // Only who has the class knows where in a message the id is.
+  // Only a host that has the class can find the id in a message.
   const isKnown = app.host.types().some((one) => one.type === type);
   const message = how.region === "carried" && isKnown ? { crate: id, op: token } : { id, message: token };
   const region = app.region(type, settings) as unknown as Record<
@@ -67,7 +67,7 @@ function callActor(process: Process, call: PlannedCall, token: string, settings:
   return region[method]!(message, how);
 }
 
-/** Without a turn of its actor. */
+/** Changes a reminder through the client, without a turn of its actor. */
 async function changeReminder({ reminders }: App, { type, id, how }: PlannedCall, token: string): Promise<string> {
   const { remind, forget } = how;
   if (remind !== undefined) await reminders.set(type, id, remind.name, optionsOf(token, remind));

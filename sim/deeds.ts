@@ -1,4 +1,5 @@
-// The users of workflows in a run: they start, signal, ask and cancel as it was planned, and write down what they hear.
+// The clients of workflows in a run: they start, signal, query and cancel workflows as planned, and record
+// the outcomes.
 import type { App } from "../src/host/app.ts";
 import { KIND } from "../src/world/timeline.ts";
 import type { DeedOperation } from "./observer.ts";
@@ -6,17 +7,17 @@ import type { PlannedDeed } from "./plan.ts";
 import { type PokeInput, SCRIPT_TYPES, type ScriptInput } from "./scripts.ts";
 import type { Stage } from "./stage.ts";
 
-/** Whoever waits for the end of a workflow, or for an update, gives up after this. */
+/** A client that waits for the end of a workflow or for an update gives up after this time. */
 const WAIT_MS = 60_000;
 
-/** Plans every deed for its moment. Who is down then does none. */
+/** Schedules every workflow operation of the plan. A host that is down performs none. */
 export function planDeeds(stage: Stage): void {
   for (const [i, deed] of (stage.plan.deeds ?? []).entries()) {
     stage.world.timeline.plan(deed.at, KIND.script, undefined, () => void doDeed(stage, deed, `w${i}`));
   }
 }
 
-/** Resolves when whoever did it knows what became of it, or has ended. Never rejects. */
+/** Resolves when the client knows the outcome, or has ended. Never rejects. */
 export async function doDeed(stage: Stage, planned: PlannedDeed, name: string): Promise<DeedOperation | undefined> {
   const player = stage.player(planned.from);
   const { process } = player.host;

@@ -1,4 +1,4 @@
-// Reminders after the chaos: what is overdue is worked off, and what is set then comes in its time, once.
+// Reminders after the chaos: overdue reminders are delivered, and new reminders fire in time, each tick once.
 import { OPTIONS } from "../src/config/options.ts";
 import type { Duration } from "../src/kernel/durations.ts";
 import { parseDuration } from "../src/kernel/durations.ts";
@@ -14,23 +14,25 @@ type Until = (ms: number, isDone?: () => boolean) => Promise<void>;
 
 const LOOK_MS = 500;
 const PAGE = 100_000;
-/** A store that tells is asked at least this often. */
+/** A process polls at least this often, even if the store notifies it of changes. */
 const REST_MS = 30_000;
-/** What a delivery may take in good times, besides waiting until somebody looks. */
+/** Longest time of a delivery in calm times, without the wait for the next poll. */
 const LATE_MS = 3_000;
-/** An actor has no home while the application's own strategy thinks about it, and it may be asked before each tick. */
+/**
+ * An actor has no home while the custom strategy decides, and each tick may have to wait for that decision.
+ */
 const STRATEGY_MS = 20_000;
-/** With less, handlers that hang keep others waiting. */
+/** With less capacity, hanging handlers delay other reminders. */
 const ENOUGH = 20;
-/** Batches that a process holds. */
+/** Batches that a process holds at once. */
 const ROOM = 4;
-/** Handlers that take longer than this are given up. */
+/** Slower handlers are left out of the check: their deliveries are cut off. */
 const LONGEST_MS = 8_000;
 
 interface Times {
   readonly leaseMs: number;
   readonly pollMs: number;
-  /** How many a process delivers and holds at once. */
+  /** Reminders that a process delivers and holds at once. */
   readonly room: number;
 }
 
@@ -38,7 +40,7 @@ export async function demandReminders(stage: Stage, until: Until): Promise<void>
   if (stage.plan.reminders === undefined) return;
   const times = timesOf(stage.plan);
   await workedOff(stage, until, times);
-  // Where there is room for few actors only, and some take long, others are refused.
+  // With capacity for few actors, slow actors cause the host to reject others.
   const isTight = stage.faults.has("memory pressure") || times.room < ENOUGH;
   if (stage.violations.length === 0 && !isTight) await inTime(stage, until, times);
 }
@@ -58,12 +60,12 @@ function timesOf({ settings }: Plan): Times {
 
 const namespacesOf = ({ plan }: Stage): Set<string> => new Set(plan.hosts.map(({ namespace }) => namespace));
 
-/** Whether somebody there can handle it. */
+/** True if a host of the namespace can handle reminders of the type. */
 const isHosted = (stage: Stage, namespace: string, type: string): boolean =>
   type.startsWith("$") ||
   stage.players.some((player) => player.planned.namespace === namespace && isHostOf(stage.plan, player, type));
 
-/** What is overdue has been tried, or is gone, within a bound. */
+/** Every overdue reminder has been attempted, or is gone, within a bound. */
 async function workedOff(stage: Stage, until: Until, { leaseMs, pollMs }: Times): Promise<void> {
   const { database } = stage.world;
   const store = database.truth.reminders;
@@ -88,11 +90,11 @@ async function workedOff(stage: Stage, until: Until, { leaseMs, pollMs }: Times)
 interface Probe {
   readonly op: string;
   readonly ticks: number;
-  /** Of the last tick, at the latest. */
+  /** Latest time of the last tick. */
   readonly until: number;
 }
 
-/** Reminders that are set in good times fire in time, and each tick once. */
+/** Reminders that are set in calm times fire in time, and each tick once. */
 async function inTime(stage: Stage, until: Until, { leaseMs, pollMs }: Times): Promise<void> {
   const asked: Promise<Operation | undefined>[] = [];
   const probes: Probe[] = [];
@@ -110,7 +112,7 @@ async function inTime(stage: Stage, until: Until, { leaseMs, pollMs }: Times): P
   const slowMs = Math.ceil(leaseMs * 1.4);
   for (const { planned } of stage.players) {
     const { name: from, namespace, dedicated } = planned;
-    // Where there is room for few actors only, some are refused.
+    // A type with a limit of actors per host may reject some of them.
     const hasRoom = (type: string): boolean => stage.plan.sticky?.[type]?.limit === undefined;
     const types = new Set(
       stage.players
@@ -121,7 +123,7 @@ async function inTime(stage: Stage, until: Until, { leaseMs, pollMs }: Times): P
       probe(from, type, true, { name: "once", when: { due: 400 }, how: { writes: true } }, 400);
       const often = { every: 700, times: 3, missed: "all" } as const;
       probe(from, type, false, { name: "often", when: often, how: { writes: true } }, 2_100);
-      // What takes longer than its shard may to be handed over is cut off, and tried again.
+      // A handler that takes longer than the hand-off of its shard is cut off and retried.
       const handOffMs = stage.plan.sharded?.[type]?.handOff ?? LONGEST_MS;
       if (slowMs < Math.min(LONGEST_MS, handOffMs))
         probe(from, type, true, { name: "slow", when: { due: 0 }, how: { slowMs } }, slowMs);
@@ -130,7 +132,7 @@ async function inTime(stage: Stage, until: Until, { leaseMs, pollMs }: Times): P
   const rows = rowsOf(stage);
   const isOver = ({ op, ticks }: Probe): boolean => rows.runsOf({ op }).filter(({ isDone }) => isDone).length >= ticks;
   await until(Math.max(...probes.map((one) => one.until), stage.now), () => probes.every(isOver));
-  // Long enough for a second delivery of what took long.
+  // Long enough for a second delivery of a slow tick.
   await until(stage.now + LATE_MS);
   for (const operation of await Promise.all(asked)) {
     const { outcome, token } = operation ?? {};

@@ -1,5 +1,5 @@
-// After the chaos: every shard whose actors were called has a home that is there, none moves for ever, and shards are spread as their
-// strategy says.
+// Shards after the chaos: every called shard has a present home, no shard moves for ever, and the
+// distribution follows the strategy.
 import { isLimpetError } from "../src/kernel/errors.ts";
 import type { ShardHomeRow } from "../src/ports/shards.ts";
 import { makeCall } from "./callers.ts";
@@ -12,9 +12,9 @@ import type { Player, Stage } from "./stage.ts";
 type Until = (ms: number, isDone?: () => boolean) => Promise<void>;
 
 const LOOK_MS = 200;
-/** Longer than anybody waits for an answer of the leader. */
+/** Longer than any request to the leader takes. */
 const ASK_MS = 15_000;
-/** A hand-over in calm times, but for the turns that it waits for: those of the chaos are over. */
+/** Duration of a hand-off in calm times. No turns of the chaos are left to wait for. */
 const MOVE_MS = 500;
 
 export async function demandShards(stage: Stage, until: Until): Promise<void> {
@@ -23,7 +23,7 @@ export async function demandShards(stage: Stage, until: Until): Promise<void> {
   // In the worst case one shard moves in each round.
   const rounds = Math.max(...Object.values(sharded).map(({ shards, rebalance }) => shards * (rebalance + MOVE_MS)));
   const deadline = stage.now + stage.boundMs + rounds;
-  /** Longer than it takes until the strategy is asked again, and what it says is done. */
+  /** Longer than the time until the strategy decides again and its decision is carried out. */
   const restMs = Math.max(...Object.values(sharded).map(({ rebalance }) => rebalance)) * 2 + MOVE_MS;
   let since = stage.now;
   let before = "";
@@ -37,7 +37,7 @@ export async function demandShards(stage: Stage, until: Until): Promise<void> {
       isOver = true;
     });
     await until(stage.now + ASK_MS, () => isOver);
-    // Its home was lost since somebody has called: the next call finds it another one.
+    // The shard lost its home after the last call. The next call allocates another one.
     if (homeless !== undefined)
       void makeCall(stage, { ...homeless.call, at: stage.now, how: {}, timeoutMs: ASK_MS }, `homeless-${looks}`);
     const now = JSON.stringify(rows);
@@ -52,7 +52,7 @@ export async function demandShards(stage: Stage, until: Until): Promise<void> {
 
 // ——— Moves in peace.
 
-/** Of the seeds with sharded types, how many have a host replaced while its shards are called. */
+/** Share of the seeds with sharded types in which a host is replaced while its shards are called. */
 const REPLACED = 0.6;
 const CALLS = 240;
 const EVERY_MS = 4;
@@ -60,8 +60,9 @@ const ACTORS = 6;
 const PATIENCE_MS = 10_000;
 
 /**
- * How long a caller waits in calm times. A shard has no home while the application's own strategy decides, which it may do when the host
- * leaves and when it comes back. Calls that were buffered meanwhile are served one after the other, a commit each.
+ * Timeout of callers in calm times. A shard has no home while the custom strategy decides, which happens when
+ * the host leaves and when it returns. Calls that were buffered meanwhile run one after the other, each with
+ * a commit.
  */
 function patienceOf({ plan: { sharded, latency } }: Stage, type: string): number {
   const { strategy } = sharded![type]!;
@@ -70,7 +71,10 @@ function patienceOf({ plan: { sharded, latency } }: Stage, type: string): number
   return Math.ceil(PATIENCE_MS + 2 * thinksMs + (CALLS / ACTORS) * commitMs);
 }
 
-/** An operator replaces a host while its actors are called: no call fails, and those of one caller come in their order. */
+/**
+ * An operator replaces a host while its actors are called. No call fails, and the calls of one caller keep
+ * their order.
+ */
 async function replaceInPeace(stage: Stage, until: Until): Promise<void> {
   const chance = stage.chance.child("replaced in peace");
   const [type] = Object.keys(stage.plan.sharded!);
@@ -106,14 +110,17 @@ async function replaceInPeace(stage: Stage, until: Until): Promise<void> {
   stage.mark("shard: replaced in peace");
 }
 
-/** Each has its place behind those that the same host made before to the same actor. */
+/**
+ * The calls of one host to one actor have increasing positions in the ledger, in the order in which the host
+ * made them.
+ */
 function inOrder(stage: Stage, operations: readonly (Operation | undefined)[]): void {
   const last = new Map<string, { readonly place: number; readonly token: string }>();
   for (const operation of operations) {
     if (operation?.outcome === undefined) continue;
     const { token, call, outcome } = operation;
     const what = `${token} on ${call.type}/${call.id}`;
-    // A host with little room says so, whether or not something moves.
+    // A host at its capacity rejects calls, whether or not a shard moves.
     if (
       "error" in outcome &&
       (isLimpetError(outcome.error, "MAILBOX_FULL") || isLimpetError(outcome.error, "HOST_FULL"))
@@ -135,13 +142,18 @@ function inOrder(stage: Stage, operations: readonly (Operation | undefined)[]): 
 
 // ——— Remembered actors.
 
-/** So often it is looked which shards have some, whoever missed what. */
+/**
+ * Every host checks at this interval which shards have remembered actors, so a missed notification delays a
+ * start by no more.
+ */
 const REMEMBERED_MS = 35_000;
 
-/** Who is remembered runs, although nobody calls: asked before anybody does. */
+/**
+ * Every remembered actor runs without a call. This check therefore precedes all calls of the healing phase.
+ */
 export async function demandRemembered(stage: Stage, until: Until): Promise<void> {
   const rules = Object.values(stage.plan.sharded ?? {}).filter(({ remember }) => remember);
-  // A host that was given room for very few keeps it, and cannot have all of them.
+  // A host under the fault "memory pressure" keeps its small capacity and cannot hold all remembered actors.
   if (rules.length === 0 || stage.faults.has("memory pressure")) return;
   const longestWaitMs = Math.max(...rules.map(({ restartAfter = 0 }) => restartAfter)) * RESTARTS_DOUBLED;
   const deadline = stage.now + stage.boundMs + REMEMBERED_MS + longestWaitMs * 2;
@@ -186,7 +198,7 @@ async function rememberedIds(stage: Stage, namespace: string, type: string, shar
   return (await Promise.all(all)).flat();
 }
 
-/** Actors that have answered somebody, and that nobody wanted to be forgotten. */
+/** Actors that have answered a call and were never asked to passivate. */
 function neverForgotten(stage: Stage, namespace: string, type: string): string[] {
   const own = stage.operations.filter((operation) => operation.namespace === namespace && operation.call.type === type);
   const forgotten = new Set(own.filter(({ call }) => call.how.passivates).map(({ call }) => call.id));
@@ -194,12 +206,12 @@ function neverForgotten(stage: Stage, namespace: string, type: string): string[]
   return [...new Set(answered.map(({ call }) => call.id))].filter((id) => !forgotten.has(id));
 }
 
-// ——— What the store and the leader say.
+// ——— State of the store and of the leader.
 
 interface Look {
   readonly problem: string;
   readonly rows: ShardHomeRow[];
-  /** A call to an actor of a shard that has no home, or one that is gone. */
+  /** A call to an actor of a shard that has no home, or whose home has ended. */
   readonly homeless?: Operation | undefined;
 }
 
@@ -215,13 +227,14 @@ async function look(stage: Stage): Promise<Look> {
     const key = shardKey(namespace, call.type, shardIn(rule, call.id));
     const home = known.get(key);
     if (home === undefined) return { problem: `${key} has no home`, rows, homeless: operation };
-    // A leader that never met this home keeps the row until a call asks for the shard.
+    // A leader that never met this home keeps the row until a call requests the shard.
     if (!there.includes(home))
       return { problem: `${key} lives at ${home}, which is not there`, rows, homeless: operation };
   }
   const unsettled = await led(stage);
   if (unsettled !== "") return { problem: unsettled, rows };
-  // While builds differ nothing is evened out: who is about to be replaced would be filled for nothing.
+  // While builds differ the leader does not rebalance: it would move shards to a host that is about to be
+  // replaced.
   const builds = new Set(Object.values(stage.plan.workflows?.workers ?? {}).map(({ build }) => build));
   if (builds.size > 0 && [...builds].some((build) => build !== "")) return { problem: "", rows };
   for (const [where, there] of homes) {
@@ -237,7 +250,7 @@ async function look(stage: Stage): Promise<Look> {
   return { problem: "", rows };
 }
 
-/** The leader has nothing on its way, and everything is where somebody said it shall be. */
+/** The leader has no move in progress, and every shard with an assignment is at its assigned host. */
 async function led(stage: Stage): Promise<string> {
   const doors = new Map([...upHosts(stage)].map(({ namespace, door }) => [namespace, door]));
   for (const [namespace, door] of doors) {
@@ -264,7 +277,7 @@ async function led(stage: Stage): Promise<string> {
   return "";
 }
 
-/** By namespace and type: incarnations of its hosts. */
+/** Incarnations of the hosts by namespace and type. */
 async function hostsOf(stage: Stage): Promise<Map<string, string[]>> {
   const members = await stage.world.database.truth.coordination.members();
   const hosts = new Map<string, string[]>();

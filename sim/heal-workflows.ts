@@ -1,4 +1,4 @@
-// Workflows after the chaos: whoever waits for a signal gets one, and then every run goes on and comes to its end.
+// Workflows after the chaos: every run that waits for a signal gets one, and then every run completes.
 import { OPTIONS } from "../src/config/options.ts";
 import { type Duration, parseDuration } from "../src/kernel/durations.ts";
 import type { StoredRun } from "../src/ports/workflows.ts";
@@ -13,9 +13,12 @@ type Until = (ms: number, isDone?: () => boolean) => Promise<void>;
 
 const LOOK_MS = 1_000;
 const PAGE = 100_000;
-/** What failed for long is tried again this late at the latest; a store that tells is asked at least every half of it. */
+/**
+ * Longest delay of a retry after many failures. A worker polls at least twice in this time, even if the store
+ * notifies it.
+ */
 const LATE_MS = 60_000;
-/** What a script may take by itself. */
+/** Longest time that a script takes by itself. */
 const LONGEST_SCRIPT_MS = 120_000;
 
 export async function demandWorkflows(stage: Stage, until: Until): Promise<void> {
@@ -27,7 +30,7 @@ export async function demandWorkflows(stage: Stage, until: Until): Promise<void>
     ring(stage, open, round);
     await until(stage.now + LOOK_MS);
     open = await openRuns(stage);
-    // Nobody need wait for what never comes.
+    // The remaining runs wait for calls that can never succeed.
     if (open.every(({ runId }) => waitsForNobody(stage, runsOf(stage).byRunId.get(runId)))) break;
   }
   for (const { namespace, workflowId, runId, task, events } of open) {
@@ -43,7 +46,10 @@ export async function demandWorkflows(stage: Stage, until: Until): Promise<void>
   }
 }
 
-/** It has called an actor of a type that no host there has any more; or a child of it has. Such a call is made again and again. */
+/**
+ * The run, or a child of it, calls an actor of a type that no host has any more. Such a call is retried for
+ * ever.
+ */
 function waitsForNobody(stage: Stage, run: SeenRun | undefined): boolean {
   if (run === undefined) return false;
   if (!isRunSomewhere(stage, run)) return true;
@@ -56,7 +62,7 @@ function waitsForNobody(stage: Stage, run: SeenRun | undefined): boolean {
   });
 }
 
-/** In a plan that was made smaller there may be nobody. */
+/** False in a reduced plan without a worker for this run. */
 const isRunSomewhere = ({ plan }: Stage, { namespace, type, build }: SeenRun): boolean =>
   plan.hosts.some((host) => {
     const worker = plan.workflows?.workers[host.name];
@@ -84,7 +90,7 @@ async function openRuns(stage: Stage): Promise<StoredRun[]> {
   return pages.flat();
 }
 
-/** An operator hands on each run that was parked because its processes died too often. */
+/** An operator resumes each run that was parked because its processes died too often. */
 async function wakeParked(stage: Stage, open: readonly StoredRun[]): Promise<void> {
   const { workflows } = stage.world.database.truth;
   for (const { namespace, workflowId, task } of open) {
@@ -92,7 +98,7 @@ async function wakeParked(stage: Stage, open: readonly StoredRun[]): Promise<voi
   }
 }
 
-/** Whoever waits for a signal without end hears one in every round. */
+/** Every run that waits for a signal without a timeout gets one in every round. */
 function ring(stage: Stage, open: readonly StoredRun[], round: number): void {
   for (const [i, { namespace, workflowId }] of open.entries()) {
     const here = stage.players.filter(({ planned }) => planned.namespace === namespace && !planned.dedicated);

@@ -1,5 +1,5 @@
-// After the chaos: everything is healed, and within a bound every host must be ready, every type settled, and every actor must
-// answer from everywhere. Then all hosts stop in an orderly way, and nothing may be left of them.
+// Healing: all faults end, and within a bound every host must be ready, every type settled, and every actor
+// must answer calls from every host. Then all hosts stop in an orderly way, and nothing of them may remain.
 
 import { isLimpetError } from "../src/kernel/errors.ts";
 import { decodeValue } from "../src/kernel/values.ts";
@@ -39,7 +39,7 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   await demandRemembered(stage, until);
   await probe(stage, until);
   await answers(stage, until);
-  // Requests from here on are sent once: a connection that died unnoticed would lose them.
+  // Requests from here on are sent once: a connection that broke unnoticed would lose them.
   await until(Math.max(stage.now, between(stage.world).noticedAt));
   await agreement(stage, until);
   await demandShards(stage, until);
@@ -51,13 +51,13 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   for (const checker of checkers) checker.over?.();
 }
 
-/** Every table must be in force, and say the same to everybody. */
+/** Every table must be in force, and equal on all hosts. */
 async function settle(stage: Stage, until: Until): Promise<void> {
   const problem = await lastProblem(stage, until, () => tablesProblem(stage));
   if (problem !== "") stage.violation("progress", `tables do not settle: ${problem}`);
 }
 
-/** Looks again and again until there is no problem, or it has taken too long. */
+/** Repeats the check until it finds no problem, or the bound has passed. */
 async function lastProblem(stage: Stage, until: Until, look: () => Promise<string>): Promise<string> {
   const deadline = stage.now + stage.boundMs;
   let problem = "nobody was asked";
@@ -83,14 +83,14 @@ async function tablesProblem(stage: Stage): Promise<string> {
       return unsettled.map(({ type, phase, waitsFor }) => `${type} ${phase} ${waitsFor}`).join();
     const strange = hosts.filter(({ state }) => state !== "member");
     if (strange.length > 0) return strange.map(({ address, state }) => `${address} is ${state}`).join();
-    // Types that were taken up again come a moment later. A host sees its own namespace only.
+    // Types that were added again appear a moment later. A host sees only its own namespace.
     const mates = stage.players.filter(({ planned }) => planned.namespace === player.planned.namespace);
     const late = mates.filter(({ host, types }) => {
       const has = new Set(host.app.host.types().map(({ type }) => type));
       return !types.every((type) => has.has(type));
     });
     if (late.length > 0) return `${late.map(({ host }) => host.name)} has not all of its types yet`;
-    // One that an operator has drained has none for the leader.
+    // The leader assigns no types to a drained host.
     const missing = hosts.flatMap(({ namespace, address, types }) => {
       const own = tables.filter((table) => table.namespace === namespace && table.hosts.includes(address));
       const missed = types.filter((name) => !own.some(({ type }) => type === name));
@@ -102,14 +102,14 @@ async function tablesProblem(stage: Stage): Promise<string> {
   }
 }
 
-/** Handlers that hang or take long, one after the other, leave their actor no time for anybody else. */
+/** True if hanging or slow handlers may keep the actor busy all the time. */
 async function isKeptBusy(stage: Stage, namespace: string, type: string, id: string): Promise<boolean> {
   const reminders = await stage.world.database.truth.reminders.list({ namespace, type, id, limit: 100 });
   const isLong = ({ how }: Carried): boolean => how.hangs === true || (how.slowMs ?? 0) > PROBE_MS / 10;
   return reminders.some(({ data }) => data !== undefined && isLong(decodeValue(data) as Carried));
 }
 
-/** Every actor anybody called is asked from every host that could. */
+/** Calls every actor that was called before, from every host of its namespace. */
 async function probe(stage: Stage, until: Until): Promise<void> {
   const asked = new Map<string, { readonly namespace: string; readonly type: string; readonly id: string }>();
   for (const { namespace, call } of stage.operations) {
@@ -143,7 +143,7 @@ async function probe(stage: Stage, until: Until): Promise<void> {
   }
 }
 
-/** Whatever was asked in the chaos has its answer, unless whoever asked is gone. */
+/** Every call of the chaos has an answer, unless its caller has ended. */
 async function answers(stage: Stage, until: Until): Promise<void> {
   const isOpen = ({ outcome, process }: Operation): boolean => outcome === undefined && !process.hasEnded;
   await until(stage.now + stage.boundMs, () => !stage.operations.some(isOpen));
@@ -152,7 +152,7 @@ async function answers(stage: Stage, until: Until): Promise<void> {
   }
 }
 
-/** What the leader believes every host to hold of its sticky actors is what that host holds. */
+/** The leader's record of every host's sticky actors equals the actors that the host holds. */
 async function agreement(stage: Stage, until: Until): Promise<void> {
   if (stage.plan.sticky === undefined) return;
   const problem = await lastProblem(stage, until, () => disagreement(stage));
@@ -182,7 +182,10 @@ async function disagreement(stage: Stage): Promise<string> {
   }
 }
 
-/** Whoever is told to try again does: a broken connection, or a host that has just come back, may be noticed only now. */
+/**
+ * Retries errors that allow it: a broken connection, or a host that has just returned, may be detected only
+ * now.
+ */
 async function ask(stage: Stage, call: PlannedCall, name: string): Promise<Operation | undefined> {
   const deadline = stage.now + stage.boundMs;
   for (let attempt = 1; ; attempt++) {
@@ -205,6 +208,6 @@ async function stopAll(stage: Stage, until: Until): Promise<void> {
     stage.violation("progress", `these hosts did not stop: ${left.join(", ")}`);
     return;
   }
-  // What they said last has time to arrive.
+  // The last messages have time to arrive.
   await until(stage.now + 60_000);
 }

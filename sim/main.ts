@@ -1,4 +1,5 @@
-// `npm run sim`: runs seeds of the simulator and says what does not hold. What it can do is in command/arguments.ts.
+// Entry of `npm run sim`: runs seeds of the simulator and reports violated rules. Its options are in
+// command/arguments.ts.
 import { fileURLToPath } from "node:url";
 import { Terminal } from "../src/cli/terminal.ts";
 import { type Arguments, HELP, parseArguments, UsageError } from "./command/arguments.ts";

@@ -1,9 +1,9 @@
-// What a long run must reach at least once: rare situations in which the rules are really tried. A mark that is never reached
-// says that the troubles or the calls are too tame, not that everything is well.
-//
-// Not among them, because a virtual world does not get there: LINK_FULL needs thousands of calls at once. And a host turns a leader of an
-// old term away only if it was welcomed by a later one before it went to that one; but whom it goes to it hears from the store, where terms
-// never go back, and one whose time is over by its own clock welcomes nobody. It would take an answer of the store that is late by two leaders.
+// Coverage: rare situations that a long run must reach at least once, because they put the rules to the test.
+// A situation that is never reached shows that the faults or the calls are too tame.
+// Two situations are left out, because a virtual world does not reach them. LINK_FULL needs thousands of
+// calls at once. A host rejects a leader of an old term only if a leader of a later term welcomed it before.
+// But a host gets the address of its leader from the store, where terms never decrease, and a leader whose
+// lease has ended welcomes no host. It would take a response of the store that is late by two leaders.
 import { LimpetError } from "../src/kernel/errors.ts";
 import type { RemoteCall } from "../src/ports/links.ts";
 import type { Process } from "../src/world/process.ts";
@@ -103,7 +103,7 @@ interface Round {
   isUnlocked: boolean;
 }
 
-/** Marks what it sees. */
+/** Records the situations that it observes. */
 export class Marks implements Observer {
   readonly #stage: Stage;
   readonly #sticky: StickyMarks;
@@ -256,7 +256,7 @@ export class Marks implements Observer {
     if (event === "host evicted") this.#reach("host evicted");
     if (fields === undefined) return;
     const mark = typeof fields.why === "string" ? BY_REASON[fields.why] : undefined;
-    // Whom a leader never heard of it knows from the store, without its name.
+    // A leader knows a host that never reported only from the store, without its name.
     if (mark === "lease waited for" && fields.name === "") this.#reach("failover with a missing host");
     else if (mark !== undefined) this.#reach(mark);
     if (!(fields.err instanceof LimpetError)) return;

@@ -1,4 +1,5 @@
-// What can be seen of a run while it goes on. Checkers and marks look at these and at nothing else.
+// Events of a run that observers get while it runs. Checkers and coverage depend on these events and on
+// nothing else.
 import type { ActorKey } from "../src/kernel/names.ts";
 import type { Candidate, ElectionResult } from "../src/ports/coordination.ts";
 import type { ReminderTick } from "../src/ports/reminder-writer.ts";
@@ -22,7 +23,7 @@ import type { StoryLine } from "../src/world/story.ts";
 import type { WorldHost } from "../src/world/world-host.ts";
 import type { PlannedCall, PlannedDeed } from "./plan.ts";
 
-/** One activation of an actor, from its first word to its last. */
+/** One activation of an actor, from its first event to its last. */
 export interface Life {
   /** Unique in the run. */
   readonly number: number;
@@ -41,7 +42,7 @@ export interface Turn {
   readonly beganAt: number;
 }
 
-/** A handler that was called because a reminder, or a job, was due. */
+/** One execution of the handler of a reminder or a job. */
 export interface ReminderRun {
   readonly number: number;
   readonly process: Process;
@@ -49,36 +50,36 @@ export interface ReminderRun {
   readonly type: string;
   readonly id: string;
   readonly name: string;
-  /** What set it. */
+  /** The operation that set the reminder. */
   readonly op: string;
   readonly tick: ReminderTick;
-  /** When it was sent on its way, as well as its actor can know: it may have waited for its turn. */
+  /** Earliest time of the delivery that the actor can know; the delivery may have waited for its turn. */
   readonly sentAt: number;
   readonly beganAt: number;
 }
 
 export interface Operation {
-  /** Unique in the run, and what an actor writes down. Begins with its namespace. */
+  /** Unique in the run, begins with the namespace, and is the word that the actor appends. */
   readonly token: string;
   readonly call: PlannedCall;
   readonly namespace: string;
   readonly process: Process;
   readonly beganAt: number;
   endedAt: number | undefined;
-  /** Undefined while nobody knows, and for ever when its caller has ended. */
+  /** Undefined while the outcome is unknown, and for ever if the caller has ended. */
   outcome: { readonly value: unknown } | { readonly error: unknown } | undefined;
 }
 
-/** A question to a strategy that the application wrote. */
+/** One request to a custom strategy. */
 export interface Advice {
   readonly process: Process;
   readonly namespace: string;
   readonly type: string;
-  /** Undefined: which of them should move? */
+  /** Undefined for a request for a rebalance. */
   readonly shard: number | undefined;
   readonly askedAt: number;
   endedAt: number | undefined;
-  /** The incarnation that it means, if it means one that it was told of. */
+  /** Incarnation that the strategy returned, if it was among the hosts of the request. */
   said: string | undefined;
 }
 
@@ -92,12 +93,12 @@ export interface ActivityRun {
   readonly key: string;
   readonly word: string;
   readonly attempt: number;
-  /** What it gives when it is done: no other attempt gives the same. */
+  /** Result of this attempt; unique among all attempts. */
   readonly result: string;
   readonly beganAt: number;
 }
 
-/** Something that was done with a workflow. */
+/** One operation of a client on a workflow. */
 export interface DeedOperation {
   /** Unique in the run. */
   readonly token: string;
@@ -105,25 +106,25 @@ export interface DeedOperation {
   readonly namespace: string;
   readonly process: Process;
   readonly beganAt: number;
-  /** When its caller knew that it is durable, though it may wait for more. */
+  /** When the client knew that the operation is durable; the client may still wait for a result. */
   acceptedAt: number | undefined;
-  /** Of what it has started. */
+  /** The run that the operation started. */
   runId: string | undefined;
   endedAt: number | undefined;
-  /** Undefined while nobody knows, and for ever when its caller has ended. */
+  /** Undefined while the outcome is unknown, and for ever if the caller has ended. */
   outcome: { readonly value: unknown } | { readonly error: unknown } | undefined;
 }
 
 export interface Observer {
   started?(host: WorldHost, process: Process): void;
-  /** It was not ended from outside, and may go on. */
+  /** The process was not ended from outside, and may continue. */
   startFailed?(host: WorldHost, process: Process): void;
-  /** However it ended. */
+  /** The process ended, for any reason. */
   gone?(host: WorldHost, process: Process): void;
   slept?(process: Process, ms: number, how: "pause" | "suspend"): void;
-  /** The first thing an activation does. `entries`: what it finds in its state, if it has any. */
+  /** First event of an activation. `entries`: the contents of its state, if it has any. */
   activated?(life: Life, entries?: readonly string[]): void;
-  /** The last thing it does, unless it was cut off. */
+  /** Last event of an activation, unless it was cut off. */
   deactivated?(life: Life, reason: string): void;
   turnBegan?(turn: Turn): void;
   turnEnded?(turn: Turn): void;
@@ -131,16 +132,19 @@ export interface Observer {
   committed?(process: Process, commit: Commit, key: ActorKey, outcome: CommitVerdict): void;
   campaigned?(process: Process, candidate: Candidate, standing: ElectionResult): void;
   reminderBegan?(run: ReminderRun): void;
-  /** `isDone`: it has not thrown. What it did may still come to nothing. */
+  /** `isDone`: the handler did not throw. Its effects may still be discarded. */
   reminderEnded?(run: ReminderRun, isDone: boolean): void;
-  /** Reminders were written, other than by a commit. */
+  /** Reminders were written outside a commit. */
   reminded?(process: Process, batch: readonly ReminderWrite[], outcomes: readonly ReminderOutcome[]): void;
   claimed?(process: Process, request: ClaimRequest, claim: Claim): void;
   settled?(process: Process, batch: readonly Settlement[], counted: readonly boolean[]): void;
-  /** An attempt at an activity begins, and ends. `isDone`: it has not thrown. What came of it may still come to nothing. */
+  /**
+   * An attempt at an activity begins, and ends. `isDone`: it did not throw. Its result may still be
+   * discarded.
+   */
   activityBegan?(run: ActivityRun): void;
   activityEnded?(run: ActivityRun, isDone: boolean): void;
-  /** Runs were started, other than by a commit or a step. */
+  /** Runs were started outside a commit or a step. */
   begun?(process: Process, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void;
   arrived?(process: Process, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
   appended?(process: Process, batch: readonly TaskCompletion[], outcomes: readonly AppendOutcome[]): void;
@@ -148,17 +152,19 @@ export interface Observer {
   polled?(process: Process, request: TaskClaim, claims: TaskClaims): void;
   gaveBack?(process: Process, batch: readonly TaskReturn[], counted: readonly boolean[]): void;
   didDeed?(operation: DeedOperation): void;
-  /** A strategy of the application is asked, and has answered; some never do. */
+  /** A custom strategy gets a request, and responds. Some never respond. */
   adviceAsked?(advice: Advice): void;
   adviceGiven?(advice: Advice): void;
-  /** The store has done something for a process, which has not heard of it yet. */
+  /** The store has executed a request of a process, which does not have the response yet. */
   stored?(process: Process, question: Question): void;
-  /** A message of the virtual network was sent: `Said` of src/world/virtual-control.ts or virtual-links.ts. */
+  /**
+   * A message of the virtual network was sent: `Said` of src/world/virtual-control.ts or virtual-links.ts.
+   */
   sent?(from: Process, to: number, message: unknown): void;
   asked?(operation: Operation): void;
   answered?(operation: Operation): void;
   told?(line: StoryLine): void;
   faulted?(fault: string): void;
-  /** After every step. Must be cheap. */
+  /** After every step of the timeline. Must be cheap. */
   stepped?(): void;
 }

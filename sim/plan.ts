@@ -1,6 +1,7 @@
-// Everything that comes from outside in one run, as plain data: which hosts there are, who calls what and when, and what goes
-// wrong and when. A seed draws a plan, a run follows it, and a shrinker takes things out of it until only the cause is left.
-// What is not in the plan – how long a message takes, which of two things comes first – follows from the seed in the plan.
+// Every external input of one run, as plain data: the hosts, the calls and their times, and the faults and
+// their times. A seed draws a plan, a run executes it, and a shrinker removes parts of it until only the
+// cause of a failure is left. The latency of messages and the order of simultaneous events follow from the
+// seed in the plan.
 import type { LimpetSettings } from "../src/config/settings.ts";
 import type { Missed } from "../src/ports/reminder-options.ts";
 import type { ClockTroubles } from "../src/world/local-clock.ts";
@@ -9,22 +10,22 @@ export interface PlannedHost {
   readonly name: string;
   readonly machine: string;
   readonly namespace: string;
-  /** Types it hosts. Empty: it only calls. */
+  /** Types that the host has. A host without types only calls. */
   readonly types: readonly string[];
-  /** What it is there for; types may ask for one. */
+  /** Roles of the host; a type may require one. */
   readonly roles?: readonly string[];
   readonly dedicated: boolean;
-  /** It is told the address of the dedicated schedulers instead of having a scheduler of its own. */
+  /** The host gets the address of the dedicated schedulers instead of running a scheduler of its own. */
   readonly watches: boolean;
   readonly clock: ClockTroubles;
-  /** Milliseconds after the beginning. */
+  /** Milliseconds since the start of the run. */
   readonly startsAt: number;
 }
 
 /** One call of the application. */
 export interface PlannedCall {
   readonly at: number;
-  /** The host it is made at. */
+  /** Host of the caller. */
   readonly from: string;
   readonly type: string;
   readonly id: string;
@@ -35,27 +36,30 @@ export interface PlannedCall {
 
 /** How the scripted actor behaves in this call. */
 export interface CallHow {
-  /** Works for so long before it changes its state. */
+  /** Works for this long before it changes its state. */
   readonly slowMs?: number;
-  /** Throws before, or after, it has changed its state. */
+  /** Throws before or after it changes its state. */
   readonly throws?: "early" | "late";
-  /** Goes on until its caller has given up. */
+  /** Runs until its caller has given up. */
   readonly hangs?: boolean;
   /** Leaves memory afterwards. */
   readonly leaves?: boolean;
-  /** The same, and wants to be forgotten. Of sharded types. */
+  /** Leaves memory afterwards and is not remembered any more. For sharded types. */
   readonly passivates?: boolean;
-  /** It is sent to the type as a whole: the message says for whom it is, on its envelope or in itself. Of sharded types. */
+  /**
+   * The call is sent to the type, and the message carries the id: on an envelope or in its data. For sharded
+   * types.
+   */
   readonly region?: "envelope" | "carried";
-  /** Calls these first, one after the other. */
+  /** Calls these actors first, one after the other. */
   readonly via?: readonly { readonly type: string; readonly id: string }[];
-  /** The caller gives up after this. */
+  /** The caller cancels the call after this time. */
   readonly cancelMs?: number;
   /** Sets this reminder, for `remind`. */
   readonly remind?: PlannedReminder;
   /** Cancels the reminder of this name, for `forget`. */
   readonly forget?: string;
-  /** Whoever calls does it, without a turn of the actor. */
+  /** The client changes the reminder itself, without a turn of the actor. */
   readonly outside?: boolean;
   /** The turn starts a workflow of this id, for `remind`. */
   readonly starts?: { readonly workflow: string; readonly steps: readonly ScriptStep[] };
@@ -78,20 +82,20 @@ export interface PlannedReminder {
 
 /** How the scripted actor behaves when it is reminded. */
 export interface RemindHow {
-  /** Works for so long. */
+  /** Works for this long. */
   readonly slowMs?: number;
-  /** So many attempts at every tick throw, when everything else is done. */
+  /** Number of attempts of every tick that throw, after all their effects. */
   readonly fails?: number;
-  /** Goes on until nobody waits for it any more. */
+  /** Runs until the delivery times out. */
   readonly hangs?: boolean;
-  /** Writes the tick into its state, if it has one, so that both are stored together. */
+  /** Appends the tick to the state, if the actor has one, so that one commit stores both. */
   readonly writes?: boolean;
-  /** Sets another one, which is due after so long. */
+  /** Sets another reminder, due after this long. */
   readonly sets?: { readonly name: string; readonly due: number };
   readonly cancels?: string;
 }
 
-/** Something that goes wrong: a name of sim/faults/ and what it needs to know. */
+/** A fault: its name in sim/faults/ and its parameters. */
 export interface PlannedFault {
   readonly at: number;
   readonly fault: string;
@@ -100,57 +104,60 @@ export interface PlannedFault {
 
 export interface StickyRule {
   readonly lost: "reassign" | "never" | { readonly after: number };
-  /** So many of them on a host. */
+  /** Most actors of the type on one host. */
   readonly limit?: number;
 }
 
-/** What a strategy may do instead of what it is asked for. */
+/** Faulty responses of a custom strategy. */
 export type OddAdvice =
-  /** After its time, sometimes very long after. */
+  /** After the timeout, sometimes long after. */
   | "late"
   | "never"
   | "throws"
-  /** Names a host that was there once. */
+  /** Returns a host that has ended. */
   | "gone"
-  /** Names one that never was. */
+  /** Returns a host that never existed. */
   | "unknown"
-  /** Names one that is there, but cannot be a home. */
+  /** Returns a present host that cannot be a home. */
   | "elsewhere"
-  /** Wants one shard to move to two hosts. */
+  /** Requests moves of one shard to two hosts. */
   | "twice"
-  /** Wants all of them to move. */
+  /** Requests moves of all shards. */
   | "all"
   | "nonsense";
 
-/** A strategy that the application brings. */
+/** A custom strategy of the application. */
 export interface OwnStrategyPlan {
-  /** `spread`: by the number of the shard. `asker`: wherever it is called first. */
+  /** `spread`: by the number of the shard. `asker`: the host of the first call. */
   readonly way: "spread" | "asker";
-  /** How long it thinks about each shard, at most. */
+  /** Longest time that the strategy takes for one shard. */
   readonly thinksMs: number;
-  /** It has shards move for no reason, while there is chaos. */
+  /** During the chaos, the strategy requests moves without a reason. */
   readonly restless: boolean;
-  /** Of what it is asked in the chaos, how much it answers in one of these ways. */
+  /** Share of requests during the chaos that get a faulty response. */
   readonly oddly: number;
   readonly odd: readonly OddAdvice[];
 }
 
-/** The application's own way from an id to a shard: by the number in it, or by a group of such numbers. */
+/** A custom `shardOf`: by the number in the id, or by a group of such numbers. */
 export interface ExtractorPlan {
   readonly by: "number" | "group";
-  /** Of the moments in the chaos at which it is asked, in how many it throws, or says two things of one id. */
+  /** Share of moments during the chaos at which it throws, or returns two results for one id. */
   readonly oddly: number;
   readonly odd: "throws" | "wavers";
 }
 
-/** How the actors of a type live in shards: what `sharded()` is given. */
+/** Options of a sharded type, as `sharded()` gets them. */
 export interface ShardedPlan {
   readonly shards: number;
   readonly strategy: "least" | "hashed" | "told" | OwnStrategyPlan;
   readonly extractor?: ExtractorPlan;
-  /** Messages to the type as a whole carry the id, and of so many of them, in the chaos, it cannot be told. */
+  /**
+   * Messages to the type carry the id. `oddly`: share of messages during the chaos whose id cannot be
+   * determined.
+   */
   readonly messages?: { readonly gives: "id" | "envelope"; readonly oddly: number };
-  /** Only hosts with it are homes. */
+  /** Only hosts with this role are homes. */
   readonly role?: string;
   /** Milliseconds. */
   readonly rebalance: number;
@@ -158,19 +165,19 @@ export interface ShardedPlan {
   readonly movesAtOnce?: number;
   readonly absoluteLimit?: number;
   readonly relativeLimit?: number;
-  /** Actors that one host has in memory, at most. */
+  /** Most actors of the type in the memory of one host. */
   readonly maxActive?: number;
-  /** Who has come to life comes back without a call, unless it has said that it wants to be forgotten. */
+  /** An active actor starts again without a call, until it passivates itself. */
   readonly remember?: true;
   readonly restartAfter?: number;
   readonly startsPerSecond?: number;
 }
 
-/** A remembered actor that keeps failing waits so many times as long as after its first failure, at most. */
+/** The delay between restarts of a failing remembered actor grows up to this multiple of the first delay. */
 export const RESTARTS_DOUBLED = 4;
 
 export interface ReminderPlan {
-  /** Whether the database tells those who watch that others have written some. */
+  /** True if the database notifies watching processes of reminders that others write. */
   readonly tells: boolean;
   /** Every process has this job. */
   readonly job?: { readonly every: number; readonly missed: Missed; readonly slowMs: number };
@@ -180,19 +187,19 @@ export interface ReminderPlan {
 export type ScriptStep =
   | {
       readonly do: "activity";
-      /** `work`: every worker can do it. `errand`: some can, so that it may have to wait in a queue. */
+      /** `work`: every worker has this activity. `errand`: only some have it, so it may wait in a queue. */
       readonly name: "work" | "errand";
       readonly ms: number;
-      /** So many attempts throw, of so many that are made. */
+      /** Number of attempts that throw, and the most attempts. */
       readonly fails?: number;
       readonly attempts?: number;
-      /** It never comes to an end by itself, and is given up after so long. */
+      /** The activity never completes by itself, and is cut off after this time. */
       readonly hangsMs?: number;
     }
   | { readonly do: "sleep"; readonly ms: number }
-  /** `within`: left out, it waits until one comes. */
+  /** Waits for a signal; without `within`, for ever. */
   | { readonly do: "signal"; readonly name: string; readonly within?: number }
-  /** Until so many bells have rung. */
+  /** Waits until this many bells have arrived. */
   | { readonly do: "bells"; readonly count: number; readonly within: number }
   | {
       readonly do: "child";
@@ -202,15 +209,15 @@ export type ScriptStep =
     }
   | { readonly do: "tell"; readonly workflow: string; readonly name: string }
   | { readonly do: "actor"; readonly type: string; readonly id: string }
-  /** Everything that is worked out once: chance, time, versions, memo, attributes. */
+  /** Every value that is computed once and recorded: side effects, time, versions, memo, attributes. */
   | { readonly do: "note" }
   | { readonly do: "all" | "race"; readonly parts: readonly (readonly ScriptStep[])[] }
-  /** It goes on as a new run. */
+  /** Continues as new. */
   | { readonly do: "again" }
-  /** It throws, and nobody catches that. */
+  /** Throws an error that the script does not catch. */
   | { readonly do: "fail" };
 
-/** What somebody does with a workflow. */
+/** An operation of a client on a workflow. */
 export type WorkflowDeed =
   | {
       readonly kind: "start";
@@ -221,9 +228,9 @@ export type WorkflowDeed =
       readonly build?: string;
       readonly delayMs?: number;
       readonly timeoutMs?: number;
-      /** When it is asked to end it does one thing more. */
+      /** On cancellation, runs one activity more. */
       readonly cleans?: boolean;
-      /** Whoever starts it waits for its end. */
+      /** The client waits for the end of the run. */
       readonly waits?: boolean;
     }
   | { readonly kind: "signal"; readonly name: string }
@@ -237,7 +244,7 @@ export interface PlannedDeed {
   readonly deed: WorkflowDeed;
 }
 
-/** What a host can do for workflows. */
+/** Workflow types and activities of one host. */
 export interface PlannedWorker {
   /** Types of workflows. */
   readonly types: readonly string[];
@@ -246,32 +253,43 @@ export interface PlannedWorker {
 }
 
 export interface WorkflowPlan {
-  /** By the name of the host. Others only ask. */
+  /** By the name of the host. Other hosts are clients only. */
   readonly workers: Readonly<Record<string, PlannedWorker>>;
-  /** Whether the database tells those who watch. Where there are reminders, they decide. */
+  /**
+   * True if the database notifies watching processes. In a plan with reminders, the setting of the reminders
+   * applies.
+   */
   readonly tells: boolean;
 }
 
 export interface Plan {
-  /** Of the world. */
+  /** Seed of the virtual world. */
   readonly seed: number;
   readonly hosts: readonly PlannedHost[];
-  /** Settings of every host; those of a namespace of its own are added. */
+  /** Settings of every host; those of its namespace are added. */
   readonly settings: LimpetSettings;
-  /** Types that are sticky, and what becomes of their actors when a host is lost: at once, never, or after so many milliseconds. */
+  /**
+   * Sticky types, and when the actors of a lost host are assigned again: at once, never, or after a number of
+   * milliseconds.
+   */
   readonly sticky?: Readonly<Record<string, StickyRule>>;
-  /** Ids in one message about sticky actors, so that it takes several to say what a host holds. Left out: as in production. */
+  /**
+   * Most ids in one message about sticky actors, so that a host needs several messages to report its actors.
+   * Left out: the production limit.
+   */
   readonly stickyChunk?: number;
-  /** Types whose actors live in shards. */
+  /** Sharded types. */
   readonly sharded?: Readonly<Record<string, ShardedPlan>>;
-  /** Reminders are on. Their settings are among those of hosts, and setting them among the calls. */
+  /**
+   * Present if reminders are on. Their settings are part of the host settings; the calls set and cancel them.
+   */
   readonly reminders?: ReminderPlan;
-  /** Workflows are on. Settings of their workers are among those of hosts. */
+  /** Present if workflows are on. Settings of workers are part of the host settings. */
   readonly workflows?: WorkflowPlan;
-  /** What is done with them. */
+  /** Operations on workflows. */
   readonly deeds?: readonly PlannedDeed[];
   readonly latency: { readonly leastMs: number; readonly moreMs: number };
-  /** How long things go wrong. Then everything is healed. */
+  /** Duration of the chaos. Healing follows. */
   readonly chaosMs: number;
   readonly calls: readonly PlannedCall[];
   readonly faults: readonly PlannedFault[];

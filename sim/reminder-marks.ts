@@ -1,4 +1,4 @@
-// Situations of reminders that a long run must reach; see marks.ts.
+// Coverage of reminders: situations that a long run must reach; see marks.ts.
 import { isLimpetError } from "../src/kernel/errors.ts";
 import { type Row, rowsOf } from "./checkers/reminder-rows.ts";
 import type { Observer, Operation, ReminderRun } from "./observer.ts";
@@ -36,7 +36,7 @@ export const REMINDER_MARKS = {
 
 type ReminderMark = keyof typeof REMINDER_MARKS;
 
-/** Ticks that are late by more were not just delayed. */
+/** A tick that is later than this was not just delayed. */
 const LONG_MS = 3_000;
 
 export class ReminderMarks implements Observer {

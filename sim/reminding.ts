@@ -1,4 +1,4 @@
-// What reminders of a run carry, and how those who look on are told of them.
+// Data that reminders of a run carry, and the notification of observers about handlers.
 
 import type { ReminderOptions } from "../src/ports/reminder-options.ts";
 import type { ReminderTick } from "../src/ports/reminder-writer.ts";
@@ -13,10 +13,10 @@ export interface Carried {
   readonly how: RemindHow;
 }
 
-/** What an actor writes down of a tick. Several attempts write the same. */
+/** The word that an actor appends for a tick. All attempts of a tick append the same word. */
 export const tickWord = (op: string, { number }: ReminderTick): string => `${op}!${number}`;
 
-/** What had set the reminder. Its handler may itself have been that of another one. */
+/** The operation that set the reminder of a word. It may be a tick of another reminder. */
 export const setterOf = (word: string): { readonly op: string } => ({ op: word.slice(0, word.lastIndexOf("!")) });
 
 export const isTickWord = (word: string): boolean => word.includes("!");
@@ -26,7 +26,7 @@ export function optionsOf(op: string, { when, onFailure, how }: PlannedReminder)
   return { ...when, data, ...(onFailure === undefined ? {} : { onFailure }) };
 }
 
-/** Tells that a handler began. What it gives back tells that it ended. */
+/** Notifies observers that a handler began. The returned function notifies them of its end. */
 export function tellReminder(stage: Stage, run: ReminderRun): (isDone: boolean) => void {
   stage.world.timeline.noteText(`${run.op} ${run.tick.number}.${run.tick.attempt}`);
   stage.reminds(run);

@@ -1,4 +1,4 @@
-// One run of a plan: chaos for as long as the plan says, then everything is healed, and then everything must work.
+// One run of a plan: chaos for the planned time, then healing, then the check that everything works.
 import { LIMITS } from "../src/kernel/limits.ts";
 import { KIND } from "../src/world/timeline.ts";
 import { beginNumbers } from "./application.ts";
@@ -18,7 +18,7 @@ import { WorkflowMarks } from "./workflow-marks.ts";
 
 export interface Outcome {
   readonly violations: readonly Violation[];
-  /** Equal for equal runs. */
+  /** Hash of the trace: equal for equal runs. */
   readonly trace: string;
   readonly steps: number;
   readonly simulatedMs: number;
@@ -27,19 +27,19 @@ export interface Outcome {
   readonly operations: number;
 }
 
-/** A run that does more than this for the time it simulates does not come to an end. */
+/** A run with more steps than this for its simulated time is an endless loop. */
 const MOST_STEPS = 500_000;
 
-/** As in production. */
+/** The production limit. */
 const STICKY_CHUNK: number = LIMITS.stickyChunk;
 
-/** Thrown at whoever waits for something when a run is over because something was found: no time passes any more. */
+/** Thrown at pending waits when a violation ends the run: virtual time stops. */
 const OVER = Symbol("over");
 
 export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}): Promise<Outcome> {
   beginNumbers();
   beginScripts();
-  // Nobody but the simulator changes a limit, and every run sets it.
+  // Only the simulator changes a limit, and every run sets it.
   Object.assign(LIMITS, { stickyChunk: plan.stickyChunk ?? STICKY_CHUNK });
   const stage = new Stage(plan);
   const checkers = CHECKERS.map((kind): Checker => kind.make(stage, (what) => stage.violation(kind.name, what)));
@@ -72,7 +72,7 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
     await until(plan.chaosMs);
     await demand(stage, checkers, until);
   } catch (error) {
-    // Something threw where nothing may throw: in a real process that is its end.
+    // An unexpected exception: it would end a real process.
     if (error !== OVER) stage.violation("no exception", String((error as Error).stack ?? error));
   }
   if (isStuck()) stage.violation("progress", `more than ${MOST_STEPS} steps: something goes round in circles`);

@@ -1,5 +1,5 @@
-// Scripted workflows: their input says what they do, and their result what they have seen, word by word. Every word names the place in
-// the script it comes from, so that nobody can take one for another.
+// Scripted workflows: the input contains the script, and the result lists each word that the run has seen.
+// Every word names its place in the script, so that words are never confused.
 import { isLimpetError } from "../src/kernel/errors.ts";
 import type { ActivityContext, ActivityFunction, WorkflowContext } from "../src/workflows/definition/context.ts";
 import { type AnyWorkflow, workflow } from "../src/workflows/definition/definition.ts";
@@ -8,18 +8,18 @@ import type { ActivityRun } from "./observer.ts";
 import type { PlannedWorker, ScriptStep } from "./plan.ts";
 import type { Stage } from "./stage.ts";
 
-/** The first is what callers start, the second what is started as a child. Both do the same. */
+/** Callers start the first type, and scripts start the second as a child. Both behave the same. */
 export const SCRIPT_TYPES = ["Script", "Sequel"] as const;
-/** Signals that are waited for one by one; bells are handled as they come. */
+/** Signals that a script awaits one by one. A handler counts bells as they arrive. */
 export const SIGNALS = ["north", "south"] as const;
 export const BELL = "bell";
 
 export interface ScriptInput {
-  /** What started it: unique in the run of the simulator. */
+  /** Word of the start: unique in the run of the simulator. */
   readonly word: string;
   readonly steps: readonly ScriptStep[];
   readonly cleans?: boolean;
-  /** Of a run that goes on: the step to begin with, and what was seen before. */
+  /** For a run that continues as new: the first step, and the words seen so far. */
   readonly from?: number;
   readonly seen?: readonly string[];
 }
@@ -40,22 +40,22 @@ export interface PokeInput {
 let executions = 0;
 let effects = 0;
 
-/** Numbers begin anew with every run, so that two runs of a seed are the same. */
+/** Numbers restart with every run, so that two runs of a seed are equal. */
 export function beginScripts(): void {
   executions = 0;
   effects = 0;
 }
 
-/** What an actor writes down when a workflow calls it. */
+/** True for a word that an actor appends when a workflow calls it. */
 export const isScriptWord = (word: string): boolean => word.endsWith("~");
 
-/** So much of a result was seen before somebody asked it to end. */
+/** The error that ends the steps after a cancellation. */
 const isCancel = (error: unknown): boolean => isLimpetError(error, "WORKFLOW_CANCELLED");
 
 const codeOf = (error: unknown): string =>
   String((error as { code?: unknown }).code ?? (error as Error).message ?? error);
 
-/** One run of a script, while its code runs. */
+/** One execution of a script. */
 class Performance {
   readonly #ctx: WorkflowContext;
   readonly #input: ScriptInput;
@@ -104,7 +104,7 @@ class Performance {
     for (const [i, step] of steps.entries()) await this.#step(step, `${path}.${i}`, index);
   }
 
-  /** `index`: of the step of the whole script it belongs to. */
+  /** `index`: the step of the whole script that contains this one. */
   async #step(step: ScriptStep, path: string, index: number): Promise<void> {
     const ctx = this.#ctx;
     const word = `${this.#input.word}/${path}`;
@@ -168,7 +168,7 @@ class Performance {
 
   #note(path: string): void {
     const ctx = this.#ctx;
-    // What really differs every time, as far as this can be in a world that does the same again.
+    // A different value at every execution, as far as a deterministic world allows it.
     const effect = ctx.sideEffect(() => ++effects);
     const version = ctx.version(`change-${path}`, 1, 2);
     const entries = [effect, version, ctx.now(), ctx.random(), ctx.uuid()];
@@ -193,10 +193,10 @@ async function perform(ctx: WorkflowContext, input: ScriptInput): Promise<string
   return performance.perform();
 }
 
-/** For replays as well: they need no activities. */
+/** Also for replays, which need no activities. */
 export const SCRIPTS: readonly AnyWorkflow[] = SCRIPT_TYPES.map((type) => workflow(type, perform));
 
-/** What one process can do for workflows: what it does is noted as done there. */
+/** Workflows and activities of one process. The stage attributes their runs to this process. */
 export function scriptsOf(
   stage: Stage,
   box: { readonly process: Process | undefined },
@@ -221,7 +221,7 @@ export function scriptsOf(
     if (!isDone) throw new Error("early");
     return result;
   }
-  // Each process has functions of its own, as it would have if it had loaded them.
+  // Each process has its own functions, as if it had loaded them itself.
   return {
     workflows: SCRIPTS.filter(({ name }) => types.includes(name)),
     activities: { work: (input, activity) => work(input, activity), ...(errands ? { errand: work } : {}) },

@@ -1,5 +1,5 @@
-// Situations that a long run must reach where types of shards come with code of the application: strategies, ways from an id or a message to
-// a shard, and roles. See marks.ts.
+// Coverage of sharded types with application code: strategies, `shardOf`, ids in messages, and roles. See
+// marks.ts.
 import { isLimpetError } from "../src/kernel/errors.ts";
 import type { ShardHomeChange } from "../src/ports/shards.ts";
 import { hasRole, isSharded, shardKey } from "./checkers/looks.ts";
@@ -32,14 +32,14 @@ const BY_FAULT: Readonly<Record<string, Mark>> = {
   "nobody to ask": "shard: strategy could not be asked",
 };
 
-/** Nobody waits longer for a strategy. */
+/** Longest wait for a strategy. */
 const PATIENCE_MS = 5_000;
 
 export class ShardCodeMarks implements Observer {
   readonly #stage: Stage;
-  /** By shard: what a strategy has said last. */
+  /** Last response of a strategy, by shard. */
   readonly #said = new Map<string, string>();
-  /** By namespace and type: the number of the process that was asked last. */
+  /** Number of the process that got the last request, by namespace and type. */
   readonly #asked = new Map<string, number>();
 
   constructor(stage: Stage) {

@@ -1,5 +1,5 @@
-// How the application finds the shard of an actor, and for whom a message is, where it has code of its own for that. That code fails now and
-// then while there is chaos: callers are told so, and nothing has happened.
+// Application code of a run that maps ids and messages to shards. During the chaos this code fails now and
+// then. Callers then get an error, and the call has no effect.
 import { shardOf } from "../src/kernel/shards.ts";
 import type { ExtractorPlan, ShardedPlan } from "./plan.ts";
 import type { Stage } from "./stage.ts";
@@ -7,25 +7,28 @@ import type { Stage } from "./stage.ts";
 /** Ids of one group are in one shard. */
 const GROUP = 4;
 
-/** What an actor is called with, if its message carries its id. */
+/** Argument of a call whose message carries the id. */
 export interface Carrying {
   readonly crate: string;
   readonly op: string;
 }
 
-/** What it says when it is well. */
+/** The correct result. */
 function rightly({ by }: ExtractorPlan, id: string): string | number {
   const number = Number(/\d+$/.exec(id)?.[0] ?? 0);
   return by === "number" ? number : `group ${Math.floor(number / GROUP)}`;
 }
 
-/** The shard an actor is in. */
+/** The shard of an actor. */
 export function shardIn({ shards, extractor }: ShardedPlan, id: string): number {
   const said = extractor === undefined ? id : rightly(extractor, id);
   return typeof said === "number" ? said % shards : shardOf(said, shards);
 }
 
-/** As one process has it. It always wavers at once: what it said before is remembered, and would not be noticed. */
+/**
+ * The extractor of one process. It wavers at the first call for an id, because later results come from a
+ * cache.
+ */
 export function extractorOf(
   stage: Stage,
   plan: ShardedPlan,
@@ -44,7 +47,7 @@ export function extractorOf(
 
 type Envelope = { readonly id: string; readonly message?: unknown };
 
-/** Finds out for whom a message is that was sent to the type as a whole. Some have an envelope all the same. */
+/** Determines the target of a message to the type. Some messages have an envelope all the same. */
 export function messageIdOf(
   stage: Stage,
   { gives, oddly }: NonNullable<ShardedPlan["messages"]>,
@@ -58,5 +61,5 @@ export function messageIdOf(
   };
 }
 
-/** What the actor has to do, however it was told. */
+/** The operation in the argument of a call, with or without an id. */
 export const opOf = (said: string | Carrying): string => (typeof said === "string" ? said : said.op);

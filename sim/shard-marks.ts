@@ -1,5 +1,6 @@
-// Situations of shards that a long run must reach; see marks.ts: every phase of finding a home and of handing over, and who was lost in each.
-// What the leader says to the host in its own process is not seen; other hosts hear the same often enough.
+// Coverage of shards: every phase of allocation and hand-off, and the loss of each participant in it; see
+// marks.ts. Messages between the leader and the host in its own process are not visible. Other hosts exchange
+// the same messages often enough.
 import type { ShardHomeChange } from "../src/ports/shards.ts";
 import { decodeArguments } from "../src/wire/link/payloads.ts";
 import type { Said as LinkSaid } from "../src/world/link-messages.ts";
@@ -62,11 +63,11 @@ export class ShardMarks implements Observer {
   readonly #stage: Stage;
   readonly #isOn: boolean;
   readonly #moving = new Map<string, Moving>();
-  /** By shard: the place of its home, as it was told last. */
+  /** Place of the home by shard, as last announced. */
   readonly #homes = new Map<string, number>();
-  /** By place: shards that it is the new home of and has run nothing of. */
+  /** Shards without a turn yet, by the place of their new home. */
   readonly #fresh = new Map<number, Set<string>>();
-  /** By host and shard: which leader was asked and has not answered. */
+  /** The leader that has not answered a request yet, by host and shard. */
   readonly #asked = new Map<string, number>();
   readonly #turnedAway = new Set<unknown>();
   readonly #movedAt = new Map<string, { readonly since: number; readonly until: number }>();
@@ -136,7 +137,7 @@ export class ShardMarks implements Observer {
     if (String(outcome.error).includes("while its actor moved")) this.#reach("shard: turn cut off");
   }
 
-  // ——— Who is lost.
+  // ——— Lost processes.
 
   gone(_host: unknown, process: Process): void {
     for (const [shard, { phase, leader, home }] of this.#moving) {
@@ -155,7 +156,7 @@ export class ShardMarks implements Observer {
     }
   }
 
-  // ——— What is said.
+  // ——— Messages.
 
   sent(process: Process, to: number, message: unknown): void {
     if (!this.#isOn) return;

@@ -1,5 +1,5 @@
-// Strategies of shards that the application of a run brings: mostly they answer what they were asked, and some do in the chaos whatever code of
-// others may do. When everything is healed they are well.
+// Custom strategies of a run. Most responses are correct. During the chaos some are faulty in the ways in
+// which application code can be. After healing all are correct.
 
 import type { Prng } from "../src/kernel/prng.ts";
 import type { ShardHostInfo, ShardMoveWish, ShardStrategy } from "../src/kernel/shard-strategy.ts";
@@ -8,21 +8,24 @@ import type { Advice } from "./observer.ts";
 import type { OddAdvice, OwnStrategyPlan } from "./plan.ts";
 import type { Stage } from "./stage.ts";
 
-/** Nobody waits longer for an answer. */
+/** The leader's timeout is shorter. */
 const TOO_LATE_MS = 5_100;
 const VERY_LATE_MS = 60_000;
-/** Of those that it meant before, how many it remembers. */
+/** Number of previous hosts that the strategy remembers. */
 const REMEMBERED = 20;
 
-/** Long enough for what somebody else says too late to be there first. */
+/** Long enough for a late response to arrive first. */
 const MEANWHILE_MS = 500;
 
-/** Those that answer when it is asked for another home, by run, namespace and type: the worst moment there is. */
+/**
+ * Responses held back until the next request for a home, by run, namespace and type: the worst moment for
+ * them to arrive.
+ */
 const biding = new WeakMap<Stage, Map<string, { readonly askedAt: number; readonly go: () => void }[]>>();
 
 type Box = { readonly process: Process | undefined };
 
-/** As one process has it. */
+/** The strategy of one process. */
 export function ownStrategy(
   stage: Stage,
   box: Box,
@@ -32,7 +35,7 @@ export function ownStrategy(
 ): ShardStrategy {
   const seen: string[] = [];
 
-  /** What it draws does not depend on who else was asked what. */
+  /** The draws do not depend on requests to other processes. */
   const chanceOf = (what: string): Prng => stage.chance.child(`strategy of ${type} ${what} ${stage.now}`);
 
   function begin(shard: number | undefined, hosts: readonly ShardHostInfo[]): Advice {
@@ -75,7 +78,7 @@ export function ownStrategy(
     here.set(key, [...(here.get(key) ?? []), { askedAt: stage.now, go }]);
   }
 
-  /** Those whose time is over answer now. */
+  /** Releases the held-back responses whose timeout has passed. */
   function letGo(): boolean {
     const key = `${namespace}/${type}`;
     const all = biding.get(stage)?.get(key) ?? [];
@@ -90,7 +93,7 @@ export function ownStrategy(
     return true;
   }
 
-  /** Somebody that cannot be its home. */
+  /** A host that cannot be the home. */
   async function wrong(odd: OddAdvice, hosts: readonly ShardHostInfo[], chance: Prng): Promise<unknown> {
     const isThere = (incarnation: string): boolean => hosts.some((host) => host.incarnation === incarnation);
     switch (odd) {
@@ -170,7 +173,7 @@ export function ownStrategy(
   return { ...strategy, moves };
 }
 
-/** The same for everybody who is asked. */
+/** The same result on every host. */
 function spread(shard: number, hosts: readonly ShardHostInfo[]): ShardHostInfo {
   const sorted = [...hosts].sort((a, b) => (a.address < b.address ? -1 : 1));
   return sorted[shard % sorted.length]!;

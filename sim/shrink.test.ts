@@ -10,7 +10,7 @@ const call = (at: number, from: string, id: string): PlannedCall => ({
   how: { slowMs: 10, throws: "late" },
 });
 
-/** Much of everything. What is planted is somewhere in the middle of it. */
+/** Many hosts, calls and faults, with the planted cause in the middle. */
 const LARGE: Plan = {
   ...SMALL_PLAN,
   hosts: Array.from({ length: 6 }, (_, i) => ({
@@ -26,8 +26,8 @@ const LARGE: Plan = {
   }),
 };
 
-describe("making a plan small", () => {
-  it("leaves what the failure needs, and little else", async () => {
+describe("shrinking of a plan", () => {
+  it("shrinking leaves the parts that the failure needs, and few others", async () => {
     const needs = ({ calls, faults }: Plan): boolean =>
       faults.some(({ fault, host, at }) => fault === "pause" && host === "host-3" && at > 5_000) &&
       calls.some(({ from, id, how }) => from === "host-2" && id === "actor-0" && how.throws === "late");
@@ -50,7 +50,7 @@ describe("making a plan small", () => {
     assert.ok(runs < 300, `${runs} runs`);
   });
 
-  it("keeps two things that only fail together, far apart from each other", async () => {
+  it("shrinking keeps two distant parts that only fail together", async () => {
     const small = await shrink(LARGE, async ({ calls }) => {
       return calls.some(({ at }) => at === 2_000) && calls.some(({ at }) => at === 45_000);
     });
@@ -61,11 +61,11 @@ describe("making a plan small", () => {
     assert.deepEqual(small.faults, []);
   });
 
-  it("gives back the plan when nothing can be left out", async () => {
+  it("shrinking returns the same plan when nothing can be left out", async () => {
     assert.equal(await shrink(LARGE, async () => false), LARGE);
   });
 
-  it("never tries more than it may, nor the same plan twice", async () => {
+  it("shrinking stays within its number of runs and tries no plan twice", async () => {
     const tried: string[] = [];
     const fails = async (plan: Plan): Promise<boolean> => {
       tried.push(JSON.stringify(plan));
@@ -76,7 +76,7 @@ describe("making a plan small", () => {
     assert.equal(new Set(tried).size, 40);
   });
 
-  it("ends when it is told to, with what it has", async () => {
+  it("shrinking ends with its smallest plan so far when it is interrupted", async () => {
     let runs = 0;
     const small = await shrink(LARGE, async () => true, { isOver: () => runs >= 3, onRun: () => runs++ });
     assert.equal(runs, 3);
@@ -84,8 +84,8 @@ describe("making a plan small", () => {
   });
 });
 
-describe("a plan without one of its hosts", () => {
-  it("has none of its calls, and no trouble that is about it alone", () => {
+describe("removal of a host from a plan", () => {
+  it("a plan without a host has none of the host's calls and none of its faults", () => {
     const plan: Plan = {
       ...LARGE,
       faults: [

@@ -1,25 +1,26 @@
-// From a plan that fails to a small one that fails in the same way: things are taken out, and stay out while the failure stays.
-// First much at a time – half of the chaos, whole kinds of trouble, whole hosts – then one thing after the other.
+// Shrinks a failing plan: parts are removed, and stay removed while the same failure remains. It first
+// removes much at a time (half of the chaos, whole kinds of faults, whole hosts), then one part after the
+// other.
 import { withoutHost } from "./command/without-host.ts";
 import type { Plan, PlannedCall } from "./plan.ts";
 
-/** Whether a plan still fails as the first one did. */
+/** True if a plan fails in the same way as the first one. */
 export type Fails = (plan: Plan) => Promise<boolean>;
 
 export interface ShrinkOptions {
-  /** So many plans are tried at most. */
+  /** Most plans that are tried. */
   readonly mostRuns?: number;
-  /** Hears of every plan that was tried. */
+  /** Called after every run of a plan. */
   readonly onRun?: (progress: { readonly runs: number; readonly smallest: Plan }) => void;
   readonly isOver?: () => boolean;
 }
 
 const MOST_RUNS = 1_500;
 
-/** The smallest plan that was found to fail; the plan itself when nothing can be left out. */
+/** Returns the smallest failing plan; the plan itself if nothing can be removed. */
 export async function shrink(plan: Plan, fails: Fails, options: ShrinkOptions = {}): Promise<Plan> {
   const shrinking = new Shrinking(plan, fails, options);
-  // What one pass takes out may make room for another: until a whole pass changes nothing.
+  // A removal may allow another one, so passes repeat until one changes nothing.
   while (await shrinking.pass());
   return shrinking.smallest;
 }
@@ -29,7 +30,7 @@ class Shrinking {
   readonly #fails: Fails;
   readonly #options: ShrinkOptions;
   #runs = 0;
-  /** Plans that were tried before: passes come to the same ones again. */
+  /** Plans of earlier runs: passes arrive at the same ones again. */
   readonly #tried = new Set<string>();
 
   constructor(plan: Plan, fails: Fails, options: ShrinkOptions) {
@@ -43,7 +44,7 @@ class Shrinking {
     return this.#runs >= (this.#options.mostRuns ?? MOST_RUNS) || this.#options.isOver?.() === true;
   }
 
-  /** True: it has become smaller, and it may become smaller still. */
+  /** Returns true if the plan has become smaller and may become smaller still. */
   async pass(): Promise<boolean> {
     const before = this.smallest;
     await this.#shorten();
@@ -99,7 +100,7 @@ class Shrinking {
   async #dropFrom(list: "faults" | "calls" | "deeds"): Promise<void> {
     const rest = (): readonly unknown[] => this.smallest[list] ?? [];
     for (let size = Math.ceil(rest().length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-      // From the end: what comes late is seldom needed for what comes before.
+      // From the end: late parts are seldom the cause of earlier events.
       for (let end = rest().length; end > 0; end -= size) {
         if (this.#isOver) return;
         const all = rest();
@@ -108,7 +109,7 @@ class Shrinking {
     }
   }
 
-  /** Scripts lose steps, the last ones first. */
+  /** Removes steps of scripts, the last ones first. */
   async #simplifyScripts(): Promise<void> {
     for (const [i, { deed }] of (this.smallest.deeds ?? []).entries()) {
       if (deed.kind !== "start") continue;
@@ -172,7 +173,7 @@ class Shrinking {
   }
 }
 
-/** The plan, healed earlier. */
+/** The plan with a shorter chaos. */
 function until(plan: Plan, ms: number): Plan {
   const chaosMs = Math.floor(ms);
   const isBefore = ({ at }: { readonly at: number }): boolean => at < chaosMs;

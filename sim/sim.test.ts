@@ -6,15 +6,15 @@ import { Crew } from "./command/crew.ts";
 import { Figures } from "./command/figures.ts";
 
 const SEEDS = effort(40, 300);
-/** One of so many is run a second time and compared. */
+/** One of this many seeds runs twice, and both runs are compared. */
 const TWICE = 5;
-/** Long, for machines that have other things to do. */
+/** Generous, for loaded machines. */
 const MOST_MS = 600_000;
-/** `npm run sim -- --seed N` tells more. */
+/** `npm run sim -- --seed N` prints all of them. */
 const MOST_SHOWN = 10;
 
-describe("the cluster", () => {
-  it(`keeps its promises in ${SEEDS} seeds, and is the same when one of them is run again`, {
+describe("the simulated cluster", () => {
+  it(`a cluster keeps its promises in ${SEEDS} seeds, and a repeated seed gives the same run`, {
     timeout: MOST_MS,
   }, async () => {
     const crew = new Crew({ jobs: Math.min(4, availableParallelism()) });

@@ -1,4 +1,4 @@
-// One run from the inside: the world, what is seen of it, what goes wrong in it, and what was found.
+// State of one run: the virtual world, the observers, the faults and the violations.
 
 import { parseDuration } from "../src/kernel/durations.ts";
 import type { Prng } from "../src/kernel/prng.ts";
@@ -16,19 +16,19 @@ import { scriptsOf } from "./scripts.ts";
 export interface Violation {
   readonly checker: string;
   readonly what: string;
-  /** Milliseconds since the world began. */
+  /** Milliseconds since the start of the world. */
   readonly at: number;
 }
 
-/** A host as it was planned, and as it is. */
+/** A planned host, and its current state. */
 export interface Player {
   readonly planned: PlannedHost;
   readonly host: WorldHost;
-  /** Types it hosts now. */
+  /** Types that the host has now. */
   types: readonly string[];
 }
 
-/** Something that waits for a moment inside of a process that no clock knows. */
+/** A fault that waits for an event inside a process. */
 interface Trap {
   readonly isMet: (event: TrapEvent) => boolean;
   readonly spring: () => void;
@@ -36,22 +36,22 @@ interface Trap {
 
 export type TrapEvent =
   | { readonly kind: "asks" | "done"; readonly process: Process; readonly question: Question }
-  /** Reminders were claimed, and the process has not heard of it yet. */
+  /** The process claimed reminders and does not have the response yet. */
   | { readonly kind: "claimed"; readonly process: Process; readonly count: number }
-  /** A handler has begun there. */
+  /** A handler of a reminder began in the process. */
   | { readonly kind: "reminds"; readonly process: Process }
-  /** Tasks of workflows were claimed, and the process has not heard of it yet. */
+  /** The process claimed tasks of workflows and does not have the response yet. */
   | { readonly kind: "polled"; readonly process: Process; readonly count: number }
-  /** An activity has begun there. */
+  /** An activity began in the process. */
   | { readonly kind: "works"; readonly process: Process }
   | { readonly kind: "sent"; readonly process: Process; readonly to: number; readonly message: unknown };
 
-/** The fault that takes the database back to an earlier point. */
+/** The fault that restores the database from an earlier point. */
 export const RESTORED = "restored";
 
 /**
- * Rules that hold although acknowledged work was lost. All others compare the store with acknowledged work from before the restore, or
- * rely on leases that the store has forgotten.
+ * Rules that hold although acknowledged work was lost. All others compare the store with acknowledged work
+ * from before the restore, or rely on leases that the store has lost.
  */
 const HOLDS_AFTER_RESTORE: ReadonlySet<string> = new Set([
   ...["own rows", "turn exclusion", "isolation", "bounds", "at most once", "answered in time"],
@@ -59,7 +59,7 @@ const HOLDS_AFTER_RESTORE: ReadonlySet<string> = new Set([
   ...["no exception", "determinism"],
 ]);
 
-/** Enough to see what is wrong. */
+/** Enough to diagnose a failure. */
 const MOST_VIOLATIONS = 20;
 
 export class Stage {
@@ -70,20 +70,20 @@ export class Stage {
   readonly observers: Observer[] = [];
   readonly violations: Violation[] = [];
   readonly marks = new Set<string>();
-  /** What would have broken a rule had it not been for a trouble under which the rule is not promised, by rule. */
+  /** Number of tolerated violations by rule: a fault was active under which the rule does not hold. */
   readonly excused = new Map<string, number>();
   readonly faults = new Map<string, number>();
   readonly operations: Operation[] = [];
-  /** The same for workflows. */
+  /** Operations on workflows. */
   readonly deeds: DeedOperation[] = [];
-  /** False once everything is being healed: nothing goes wrong any more. */
+  /** False from the start of healing: no faults occur any more. */
   isChaos = true;
-  /** When the database was restored from an earlier point; work from before that may be lost. */
+  /** When the database was restored from an earlier point; earlier work may be lost. */
   restoredAt: number | undefined;
   #traps = new Set<Trap>();
   #undo: (() => void)[] = [];
   #stops: Promise<void>[] = [];
-  /** The last process that was started at each host. */
+  /** The newest process of each host. */
   readonly #started = new Map<Player, Process>();
 
   constructor(plan: Plan) {
@@ -172,7 +172,7 @@ export class Stage {
     return this.world.now;
   }
 
-  // ——— What was found.
+  // ——— Violations.
 
   violation(checker: string, what: string): void {
     if (this.restoredAt !== undefined && !HOLDS_AFTER_RESTORE.has(checker)) {
@@ -188,28 +188,28 @@ export class Stage {
     this.excused.set(checker, (this.excused.get(checker) ?? 0) + 1);
   }
 
-  /** Something worth reaching has been reached. */
+  /** Records a reached situation; see marks.ts. */
   mark(name: string): void {
     this.marks.add(name);
   }
 
-  // ——— What goes wrong.
+  // ——— Faults.
 
-  /** Something goes wrong now; counted by its name. */
+  /** Records a fault that occurs now, and counts it by its name. */
   fault(name: string, who = "", fields?: Record<string, unknown>): void {
     this.faults.set(name, (this.faults.get(name) ?? 0) + 1);
     this.world.story.tell(who, "warn", `⚡ ${name}`, fields);
     for (const one of this.observers) one.faulted?.(name);
   }
 
-  /** Later, unless everything is healed by then. */
+  /** Runs later, unless healing has begun by then. */
   later(ms: number, run: () => void): void {
     this.world.timeline.plan(this.now + ms, KIND.script, undefined, () => {
       if (this.isChaos) run();
     });
   }
 
-  /** What ends a trouble: after `ms`, or when everything is healed, whichever comes first. */
+  /** Ends a fault after `ms`, or when healing begins, whichever comes first. */
   undoAfter(ms: number, undo: () => void): void {
     let isDone = false;
     const once = (): void => {
@@ -221,7 +221,7 @@ export class Stage {
     this.world.timeline.plan(this.now + ms, KIND.script, undefined, once);
   }
 
-  /** Waits, once, for a moment that no clock knows. */
+  /** Waits once for an event inside a process. */
   trap(isMet: (event: TrapEvent) => boolean, spring: () => void): void {
     this.#traps.add({ isMet, spring });
   }
@@ -252,9 +252,9 @@ export class Stage {
     }
   }
 
-  // ——— Hosts that come and go.
+  // ——— Start and end of hosts.
 
-  /** With other settings, or on a machine with another clock, if they are given. */
+  /** Uses other settings or another clock if they are given. */
   start({ planned, host }: Player, settings?: Plan["settings"], clock = planned.clock): void {
     if (host.process !== undefined) return;
     const player = this.player(planned.name);
@@ -266,7 +266,7 @@ export class Stage {
       ...(worker === undefined ? {} : scriptsOf(this, box, worker)),
       settings: {
         namespace: planned.namespace,
-        // Where there are none, nobody needs to look for them.
+        // A process without reminders does not poll for them.
         reminders: this.plan.reminders !== undefined || this.plan.workflows !== undefined,
         ...this.plan.settings,
         ...settings,
@@ -287,11 +287,11 @@ export class Stage {
     starting.then(
       () => setJob(this, process, planned),
       (error: unknown) => {
-        // It was ended, or nobody let it join in time: an operator tries again.
+        // The process was ended, or no leader let it join in time. An operator starts it again.
         this.world.story.tell(host.name, "info", "did not start", { err: error });
         if (!process.hasEnded) for (const one of this.observers) one.startFailed?.(host, process);
         this.world.timeline.plan(this.now + host.lingerMs + 1_000, KIND.script, undefined, () => {
-          // Unless somebody else has tried meanwhile: that one may have been stopped again, for good.
+          // Not if another attempt was made meanwhile: that process may have been stopped on purpose.
           if (this.#started.get(player) === process) this.start(player);
         });
       },
@@ -303,7 +303,7 @@ export class Stage {
     return this.players.filter(({ planned }) => planned.dedicated).map(({ host }) => host.schedulerAddress);
   }
 
-  /** Ends it without a word to itself. */
+  /** Ends the process without any chance to clean up. */
   crash({ host }: Player, quietly = false): void {
     const { process } = host;
     if (process === undefined) return;
@@ -318,7 +318,7 @@ export class Stage {
     for (const one of this.observers) one.slept?.(process, ms, how);
   }
 
-  /** As an operator stops it. */
+  /** Stops the process in an orderly way, as an operator does. */
   stop({ host }: Player): Promise<void> {
     const { process } = host;
     if (process?.app === undefined) return Promise.resolve();
@@ -332,7 +332,7 @@ export class Stage {
     return stopped;
   }
 
-  /** Everything works again. Who is down is started. */
+  /** Ends all faults, and starts the hosts that are down. */
   heal(): void {
     this.isChaos = false;
     this.#traps.clear();
@@ -342,7 +342,7 @@ export class Stage {
     for (const player of this.players) this.start(player);
   }
 
-  /** The longest anything may take once everything is healed. */
+  /** The longest time that anything may take after healing. */
   get boundMs(): number {
     const {
       lease = "10s",

@@ -1,5 +1,5 @@
-// Situations of sticky actors that a long run must reach; see marks.ts. The leader speaks to the host in its own process without
-// a network, so what the two say is not seen; other hosts say the same often enough.
+// Coverage of sticky actors; see marks.ts. The leader and the host in its own process exchange messages
+// without the network, so these are not visible. Other hosts exchange the same messages often enough.
 import { isLimpetError } from "../src/kernel/errors.ts";
 import { compareVersions, type TableVersion } from "../src/kernel/versions.ts";
 import { Ring } from "../src/placement/model/ring.ts";
@@ -39,13 +39,13 @@ interface Told {
 export class StickyMarks implements Observer {
   readonly #stage: Stage;
   readonly #isSticky: boolean;
-  /** By process and correlation: what was asked for, and whom it asked. */
+  /** Requested actor and addressed leader, by process and correlation. */
   readonly #asked = new Map<string, { readonly name: string; readonly to: number }>();
   readonly #namespaceAt = new Map<number, string>();
-  /** By the place of the host: granted, and not come to life yet. */
+  /** Granted actors that are not active yet, by the place of the host. */
   readonly #granted = new Map<number, Set<string>>();
   readonly #claimedTo = new Map<Process, number>();
-  /** Has begun to say what it holds, and not said all. */
+  /** Hosts that have sent a part of their report. */
   readonly #claiming = new Set<Process>();
   readonly #wantedGone = new Set<string>();
   /** By process and actor. */
@@ -104,7 +104,7 @@ export class StickyMarks implements Observer {
     if (fault === "claims cut short") this.#reach("sticky: claims interrupted");
   }
 
-  // ——— What is said.
+  // ——— Messages.
 
   sent(process: Process, to: number, message: unknown): void {
     if (!this.#isSticky) return;

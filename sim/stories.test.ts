@@ -7,8 +7,8 @@ import { readStory, textFileOf } from "./stories/story-file.ts";
 
 const files = globSync("stories/*.json", { cwd: import.meta.dirname }).sort();
 
-describe("stories that are kept", () => {
-  it("are some", () => {
+describe("recorded stories", () => {
+  it("there are recorded stories", () => {
     assert.ok(files.length >= 3);
   });
 

@@ -6,7 +6,7 @@ import { type Finding, search, tableOf, withTable } from "./strength.ts";
 const easy = bugNamed("ring-of-other-hosts")!;
 
 describe("the search for a known bug", () => {
-  it("ends with the first seed that finds it, and says which rule it broke", async () => {
+  it("a search ends with the first seed that finds the bug, and reports the violated rule", async () => {
     const told: Finding[] = [];
     const options = { from: 1, limit: 30, jobs: 1, isOver: () => false, onFinding: (one: Finding) => told.push(one) };
     const findings = await search([easy], options);
@@ -17,20 +17,20 @@ describe("the search for a known bug", () => {
     assert.notEqual(found.checker, "");
   });
 
-  it("ends when it is told to", async () => {
+  it("a search ends when it is interrupted", async () => {
     const options = { from: 1, limit: 30, jobs: 1, isOver: () => true, onFinding: () => {} };
     assert.deepEqual(await search([easy], options), []);
   });
 });
 
-describe("the table of bugs", () => {
+describe("the table of known bugs", () => {
   const table = tableOf([
     { bug: easy, seeds: 3, found: { seed: 3, checker: "progress", what: "nothing moves" } },
     { bug: { ...easy, name: "other" }, seeds: 9, found: undefined },
     { bug: { ...easy, name: "guarded", guard: "src/a.test.ts" }, seeds: 7, found: undefined },
   ]);
 
-  it("says when each was found and by what, or that it was not", () => {
+  it("the table shows seed and rule of each found bug, and the number of seeds of the others", () => {
     assert.match(table, /\| `ring-of-other-hosts` \|.*\| 3 \| progress \|/);
     assert.match(table, /\| `other` \|.*\| not in 9 \| – \|/);
     assert.match(table, /1 of 3 found\./);
@@ -40,7 +40,7 @@ describe("the table of bugs", () => {
     assert.match(table, /\| `guarded` \|.*\| not in 7 \| `src\/a\.test\.ts` \|/);
   });
 
-  it("goes between its markers, and nothing else of the document changes", () => {
+  it("the table replaces the text between its markers, and nothing else", () => {
     const first = withTable("# Simulation\n\nWords.\n", "old");
     const text = `${first}\nMore words.\n`;
     assert.equal(withTable(text, table), text.replace("old", table));

@@ -1,30 +1,30 @@
-// How good the simulator is: every known bug is put back, one at a time, and seeds are run until it is found. A bug that is not
-// found is a kind of bug that the simulator would let pass.
+// Measures the simulator: puts back every known bug, one at a time, and runs seeds until one finds it. A bug
+// that is not found shows a kind of bug that the simulator would miss.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Bug } from "./bugs/bug.ts";
 import { Crew } from "./command/crew.ts";
 import type { Worker } from "./command/job.ts";
 
-/** A bug, and what became of it. */
+/** The outcome of the search for one bug. */
 export interface Finding {
   readonly bug: Bug;
-  /** Seeds that were run. */
+  /** Number of seeds that were run. */
   readonly seeds: number;
-  /** Undefined: nobody has noticed it. */
+  /** Undefined if no seed found the bug. */
   readonly found: { readonly seed: number; readonly checker: string; readonly what: string } | undefined;
 }
 
 export interface SearchOptions {
   readonly from: number;
   readonly limit: number;
-  /** Bugs that are looked for at the same time. */
+  /** Number of concurrent searches. */
   readonly jobs: number;
   readonly isOver: () => boolean;
   readonly onFinding: (finding: Finding) => void;
 }
 
-/** In the order of the bugs. Ends early, with what there is, when it is over. */
+/** Returns findings in the order of the bugs. Returns early with partial results when `isOver`. */
 export async function search(bugs: readonly Bug[], options: SearchOptions): Promise<Finding[]> {
   const findings = new Map<Bug, Finding>();
   const rest = [...bugs];
@@ -48,7 +48,7 @@ async function searchOne(bug: Bug, healthy: Worker, { from, limit, isOver }: Sea
     while (seeds < limit && !isOver()) {
       const job = { seed: from + seeds++, once: true };
       const [violation] = (await crew.perform(job)).violations;
-      // What is broken without the bug as well says nothing about the bug.
+      // A violation that occurs without the bug as well is not evidence of the bug.
       if (violation === undefined || (await healthy.perform(job)).violations.length > 0) continue;
       return { bug, seeds, found: { seed: job.seed, checker: violation.checker, what: violation.what } };
     }
@@ -60,7 +60,7 @@ async function searchOne(bug: Bug, healthy: Worker, { from, limit, isOver }: Sea
 
 // ——— The table.
 
-/** As markdown: one row for each bug, in the order of the catalogue. */
+/** Markdown with one row for each bug, in the order of the catalogue. */
 export function tableOf(findings: readonly Finding[]): string {
   const rows = findings.map(({ bug, seeds, found }) => {
     const when = found === undefined ? `not in ${seeds}` : `${seeds}`;
@@ -84,7 +84,7 @@ const row = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.
 const BEGIN = "<!-- begin of the table of bugs: npm run sim -- --bugs --write -->";
 const END = "<!-- end of the table of bugs -->";
 
-/** The text with the table between its markers. A text without them gets them at its end. */
+/** Returns the text with the table between its markers. A text without markers gets them at its end. */
 export function withTable(text: string, table: string): string {
   const block = `${BEGIN}\n\n${table}\n\n${END}`;
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];

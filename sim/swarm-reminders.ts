@@ -1,10 +1,10 @@
-// From a seed to the reminders of a plan: who sets which, when they tick, and what their handlers do. What it draws changes nothing
-// of what else is drawn from the seed.
+// Draws the reminders of a plan from its seed: their callers, their ticks, and the behaviour of their
+// handlers. These draws do not change any other draw from the seed.
 import type { ReminderProcessing } from "../src/config/reminder-options.ts";
 import type { Prng } from "../src/kernel/prng.ts";
 import type { Plan, PlannedCall, PlannedReminder, ReminderPlan, RemindHow } from "./plan.ts";
 
-/** Of the seeds, how many have reminders. */
+/** Share of the seeds that have reminders. */
 const REMINDERS = 0.35;
 const MISSED = ["once", "all", "skip"] as const;
 
@@ -18,7 +18,7 @@ export function drawReminders({ hosts, calls, chaosMs, sticky }: Plan, chance: P
   const callers = hosts.filter(({ dedicated }) => !dedicated);
   const types = [...new Set(callers.flatMap((host) => host.types))];
   if (!chance.chance(REMINDERS) || types.length === 0) return undefined;
-  // Some of the actors that are called anyway, and some that nobody else calls.
+  // Some actors that other calls use, and some that only reminders use.
   const actors = Array.from({ length: 1 + chance.below(6) }, (_, i) => {
     const known = calls.length > 0 && chance.chance(0.5) ? chance.pick(calls) : undefined;
     return { type: known?.type ?? chance.pick(types), id: known?.id ?? `bell-${i}` };
@@ -38,7 +38,7 @@ export function drawReminders({ hosts, calls, chaosMs, sticky }: Plan, chance: P
       ...(!outside && chance.chance(0.1) ? drawTurn(chance) : {}),
     };
     const from = chance.pick(callers).name;
-    // Nobody counts the time of what is done without a call but the store.
+    // The store alone measures the time of a change without a turn, so the client waits longer.
     drawn.push({ at: Math.floor(at), from, type, id, method: "remind", how, timeoutMs: outside ? 25_000 : 10_000 });
   }
   const every = Math.floor(chance.between(300, 8_000));
@@ -47,7 +47,7 @@ export function drawReminders({ hosts, calls, chaosMs, sticky }: Plan, chance: P
   return { plan, settings: { reminders: drawSettings(chance) }, calls: drawn };
 }
 
-/** A turn that comes to nothing, or takes its time. */
+/** A turn that throws, or is slow. */
 const drawTurn = (chance: Prng): { slowMs?: number; throws?: "late" } =>
   chance.chance(0.5) ? { throws: "late" } : { slowMs: Math.floor(chance.exponential(500)) };
 
@@ -68,13 +68,13 @@ function drawSettings(chance: Prng): ReminderProcessing {
 interface Draw {
   readonly chance: Prng;
   readonly names: readonly string[];
-  /** How many handlers are odd. */
+  /** Share of faulty handlers. */
   readonly odd: number;
-  /** How far away they are, at most. */
+  /** Most distant first tick, in milliseconds. */
   readonly far: number;
 }
 
-/** `isTight`: there is room for few actors, so that one which takes long keeps all others out. */
+/** `isTight`: there is capacity for few actors, so that a slow one keeps all others out. */
 function drawReminder({ chance, names, odd, far }: Draw, isTight: boolean): PlannedReminder {
   const due = chance.chance(0.2) ? 0 : Math.floor(chance.between(0, far));
   const every = Math.floor(chance.between(100, far / 2));

@@ -1,10 +1,10 @@
-// From a seed to the sharded types of a plan: how many shards they have and how those are spread, who hosts the types, and who calls
-// their actors. What it draws changes nothing of what else is drawn from the seed.
+// Draws the sharded types of a plan from its seed: shards, strategy, hosts and calls. These draws do not
+// change any other draw from the seed.
 import type { Prng } from "../src/kernel/prng.ts";
 import { CRATES } from "./application.ts";
 import type { CallHow, OddAdvice, OwnStrategyPlan, Plan, PlannedCall, PlannedHost, ShardedPlan } from "./plan.ts";
 
-/** Of the seeds, how many have sharded types. */
+/** Share of the seeds that have sharded types. */
 const SHARDED = 0.35;
 
 export interface DrawnShards {
@@ -21,7 +21,7 @@ export function drawShards({ hosts, chaosMs }: Plan, chance: Prng): DrawnShards 
       return [type, drawCode(drawRule(chance, chance.child(`lifetime ${type}`)), chance.child(`code ${type}`))];
     }),
   );
-  // Some hosts only know the way.
+  // Some hosts only route to the type.
   const share = chance.chance(0.3) ? 0.5 : 0.9;
   const withTypes = hosts.map((host): PlannedHost => {
     const more = host.dedicated ? [] : types.filter(() => chance.chance(share));
@@ -46,17 +46,17 @@ function drawRule(chance: Prng, lifetime: Prng): ShardedPlan {
   };
 }
 
-// ——— Code of the application.
+// ——— Application code.
 
 const ODD: readonly OddAdvice[] = [
   ...(["late", "never", "throws", "gone", "unknown", "elsewhere", "twice", "all", "nonsense"] as const),
 ];
 
-/** The rule, and with it code of the application for some of what the rule says. */
+/** The rule, with application code in place of some of its settings. */
 function drawCode(rule: ShardedPlan, chance: Prng): ShardedPlan {
   const [thinking, finding, reading] = [chance.child("strategy"), chance.child("extractor"), chance.child("messages")];
   const isOwn = rule.strategy !== "told" && thinking.chance(0.4);
-  // How many move at once is a matter of the strategy.
+  // A custom strategy itself decides how many shards move at once.
   const { absoluteLimit: _absolute, relativeLimit: _relative, ...unlimited } = rule;
   return {
     ...(isOwn ? { ...unlimited, strategy: drawStrategy(thinking) } : rule),
@@ -88,7 +88,7 @@ function drawExtractor(chance: Prng): NonNullable<ShardedPlan["extractor"]> {
 
 const ROLE = "depot";
 
-/** Some of those that have a type which asks for a role have not the role, and one always has it. */
+/** Some hosts of a type lack the role that it requires. At least one host has it. */
 function drawRoles(
   hosts: readonly PlannedHost[],
   sharded: Readonly<Record<string, ShardedPlan>>,
@@ -101,7 +101,7 @@ function drawRoles(
   return hosts.map((host) => (host === always || chance.chance(0.6) ? { ...host, roles: [ROLE] } : host));
 }
 
-/** Some are sent to the type as a whole. */
+/** Sends some of the calls to the type instead of an actor. */
 function drawRegions(
   calls: readonly PlannedCall[],
   sharded: Readonly<Record<string, ShardedPlan>>,
@@ -115,7 +115,7 @@ function drawRegions(
   });
 }
 
-// ——— How actors live.
+// ——— Lifetime of actors.
 
 function drawLifetime(chance: Prng): Pick<ShardedPlan, "remember" | "restartAfter" | "startsPerSecond" | "maxActive"> {
   if (chance.chance(0.15)) return { maxActive: 1 + chance.below(6) };
@@ -137,7 +137,8 @@ function drawCalls(
   const calls: PlannedCall[] = [];
   for (let at = chance.exponential(everyMs); at < chaosMs; at += chance.exponential(everyMs)) {
     const [type, id, from] = [chance.pick(types), chance.pick(ids), chance.pick(callers).name];
-    // Some call the same actor several times and do not wait for the answer: the calls come in their order all the same.
+    // Some callers make several calls to one actor without waiting for answers. These calls keep their order
+    // all the same.
     const count = chance.chance(rows) ? 2 + chance.below(4) : 1;
     for (let i = 0; i < count; i++) {
       const method = chance.chance(0.85) ? "append" : chance.chance(0.8) ? "read" : "wipe";

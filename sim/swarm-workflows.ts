@@ -1,5 +1,5 @@
-// From a seed to the workflows of a plan: who can run which, what is done with them, and what their scripts are. What it draws changes
-// nothing of what else is drawn from the seed.
+// Draws the workflows of a plan from its seed: workers, operations and scripts. These draws do not change any
+// other draw from the seed.
 import type { WorkerSettings } from "../src/config/worker-options.ts";
 import type { Prng } from "../src/kernel/prng.ts";
 import { LEDGERS } from "./application.ts";
@@ -15,10 +15,10 @@ import type {
 } from "./plan.ts";
 import { BELL, SCRIPT_TYPES, SIGNALS } from "./scripts.ts";
 
-/** Of the seeds, how many have workflows. */
+/** Share of the seeds that have workflows. */
 const WORKFLOWS = 0.33;
 const BUILDS = ["", "blue", "green"] as const;
-/** Scripts inside of scripts. */
+/** Most levels of nested scripts. */
 const DEEPEST = 2;
 
 export interface DrawnWorkflows {
@@ -27,14 +27,14 @@ export interface DrawnWorkflows {
   readonly calls: readonly PlannedCall[];
 }
 
-/** What scripts are drawn from. */
+/** Parameters for drawing scripts. */
 interface Draw {
   readonly chance: Prng;
   readonly ids: readonly string[];
   readonly actors: readonly { readonly type: string; readonly id: string }[];
-  /** How long things take, about. */
+  /** Approximate duration of each step. */
   readonly ms: number;
-  /** How many steps are odd: they fail, hang, or wait for what may never come. */
+  /** Share of faulty steps: they fail, hang, or wait for an event that may never occur. */
   readonly odd: number;
 }
 
@@ -42,7 +42,7 @@ export function drawWorkflows({ hosts, calls, chaosMs }: Plan, chance: Prng): Dr
   const callers = hosts.filter(({ dedicated }) => !dedicated);
   if (!chance.chance(WORKFLOWS) || callers.length === 0) return undefined;
   const workers = drawWorkers(callers, chance.child("workers"));
-  // Those that are there in every namespace, and have a state.
+  // Types with state that are present in every namespace.
   const spaces = new Set(callers.map(({ namespace }) => namespace));
   const types = LEDGERS.filter((type) =>
     [...spaces].every((space) => callers.some((host) => host.namespace === space && host.types.includes(type))),
@@ -67,7 +67,7 @@ export function drawWorkflows({ hosts, calls, chaosMs }: Plan, chance: Prng): Dr
     const from = chance.pick(callers);
     const build = workers[chance.pick(Object.keys(workers))]!.build;
     const deed = drawDeed(draw, build === "" ? undefined : build, ofBuild(callers, workers, from, build));
-    // Some say it many times in a row.
+    // Some clients send the same signal many times in a row.
     const times = deed.kind === "signal" && chance.chance(0.1) ? 2 + chance.below(10) : 1;
     const workflow = chance.pick(ids);
     for (let i = 0; i < times; i++) deeds.push({ at: Math.floor(at), from: from.name, workflow, deed });
@@ -77,7 +77,7 @@ export function drawWorkflows({ hosts, calls, chaosMs }: Plan, chance: Prng): Dr
   return { plan, settings: { worker: drawSettings(chance) }, calls: turns };
 }
 
-/** Whether somebody of that build is in the namespace of whoever asks. */
+/** True if a worker of this build is in the namespace of the client. */
 const ofBuild = (
   callers: readonly PlannedHost[],
   workers: Readonly<Record<string, PlannedWorker>>,
@@ -89,7 +89,7 @@ const ofBuild = (
     return host.namespace === namespace && worker?.build === build && worker.types.includes(SCRIPT_TYPES[0]);
   });
 
-/** In every namespace somebody can do everything. */
+/** In every namespace the workers together have all types and activities. */
 function drawWorkers(callers: readonly PlannedHost[], chance: Prng): Record<string, PlannedWorker> {
   const workers: Record<string, PlannedWorker> = {};
   const builds = chance.chance(0.3) ? BUILDS : BUILDS.slice(0, 1);
@@ -149,7 +149,7 @@ function drawSteps(draw: Draw, depth: number, isWhole: boolean): ScriptStep[] {
   return Array.from({ length: 1 + chance.below(isWhole ? 7 : 3) }, () => drawStep(draw, depth, isWhole));
 }
 
-/** `isWhole`: a step of the script itself, and not of a part of it. */
+/** `isWhole`: a step of the script itself, not of a nested script. */
 function drawStep(draw: Draw, depth: number, isWhole: boolean): ScriptStep {
   const { chance, ids, actors, odd } = draw;
   const ms = (): number => Math.floor(chance.exponential(draw.ms));
@@ -193,7 +193,7 @@ function drawStep(draw: Draw, depth: number, isWhole: boolean): ScriptStep {
   return chance.pick(kinds)();
 }
 
-/** Actors that start and signal workflows in their turns. Each start has an id of its own. */
+/** Calls whose turns start and signal workflows. Each start has its own id. */
 function drawTurns(draw: Draw, callers: readonly PlannedHost[], chaosMs: number): PlannedCall[] {
   const { chance, actors, ids } = draw;
   const everyMs = chance.between(1_000, 6_000);

@@ -1,5 +1,6 @@
-// From a seed to a plan: how many hosts, who calls what, and which kinds of trouble are on. Every seed turns some of them off,
-// because troubles hide each other: a world in which everything breaks all the time never gets far enough to break in a new way.
+// Draws a plan from a seed: hosts, calls, and the kinds of faults. Every seed turns most faults off, because
+// faults hide each other. In a world where everything fails all the time, no run gets far enough to fail in a
+// new way.
 import { Prng } from "../src/kernel/prng.ts";
 import { CALL_TIMEOUT_MS, LEDGERS, PLAIN } from "./application.ts";
 import { FAULTS } from "./faults/all.ts";
@@ -10,22 +11,22 @@ import { drawReminders } from "./swarm-reminders.ts";
 import { drawShards } from "./swarm-shards.ts";
 import { drawWorkflows } from "./swarm-workflows.ts";
 
-/** How likely each kind of trouble is on. */
+/** Probability that a kind of fault is on. */
 const FEWEST_ON = 0.02;
 const MOST_ON = 0.4;
-/** Of the seeds in which a herd is on, how many really have one: it is expensive. */
+/** Share of the seeds with the fault "herd" that really have one: it is expensive. */
 const HERDS = 0.15;
 const HERD = 50;
-/** Of the seeds, how many have sticky types. */
+/** Share of the seeds that have sticky types. */
 const STICKY = 0.4;
 const SHORTEST_CHAOS_MS = 20_000;
 const LONGEST_CHAOS_MS = 90_000;
 
 export function drawPlan(seed: number): Plan {
   const chance = new Prng(`swarm ${seed}`);
-  // Mostly few kinds, sometimes many: each further one gives the others less room.
+  // Mostly few kinds, sometimes many: each further kind leaves less time for the others.
   const on = FEWEST_ON * (MOST_ON / FEWEST_ON) ** chance.number();
-  // What a kind draws does not depend on which others there are.
+  // The draws of a kind do not depend on the presence of other kinds.
   const isOn = ({ name }: Fault): boolean => chance.child(`on ${name}`).chance(on);
   const shape = drawShape(seed, chance.child("shape"));
   const waiting = isOn(herd) && chance.child("herd").chance(HERDS) ? drawHerd(shape) : [];
@@ -37,7 +38,7 @@ export function drawPlan(seed: number): Plan {
   const settings = { ...shape.settings, ...drawn?.settings, ...flows?.settings };
   const plan = { ...shape, ...crates?.plan, hosts, calls, ...drawn?.plan, ...flows?.plan, settings };
   const faults = FAULTS.filter(isOn).flatMap((fault) => fault.draw(chance.child(fault.name), plan));
-  // Troubles that pick from the calls pick the same with reminders, workflows and shards and without.
+  // Faults that pick from the calls pick the same ones with and without reminders, workflows and shards.
   return {
     ...plan,
     calls: [...calls, ...(drawn?.calls ?? []), ...(flows?.calls ?? []), ...(crates?.calls ?? [])],
@@ -45,7 +46,7 @@ export function drawPlan(seed: number): Plan {
   };
 }
 
-/** Hosts that nobody starts before a fault does, or everything is healed. */
+/** Hosts that start only by a fault or at the start of healing. */
 function drawHerd({ hosts, chaosMs }: Plan): PlannedHost[] {
   const types = [...new Set(hosts.flatMap((host) => host.types))];
   return Array.from({ length: HERD }, (_, i) => {
@@ -77,7 +78,7 @@ function drawShape(seed: number, chance: Prng): Plan {
       dedicated: isDedicated,
       watches: dedicated > 0 && !isDedicated && chance.chance(0.7),
       clock: clocks ? { rate: chance.between(0.995, 1.005), offsetMs: chance.between(-5_000, 5_000) } : {},
-      // Not later than the chaos: a host that is started after everything is healed is a surprise to whoever stops them.
+      // Not later than the chaos: the end of the run stops all hosts and expects no further start.
       startsAt: Math.min(SHORTEST_CHAOS_MS - 1, Math.floor(chance.exponential(together ? 100 : 5_000))),
     });
   }
@@ -89,7 +90,7 @@ function drawShape(seed: number, chance: Prng): Plan {
     settings: {
       idleTimeout: Math.floor(chance.between(2_000, 60_000)),
       callTimeout: CALL_TIMEOUT_MS,
-      // Callers that outlive the patience with the store are told what is not known.
+      // With a short store timeout, callers get unknown outcomes.
       ...(chance.chance(0.25) ? { storeTimeout: "1500ms" } : {}),
       ...(chance.chance(0.15) ? { mailboxLimit: 2 } : {}),
       cluster: {
@@ -130,13 +131,13 @@ function drawCalls({ hosts, chaosMs }: Plan, chance: Prng): PlannedCall[] {
   const chains = chance.chance(0.3) ? 0.1 : 0;
   const wipes = chance.chance(0.25) ? 0.05 : 0;
   const crowds = chance.chance(0.2) ? 0.1 : 0;
-  // In some worlds nearly everything is forgotten again: a delete must be fenced as everything else.
+  // In some worlds most actors clear their state: a delete must be fenced like every other write.
   const forgetting = chance.child("forgetting");
   const forgets = forgetting.chance(0.25) ? 0.5 : 0;
   for (let at = chance.exponential(1_000 / perSecond); at < chaosMs; at += chance.exponential(1_000 / perSecond)) {
     const type = chance.pick(types);
     const id = chance.pick(ids);
-    // A crowd calls one actor in the same moment.
+    // Several callers call one actor at the same moment.
     for (let left = chance.chance(crowds) ? 2 + chance.below(6) : 1; left > 0; left--) {
       const usual =
         type === PLAIN || !chance.chance(0.15 + wipes) ? "append" : chance.chance(wipes * 4) ? "wipe" : "read";
@@ -163,7 +164,7 @@ function drawHow(chance: Prng): CallHow {
   return chance.pick(hows)();
 }
 
-/** Each of them once: what it writes into the same ledger could not be told apart. */
+/** Each actor once: two entries of one call in the same ledger could not be distinguished. */
 function drawChain(chance: Prng, types: readonly string[], ids: readonly string[]): CallHow {
   const drawn = Array.from({ length: 1 + chance.below(2) }, () => ({ type: chance.pick(types), id: chance.pick(ids) }));
   return { via: [...new Map(drawn.map((one) => [`${one.type}/${one.id}`, one])).values()] };

@@ -1,4 +1,4 @@
-// Situations of workflows that a long run must reach; see marks.ts.
+// Coverage of workflows: situations that a long run must reach; see marks.ts.
 import { isLimpetError } from "../src/kernel/errors.ts";
 import type { Commit, CommitVerdict } from "../src/ports/store.ts";
 import type { RunStart, StartOutcome } from "../src/ports/workflows.ts";
@@ -73,7 +73,7 @@ const BY_EVENT: { readonly [kind: string]: WorkflowMark } = {
   WorkflowTimedOut: "workflow: timed out",
 };
 
-/** As workers say of themselves. */
+/** Statistics that a worker stores. */
 interface About {
   readonly misses?: number;
   readonly evictions?: number;
@@ -184,7 +184,7 @@ export class WorkflowMarks implements Observer {
     }
   }
 
-  /** What workers say of themselves now and then. */
+  /** Workers store statistics from time to time. */
   stored(_process: unknown, question: string): void {
     if (question !== "worker") return;
     const namespaces = new Set(this.#stage.plan.hosts.map(({ namespace }) => namespace));

@@ -1,12 +1,12 @@
-// A known bug that can be put back into the program, so that the simulator has to find it. The program itself knows nothing of
-// this: a bug is a change of the text of some source files while they are loaded (put-back.ts).
+// A known bug that the simulator can put back, to prove that it finds the bug. The program itself contains no
+// trace of it: a bug changes the text of some source files while they are loaded (put-back.ts).
 export interface Bug {
   /** kebab-case, unique. */
   readonly name: string;
   readonly family: Family;
-  /** What goes wrong, and what can be seen of it from outside. */
+  /** The defect and its visible effect. */
   readonly story: string;
-  /** Who has had it. */
+  /** The system or the issue that it comes from. */
   readonly knownFrom: string;
   readonly changes: readonly Change[];
   /** The file of a unit test that fails with the bug. It guards bugs that seeds find late or not at all. */
@@ -26,14 +26,14 @@ export type Family =
   | "late messages";
 
 export interface Change {
-  /** Relative to the project. */
+  /** Path relative to the project. */
   readonly file: string;
   /** Occurs exactly once in the file. */
   readonly before: string;
   readonly after: string;
 }
 
-/** The source of a file with the bug in it. A bug that does not fit its file any more is no bug, so this throws. */
+/** Returns the source of a file with the bug in it. Throws if the bug does not fit the file any more. */
 export function withBug(bug: Bug, file: string, source: string): string {
   let changed = source;
   for (const { file: where, before, after } of bug.changes) {

@@ -1,4 +1,4 @@
-// Bugs on the way of a call: delivered twice, never, or at the same time as another one.
+// Bugs in the delivery of calls: a call is delivered twice, never, or at the same time as another one.
 import type { Bug } from "./bug.ts";
 
 const OURS = "our own rejected design";

@@ -12,7 +12,7 @@ const putBack = join(import.meta.dirname, "put-back.ts");
 const sourceOf = (file: string): string => readFileSync(join(project, file), "utf8");
 const filesOf = ({ changes }: Bug): Set<string> => new Set(changes.map(({ file }) => file));
 
-/** How a process that does this ends, with a bug put back. */
+/** Runs the script in a process with a bug put back. */
 function run(bug: string, script: string): { readonly status: number | null; readonly said: string } {
   const args = ["--import", putBack, "--input-type=module", "--eval", script];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
@@ -24,11 +24,11 @@ function run(bug: string, script: string): { readonly status: number | null; rea
 }
 
 describe("the catalogue of bugs", () => {
-  it("has enough of them to say something about the simulator", () => {
+  it("the catalogue has enough bugs to measure the simulator", () => {
     assert.ok(BUGS.length >= 25, `there are only ${BUGS.length}`);
   });
 
-  it("names each of them once, in kebab-case", () => {
+  it("every bug has its own name in kebab-case", () => {
     const names = BUGS.map(({ name }) => name);
     assert.deepEqual([...new Set(names)], names);
     assert.deepEqual(
@@ -37,13 +37,13 @@ describe("the catalogue of bugs", () => {
     );
   });
 
-  it("does not have the same bug under two names", () => {
+  it("no two bugs change the source in the same way", () => {
     const changes = BUGS.map((bug) => JSON.stringify(bug.changes));
     assert.equal(new Set(changes).size, changes.length);
   });
 
   for (const bug of BUGS) {
-    it(`has a story for ${bug.name}, and it still fits the program`, () => {
+    it(`the bug ${bug.name} has a description and still fits the program`, () => {
       assert.match(bug.story, /^[A-Z].*\.$/);
       assert.notEqual(bug.knownFrom, "");
       assert.ok(bug.changes.length > 0);
@@ -77,30 +77,30 @@ describe("putting a bug back", () => {
     console.log(compareVersions({ term: 1, number: 5 }, { term: 2, number: 5 }));
   `;
 
-  it("changes nothing when no bug is named", () => {
+  it("the program is unchanged when no bug is named", () => {
     const { status, said } = run("", script);
     assert.deepEqual({ status, said }, { status: 0, said: "-1\n" });
   });
 
-  it("changes the file while it is loaded", () => {
+  it("a named bug changes its file while it is loaded", () => {
     const { status, said } = run("versions-without-terms", script);
     assert.deepEqual({ status, said }, { status: 0, said: "0\n" });
   });
 
-  it("refuses a name that is none, and says which there are", () => {
+  it("an unknown bug name is rejected with a list of all names", () => {
     const { status, said } = run("versions-with-terms", script);
     assert.notEqual(status, 0);
     assert.match(said, /LIMPET_SIM_BUG names no bug: versions-with-terms/);
     for (const { name } of BUGS) assert.ok(said.includes(name), `${name} is not named`);
   });
 
-  it("says at the end when the program never came to the file", () => {
+  it("a bug whose file was never loaded is reported at the end", () => {
     const { status, said } = run("ring-of-other-hosts", script);
     assert.equal(status, 0);
     assert.match(said, /was not put back: src\/placement\/rings\.ts was never loaded/);
   });
 
-  it("refuses a bug that does not fit its file any more", () => {
+  it("a bug that does not fit its file any more is rejected", () => {
     const file = "src/kernel/versions.ts";
     const stale = { ...BUGS[0]!, changes: [{ file, before: "export", after: "" }] };
     assert.throws(() => withBug(stale, file, sourceOf(file)), /occurs \d+ times, not once/);

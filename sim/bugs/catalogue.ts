@@ -1,4 +1,4 @@
-// Every bug that can be put back. The simulator is as good as the number of these that it finds.
+// The list of known bugs. The share of them that the simulator finds measures its strength.
 import type { Bug } from "./bug.ts";
 import { CALLS } from "./calls.ts";
 import { CONTROL_PLANE_STUCK } from "./control-plane-stuck.ts";

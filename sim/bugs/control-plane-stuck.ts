@@ -1,4 +1,5 @@
-// Bugs after which nothing wrong is done, because nothing is done any more: a type stays locked, a host never joins, nobody leads.
+// Bugs that stop progress without breaking a safety rule: a type stays locked, a host never joins, no
+// scheduler leads.
 import type { Bug } from "./bug.ts";
 
 export const CONTROL_PLANE_STUCK: readonly Bug[] = [

@@ -1,4 +1,5 @@
-// Bugs of other systems by which two hosts hold the same actor: each was one missing check between "it should move" and "it has".
+// Bugs of other systems by which two hosts hold the same actor. In each, one check is missing between the
+// decision to move an actor and the end of the move.
 import type { Bug } from "./bug.ts";
 
 export const OWNERSHIP_OVERLAP: readonly Bug[] = [

@@ -1,5 +1,6 @@
-// Puts a bug back into the program of this process: `LIMPET_SIM_BUG=name node --import ./sim/bugs/put-back.ts …`. Without that
-// variable it does nothing. It has to be loaded before the program is, because it changes files while they are loaded.
+// Puts a bug back into the program of this process: `LIMPET_SIM_BUG=name node --import ./sim/bugs/put-back.ts
+// …`. Without that variable it does nothing. It must be loaded before the program, because it changes files
+// while they are loaded.
 import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
 import { withBug } from "./bug.ts";
@@ -30,7 +31,7 @@ function putBack(wanted: string): void {
     },
   });
   process.on("exit", () => {
-    // Whoever believes to have tested the bug has tested less than that.
+    // The run tested less than the bug intends.
     for (const file of missing) console.error(`the bug ${bug.name} was not put back: ${file} was never loaded`);
   });
 }

@@ -1,4 +1,4 @@
-// Ways of doing rounds, notes and leadership that look simpler than ours and that we decided against.
+// Rejected designs of rounds, durable writes and leadership that look simpler than the present ones.
 import type { Bug } from "./bug.ts";
 
 const OURS = "our own rejected design";

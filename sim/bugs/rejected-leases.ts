@@ -1,4 +1,4 @@
-// Ways of counting and ending leases that look simpler than ours and that we decided against.
+// Rejected designs of lease measurement and expiry that look simpler than the present ones.
 import type { Bug } from "./bug.ts";
 
 const OURS = "our own rejected design";

@@ -1,4 +1,5 @@
-// Ways in which a reminder is lost, comes twice, too early, too late, or although nobody wants it any more.
+// Bugs by which a reminder is lost, delivered twice, too early or too late, or delivered after its
+// cancellation.
 import type { Bug } from "./bug.ts";
 
 const OURS = "our own rejected design";

@@ -1,4 +1,4 @@
-// Ways in which code that the application brings for its shards does harm, or is asked wrongly: strategies, ways from an id to a shard, roles.
+// Bugs around application code for shards: custom strategies, `shardOf` and roles.
 import type { Bug } from "./bug.ts";
 
 const OURS = "our own rejected design";

@@ -1,4 +1,4 @@
-// Ways in which a shard gets a second home, or none, and in which calls are lost or overtake each other while it moves.
+// Bugs by which a shard gets a second home or none, or by which calls are lost or reordered while it moves.
 import type { Bug } from "./bug.ts";
 
 const OURS = "our own rejected design";

@@ -1,4 +1,4 @@
-// Ways in which a sticky actor gets a second owner, none at all, or one it should not have.
+// Bugs by which a sticky actor gets a second owner, no owner, or a wrong one.
 import type { Bug } from "./bug.ts";
 
 const OURS = "our own rejected design";

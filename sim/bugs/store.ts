@@ -1,4 +1,5 @@
-// Bugs between a turn and what is stored of it: writes that should have been refused, lost, or counted twice.
+// Bugs between a turn and its stored effects: writes that are lost, counted twice, or accepted although they
+// must be rejected.
 import type { Bug } from "./bug.ts";
 
 const FENCE = `if (row.epoch !== epoch || row.version !== version) return "fenced";`;

@@ -1,4 +1,5 @@
-// Ways in which a workflow loses what it was told, does something twice, remembers what never happened, or never goes on.
+// Bugs by which a workflow loses an event, acts twice, records an event that never happened, or never
+// continues.
 import type { Bug } from "./bug.ts";
 
 const OURS = "our own rejected design";

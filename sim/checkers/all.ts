@@ -1,4 +1,4 @@
-// Every checker there is.
+// The list of all checkers.
 import { answeredInTime } from "./answered-in-time.ts";
 import { atMostOnce } from "./at-most-once.ts";
 import { bounds } from "./bounds.ts";

@@ -1,15 +1,16 @@
-// Every call is answered by its deadline, on the clock of its caller; only a caller that sleeps or has ended hears nothing.
+// Checks that every call has an answer by its deadline, on the clock of its caller. A caller that sleeps or
+// has ended is exempt.
 import type { Operation } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { every, labelOf } from "./looks.ts";
 
 const LOOK_MS = 500;
-/** Deadlines are watched in groups, a little late. */
+/** The runtime checks deadlines in groups, a little late. */
 const MARGIN_MS = 1_000;
 
 interface Open {
   readonly deadline: number;
-  /** Looks in a row at which its caller was awake and it was late. */
+  /** Consecutive checks at which the caller was awake and the call was late. */
   late: number;
 }
 
@@ -34,7 +35,7 @@ export const answeredInTime: CheckerKind = {
           const { process, call, token } = operation;
           if (process.hasEnded) open.delete(operation);
           else if (!process.isAwake) one.late = 0;
-          // Twice: who has just woken up has a moment to notice how late it is.
+          // Twice: a process that has just resumed has a moment to detect the timeout.
           else if (process.clock.monotonic() > one.deadline && ++one.late === 2) {
             report(`${token} on ${labelOf(call)} has no answer ${call.timeoutMs} ms and more after it was asked`);
           }

@@ -1,4 +1,4 @@
-// A call is run at most once, wherever: one that may have been run is never sent again.
+// Checks that a call runs at most once in the cluster: a call that may have run is never sent again.
 import { isTickWord } from "../reminding.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf, nameOf } from "./looks.ts";
@@ -14,7 +14,7 @@ export const atMostOnce: CheckerKind = {
         const key = `${nameOf(life)} ${op}`;
         const count = (runs.get(key) ?? 0) + 1;
         runs.set(key, count);
-        // Ticks of reminders have rules of their own.
+        // Ticks of reminders have their own rules.
         if (isTickWord(op)) return;
         const most = mostRuns(stage, op, life);
         if (count > most)

@@ -1,17 +1,21 @@
-// Nothing grows without end: what waits, what is connected and what is planned stay in proportion to what the run asks for.
+// Checks that nothing grows without bound: queues, connections and scheduled events stay in proportion to the
+// work of the run.
 import { OPTIONS } from "../../src/config/options.ts";
 import type { CheckerKind } from "./checker.ts";
 import { every, upHosts } from "./looks.ts";
 
 const LOOK_MS = 1_000;
-/** Between two hosts: a link each way, a stream and a watch each way, and those that are being let go. */
+/** Between two hosts: a link, a stream and a watch each way, and connections that are closing. */
 const CONNECTIONS_PER_PAIR = 40;
-/** Timers, messages and questions of one process that may be planned at once, besides those of calls. */
+/** Scheduled timers, messages and requests of one process, without those of calls. */
 const PLANNED_PER_HOST = 400;
-/** What one call may have planned: its deadline, its way, its answer, and those that were cancelled and not reached yet. */
+/**
+ * Scheduled events of one call: its deadline, its messages, its answer, and cancelled timers that are not due
+ * yet.
+ */
 const PLANNED_PER_CALL = 40;
 
-/** Longer than any call, and than a connection takes to be noticed as dead. */
+/** Longer than any call, and than the detection of a broken connection. */
 const LATELY_MS = 30_000;
 
 export const bounds: CheckerKind = {
@@ -22,7 +26,7 @@ export const bounds: CheckerKind = {
     const { length: hosts } = plan.hosts;
     const mailboxLimit = plan.settings.mailboxLimit ?? Number(OPTIONS.mailboxLimit.default);
     const asked: number[] = [];
-    // Each of them may wait once for its actor.
+    // Each reminder may wait once for its actor.
     const reminders = plan.calls.filter(({ how }) => how.remind !== undefined).length;
     const mostConnections = hosts * hosts * CONNECTIONS_PER_PAIR;
     const mostPlanned =
@@ -38,7 +42,8 @@ export const bounds: CheckerKind = {
           void door.list({ active: true, limit: 1_000 }).then((page) => {
             for (const { type, id, waiting } of page.actors) {
               if (waiting > mailboxLimit) report(`${waiting} calls wait for ${type}/${id}, and ${mailboxLimit} may`);
-              // Chains add one call each; nobody else calls. A caller may have given up, and the word of it be on its way.
+              // Chains add one call each; there are no other calls. A caller may have given up while its
+              // cancellation is in flight.
               const lately = asked.filter((at) => at > stage.now - LATELY_MS).length;
               if (waiting > (lately + 1 + reminders) * 2) {
                 report(

@@ -1,6 +1,7 @@
-// Calls that one host makes to one actor begin in the order in which they were made. Calls to an actor of a shard keep it while the shard
-// moves; other calls only while the actor stays on its host. Only after the loss of a connection or a host may a call in flight be routed
-// again and begin after the next one.
+// Checks that calls of one host to one actor begin in the order in which the host made them. Calls to a
+// sharded actor keep this order while the shard moves; other calls only while the actor stays on its host.
+// Only after the loss of a connection or a host may a call in flight be routed again and begin after the next
+// one.
 import type { Process } from "../../src/world/process.ts";
 import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";
@@ -10,11 +11,14 @@ export const callOrder: CheckerKind = {
   name: "in order",
   rule: "in calm times calls of one host to one actor begin in the order they were made, unless it moves and lives in no shard",
   make(stage, report) {
-    /** By caller and actor: the calls that were made, in order, and have not begun. */
+    /** Calls that have not begun, in the order in which they were made, by caller and actor. */
     const made = new Map<string, string[]>();
     const keys = new Map<string, string>();
     const madeAt = new Map<string, number>();
-    /** By call: a later one that has begun. It may never begin, because it is out of time or refused, and its caller has not heard of it. */
+    /**
+     * A later call that has begun, by call. The earlier call may never begin: it timed out or was rejected,
+     * and its caller has no answer yet.
+     */
     const overtakenBy = new Map<string, { readonly op: string; readonly process: Process }>();
     const calm = new Calm(stage);
     return {
@@ -46,7 +50,7 @@ export const callOrder: CheckerKind = {
       },
     };
 
-    /** It has begun, or never will. Gives those that were made before and have not. */
+    /** The call has begun, or never will. Returns earlier calls that have not begun. */
     function remove(token: string): readonly string[] {
       const key = keys.get(token);
       const own = key === undefined ? undefined : made.get(key);

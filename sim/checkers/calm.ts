@@ -1,12 +1,15 @@
-// Whether everything is well, and has been for a while: some rules hold only then.
+// Determines whether the cluster has been free of faults for a while: some rules hold only then.
 import type { Observer } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 import { every, troubleEnds } from "./looks.ts";
 
 const LOOK_MS = 250;
-/** Everybody is up and ready for this long: longer than anything that waits goes without looking. */
+/** All hosts are up and ready for this long: longer than any interval between retries. */
 const WELL_MS = 3_000;
-/** Nothing was made to go wrong for this long: a silent connection has been noticed, which takes ten seconds, and a question of the store has ended. */
+/**
+ * No fault occurred for this long: by then every silent connection is detected, which takes ten seconds, and
+ * every store request has ended.
+ */
 const CALM_MS = 12_000;
 
 export class Calm implements Observer {
@@ -20,13 +23,13 @@ export class Calm implements Observer {
     this.stepped = every(stage, LOOK_MS, () => this.#look());
   }
 
-  /** `forMs`: and was so much earlier, too. */
+  /** `forMs`: the cluster was calm already this much earlier. */
   isCalm(forMs = 0): boolean {
     const { now } = this.#stage;
     return now - this.#wellSince >= WELL_MS + forMs && now - this.#faultAt >= CALM_MS + forMs;
   }
 
-  /** Somebody was not up, not awake, or not ready. */
+  /** A host was down, asleep or not ready. */
   readonly troubled = (): void => {
     this.#wellSince = this.#stage.now;
   };

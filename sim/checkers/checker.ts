@@ -1,18 +1,19 @@
-// A checker looks at one run and says what must not have happened. One file each; the list is in all.ts.
+// Interface of checkers. A checker observes one run and reports violations of its rule. One file each; the
+// list is in all.ts.
 import type { Observer } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 
 export interface Checker extends Observer {
-  /** Everything is healed, and everything that was asked then has been answered. */
+  /** Healing is complete, and all calls of the healing phase have answers. */
   healed?(): void;
-  /** Every host has been stopped in an orderly way: nothing may be left. */
+  /** Every host has stopped in an orderly way: nothing may remain. */
   over?(): void;
 }
 
 export interface CheckerKind {
-  /** As violations name it. */
+  /** Name in violations. */
   readonly name: string;
-  /** What must be true, in one sentence. */
+  /** The rule, in one sentence. */
   readonly rule: string;
   make(stage: Stage, report: (what: string) => void): Checker;
 }

@@ -1,4 +1,4 @@
-// A checker that cannot fail is worthless: each is shown something it must accept and something it must report.
+// Tests of the checkers: each must accept a correct sequence of events and report a faulty one.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
@@ -25,7 +25,7 @@ interface FakeProcess {
   app: { host: Partial<Host> } | undefined;
 }
 
-/** A stage on which nothing plays: what is observed is made up. */
+/** A stage without a cluster: the test invents the observed events. */
 class Scene {
   now = 0;
   readonly found: string[] = [];
@@ -100,7 +100,7 @@ class Scene {
     return { number: 1, life, op, beganAt: this.now };
   }
 
-  /** Time passes, and everybody looks. */
+  /** Advances the time, and runs periodic checks. */
   at(ms: number): this {
     this.now = ms;
     this.world.timeline.now = ms;
@@ -150,7 +150,7 @@ class Scene {
     this.checker.told?.({ at: this.now, who, level, event, fields });
   }
 
-  /** What was found, once every promise has come to its end. */
+  /** The violations, after all promises have settled. */
   async reports(): Promise<string[]> {
     await new Promise((done) => setImmediate(done));
     return this.found;
@@ -180,7 +180,7 @@ const candidate = (incarnation: string) => {
 };
 
 describe("single committer", () => {
-  it("accepts commits that build on each other, and a commit that is sent twice", async () => {
+  it("the rule 'single committer' accepts commits that build on each other, and a repeated commit", async () => {
     const scene = new Scene("single committer");
     const [one, two] = [scene.process(), scene.process()];
     scene.commit(one, { id: "c1", version: 0 });
@@ -190,7 +190,7 @@ describe("single committer", () => {
     await clean(scene);
   });
 
-  it("reports an epoch that goes back, one with two committers, and a version that is skipped", async () => {
+  it("the rule 'single committer' reports a decreasing epoch, an epoch with two committers, and a skipped version", async () => {
     const scene = new Scene("single committer");
     const [one, two] = [scene.process(), scene.process()];
     scene.commit(one, { epoch: 2, version: 0 });
@@ -203,7 +203,7 @@ describe("single committer", () => {
 });
 
 describe("no resurrection", () => {
-  it("accepts the last word of a process that has ended", async () => {
+  it("the rule 'no resurrection' accepts the last commit of a process that has ended", async () => {
     const scene = new Scene("no resurrection");
     const one = scene.process();
     scene.take(one, 1);
@@ -212,7 +212,7 @@ describe("no resurrection", () => {
     await clean(scene);
   });
 
-  it("reports a commit after the actor was taken, and a turn in a process that has ended", async () => {
+  it("the rule 'no resurrection' reports a commit after the actor was taken, and a turn in an ended process", async () => {
     const scene = new Scene("no resurrection");
     const [one, two] = [scene.process(), scene.process()];
     scene.take(one, 1);
@@ -226,7 +226,7 @@ describe("no resurrection", () => {
 });
 
 describe("epoch order", () => {
-  it("accepts epochs and terms that grow", async () => {
+  it("the rule 'epoch order' accepts increasing epochs and terms", async () => {
     const scene = new Scene("epoch order");
     const one = scene.process();
     scene.take(one, 10);
@@ -236,7 +236,7 @@ describe("epoch order", () => {
     await clean(scene);
   });
 
-  it("reports an epoch that does not grow, a term with two leaders, and orders of another leader's term", async () => {
+  it("the rule 'epoch order' reports a repeated epoch, a term with two leaders, and orders of another leader's term", async () => {
     const scene = new Scene("epoch order");
     const [one, two] = [scene.process(), scene.process()];
     scene.take(one, 2);
@@ -253,7 +253,7 @@ describe("epoch order", () => {
 });
 
 describe("own rows", () => {
-  it("accepts rows that hold words of their own actor, in epochs that differ", async () => {
+  it("the rule 'own rows' accepts rows with words of their own actor, in different epochs", async () => {
     const scene = new Scene("own rows");
     const [one, two] = [scene.process(), scene.process()];
     scene.ask(one, "1");
@@ -263,7 +263,7 @@ describe("own rows", () => {
     await clean(scene);
   });
 
-  it("reports a state with a word of another actor, and an epoch that is assigned twice", async () => {
+  it("the rule 'own rows' reports a state with a word of another actor, and an epoch that is assigned twice", async () => {
     const scene = new Scene("own rows");
     const [one, two] = [scene.process(), scene.process()];
     scene.ask(one, "1", "append", {}, "Purse");
@@ -278,7 +278,7 @@ describe("own rows", () => {
 describe("take before read", () => {
   const IN_SHARDS = { shards: 1, strategy: "least", rebalance: 1_000, handOff: 1_000 } as const;
 
-  it("accepts a life that begins with what it took", async () => {
+  it("the rule 'take before read' accepts an activation that begins with the state it took", async () => {
     const scene = new Scene("take before read");
     const one = scene.process();
     const life = scene.life(one, 1);
@@ -288,7 +288,7 @@ describe("take before read", () => {
     await clean(scene);
   });
 
-  it("reports a life without a take of its own, and one that begins with something else", async () => {
+  it("the rule 'take before read' reports an activation without its own take, and one that begins with another state", async () => {
     const scene = new Scene("take before read");
     const one = scene.process();
     scene.take(one, 1, ["x"]);
@@ -301,7 +301,7 @@ describe("take before read", () => {
     await reports(scene, /with \["x"\], and what it took is \["x","y"\]/);
   });
 
-  it("accepts a life in a shard that was taken ahead, once, and unless somebody else has taken it since", async () => {
+  it("the rule 'take before read' accepts one activation per prefetched take of a shard, unless another process took the actor since", async () => {
     const scene = new Scene("take before read", { sharded: { Ledger: IN_SHARDS } });
     const [one, two] = [scene.process(), scene.process()];
     scene.take(one, 1, ["x"]);
@@ -329,7 +329,7 @@ describe("single runner", () => {
     },
   });
 
-  it("accepts a life that begins when the one before it has gone, also without a word", async () => {
+  it("the rule 'single runner' accepts an activation that begins after the earlier one has ended, also without a report", async () => {
     const scene = new Scene("single runner");
     const one = scene.process(holding(() => false));
     scene.checker.activated?.(scene.life(one, 1));
@@ -337,7 +337,7 @@ describe("single runner", () => {
     await clean(scene);
   });
 
-  it("reports two lives at once", async () => {
+  it("the rule 'single runner' reports two activations at once", async () => {
     const scene = new Scene("single runner");
     const one = scene.process(holding(() => true));
     scene.checker.activated?.(scene.life(one, 1));
@@ -345,7 +345,7 @@ describe("single runner", () => {
     await reports(scene, /active at process 2 while it lives at process 1/);
   });
 
-  it("excuses one whose process slept through its lease, and not the turns it then begins", async () => {
+  it("the rule 'single runner' excuses a process that slept through its lease, and not the turns it then begins", async () => {
     const scene = new Scene("single runner");
     const one = scene.process(holding(() => true));
     const life = scene.life(one, 1);
@@ -360,7 +360,7 @@ describe("single runner", () => {
     await reports(scene, /begins default:1 at process 1 after it has come to life at process 2/);
   });
 
-  it("reports an answer of a turn that ended when a newer life had begun", async () => {
+  it("the rule 'single runner' reports an answer of a turn that ended after a newer activation had begun", async () => {
     const scene = new Scene("single runner");
     const one = scene.process(holding(() => false));
     const life = scene.life(one, 1);
@@ -375,7 +375,7 @@ describe("single runner", () => {
     await reports(scene, /was answered by a turn that ended at process 1 after it has come to life at process 2/);
   });
 
-  it("does not excuse a short sleep, nor one that was over long ago", async () => {
+  it("the rule 'single runner' does not excuse a short sleep, nor one that ended long ago", async () => {
     for (const [ms, at] of [
       [500, 400],
       [20_000, 40_000],
@@ -389,7 +389,7 @@ describe("single runner", () => {
     }
   });
 
-  it("excuses one whose clocks stood still", async () => {
+  it("the rule 'single runner' excuses a process whose clocks stood still", async () => {
     const scene = new Scene("single runner");
     const one = scene.process(holding(() => true));
     scene.at(0).checker.activated?.(scene.life(one, 1));
@@ -401,7 +401,7 @@ describe("single runner", () => {
 });
 
 describe("turn exclusion", () => {
-  it("accepts turns one after another", async () => {
+  it("the rule 'turn exclusion' accepts consecutive turns", async () => {
     const scene = new Scene("turn exclusion");
     const life = scene.life(scene.process(), 1);
     const [first, second] = [scene.turn(life, "default:1"), scene.turn(life, "default:2")];
@@ -412,7 +412,7 @@ describe("turn exclusion", () => {
     await clean(scene);
   });
 
-  it("reports turns at once, and a turn after the end", async () => {
+  it("the rule 'turn exclusion' reports concurrent turns, and a turn after the end", async () => {
     const scene = new Scene("turn exclusion");
     const life = scene.life(scene.process(), 1);
     scene.checker.turnBegan?.(scene.turn(life, "default:1"));
@@ -437,7 +437,7 @@ describe("routing agreement", () => {
     return { hosts: [named("host-1"), named("host-2")] };
   };
 
-  it("accepts hosts that agree", async () => {
+  it("the rule 'routing agreement' accepts hosts that agree", async () => {
     const scene = new Scene("routing agreement", twoHosts());
     const one = scene.process(knowing("x", true));
     scene.process(knowing("x", false));
@@ -447,7 +447,7 @@ describe("routing agreement", () => {
     await clean(scene);
   });
 
-  it("reports hosts that do not, a turn of somebody else's actor, and a version with two contents", async () => {
+  it("the rule 'routing agreement' reports hosts that disagree, a turn of another host's actor, and a version with two contents", async () => {
     const scene = new Scene("routing agreement", twoHosts());
     scene.process(knowing("x", true));
     const two = scene.process(knowing("y", false));
@@ -479,7 +479,7 @@ describe("routing agreement over time", () => {
     return scene;
   }
 
-  it("accepts a table that is newer, or that is told anew to a host that begins anew", async () => {
+  it("the rule 'routing agreement' accepts a newer table, and any table on a host that starts again", async () => {
     for (const scene of [
       twoVersions(1, 2, () => {}),
       twoVersions(2, 1, (each) => each.tell("host-1", "this host was removed from the cluster")),
@@ -489,7 +489,7 @@ describe("routing agreement over time", () => {
     }
   });
 
-  it("reports a host that goes back to an older one", async () => {
+  it("the rule 'routing agreement' reports a host that goes back to an older table", async () => {
     const scene = twoVersions(2, 1, () => {});
     await scene.reports();
     await reports(scene, /process 1 goes back to table 1 of term 1 of Ledger from 2 of term 1/);
@@ -519,12 +519,12 @@ describe("unmoved ids never blocked", () => {
     return scene;
   }
 
-  it("accepts an actor that had to go and came back", async () => clean(await moved("y")));
+  it("the rule 'unmoved ids never blocked' accepts an actor that had to move and came back", async () => clean(await moved("y")));
 
-  it("reports one that had to go for nothing", async () =>
+  it("the rule 'unmoved ids never blocked' reports an actor that was released without a reason", async () =>
     reports(await moved("x"), /had to leave process 1, its owner from 1 to 3/));
 
-  it("reports a host that gives up everything for nothing, and not one whose lease was over", async () => {
+  it("the rule 'unmoved ids never blocked' reports a host that gives up everything without a reason, and not one whose lease has ended", async () => {
     const hello = (incarnation: string) => ({ about: "host", message: { kind: "hello", name: "host-1", incarnation } });
     const scene = new Scene("unmoved ids never blocked");
     const one = scene.process();
@@ -536,7 +536,7 @@ describe("unmoved ids never blocked", () => {
     await reports(scene, /host-1 gave up everything/);
   });
 
-  it("reports a call that is told NOT_SETTLED about an actor that was there all along", async () => {
+  it("the rule 'unmoved ids never blocked' reports NOT_SETTLED for an actor that stayed", async () => {
     const scene = new Scene("unmoved ids never blocked");
     const one = scene.process(at(() => 1));
     scene.checker.activated?.(scene.life(one, 1));
@@ -555,7 +555,7 @@ describe("isolation", () => {
     ],
   };
 
-  it("accepts words of the same namespace", async () => {
+  it("the rule 'isolation' accepts words of the same namespace", async () => {
     const scene = new Scene("isolation", both);
     const one = scene.process();
     scene.answer(scene.ask(one, "1", "read"), { value: ["default:0"] });
@@ -566,7 +566,7 @@ describe("isolation", () => {
     await clean(scene);
   });
 
-  it("reports words of another one wherever they are", async () => {
+  it("the rule 'isolation' reports words of another namespace at any place", async () => {
     const scene = new Scene("isolation", both);
     const one = scene.process();
     scene.answer(scene.ask(one, "1", "read"), { value: ["default:0", "other:1"] });
@@ -591,7 +591,7 @@ describe("bounds", () => {
     },
   });
 
-  it("accepts what is in proportion", async () => {
+  it("the rule 'bounds' accepts sizes in proportion to the run", async () => {
     const scene = new Scene("bounds");
     scene.world.network.open = 4;
     scene.world.timeline.planned = 100;
@@ -599,7 +599,7 @@ describe("bounds", () => {
     await clean(scene.at(0));
   });
 
-  it("reports a mailbox that holds more than it may", async () => {
+  it("the rule 'bounds' reports a mailbox above its limit", async () => {
     const limited = (count: number): Scene => {
       const scene = new Scene("bounds", { settings: { mailboxLimit: 1 } });
       scene.process(waiting(count));
@@ -609,7 +609,7 @@ describe("bounds", () => {
     await reports(limited(2), /2 calls wait for Ledger\/a, and 1 may/);
   });
 
-  it("reports connections, happenings and mailboxes that grow", async () => {
+  it("the rule 'bounds' reports growing connections, events and mailboxes", async () => {
     const scene = new Scene("bounds");
     scene.world.network.open = 4_000;
     scene.world.timeline.planned = 1_000_000;
@@ -622,7 +622,7 @@ describe("bounds", () => {
 });
 
 describe("linearizable ledgers", () => {
-  /** Two appends, one after the other, and what became of them. */
+  /** Two consecutive appends with their outcomes. */
   function history(entries: readonly string[], outcomes: readonly NonNullable<Operation["outcome"]>[]): Scene {
     const scene = new Scene("linearizable ledgers");
     const one = scene.process();
@@ -648,7 +648,7 @@ describe("linearizable ledgers", () => {
     return scene;
   };
 
-  it("accepts what fits one order, with what nobody knows in it or not", async () => {
+  it("the rule 'linearizable ledgers' accepts entries in one order, with or without those of unknown outcome", async () => {
     const unknown = { error: new LimpetError("ANSWER_LOST", "x") };
     await clean(judged(history(["default:1", "default:2"], [{ value: 1 }, { value: 2 }])));
     await clean(judged(history(["default:1"], [unknown])));
@@ -660,7 +660,7 @@ describe("linearizable ledgers", () => {
     await clean(judged(scene));
   });
 
-  it("reports what is lost, twice, in the wrong place or order, or there although it was refused", async () => {
+  it("the rule 'linearizable ledgers' reports entries that are lost, repeated, misplaced, or present although they were rejected", async () => {
     await reports(judged(history([], [{ value: 1 }])), /default:1 was acknowledged and is lost/);
     await reports(judged(history(["default:1", "default:1"], [{ value: 1 }])), /is there 2 times/);
     await reports(judged(history(["default:1"], [{ value: 2 }])), /told that its place is 2, and it is 1/);
@@ -671,7 +671,7 @@ describe("linearizable ledgers", () => {
     await reports(judged(history(["default:1"], [{ error: new Error("late") }])), /is there, and its caller/);
   });
 
-  it("reports a read that misses what was acknowledged, or saw what was never there", async () => {
+  it("the rule 'linearizable ledgers' reports a read that misses an acknowledged entry, or sees one that never existed", async () => {
     const stale = history(["default:1", "default:2"], [{ value: 1 }, { value: 2 }]);
     read(stale, 50, ["default:1"]);
     await reports(judged(stale), /default:2 had ended|default:read-50 had ended|stands behind it/);
@@ -683,7 +683,7 @@ describe("linearizable ledgers", () => {
     await reports(judged(wrong), /has read default:9 at place 2/);
   });
 
-  it("follows a ledger through its being wiped", async () => {
+  it("the rule 'linearizable ledgers' follows a ledger through a clear", async () => {
     const wiped = (isCleared: boolean): Scene => {
       const scene = history(["default:1"], [{ value: 1 }]);
       const one = scene.processes[0] as unknown as Process;
@@ -717,9 +717,9 @@ describe("fail closed", () => {
     return scene;
   }
 
-  it("accepts what began before the database went away", async () => clean(answeredWhileDown(5)));
+  it("the rule 'fail closed' accepts an append that began before the database failed", async () => clean(answeredWhileDown(5)));
 
-  it("reports what was acknowledged without it, and a commit to it", async () => {
+  it("the rule 'fail closed' reports an acknowledgement without the database, and a commit to it", async () => {
     const scene = new Scene("fail closed");
     scene.world.database.troubles.isReadOnly = true;
     const one = scene.at(10).process();
@@ -733,7 +733,7 @@ describe("fail closed", () => {
 });
 
 describe("answered in time", () => {
-  it("accepts an answer in time, and none while the caller sleeps", async () => {
+  it("the rule 'answered in time' accepts an answer in time, and none while the caller sleeps", async () => {
     const scene = new Scene("answered in time");
     const one = scene.process();
     const operation = scene.ask(one, "1");
@@ -743,7 +743,7 @@ describe("answered in time", () => {
     await clean(scene.at(5_000).at(6_000).at(7_000));
   });
 
-  it("reports a call without an answer, and one with two", async () => {
+  it("the rule 'answered in time' reports a call without an answer, and one with two", async () => {
     const scene = new Scene("answered in time");
     const operation = scene.ask(scene.process(), "1");
     await reports(scene.at(2_500).at(3_000), /default:1 on Ledger\/a has no answer 1000 ms and more/);
@@ -754,13 +754,13 @@ describe("answered in time", () => {
 });
 
 describe("nothing left", () => {
-  it("accepts an empty world", async () => {
+  it("the rule 'nothing left' accepts an empty world", async () => {
     const scene = new Scene("nothing left");
     scene.checker.over?.();
     await clean(scene);
   });
 
-  it("reports processes, connections and members", async () => {
+  it("the rule 'nothing left' reports processes, connections and members", async () => {
     const scene = new Scene("nothing left");
     scene.process();
     scene.world.network.open = 2;
@@ -779,13 +779,13 @@ describe("honest errors", () => {
     return scene;
   };
 
-  it("accepts troubles, what the actor threw, and a cycle that is one", async () => {
+  it("the rule 'honest errors' accepts faults, the error of the actor, and a real cycle", async () => {
     await clean(told(new LimpetError("CALL_TIMEOUT", "x")));
     await clean(told(new Error("late"), { throws: "late" }));
     await clean(told(new LimpetError("CALL_CYCLE", "x"), { via: [{ type: "Ledger", id: "a" }] }));
   });
 
-  it("reports everything else", async () => {
+  it("the rule 'honest errors' reports every other error", async () => {
     await reports(told(new LimpetError("INVARIANT", "x")), /is not what can happen to such a call/);
     await reports(told(new TypeError("x")), /is neither of the catalogue nor what the actor threw/);
     await reports(told(new Error("late")), /is neither of the catalogue nor what the actor threw/);
@@ -806,7 +806,7 @@ describe("leadership", () => {
     status: () => ({ scheduler: { address: "x", leads } }) as ReturnType<Host["status"]>,
   });
 
-  it("accepts a leader whose predecessor has stepped down, stopped, or sleeps", async () => {
+  it("the rule 'leadership' accepts a leader whose predecessor has stepped down, stopped, or sleeps", async () => {
     const scene = new Scene("leadership", two);
     const one = scene.process(believing(true));
     scene.process(believing(true));
@@ -824,7 +824,7 @@ describe("leadership", () => {
     assert.deepEqual(scene.excused, ["leadership"]);
   });
 
-  it("reports two leaders, a term that was there before, and orders of a term that is over", async () => {
+  it("the rule 'leadership' reports two leaders, a repeated term, and orders of an ended term", async () => {
     const scene = new Scene("leadership", two);
     const one = scene.process(believing(true));
     scene.process(believing(true));
@@ -839,14 +839,14 @@ describe("leadership", () => {
 });
 
 describe("quiet log", () => {
-  it("accepts what is no error, and what the simulator itself says", async () => {
+  it("the rule 'quiet log' accepts lines below the level error, and lines of the simulator", async () => {
     const scene = new Scene("quiet log");
     scene.tell("host-1", "something");
     scene.tell("", "something", {}, "error");
     await clean(scene);
   });
 
-  it("reports an error of a host", async () => {
+  it("the rule 'quiet log' reports an error of a host", async () => {
     const scene = new Scene("quiet log");
     scene.tell("host-1", "rollback failed", {}, "error");
     await reports(scene, /host-1 +rollback failed/);
@@ -854,7 +854,7 @@ describe("quiet log", () => {
 });
 
 describe("at most once", () => {
-  it("accepts a call that runs once, and a chain that calls the same actor twice", async () => {
+  it("the rule 'at most once' accepts a call that runs once, and a chain that calls the same actor twice", async () => {
     const scene = new Scene("at most once");
     const one = scene.process();
     const life = scene.life(one, 1);
@@ -865,7 +865,7 @@ describe("at most once", () => {
     await clean(scene);
   });
 
-  it("reports one that runs twice, wherever", async () => {
+  it("the rule 'at most once' reports a call that runs twice, on any host", async () => {
     const scene = new Scene("at most once");
     const [one, two] = [scene.process(), scene.process()];
     scene.ask(one, "1");
@@ -885,9 +885,9 @@ describe("noted before granted", () => {
     return scene;
   }
 
-  it("accepts a host that the store knows", async () => clean(granted(["Ledger"])));
+  it("the rule 'noted before granted' accepts a host that is in the store", async () => clean(granted(["Ledger"])));
 
-  it("reports one that it does not know, or not with this type", async () =>
+  it("the rule 'noted before granted' reports a host that is not in the store, or not with this type", async () =>
     reports(granted([]), /x \(i-x\) is in a table of Ledger, and the store does not know/));
 });
 
@@ -909,14 +909,14 @@ describe("leases honoured", () => {
     return { scene, leader, life: scene.life(process, 1) };
   }
 
-  it("accepts turns and orders while there is a lease", async () => {
+  it("the rule 'leases honoured' accepts turns and orders during a lease", async () => {
     const { scene, leader, life } = renewed();
     scene.at(2_000).say(leader, 2, order({}));
     scene.at(6_900).checker.turnBegan?.(scene.turn(life, "default:1"));
     await clean(scene);
   });
 
-  it("reports a turn and an order after that, also when nobody else has a claim", async () => {
+  it("the rule 'leases honoured' reports a turn and an order after the lease, also without a competitor", async () => {
     const { scene, leader, life } = renewed();
     scene.at(8_000).checker.turnBegan?.(scene.turn(life, "default:1"));
     await reports(scene, /begins default:1 at process 2, 8000 ms after its last renewal/);
@@ -924,7 +924,7 @@ describe("leases honoured", () => {
     await reports(scene, /process 1 says order 8000 ms after the store let it lead/);
   });
 
-  it("accepts turns of a host that leads when the leader before it answers what it was asked long ago", async () => {
+  it("the rule 'leases honoured' accepts turns of a host that leads when the earlier leader answers late", async () => {
     const { scene, leader, life } = renewed();
     scene.at(2_000).say(life.process, 1, { about: "host", message: { kind: "renew", sequence: 2, actors: 0 } });
     scene.at(2_500).tell("host-2", "leading", { term: 2 });
@@ -951,13 +951,13 @@ describe("no needless eviction", () => {
     return scene;
   }
 
-  it("accepts that a host is cut off that slept, or has come back just now", async () => {
+  it("the rule 'no needless eviction' accepts the eviction of a host that slept, or has just come back", async () => {
     await clean(evicted((scene, process) => scene.checker.slept?.(process, 1_000, "pause")));
     await clean(evicted((scene, process) => scene.say(process, 1, { about: "host", message: { kind: "hello" } })));
     await clean(evicted((scene) => scene.tell("", "⚡ something", { ms: 100 })));
   });
 
-  it("reports that one is cut off which did nothing wrong", async () => {
+  it("the rule 'no needless eviction' reports the eviction of a host without a fault", async () => {
     await reports(
       evicted(() => {}),
       /host-2 was evicted, and had been well for 8000 ms/,
@@ -977,14 +977,14 @@ describe("not in vain", () => {
     return scene;
   }
 
-  it("accepts a call that began, that waited for another one, or that waited in bad times", async () => {
+  it("the rule 'not in vain' accepts a call that began, that waited for another one, or that waited during faults", async () => {
     await clean(waited((scene, life) => scene.checker.turnBegan?.(scene.turn(life, "default:1"))));
     await clean(waited((scene, life) => scene.checker.turnBegan?.(scene.turn(life, "default:2"))));
     await clean(waited((scene) => scene.tell("", "⚡ something", { ms: 100 })));
     await clean(waited((scene, life) => scene.checker.slept?.(life.process, 1, "pause")));
   });
 
-  it("reports one that waited for nothing", async () => {
+  it("the rule 'not in vain' reports a call that waited without a reason", async () => {
     await reports(
       waited(() => {}),
       /default:1 on Ledger\/a never began, and everything was well/,
@@ -992,7 +992,7 @@ describe("not in vain", () => {
   });
 });
 
-/** Hosts of a type whose actors are sticky. */
+/** A plan with a sticky type. */
 function stickyPlan(hosts: number, changes: Partial<Plan> = {}): Partial<Plan> {
   const host = { machine: "m", namespace: "default", types: ["Ledger"], dedicated: false, watches: false, clock: {} };
   return {
@@ -1016,7 +1016,7 @@ describe("one holder", () => {
     return { scene, one };
   };
 
-  it("accepts hosts that hold different actors, and namespaces that hold the same", async () => {
+  it("the rule 'one holder' accepts hosts that hold different actors, and namespaces that hold the same", async () => {
     const scene = new Scene("one holder", stickyPlan(2));
     scene.process(holding("a"));
     scene.process(holding("b"));
@@ -1025,7 +1025,7 @@ describe("one holder", () => {
     await clean(bothHold({ hosts: [one!, { ...two!, namespace: "other" }] }).scene.at(0));
   });
 
-  it("reports an actor that two hosts hold, once", async () => {
+  it("the rule 'one holder' reports an actor with two holders, once", async () => {
     const { scene } = bothHold();
     await reports(scene.at(0), /^default\/Ledger\/b is held by the processes 1 and 2$/);
     await scene.at(500).reports();
@@ -1033,7 +1033,7 @@ describe("one holder", () => {
     assert.deepEqual(scene.excused, []);
   });
 
-  it("excuses one that slept through the end of its lease, until it has had time to notice", async () => {
+  it("the rule 'one holder' excuses a host that slept through the end of its lease, until it has had time to detect it", async () => {
     const { scene, one } = bothHold();
     scene.checker.slept?.(one, 5_000, "pause");
     (one as unknown as FakeProcess).isAsleep = true;
@@ -1044,13 +1044,13 @@ describe("one holder", () => {
     await reports(scene.at(9_000), /b is held by/);
   });
 
-  it("does not excuse a short sleep", async () => {
+  it("the rule 'one holder' does not excuse a short sleep", async () => {
     const { scene, one } = bothHold();
     scene.checker.slept?.(one, 500, "pause");
     await reports(scene.at(400), /b is held by/);
   });
 
-  it("excuses clocks that go wrong, and a cluster that does not wait for leases", async () => {
+  it("the rule 'one holder' excuses clocks that go wrong, and a cluster that does not wait for leases", async () => {
     for (const goWrong of [
       (scene: Scene, { clock }: FakeProcess) =>
         Object.assign(clock, { monotonic: () => scene.now / 2, now: () => scene.now / 2 }),
@@ -1082,7 +1082,7 @@ describe("heard before granted", () => {
     return { type: "Ledger", version: { term: 1, number: 1 }, base: undefined, hosts };
   };
 
-  /** Two hosts that the first leader knows come to the second one, and the first of them is granted an actor there. */
+  /** Two hosts of the first leader join the second one, which grants an actor to the first of them. */
   function granted(before: (scene: Scene, silent: Process) => void, kind = "granted", members = [3, 4]): Scene {
     const scene = new Scene("heard before granted", stickyPlan(4));
     const status = (n: number): Partial<Host> => ({
@@ -1112,14 +1112,14 @@ describe("heard before granted", () => {
     return scene;
   }
 
-  it("accepts a grant when everybody has said what they hold, or is gone, and other answers at any time", async () => {
+  it("the rule 'heard before granted' accepts a grant after all hosts have reported or ended, and other answers at any time", async () => {
     await clean(granted((scene, silent) => scene.say(silent, 2, host({ kind: "claimed" }))));
     await clean(granted((scene) => scene.tell("host-2", "host removed", { host: "x-4" })));
     await clean(granted(() => {}, "owner"));
     await clean(granted(() => {}, "refused"));
   });
 
-  it("accepts that nobody waits for hosts of other types or namespaces, for new ones, and for the leader itself", async () => {
+  it("the rule 'heard before granted' needs no report of hosts of other types or namespaces, of new ones, and of the leader itself", async () => {
     await clean(
       granted((scene) => {
         scene.members = [{ ...member(4), types: ["Purse"] }];
@@ -1141,7 +1141,7 @@ describe("heard before granted", () => {
     await clean(isNew);
   });
 
-  it("reports a grant while somebody has not, or has said it to another leader, or was removed by another one", async () => {
+  it("the rule 'heard before granted' reports a grant while a host has not reported to this leader, or another leader removed it", async () => {
     const silently = /default\/Ledger\/a is granted, and x-4 \(i-4\) has not said what it holds/;
     await reports(
       granted(() => {}),
@@ -1157,7 +1157,7 @@ describe("heard before granted", () => {
     );
   });
 
-  it("reports that part of what a host holds was enough", async () => {
+  it("the rule 'heard before granted' reports a grant after an incomplete report", async () => {
     const part = { kind: "claims", part: 1, type: "Ledger", ids: ["b"], since: [0] };
     await reports(
       granted((scene, silent) => scene.say(silent, 2, host(part))),
@@ -1184,17 +1184,17 @@ describe("sticky actors stay", () => {
     return scene;
   }
 
-  it("accepts an actor that leaves because it wants to, there is no room, or its host stops", async () => {
+  it("the rule 'sticky actors stay' accepts an actor that leaves by its own request, for lack of capacity, or because its host stops", async () => {
     for (const reason of ["explicit", "memory", "stop"]) await clean(left(reason));
     await clean(left("moved", () => {}, ready(false)));
   });
 
-  it("accepts that actors of other types leave when they are idle or the table changes", async () => {
+  it("the rule 'sticky actors stay' accepts that other actors leave because of idle time or a new table", async () => {
     const other = { ...stickyPlan(1), sticky: { Purse: { lost: "reassign" as const } } };
     for (const reason of ["idle", "moved"]) await clean(left(reason, () => {}, ready(), other));
   });
 
-  it("accepts one that moves because an operator wants it to, its host has lost its lease, or has its type no longer", async () => {
+  it("the rule 'sticky actors stay' accepts a move by an operator, after a lost lease, or after the removal of the type", async () => {
     for (const why of [
       "asked to let go of sticky actors",
       "asked to hand over its actors",
@@ -1211,16 +1211,16 @@ describe("sticky actors stay", () => {
     await clean(left("moved", () => {}, ready(), stickyPlan(1, { hosts: [{ ...host!, types: [] }] })));
   });
 
-  it("reports one that leaves because nobody calls it", async () =>
+  it("the rule 'sticky actors stay' reports an actor that leaves because it is idle", async () =>
     reports(left("idle"), /Ledger\/a has to leave process 1 because nobody calls it/));
 
-  it("reports one that leaves because the table has changed, while its host is in it", async () => {
+  it("the rule 'sticky actors stay' reports an actor that leaves because of a new table that lists its host", async () => {
     await reports(left("moved"), /Ledger\/a has to leave process 1, which has its type/);
     const joined = left("moved", (scene, one) => scene.say(one, 2, order({ tables: [table(2, "x", "y", "z")] })));
     await reports(joined, /which has its type/);
   });
 
-  it("does not excuse what happened long ago", async () => {
+  it("the rule 'sticky actors stay' does not excuse events of long ago", async () => {
     const asked = left("moved", (scene) => {
       scene.tell("host-1", "asked to let go of sticky actors");
       scene.at(60_000);
@@ -1248,7 +1248,7 @@ describe("sticky agreement", () => {
     }),
     faults: [],
   };
-  /** When everything is healed, what hosts say is made up. */
+  /** Runs healing with invented reports of hosts. */
   const pretending = async (isHidden: (here: boolean) => boolean): Promise<string> => {
     const { violations } = await run(plan, (stage) => {
       const told = ({ event }: { readonly event: string }): void => {
@@ -1265,9 +1265,10 @@ describe("sticky agreement", () => {
     return violations.map(({ checker, what }) => `${checker}: ${what}`).join("\n");
   };
 
-  it("holds when the leader believes what hosts hold", async () => assert.equal(await pretending(() => false), ""));
+  it("the rule 'sticky agreement' holds when the leader's record equals the actors of the hosts", async () =>
+    assert.equal(await pretending(() => false), ""));
 
-  it("is broken when it believes in what nobody holds, or does not know of what somebody holds", async () => {
+  it("the rule 'sticky agreement' reports a recorded actor without a holder, and a held actor without a record", async () => {
     const lost = await pretending((here) => here);
     assert.match(
       lost,
@@ -1279,7 +1280,7 @@ describe("sticky agreement", () => {
 });
 
 describe("the list of checkers", () => {
-  it("names each once and says what must be true", () => {
+  it("every checker has its own name and a rule in one sentence", () => {
     const names = CHECKERS.map(({ name }) => name);
     assert.deepEqual([...new Set(names)], names);
     for (const { rule } of CHECKERS) assert.match(rule, /^[a-z].+[^.]$/);

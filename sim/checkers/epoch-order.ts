@@ -1,4 +1,4 @@
-// Epochs of actors and terms of leaders only ever grow, and none is handed out twice.
+// Checks that epochs of actors and terms of leaders only increase, and that none is assigned twice.
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf } from "./looks.ts";

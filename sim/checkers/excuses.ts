@@ -1,18 +1,21 @@
-// Rules about leases are promised only while no process sleeps, and no clock errs, for longer than the margin of a lease. This
-// knows when that was so, as exactly as it can be known, so that the rules stay sharp the rest of the time.
+// Rules about leases hold only while no process sleeps, and no clock errs, for longer than the margin of a
+// lease. This class determines as exactly as possible when that was the case, so that the rules stay strict
+// the rest of the time.
 import type { Process } from "../../src/world/process.ts";
 import type { Observer } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 import { every } from "./looks.ts";
 
-/** A process that wakes up does at once what it should have done; what happens in the same breath may come first. */
+/**
+ * A process that resumes does its overdue work at once, but other events of the same moment may come first.
+ */
 const WAKING_MS = 50;
 const LOOK_MS = 250;
-/** One after the other, of which each may have consequences. */
+/** Sleeps of one process whose consequences may overlap. */
 const MOST_SLEEPS = 4;
-/** How much faster or slower than time itself a clock may go. The margin of a lease is 15 %. */
+/** Largest drift of a clock. The margin of a lease is 15 %. */
 const MOST_DRIFT = 0.06;
-/** A look at a clock says nothing about less time than this. */
+/** Readings of a clock that are closer than this are not conclusive. */
 const LEAST_WINDOW_MS = 1_000;
 
 interface Sleep {
@@ -29,14 +32,14 @@ interface Look {
 export class Excuses implements Observer {
   readonly #stage: Stage;
   readonly #windowMs: number;
-  /** The latest is the last. */
+  /** In order; the newest is the last. */
   readonly #sleeps = new Map<Process, Sleep[]>();
   readonly #looks = new Map<Process, Look[]>();
   #storeOffset: number;
   #storeJumpedAt = Number.NEGATIVE_INFINITY;
   readonly stepped: () => void;
 
-  /** `windowMs`: how long what went wrong with a clock has consequences. */
+  /** `windowMs`: duration of the consequences of a clock error. */
   constructor(stage: Stage, windowMs: number) {
     this.#stage = stage;
     this.#windowMs = windowMs;
@@ -64,7 +67,7 @@ export class Excuses implements Observer {
     const { now, players, world } = this.#stage;
     for (const [process, sleeps] of this.#sleeps) {
       const sleep = sleeps.at(-1)!;
-      // It may be woken before its time.
+      // The process may resume early.
       if (!process.isAsleep && sleep.until > now) sleep.until = now;
     }
     for (const { host } of players) {
@@ -73,7 +76,8 @@ export class Excuses implements Observer {
       const looks = this.#looks.get(process) ?? [];
       this.#looks.set(process, looks);
       looks.push({ at: now, mono: process.clock.monotonic(), wall: process.clock.now() });
-      // Of one that sleeps, or has just woken up, what was before counts: its clock may have been set meanwhile.
+      // For a process that sleeps or has just resumed, the earlier reading counts: its clock may have been
+      // set meanwhile.
       const sleep = this.#sleeps.get(process)?.at(-1);
       const from = sleep !== undefined && sleep.until >= now - WAKING_MS - LOOK_MS ? sleep.from : now;
       while (looks[0]!.at < from - this.#windowMs) looks.shift();
@@ -84,8 +88,9 @@ export class Excuses implements Observer {
   }
 
   /**
-   * It sleeps, or has woken up this very moment, and it was for longer than this. `noticesMs`: a clock that stood still rings as
-   * late as the process slept, so that it may take until the next look at the lease to notice.
+   * The process sleeps, or has resumed this moment, and the sleep was longer than the margin. `noticesMs`: a
+   * clock that stood still fires as late as the process slept, so that it may take until the next check of
+   * the lease.
    */
   overslept(process: Process, marginMs: number, noticesMs = 0): boolean {
     const { now } = this.#stage;
@@ -96,7 +101,7 @@ export class Excuses implements Observer {
     });
   }
 
-  /** Both of its clocks have missed some of the time that has passed: it cannot know how late it is. */
+  /** Both clocks of the process have lost time: it cannot detect how late it is. */
   isSlow(process: Process): boolean {
     const { now } = this.#stage;
     const [mono, wall] = [process.clock.monotonic(), process.clock.now()];
@@ -106,7 +111,7 @@ export class Excuses implements Observer {
     });
   }
 
-  /** Some process counts more time than has passed, so that it may end what lasts. */
+  /** The clock of some process runs ahead, so it may end a lease early. */
   get somebodyIsFast(): boolean {
     const { now } = this.#stage;
     for (const [process, looks] of this.#looks) {
@@ -119,7 +124,7 @@ export class Excuses implements Observer {
     return false;
   }
 
-  /** The clock of the store was set: by it, leaderships end too early or too late. */
+  /** The clock of the store was set: leaderships end too early or too late. */
   get storeJumped(): boolean {
     return this.#storeJumpedAt > this.#stage.now - this.#windowMs;
   }

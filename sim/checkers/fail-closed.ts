@@ -1,5 +1,5 @@
-// While nothing can be written, nothing is acknowledged: an append that began after the database went away is not answered with
-// success before it is back.
+// Checks that no append is acknowledged while the database rejects writes: an append that began after the
+// database failed does not succeed before it is back.
 import type { CheckerKind } from "./checker.ts";
 import { isStateful, labelOf } from "./looks.ts";
 
@@ -7,7 +7,7 @@ export const failClosed: CheckerKind = {
   name: "fail closed",
   rule: "an append that began while the database took no writes is not acknowledged while it takes none",
   make(stage, report) {
-    /** Since when nothing can be written. */
+    /** Since when the database rejects writes. */
     let closedSince: number | undefined;
     const look = (): void => {
       const { isDown, isReadOnly } = stage.world.database.troubles;

@@ -1,5 +1,5 @@
-// A start that fails leaves nothing behind, also when its process goes on: no lease, no timer, no connection
-// that still sends.
+// Checks that a failed start leaves nothing behind, also when its process continues: no lease, no timer, and
+// no connection that still sends.
 import type { Process } from "../../src/world/process.ts";
 import type { CheckerKind } from "./checker.ts";
 

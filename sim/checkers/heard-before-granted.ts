@@ -1,16 +1,17 @@
-// A new leader grants sticky actors of a type only when everybody who may hold some of it has said which, or its lease is over.
+// Checks that a new leader grants sticky actors of a type only after every host that may hold some has
+// reported, or its lease has ended.
 import type { TypeTable } from "../../src/ports/control-messages.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
 import { doorOf } from "./looks.ts";
 
-/** One term of a leader, as far as it can be seen on the network. */
+/** One term of a leader, as visible on the network. */
 interface Term {
   readonly number: number;
-  /** Incarnations that have said all they hold. */
+  /** Incarnations that have completed their report. */
   readonly heard: Set<string>;
-  /** Addresses of those that are no members any more. */
+  /** Addresses of hosts that are no members any more. */
   readonly removed: Set<string>;
 }
 
@@ -21,15 +22,18 @@ export const heardBeforeGranted: CheckerKind = {
     if (stage.plan.sticky === undefined) return {};
     /** By the place of the leader. */
     const terms = new Map<number, Term>();
-    /** By the place of a host: who it says it is. */
+    /** Incarnation by the place of the host. */
     const incarnations = new Map<number, string>();
-    /** In whose table a host was first: that leader need not hear of it what it held before. Who is in none holds nothing. */
+    /**
+     * Term of the leader that first put a host into a table: this leader needs no report of earlier actors. A
+     * host in no table holds nothing.
+     */
     const newTo = new Map<string, Term>();
-    /** What is asked, by the place of the host and its correlation. */
+    /** Requested actor by the place of the host and the correlation. */
     const asked = new Map<string, { readonly namespace: string; readonly type: string; readonly id: string }>();
     const namespaceAt = new Map<number, string>();
 
-    /** Whom a leader removes as it begins to lead it removes before it says so. */
+    /** A new leader removes hosts before it announces its term. */
     const removedNow = new Map<number, { readonly at: number; readonly addresses: Set<string> }>();
 
     function welcomed(leader: number, number: number): void {
@@ -63,7 +67,8 @@ export const heardBeforeGranted: CheckerKind = {
         const { incarnation, address } = member;
         if (member.namespace !== namespace || !member.types.includes(type) || address === own) continue;
         if (term.heard.has(incarnation) || term.removed.has(address) || newTo.get(incarnation) === term) continue;
-        // Nobody has ever seen it: it was the leader's own, and is gone with it, or is just being noted.
+        // No leader has announced this host: it was the leader's own and ended with it, or its row is being
+        // written.
         if (!newTo.has(incarnation)) continue;
         report(`${namespace}/${type}/${id} is granted, and ${address} (${incarnation}) has not said what it holds`);
       }
@@ -74,7 +79,7 @@ export const heardBeforeGranted: CheckerKind = {
         if (event !== "host removed" && event !== "leading") return;
         const place = stage.players.find(({ host }) => host.name === who)?.host.process?.place;
         if (place === undefined) return;
-        // Whom it removes when it says hello is removed before that one is welcome.
+        // A leader removes the earlier incarnation of a host before it welcomes the host.
         if (typeof fields?.term === "number") welcomed(place, fields.term);
         if (typeof fields?.host === "string") removed(place, fields.host);
       },

@@ -1,5 +1,5 @@
-// Actors of a shard live only with hosts that have the role their type asks for, and the leader gives shards to nobody else. Others that have
-// the class send calls on.
+// Checks that actors of a shard run only on hosts with the role of their type, and that the leader assigns
+// shards only to such hosts. Other hosts with the class forward calls.
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Player } from "../stage.ts";

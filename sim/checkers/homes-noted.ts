@@ -1,5 +1,5 @@
-// Where a shard lives is durable before anybody is told: the next leader knows at least as much as everybody else. And what a leader whose
-// term is over has noted counts for nothing.
+// Checks that the home of a shard is durable before hosts are notified: the next leader knows every announced
+// home. Writes of a leader whose term has ended have no effect.
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
@@ -36,7 +36,7 @@ export const homesNoted: CheckerKind = {
         for (const { shard, host } of homes) {
           const key = shardKey(player.planned.namespace, type, shard);
           const known = noted.get(key);
-          // A later leader may have decided otherwise, which this one does not know yet.
+          // A later leader may have decided otherwise, and this one does not know it yet.
           if (host === undefined || (known !== undefined && known.term > (terms.get(process) ?? 0))) continue;
           if (known?.incarnation === host.incarnation) continue;
           report(

@@ -1,10 +1,11 @@
-// What a caller is told is true and meant for it: an error of the catalogue that fits what it did, or what the actor itself threw.
+// Checks that every error of a caller is true: a code of the catalogue that fits the call, or the error that
+// the actor threw.
 import { CATALOGUE, type ErrorCode, LimpetError } from "../../src/kernel/errors.ts";
 import type { Operation } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf } from "./looks.ts";
 
-/** What may happen to a call that was right in itself. */
+/** Errors that can happen to a correct call. */
 const TROUBLES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "CALL_TIMEOUT",
   "CALL_CANCELLED",

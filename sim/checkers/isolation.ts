@@ -1,4 +1,5 @@
-// What belongs to one namespace is never seen in another: not in answers, states, calls on their way, tables or listings.
+// Checks that data of one namespace never appears in another: not in answers, states, calls in flight, tables
+// or listings.
 import type { RemoteCall } from "../../src/ports/links.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
@@ -31,7 +32,7 @@ export const isolation: CheckerKind = {
       },
       taken(_process, request, { state }) {
         taken.add(nameOf(request));
-        // Words of another namespace can only be in a state when there is one.
+        // Words of another namespace can be in a state only if there is another namespace.
         if (namespaces.size > 1) check(entriesOf(state), request.namespace, `the state of ${labelOf(request)}`);
       },
       turnBegan({ life, op }) {
@@ -51,7 +52,7 @@ export const isolation: CheckerKind = {
         }
       },
       healed() {
-        // Rows that were taken since the backup are gone.
+        // Rows that were taken after the backup are lost.
         if (stage.restoredAt !== undefined) return;
         for (const namespace of namespaces) {
           void stage.world.database.truth.list({ namespace, limit: PAGE }).then((rows) => {

@@ -1,15 +1,15 @@
-// One scheduler leads at a time. One that is replaced has stopped believing it by its own clock, unless it slept through that
-// moment; and also after it woke up it says nothing in a term that is over.
+// Checks that one scheduler leads at a time. A replaced leader has ended its term by its own clock, unless it
+// slept through that moment. Also after it resumes it sends no order in an ended term.
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
 import { Excuses } from "./excuses.ts";
 import { doorOf, timesOf } from "./looks.ts";
 
-/** Of a leadership: as of a lease, the margin is 15 %. */
+/** Share of a leadership; as with a lease, the margin is 15 %. */
 const SLEEP = 0.1;
 
-/** The part of its lease after which a leader does nothing any more. */
+/** Share of its lease after which a leader takes no action any more. */
 const LASTS = 0.85;
 
 export const leadership: CheckerKind = {
@@ -24,8 +24,9 @@ export const leadership: CheckerKind = {
     let newestIsDedicated = false;
 
     /**
-     * A dedicated scheduler may begin when the store has told the embedded one before it that it leads no more, which that one
-     * has yet to hear. It does so at the latest when its own lease is over, and the new one waits for what it grants until then.
+     * A dedicated scheduler may begin when the store has ended the leadership of the embedded one, which has
+     * yet to learn it. The embedded one learns it by the end of its lease at the latest, and the new leader
+     * waits for the leases granted until then.
      */
     const isReplaced = (process: Process): boolean =>
       newestIsDedicated && !isDedicated(process.place) && stage.now <= newestAt + leaderLeaseMs;
@@ -35,7 +36,8 @@ export const leadership: CheckerKind = {
     const clocksErr = (process: Process): boolean =>
       excuses.isSlow(process) || excuses.somebodyIsFast || excuses.storeJumped;
 
-    // One that gives up its leadership because it stops, also because it could not join, does not mention it to anybody else.
+    // A scheduler that gives up its leadership because it stops, or because it could not join, notifies no
+    // other process.
     stage.world.database.watchers.push({
       asks(station, question) {
         if (question !== "resign") return;
@@ -43,8 +45,8 @@ export const leadership: CheckerKind = {
       },
     });
     /**
-     * One that stops in an orderly way does not mention it; its door knows. One that has no door is still joining, or has given up
-     * doing so: of that one only the first lease is known.
+     * A scheduler that stops in an orderly way sends no notification; its `door` shows it. A process without
+     * a `door` is still joining, or has given up joining: only its first lease is known.
      */
     const believes = (process: Process, since: number): boolean =>
       doorOf(process)?.status().scheduler?.leads ?? (!process.hasEnded && stage.now < since + leaderLeaseMs * LASTS);

@@ -1,7 +1,7 @@
-// A lease binds by itself, whether or not somebody else wants what it protects: a host begins no turn after 70 % of it, counted
-// from when it sent the last renewal that was answered, and a leader gives no order after 85 % of its leadership.
-//
-// What a host and a leader in the same process say to each other is not seen here, so such a host is not judged.
+// Checks that a lease binds its holder, whether or not another process wants the resource. A host begins no
+// turn after 70 % of its lease, counted from the sending of the last answered renewal. A leader sends no
+// order after 85 % of its leadership.
+// Messages between a host and a leader in the same process are not visible, so such a host is not checked.
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
@@ -17,7 +17,7 @@ interface Lease {
   leaseMs: number;
   /** When each renewal that may still be answered was sent. */
   readonly renewals: Map<number, number>;
-  /** When the last one that was answered was sent. */
+  /** When the last answered renewal was sent. */
   since: number | undefined;
 }
 
@@ -72,7 +72,7 @@ export const leasesHonoured: CheckerKind = {
         if (process === undefined) return;
         const lease = leaseOf(process);
         lease.since = undefined;
-        // It asks itself from now on: a leader before it that slept answers the rest when it wakes up, and nobody listens.
+        // From now on the host renews at itself. Late answers of an earlier leader have no effect.
         lease.renewals.clear();
       },
       sent(process, to, message) {

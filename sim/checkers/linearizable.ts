@@ -1,5 +1,6 @@
-// What callers were told about a ledger must fit one order of events. The order is that of the store, where a ledger is a list
-// that only grows until it is wiped; then the next generation of it begins. Looked at once, when everybody has been answered.
+// Checks that the answers about a ledger fit one order of events. The order is that of the store, where a
+// ledger is a list that only grows until it is cleared; then its next generation begins. Runs once, after all
+// calls have answers.
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { ActorKey } from "../../src/kernel/names.ts";
 import type { Operation } from "../observer.ts";
@@ -17,25 +18,25 @@ interface Entry {
   /** Counted over all generations: later is greater. */
   readonly position: number;
   readonly generation: number;
-  /** Its place within the generation, from 1. */
+  /** Position within the generation, from 1. */
   readonly place: number;
 }
 
-/** What is known from outside about when something took effect. */
+/** Earliest and latest time at which an operation took effect, as far as callers know. */
 interface Span {
   readonly what: string;
   readonly position: number;
   readonly beganAt: number;
-  /** Endless when its caller never heard that it did. */
+  /** Infinite if the caller never got an acknowledgement. */
   readonly endedAt: number;
 }
 
-/** It writes its own word into the ledger. */
+/** True for a call that appends its own word. */
 const isAppend = ({ method }: PlannedCall): boolean => method === "append" || method === "remind";
 
 const hasWorked = ({ outcome }: Operation): boolean => outcome !== undefined && "value" in outcome;
 
-/** Its caller was told for certain that nothing of it is left. What an actor throws takes back what it did. */
+/** The caller got a definite failure. An error thrown by an actor discards its changes. */
 function hasFailed({ outcome }: Operation): boolean {
   if (outcome === undefined || !("error" in outcome)) return false;
   return !(outcome.error instanceof LimpetError) || outcome.error.retry !== "unknown";
@@ -49,7 +50,10 @@ export const linearizable: CheckerKind = {
     const keys = new Map<string, ActorKey>();
     const seen = new Set<string>();
     const excuses = new Excuses(stage, timesOf(stage.plan).leaseMs * 2);
-    /** Begun where both clocks had missed some time: who cannot know that its lease is over answers from memory, and writes nothing. */
+    /**
+     * Operations that began where both clocks had lost time: such a process cannot detect the end of its
+     * lease. It answers from memory and commits nothing.
+     */
     const unknowing = new Set<string>();
     return {
       slept: (process, ms) => excuses.slept(process, ms),
@@ -101,7 +105,7 @@ class Ledger {
   readonly #report: (what: string) => void;
   readonly #entries: Entry[] = [];
   readonly #byWord = new Map<string, Entry[]>();
-  /** Where each generation begins. */
+  /** First position of each generation. */
   readonly #begins: number[] = [];
 
   constructor(
@@ -163,17 +167,18 @@ class Ledger {
 
   #spanOf({ word, position }: Entry): Span {
     const operation = operationOf(this.#stage, word);
-    // What a reminder sets off comes at any time after it was set.
+    // A tick may take effect at any time after its reminder was set.
     if (isTickWord(word))
       return { what: word, position, beganAt: operation?.beganAt ?? 0, endedAt: Number.POSITIVE_INFINITY };
     const endedAt = operation !== undefined && hasWorked(operation) ? operation.endedAt! : Number.POSITIVE_INFINITY;
     return { what: word, position, beganAt: operation?.beganAt ?? 0, endedAt };
   }
 
-  /** A read sees the beginning of one generation. Undefined: it cannot be told which. */
+  /** A read observes a prefix of one generation. Undefined: the generation cannot be determined. */
   #checkRead({ token, outcome, beganAt, endedAt }: Operation): Span | undefined {
     const words = (outcome as { value: readonly string[] }).value;
-    // An empty list may be the beginning of any generation, and what is said at least once may be in several.
+    // An empty list may be the prefix of any generation, and a word that is appended at least once may be in
+    // several.
     const possible =
       words.length === 0
         ? [...this.#generations.keys()]
@@ -192,7 +197,7 @@ class Ledger {
     }
     const [generation] = fitting;
     if (generation === undefined || fitting.length > 1) return undefined;
-    // Behind the word it saw last, before the next one.
+    // After the last observed word, before the next one.
     return { what: token, position: this.#begins[generation]! + words.length + 0.5, beganAt, endedAt: endedAt! };
   }
 
@@ -204,10 +209,10 @@ class Ledger {
     }
   }
 
-  /** If one had ended before another began, it stands before it. */
+  /** An operation that ended before another one began has the earlier position. */
   #checkOrder(spans: Span[]): void {
     spans.sort((a, b) => b.position - a.position);
-    /** The one that ended first among those that stand behind, and among those at the same place, which are reads. */
+    /** Earliest end among operations with later positions, and among reads at the same position. */
     let behind: Span | undefined;
     let same: Span | undefined;
     for (const [i, span] of spans.entries()) {

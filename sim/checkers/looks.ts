@@ -1,4 +1,4 @@
-// What several checkers share: names, times, and looking at something now and then.
+// Helpers shared by several checkers: names, times, and periodic checks.
 import { parseDuration } from "../../src/kernel/durations.ts";
 import type { ActorKey } from "../../src/kernel/names.ts";
 import type { Host } from "../../src/ports/host-admin.ts";
@@ -15,22 +15,25 @@ export const isSticky = ({ sticky }: Plan, type: string): boolean => sticky?.[ty
 
 export const isSharded = ({ sharded }: Plan, type: string): boolean => sharded?.[type] !== undefined;
 
-/** Where its actors live is a matter of tables alone. */
+/** True if only tables determine the owners of its actors. */
 export const followsRing = (plan: Plan, type: string): boolean => !isSticky(plan, type) && !isSharded(plan, type);
 
-/** The shard of an actor, by namespace and type; undefined: it lives in none. */
+/** The shard of an actor, by namespace and type; undefined for types without shards. */
 export function shardKeyOf({ sharded }: Plan, { namespace, type, id }: ActorKey): string | undefined {
   const rule = sharded?.[type];
   return rule === undefined ? undefined : shardKey(namespace, type, shardIn(rule, id));
 }
 
-/** It has the role that the type asks for, if it asks for one. Whoever has not may have the class, and never runs one of its actors. */
+/**
+ * True if the host has the role of the type, if there is one. A host without it may have the class, and never
+ * runs its actors.
+ */
 export function hasRole({ sharded }: Plan, { roles = [] }: Pick<PlannedHost, "roles">, type: string): boolean {
   const role = sharded?.[type]?.role;
   return role === undefined || roles.includes(role);
 }
 
-/** It runs actors of the type, as far as it has the type now. */
+/** True if the host runs actors of the type, while it has the type. */
 export const isHostOf = (
   plan: Plan,
   { planned, types }: { readonly planned: PlannedHost; readonly types: readonly string[] },
@@ -42,16 +45,16 @@ export const shardKey = (namespace: string, type: string, shard: number): string
 
 export const isStateful = (type: string): boolean => type !== PLAIN;
 
-/** For people: `Ledger/actor-1`. */
+/** For display: `Ledger/actor-1`. */
 export const labelOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`;
 
-/** What a host says of itself before it gives up all it has. */
+/** Log events of a host before it gives up all its actors. */
 export const ENDINGS: ReadonlySet<string> = new Set([
   "the lease is over; every actor here is let go",
   "this host was removed from the cluster",
 ]);
 
-/** How much longer than their mean messages may take that wait for each other. */
+/** Longest delay of a series of dependent messages, as a multiple of the mean. */
 const MOST_DELAYS = 6;
 
 export interface Times {
@@ -79,7 +82,7 @@ export function timesOf({ settings }: Plan): Times {
   };
 }
 
-/** For `stepped`: looks when so much virtual time has passed since the last look. */
+/** For `stepped`: calls `look` whenever this much virtual time has passed. */
 export function every(stage: Stage, ms: number, look: () => void): () => void {
   let next = 0;
   return () => {
@@ -89,24 +92,26 @@ export function every(stage: Stage, ms: number, look: () => void): () => void {
   };
 }
 
-/** Until when what a line of the story tells of goes on; undefined: it tells of no trouble. Delays of messages add up. */
+/**
+ * End of the fault that a line of the story reports; undefined if it reports none. Delays of messages add up.
+ */
 export function troubleEnds({ at, event, fields }: StoryLine): number | undefined {
   if (!event.startsWith("⚡")) return undefined;
   let ends = at;
-  // Some come many times in a row.
+  // Some faults repeat many times in a row.
   const count = typeof fields?.count === "number" ? fields.count : 1;
   for (const [name, value] of Object.entries(fields ?? {})) {
-    // How far a clock is set says nothing about how long.
+    // The amount of a clock change is not a duration.
     if (typeof value === "number" && /ms$/i.test(name) && name !== "byMs")
       ends += name === "delayMs" ? value * MOST_DELAYS : value * count;
   }
   return ends;
 }
 
-/** A process as its doors see it; undefined while it is not up. */
+/** The running host of a process; undefined while it is not up. */
 export const doorOf = (process: Process): Host | undefined => (process.hasEnded ? undefined : process.app?.host);
 
-/** Everybody who is up, with the namespace they belong to. */
+/** All running hosts with their namespaces. */
 export function* upHosts(stage: Stage): Generator<{ namespace: string; process: Process; door: Host }> {
   for (const { planned, host } of stage.players) {
     const { process } = host;

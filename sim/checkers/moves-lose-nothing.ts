@@ -1,5 +1,5 @@
-// That a shard moves costs its callers time and nothing else: while nothing is wrong, a call is answered by its actor, or runs out of its own
-// time. What is told of hosts, leases and connections is for times in which those are the reason.
+// Checks that the move of a shard costs its callers only time. In calm times, an actor answers each call, or
+// the call reaches its own timeout. Errors about hosts, leases and connections need a fault as their cause.
 import { type ErrorCode, LimpetError } from "../../src/kernel/errors.ts";
 import type { Turn } from "../observer.ts";
 import type { Player } from "../stage.ts";
@@ -7,10 +7,10 @@ import { Calm } from "./calm.ts";
 import type { CheckerKind } from "./checker.ts";
 import { isHostOf, isSharded, labelOf } from "./looks.ts";
 
-/** What may happen to a call although nothing is wrong. */
+/** Errors that a call may get in calm times. */
 const USUAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(["CALL_TIMEOUT", "MAILBOX_FULL", "HOST_FULL", "CALL_CYCLE", "NOT_READY"] as const),
-  // Code of the application has failed; see honest-errors.ts.
+  // Application code has failed; see honest-errors.ts.
   ...(["SHARD_INVALID", "ARGUMENT_INVALID"] as const),
 ]);
 
@@ -37,9 +37,9 @@ export const movesLoseNothing: CheckerKind = {
         if (!calm.isCalm(stage.now - beganAt)) return;
         const isHost = (player: Player): boolean =>
           player.planned.namespace === namespace && isHostOf(stage.plan, player, call.type);
-        // Nobody in its namespace has the type, or those who have are about to be gone.
+        // No host of the namespace has the type, or all that have it are stopping.
         if (error.code === "NO_HOST" && !stage.players.some((player) => isHost(player) && isReady(player))) return;
-        // Who stops tells its own callers so; those of others are sent on.
+        // A stopping host returns this error to its own callers; it forwards the calls of others.
         if (error.code === "STOPPING" && !isReady(stage.player(call.from))) return;
         if (error.code === "CALL_CANCELLED" && call.how.cancelMs !== undefined) return;
         const turn = begun.get(token);
@@ -53,5 +53,5 @@ export const movesLoseNothing: CheckerKind = {
 
 const isReady = ({ host }: Player): boolean => host.isUp && host.app.host.status().ready;
 
-/** Clocks differ a little. */
+/** Tolerance for differences between clocks. */
 const SHORT = 0.9;

@@ -1,5 +1,5 @@
-// A round waits for those who are late. A host that is awake, heard and hears, and has been so for longer than an actor may take
-// to move, is not late: if it is cut off, somebody has made a mistake.
+// Checks that the leader evicts no responsive host. A host that is awake and connected, for longer than an
+// actor may take to move, is not late. Its eviction is a bug.
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Plan } from "../plan.ts";
@@ -7,11 +7,11 @@ import type { CheckerKind } from "./checker.ts";
 import { every, timesOf, troubleEnds } from "./looks.ts";
 
 const LOOK_MS = 250;
-/** For an order to arrive, and its confirmation. */
+/** Time for an order and its confirmation. */
 const ON_THE_WAY_MS = 1_000;
-/** A connection that only one end knows of is noticed after some silence, and then made anew. */
+/** A half-open connection is detected after some silence, and then replaced. */
 const UNNOTICED_MS = 7_000;
-/** A line that is slower than this may be the reason. */
+/** A slower line may be the cause of a late confirmation. */
 const MOST_DELAY_MS = 50;
 
 export const noNeedlessEviction: CheckerKind = {
@@ -19,10 +19,10 @@ export const noNeedlessEviction: CheckerKind = {
   rule: "a host that is awake and in touch with the leader is not cut off for being late",
   make(stage, report) {
     const { moveTimeoutMs } = timesOf(stage.plan);
-    /** Since when nothing keeps a process from doing what it is told. */
+    /** Since when nothing keeps a process from following orders. */
     const wellSince = new Map<Process, number>();
     let faultAt = Number.NEGATIVE_INFINITY;
-    /** A leader with other settings than those who follow waits for less than they may take. */
+    /** A leader with other settings than its hosts waits less than they may take. */
     const isHasty = stage.plan.faults.some((one) => {
       const { cluster } = (one as { settings?: Plan["settings"] }).settings ?? {};
       const roundTimeout = typeof cluster === "object" ? cluster.roundTimeout : undefined;
@@ -57,7 +57,7 @@ export const noNeedlessEviction: CheckerKind = {
       }),
       told(line) {
         const { who, event, fields } = line;
-        // Connections may also be broken, stalled and refused, without a line that shows it.
+        // Connections may also be broken, stalled and refused, without a visible line.
         faultAt = Math.max(faultAt, troubleEnds(line) ?? faultAt);
         if (event !== "host evicted" || isHasty) return;
         const leader = stage.player(who).host.process;

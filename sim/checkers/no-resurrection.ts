@@ -1,10 +1,10 @@
-// Who has lost an actor never commits it again, and of a process that has ended nothing is heard. What it had already sent to
-// the store may still arrive there: that was its last word, not a new one.
+// Checks that a host never commits an actor after it lost the actor, and that an ended process does nothing.
+// Requests that were in flight may still arrive at the store.
 import type { Process } from "../../src/world/process.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf } from "./looks.ts";
 
-/** No question takes this long to arrive at the store. */
+/** No request takes this long to arrive at the store. */
 const LAST_WORD_MS = 60_000;
 
 export const noResurrection: CheckerKind = {
@@ -14,7 +14,7 @@ export const noResurrection: CheckerKind = {
     const epochs = new Map<number, { readonly epoch: number; readonly process: number }>();
     const seen = new Set<string>();
     const ends = new Map<Process, { readonly at: number; readonly step: number }>();
-    /** What was under way in the step in which it ended runs to its end: nobody can hear it. */
+    /** Work that was in progress in the step of the end runs on without effect. */
     const isGone = (process: Process, ms: number): boolean => {
       const end = ends.get(process);
       if (end === undefined) return false;

@@ -1,5 +1,5 @@
-// When nothing has been wrong for a while, a call does not run out of time without having begun, unless its actor was busy: who
-// waits for a move or for a life that ends is woken when there is nothing to wait for any more.
+// Checks that in calm times no call times out before its turn begins, unless its actor was busy. A call that
+// waits for a move or for the end of an activation must resume when the wait is over.
 import { isLimpetError } from "../../src/kernel/errors.ts";
 import type { ActorKey } from "../../src/kernel/names.ts";
 import type { Turn } from "../observer.ts";
@@ -10,11 +10,11 @@ import { labelOf, nameOf, shardKeyOf } from "./looks.ts";
 
 const SLOW_MS = 2;
 const PATIENT_MS = 2_000;
-/** A turn of this length holds up others. */
+/** A turn of this length delays others. */
 const LONG_MS = 250;
-/** How long a strategy of the application may think, and what it takes to do without. */
+/** Longest decision of a custom strategy, and of the fallback after its timeout. */
 const STRATEGY_MS = 6_000;
-/** What handing a shard over takes, but for waiting for its actors. */
+/** Duration of a hand-off, without the wait for its actors. */
 const HAND_OFF_MS = 1_500;
 
 export const notInVain: CheckerKind = {
@@ -25,10 +25,10 @@ export const notInVain: CheckerKind = {
     const begun = new Set<string>();
     const running = new Map<string, Set<Turn>>();
     const lastBusy = new Map<string, number>();
-    /** By shard: when a turn ended that had taken long. */
+    /** End of the last long turn, by shard. */
     const lastLong = new Map<string, number>();
 
-    /** Its shard may have moved, which takes until the turns of other actors have ended, or their time is over. */
+    /** The shard may have moved, which takes until the turns of its other actors have ended or timed out. */
     function waitsForNeighbours(key: ActorKey, timeoutMs: number): boolean {
       const shard = shardKeyOf(stage.plan, key);
       const handOffMs = stage.plan.sharded?.[key.type]?.handOff ?? 0;
@@ -39,11 +39,11 @@ export const notInVain: CheckerKind = {
       return [...running.values()].some((turns) => [...turns].some(isLong));
     }
 
-    /** Somebody thinks about where it shall live, or never comes to an end with that. */
+    /** A custom strategy may still be deciding, or may never answer. */
     function waitsForStrategy({ type, timeoutMs }: PlannedCall): boolean {
       const strategy = stage.plan.sharded?.[type]?.strategy;
       if (typeof strategy !== "object") return false;
-      // One that is not waited for any more may come after something else that had to be waited for.
+      // A request that is abandoned may follow another one that took its full time.
       const isSlow = strategy.oddly > 0 && (strategy.odd.includes("late") || strategy.odd.includes("never"));
       return isSlow || timeoutMs < STRATEGY_MS;
     }
@@ -69,7 +69,7 @@ export const notInVain: CheckerKind = {
       answered({ token, call, namespace, outcome }) {
         if (outcome === undefined || !("error" in outcome) || begun.has(token)) return;
         if (!isLimpetError(outcome.error, "CALL_TIMEOUT") && !isLimpetError(outcome.error, "NOT_READY")) return;
-        // To connect takes four messages, and on a slow network all of them may be slow.
+        // A connection takes four messages, and on a slow network all of them may be slow.
         if (stage.plan.latency.moreMs > SLOW_MS && call.timeoutMs < PATIENT_MS) return;
         if (!calm.isCalm()) return;
         const key = { namespace, type: call.type, id: call.id };

@@ -1,4 +1,5 @@
-// Whoever a table names is noted in the store before: the next leader must know whom it has to wait for.
+// Checks that every host of a table is in the store before the table is sent: the next leader must know the
+// hosts that it has to wait for.
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
@@ -8,11 +9,11 @@ export const notedBeforeGranted: CheckerKind = {
   rule: "every host of a table is a member in the store when the table is first told",
   make(stage, report) {
     const seen = new Set<string>();
-    /** Who reports to a leader over the network, by incarnation. Of those that are gone a table may still speak. */
+    /** Hosts that report to a leader over the network, by incarnation. A table may still list ended ones. */
     const hosts = new Map<string, Process>();
     const current = new Map<Process, string>();
     let term = 0;
-    // Who has taken itself out holds nothing, whatever tables say until its leader has heard of it.
+    // Hosts that have removed themselves hold nothing, although tables list them until the leader learns it.
     const left = new Set<string>();
     stage.world.database.watchers.push({
       left: (_station, incarnations) => {
@@ -24,7 +25,8 @@ export const notedBeforeGranted: CheckerKind = {
         term = Math.max(term, standing.term);
       },
       told({ who, event, fields }) {
-        // It holds nothing under its old name; a round that began before may still name it. One that sleeps does not know it yet.
+        // The host holds nothing under its old incarnation; a round that began before may still list it. A
+        // sleeping host does not know it yet.
         const isOver = event.startsWith("the lease is over") || event.startsWith("this host was removed");
         const isWaitedFor = event === "host removed" && fields?.why === "its lease is over";
         if (!isOver && !isWaitedFor) return;
@@ -39,7 +41,7 @@ export const notedBeforeGranted: CheckerKind = {
           current.set(process, said.message.incarnation);
         }
         if (said.about !== "scheduler" || said.message.kind !== "order" || said.message.operation !== "update") return;
-        // What an old leader says nobody follows, and a snapshot speaks of what was decided before.
+        // Hosts do not follow an old leader, and a snapshot repeats earlier decisions.
         if (said.message.term < term || said.message.round === 0) return;
         const { namespace, tables } = said.message;
         const fresh = tables.filter(({ type, version }) => {

@@ -1,4 +1,4 @@
-// When every host has stopped in an orderly way, nothing is left of any of them.
+// Checks that after all hosts have stopped in an orderly way, nothing of them remains.
 import type { CheckerKind } from "./checker.ts";
 
 export const nothingLeft: CheckerKind = {

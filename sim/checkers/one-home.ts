@@ -1,13 +1,14 @@
-// The actors of a shard are in memory at one host. A new home begins when nothing is left at the old one: it has said so, or its lease
-// is over. This is more than that each actor is in one place: whoever asks for a shard is told one host for all of them.
+// Checks that the actors of a shard are in memory on one host. A new home begins when the old one has
+// confirmed that nothing is left, or its lease has ended. This is stricter than one host per actor: a shard
+// has one home for all its actors.
 import type { Life } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { Excuses } from "./excuses.ts";
 import { doorOf, labelOf, shardKeyOf, timesOf } from "./looks.ts";
 
-/** Of a lease: the margin is 15 %, from where a host has let go to where others may begin. */
+/** Share of a lease: the margin is 15 %, from the release by the old host to the start on the new one. */
 const SLEEP = 0.1;
-/** How often a host looks at its lease while that lasts. */
+/** Renewals of a lease in its duration. */
 const RENEWALS = 5;
 
 export const oneHome: CheckerKind = {
@@ -17,7 +18,10 @@ export const oneHome: CheckerKind = {
     if (stage.plan.sharded === undefined) return {};
     const { leaseMs, failover } = timesOf(stage.plan);
     const excuses = new Excuses(stage, leaseMs * 2);
-    /** By shard: who was not seen to leave. Whoever was cut off leaves without a word. */
+    /**
+     * Activations by shard that have not reported their end. An activation that is cut off does not report
+     * it.
+     */
     const holders = new Map<string, Set<Life>>();
 
     const isExcused = ({ process }: Life): boolean =>
@@ -31,7 +35,7 @@ export const oneHome: CheckerKind = {
       holders.get(shardKeyOf(stage.plan, life) ?? "")?.delete(life);
     };
 
-    /** What is in memory without an epoch has no life. */
+    /** An activation in memory without an epoch does not count. */
     async function isHeld({ process, type, id }: Life): Promise<boolean> {
       const page = await doorOf(process)?.list({ active: true, type, prefix: id, limit: 1_000 });
       return page?.actors.some((actor) => actor.id === id && actor.epoch !== undefined) === true;
@@ -44,7 +48,8 @@ export const oneHome: CheckerKind = {
           forget(other);
           continue;
         }
-        // Or it is this one that has slept, while its wall clock was set back: it does not know that its time is over.
+        // Or this process has slept while its wall clock was set back: it does not know that its lease has
+        // ended.
         const excused = isExcused(other) || excuses.isSlow(life.process);
         void isHeld(other).then((held) => {
           if (!held) forget(other);

@@ -1,4 +1,5 @@
-// Nothing that is expected to happen is an error to a host. What it logs as one is a bug, or should have been a warning.
+// Checks that no host logs an error: every expected event is at most a warning, so an error in the log is a
+// bug.
 import { showLine } from "../../src/world/story.ts";
 import type { CheckerKind } from "./checker.ts";
 

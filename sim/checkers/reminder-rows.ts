@@ -1,5 +1,6 @@
-// The reminders of a run as the store has them, followed from change to change, and what their handlers did. Several checkers look at it.
-// What the store did is not worked out here: after everything that may have changed a row, the row itself is looked at.
+// The reminders of a run as the store has them, followed from change to change, with the runs of their
+// handlers. Several checkers use it. It does not model the store: after every event that may have changed a
+// row, it reads the row.
 import { decodeValue } from "../../src/kernel/values.ts";
 import type {
   ClaimRequest,
@@ -17,7 +18,7 @@ import type { Observer, ReminderRun } from "../observer.ts";
 import type { Carried } from "../reminding.ts";
 import type { Stage } from "../stage.ts";
 
-/** One reminder, from when it was set to when it was set anew, cancelled, or came to its end. */
+/** One reminder, from its creation to its replacement, cancellation or end. */
 export interface Row {
   readonly generation: number;
   readonly key: ReminderKey;
@@ -26,14 +27,14 @@ export interface Row {
   readonly plan: ReminderPlan;
   readonly setAt: number;
   tick: Tick;
-  /** Who has a lease on it, as far as can be seen; and until when at least, on the store's clock. */
+  /** The visible holder of its lease, and the earliest end of the lease on the clock of the store. */
   holder: { readonly process: Process; readonly token: string; until: number } | undefined;
   gone: { readonly at: number; readonly how: Gone } | undefined;
 }
 
 export type Gone = "replaced" | "cancelled" | "settled" | "dead";
 
-/** When a row was leased, and to whom. */
+/** Time and holder of a lease of a row. */
 export interface Leased {
   readonly at: number;
   readonly process: Process;
@@ -45,28 +46,28 @@ export interface RunRecord {
   isDone: boolean;
 }
 
-/** Somebody said something that may have changed a row. */
+/** A request that may have changed a row. */
 export interface Cause {
   readonly process: Process;
-  /** Of a commit that is sent again, or refused, nothing may be done. */
+  /** A commit that is repeated or rejected may have no effect. */
   readonly kind: "settle" | "commit" | "commit again" | "fenced commit" | "void commit";
-  /** Undefined: nobody is told. */
+  /** Undefined if the request has no response. */
   readonly counted: boolean | undefined;
 }
 
 export interface RowWatcher {
   set?(row: Row, stored: StoredReminder | undefined, write: Extract<ReminderWrite, { kind: "set" }>): void;
-  /** It was cancelled, or a reminder of its key was set, and this is what the store has then. */
+  /** The reminder was cancelled or replaced; `stored` is the row after that. */
   voided?(row: Row, stored: StoredReminder | undefined): void;
-  /** Before the holder of each row is changed. */
+  /** Called before the holder of each row changes. */
   claimed?(row: Row, process: Process, request: ClaimRequest, now: number): void;
-  /** `stored` is undefined when it is not there any more. The row still has what was known before. */
+  /** `stored` is undefined if the row is gone. `row` still has the earlier values. */
   changed?(row: Row, stored: StoredReminder | undefined, cause: Cause, settlement: Settlement | undefined): void;
 }
 
 export const keyName = ({ namespace, type, id, name }: ReminderKey): string => `${namespace}/${type}/${id}/${name}`;
 
-/** The number of the last tick of a schedule, and its moment. Schedules of runs have no calendar. */
+/** Number and time of the last tick of a schedule. Schedules of runs have no calendar. */
 export function lastTick({ first, every, times, until }: Schedule): { readonly number: number; readonly due: number } {
   if (every === undefined) return { number: 1, due: first };
   const within = until === undefined ? Number.POSITIVE_INFINITY : Math.floor((until - first) / every.ms) + 1;
@@ -74,7 +75,7 @@ export function lastTick({ first, every, times, until }: Schedule): { readonly n
   return { number, due: first + (number - 1) * every.ms };
 }
 
-/** For people: `Ledger/actor-1 r0`. */
+/** For display: `Ledger/actor-1 r0`. */
 export const labelOfKey = ({ type, id, name }: ReminderKey): string => `${type}/${id} ${name}`;
 
 const known = new WeakMap<Stage, ReminderRows>();
@@ -94,9 +95,9 @@ export class ReminderRows implements Observer {
   readonly byGeneration = new Map<number, Row>();
   readonly #byOp = new Map<string, Row[]>();
   readonly #current = new Map<string, Row>();
-  /** By what set the reminder. */
+  /** By the operation that set the reminder. */
   readonly runs = new Map<string, RunRecord[]>();
-  /** Of the rows of an operation. */
+  /** Leases of the rows of an operation. */
   readonly #leases = new Map<string, Leased[]>();
   readonly #commits = new Set<string>();
 
@@ -104,7 +105,7 @@ export class ReminderRows implements Observer {
     this.#stage = stage;
   }
 
-  /** What an operation has set: several rows if it was written again because its first answer was lost. */
+  /** Rows that an operation has set: several if it was repeated because its first response was lost. */
   setBy({ op }: { readonly op: string }): readonly Row[] {
     return this.#byOp.get(op) ?? [];
   }
@@ -151,7 +152,7 @@ export class ReminderRows implements Observer {
     const written = new Set(kind === "commit" ? reminders.map(({ key }) => keyName(key)) : []);
     for (const settlement of settle) {
       const row = this.byGeneration.get(settlement.generation);
-      // What is written by the same commit comes after what it settles.
+      // Writes of the same commit follow its settlements.
       if (row !== undefined && !written.has(keyName(row.key))) this.#settled(row, cause, settlement);
     }
     if (kind === "commit") for (const write of reminders) this.#wrote(process, write);
@@ -174,7 +175,7 @@ export class ReminderRows implements Observer {
     }
   }
 
-  /** Leases have become longer. */
+  /** Leases were extended. */
   stored(_process: Process, question: string): void {
     if (question !== "renew") return;
     for (const row of this.#current.values()) {
@@ -192,7 +193,7 @@ export class ReminderRows implements Observer {
   }
 
   #wrote(process: Process, write: ReminderWrite): void {
-    // Those of workflows have rules of their own.
+    // Reminders of workflows have their own rules.
     if (write.key.type.startsWith("$$")) return;
     const name = keyName(write.key);
     const before = this.#current.get(name);
@@ -236,7 +237,8 @@ export class ReminderRows implements Observer {
         return;
       }
       row.tick = stored.tick;
-      // A lease that is over is not shown, and may last again when the store's clock is set back: only who was heard has given it up.
+      // An ended lease is not visible, and may be valid again when the store's clock is set back. Only an
+      // acknowledged process has given it up.
       const wasHeard = cause.kind === "commit" || cause.counted === true;
       if (stored.leasedUntil === undefined && wasHeard) row.holder = undefined;
       else if (row.holder !== undefined) row.holder.until = stored.leasedUntil ?? row.holder.until;
@@ -252,7 +254,7 @@ export class ReminderRows implements Observer {
     });
   }
 
-  /** Those that should be there. */
+  /** Rows that must exist now. */
   get current(): Iterable<Row> {
     return this.#current.values();
   }

@@ -1,4 +1,5 @@
-// A reminder that was acknowledged is there until it was handled, cancelled, set anew or given up; and one that was refused never was.
+// Checks that an acknowledged reminder exists until it is handled, cancelled, replaced or given up, and that
+// a rejected one never exists.
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Tick } from "../../src/ports/reminders.ts";
 import type { Operation } from "../observer.ts";
@@ -7,12 +8,12 @@ import { keyName, labelOfKey, lastTick, type Row, type RowWatcher, rowsOf } from
 
 /** Ticks that are late by no more than this were not missed. */
 const GRACE_MS = 1_000;
-/** Since the last word of the store a clock that goes too fast may have gained so much, and nobody would call it wrong. */
+/** Drift of a fast clock since the last response of the store that still counts as correct. */
 const AHEAD_MS = 250;
-/** What the clock of a process may have gained on that of the store. */
+/** Largest lead of a process's clock over the clock of the store. */
 const GAINED_MS = 4_000;
 
-/** Whoever asked was told for certain that nothing of it is left. */
+/** The caller got a definite failure. */
 function isRefused({ outcome }: Operation): boolean {
   if (outcome === undefined || !("error" in outcome)) return false;
   return !(outcome.error instanceof LimpetError) || outcome.error.retry !== "unknown";
@@ -26,11 +27,13 @@ export const remindersKept: CheckerKind = {
     const rows = rowsOf(stage);
     const { database } = stage.world;
 
-    /** It has failed for the last time. Perhaps its handler was never called, because nobody got that far in time. */
+    /**
+     * The last attempt has failed. Its handler may never have run, because no delivery reached it in time.
+     */
     const isDropped = ({ tick, plan: { policy } }: Row): boolean =>
       policy.giveUp === "drop" && tick.attempt + 1 >= policy.attempts;
 
-    /** Whether a row may leave its tick behind, to go on with the tick `to`, or because it has come to its end. */
+    /** True if a row may leave its tick, to continue with the tick `to`, or because it has ended. */
     function isExplained(row: Row, to: Tick | undefined): boolean {
       const { tick, plan } = row;
       const next = to?.number ?? Number.POSITIVE_INFINITY;
@@ -38,18 +41,18 @@ export const remindersKept: CheckerKind = {
         .runsOf(row)
         .some(({ run, isDone }) => isDone && run.tick.number >= tick.number && run.tick.number < next);
       const isMissed = plan.schedule.missed === "skip" && database.now - tick.due > GRACE_MS - AHEAD_MS;
-      // The latest one that is due stands for those before it; it has failed, and is tried again.
+      // The latest due tick replaces earlier ones; it has failed, and is retried.
       const isInstead = plan.schedule.missed === "once" && to !== undefined && to.due <= database.now + GAINED_MS;
       return isHandled || isMissed || isDropped(row) || isInstead;
     }
 
-    /** Ticks between the one it has left and the one it goes on with that were not missed. */
+    /** True if ticks between the one it left and the next one were skipped without being missed. */
     function areLeftOut({ tick, plan: { schedule } }: Row, to: Tick): boolean {
       if (to.number <= tick.number + 1) return false;
       return schedule.missed === "all" || to.due - schedule.every!.ms > database.now + GAINED_MS;
     }
 
-    /** It is over before its last tick was handled, given up or, where that is allowed, missed. */
+    /** The reminder ended before its last tick was handled, given up or, where allowed, missed. */
     function isTooSoon(row: Row): boolean {
       const { missed } = row.plan.schedule;
       const last = lastTick(row.plan.schedule);
@@ -82,7 +85,7 @@ export const remindersKept: CheckerKind = {
       }
     };
 
-    /** What the handler of another one has set is there only if that has not thrown. */
+    /** A reminder that the handler of another one sets exists only if that handler did not throw. */
     function isSet({ op, key }: Row): void {
       const { base, number, attempt } = /^(?<base>.*)!(?<number>\d+)\.(?<attempt>\d+)$/.exec(op)?.groups ?? {};
       if (base === undefined) return;

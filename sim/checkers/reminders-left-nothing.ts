@@ -1,5 +1,5 @@
-// A process that stops in an orderly way gives back the reminders it has not begun: whoever comes next can go on at once, and need not
-// wait until the leases are over.
+// Checks that a process that stops in an orderly way releases the reminders it has not begun, so that another
+// process can deliver them at once, before the leases end.
 import type { ReminderKey } from "../../src/ports/reminders.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfKey, rowsOf } from "./reminder-rows.ts";
@@ -15,9 +15,10 @@ export const remindersLeftNothing: CheckerKind = {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);
     let isTheEnd = false;
-    // Their deliveries were cut off; whether handlers elsewhere go on they cannot know, so they must not give anything back.
+    // Deliveries of these processes were cut off. They cannot know whether remote handlers continue, so they
+    // must not release the leases.
     const cutOff = new Set<string>();
-    /** When a handler that took long has ended, by actor: also of reminders that were set anew meanwhile. */
+    /** End of a slow handler by actor, also for reminders that were replaced meanwhile. */
     const slowUntil = new Map<string, number>();
     return {
       reminderEnded({ type, id, beganAt }) {
@@ -31,7 +32,8 @@ export const remindersLeftNothing: CheckerKind = {
       },
       gone(host, process) {
         if (!isTheEnd || cutOff.has(host.name)) return;
-        // Handlers that take long are waited for, but not for ever; nor are others of the same actor, which come after them.
+        // A stop waits for slow handlers up to a limit, and for other reminders of the same actor, which run
+        // after them.
         const slow = new Set<string>();
         for (const { key, carried } of rows.current) {
           if (carried.how.hangs === true || carried.how.slowMs !== undefined) slow.add(actorOf(key));

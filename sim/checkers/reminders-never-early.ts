@@ -1,10 +1,11 @@
-// No tick is handled before its moment, on the clock of the store. A process knows that clock by the store's answers; between two of
-// them its own clock counts, so where clocks go wrong it may be early by what they gain meanwhile.
+// Checks that no tick is handled before its time, on the clock of the store. A process synchronizes with that
+// clock at each response of the store. Between two responses its own clock counts, so it may be early by the
+// drift meanwhile.
 import type { CheckerKind } from "./checker.ts";
 
-/** The longest time between two answers of the store, times how wrong two clocks may be. */
+/** Longest time between two responses of the store, times the largest drift between two clocks. */
 const GAINED_MS = 30_000 * 0.12;
-/** How long what a clock has gained counts. */
+/** How long a gain of a clock counts. */
 const WINDOW_MS = 60_000;
 const CLOCK_FAULTS: ReadonlySet<string> = new Set(["clock drift", "database clock"]);
 

@@ -1,14 +1,14 @@
-// Ticks lie on a grid that begins with the first one and never moves, however late they run and however often they fail. Those whose
-// time was missed run as their schedule says.
+// Checks that ticks are on a grid that begins with the first one and never moves, however late they run and
+// however often they fail. Missed ticks run by the rule of their schedule.
 import type { Schedule } from "../../src/reminders/schedule/schedule.ts";
 import type { Process } from "../../src/world/process.ts";
 import type { ReminderRun } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { lastTick, rowsOf } from "./reminder-rows.ts";
 
-/** From the decision that a tick is to be delivered to its handler: as long as a call may take, and what clocks are wrong. */
+/** From the decision to deliver a tick to its handler: the timeout of a call, and the error of clocks. */
 const ON_ITS_WAY_MS = 15_000;
-/** How long a process that slept is late for everything. */
+/** How long a process is late after a sleep. */
 const AFTER_SLEEP_MS = 60_000;
 
 export const remindersOnTheGrid: CheckerKind = {
@@ -17,13 +17,13 @@ export const remindersOnTheGrid: CheckerKind = {
   make(stage, report) {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);
-    /** When each that slept wakes up. */
+    /** When each sleeping process resumes. */
     const slept = new Map<Process, number>();
     const awakeMs = (process: Process): number => stage.now - (slept.get(process) ?? Number.NEGATIVE_INFINITY);
 
     /**
-     * Whoever had it before it slept may have decided in time that it is to be delivered, to somebody who did not sleep: what a call
-     * may take is counted on a clock that stood still.
+     * The process may have decided in time, before it slept, to deliver the tick to a process that did not
+     * sleep: the clock that measures the timeout of the delivery stood still.
      */
     const wasSleptOver = (run: ReminderRun): boolean =>
       rows.leasesOf(run).some(({ at, process }) => {
@@ -31,7 +31,7 @@ export const remindersOnTheGrid: CheckerKind = {
         return ms < ON_ITS_WAY_MS && at < stage.now - ms;
       });
 
-    /** A later tick was due long ago, so this one was missed, and others run in its place or none. */
+    /** A later tick was due long ago, so this one was missed and must not run. */
     function isLeftOut(run: ReminderRun, schedule: Schedule): boolean {
       const { tick, process } = run;
       const { first, every, missed } = schedule;

@@ -1,13 +1,14 @@
-// Whoever has a lease on a reminder is the only one who delivers it, and delivers each attempt once. All of this is seen at the store,
-// on its own clock, so nothing excuses a violation: who sleeps through its lease loses it to a claim that everybody sees.
+// Checks that only the holder of the lease delivers a reminder, and delivers each attempt once. All of this
+// is visible at the store, on its own clock, so no sleep excuses a violation: a process that sleeps through
+// its lease loses it to a visible claim.
 import type { ReminderRun } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfKey, type Row, rowsOf } from "./reminder-rows.ts";
 
-/** Troubles after which the clock of a process shows something else. */
+/** Faults that change the clock of a process. */
 const JUMPS = ["wall clock jump", "suspend", "sleeps before settling", "clock drift"];
 
-/** So long a delivery may be on its way. */
+/** Longest time of a delivery in flight. */
 const UNDER_WAY_MS = 30_000;
 
 export const remindersOneAtATime: CheckerKind = {
@@ -17,10 +18,10 @@ export const remindersOneAtATime: CheckerKind = {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);
     const { database } = stage.world;
-    /** Of several rows that one operation has set each has leases and ticks of its own. */
+    /** Each of several rows of one operation has its own leases and ticks. */
     const isAlone = (one: { readonly op: string }): boolean => rows.setBy(one).length === 1;
     const tokens = new WeakMap<Row, Set<string>>();
-    /** What was said in an earlier lease, and comes late, would count in the new one. */
+    /** A late request from an earlier lease must not take effect in the new one. */
     function isKnown(row: Row, token: string): boolean {
       const known = tokens.get(row) ?? new Set();
       tokens.set(row, known);
@@ -44,7 +45,7 @@ export const remindersOneAtATime: CheckerKind = {
       },
       changed(row, stored, { counted, process }, settlement) {
         const isChanged = stored?.tick.at !== row.tick.at || stored.leasedUntil === undefined;
-        // A commit is not answered, so whether it counted is seen at the row alone.
+        // The response to a commit is not visible, so the row alone shows whether it took effect.
         const hasCounted = counted ?? (isChanged && row.holder !== undefined && row.holder.until > database.now);
         if (settlement !== undefined && hasCounted && settlement.token !== row.holder?.token) {
           const whose = `${labelOfKey(row.key)} of ${row.op}`;
@@ -55,7 +56,7 @@ export const remindersOneAtATime: CheckerKind = {
         const later = rows.runsOf(row).find(({ run }) => {
           const isLater =
             run.tick.number > tick.number || (run.tick.number === tick.number && run.tick.attempt > tick.attempt);
-          // One that did not get there says so with a moment that is still to come.
+          // An attempt that did not reach the handler is retried with a later time.
           return isLater && tick.at <= database.now - (stage.now - run.beganAt);
         });
         if (later === undefined) return;
@@ -64,7 +65,10 @@ export const remindersOneAtATime: CheckerKind = {
         report(`${what} when ${number}.${attempt} was delivered already`);
       },
     });
-    /** Of those whose handlers are not turns of an actor: at once in one lease, or in one process. */
+    /**
+     * True for two concurrent runs in one lease or in one process, for handlers that are not turns of an
+     * actor.
+     */
     function isUnderWay(one: ReminderRun): boolean {
       if (!one.type.startsWith("$")) return false;
       return rows.runsOf(one).some(({ run, endedAt }) => {
@@ -76,13 +80,16 @@ export const remindersOneAtATime: CheckerKind = {
     const newLeases = (one: ReminderRun, since: number): number =>
       rows.leasesOf(one).filter(({ at }) => at > since).length;
 
-    /** It is handled more often than it was leased to somebody since it was sent for the first time. It may have waited since. */
+    /**
+     * The tick is handled more often than it was leased since its first delivery. A delivery may have waited
+     * since.
+     */
     function isOnceTooOften(one: ReminderRun): boolean {
       const { tick } = one;
       const same = rows.runsOf(one).filter(({ run }) => {
         return run.tick.number === tick.number && run.tick.attempt === tick.attempt;
       });
-      // What comes over a line that was cut was sent before that, under the lease of that time.
+      // A delivery over a cut line was sent before the cut, under the lease of that time.
       const sentAt = Math.min(...same.map(({ run }) => run.sentAt));
       return isAlone(one) && same.length > Math.max(1 + newLeases(one, sentAt), newLeases(one, sentAt - UNDER_WAY_MS));
     }
@@ -92,7 +99,7 @@ export const remindersOneAtATime: CheckerKind = {
         const { op, tick } = run;
         const attempt = `${op} ${tick.number}.${tick.attempt}`;
         if (rows.leasesOf(run).length === 0) report(`${attempt} is handled, and nobody has ever had a lease on it`);
-        // Of a process whose clock was set it is not known when something was sent to it.
+        // For a process whose clock was set, the time of a delivery is unknown.
         else if (!JUMPS.some((name) => stage.faults.has(name)) && isOnceTooOften(run)) {
           report(`${attempt} is handled twice in one lease`);
         }

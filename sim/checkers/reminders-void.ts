@@ -1,11 +1,12 @@
-// A reminder that was cancelled or set anew is not delivered any more, but for a moment in which it may be on its way already.
+// Checks that a cancelled or replaced reminder is not delivered any more, except for a delivery that is
+// already in flight.
 import type { CheckerKind } from "./checker.ts";
 import { troubleEnds } from "./looks.ts";
 import { labelOfKey, rowsOf } from "./reminder-rows.ts";
 
-/** So long it may take from the last look at the store to a delivery, when nothing is slow. */
+/** Longest time from the last read of the store to a delivery, without faults. */
 const ON_ITS_WAY_MS = 2_000;
-/** How long troubles have consequences for what is on its way. */
+/** How long faults affect deliveries in flight. */
 const AFTER_MS = 15_000;
 
 export const remindersVoid: CheckerKind = {

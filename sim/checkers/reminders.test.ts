@@ -1,5 +1,5 @@
-// The rules of reminders: each is shown something it must accept and something it must report. Rows are real, of a store in memory;
-// who claims, settles and handles them is made up.
+// Tests of the reminder checkers: each must accept a correct sequence of events and report a faulty one. Rows
+// are real, in a store in memory. The test invents the processes that claim, settle and handle them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeValue } from "../../src/kernel/values.ts";
@@ -25,7 +25,7 @@ interface SetHow extends ScheduleOptions {
   readonly onFailure?: Parameters<typeof resolvePolicy>[0];
 }
 
-/** A stage with nothing on it but a store. */
+/** A stage with only a store. */
 class Scene {
   now = 0;
   isChaos = false;
@@ -100,7 +100,7 @@ class Scene {
     await this.tell((one) => one.settled?.(process, batch, counted));
   }
 
-  /** A handler that begins now. What it gives back ends it. */
+  /** Begins a handler now. The returned function ends it. */
   async begin(process: Process, op: string, tick: Partial<ReminderTick> = {}, type = "Ledger") {
     const key = this.key("tea", type);
     const full = { due: 0, number: 1, attempt: 1, ...tick } as ReminderTick;
@@ -140,7 +140,7 @@ describe("reminders kept", () => {
     return { scene, one, generation };
   };
 
-  it("accepts ticks that are handled, and what is over after the last of them", async () => {
+  it("the rule 'reminders kept' accepts handled ticks, and the end after the last one", async () => {
     const { scene, one, generation } = await kept({ due: 0, every: 1_000, times: 2, missed: "all" });
     await scene.handle(one, "default:1");
     await scene.settle(one, generation, "t", next(2, 1_000, 0, LEASE_MS));
@@ -150,7 +150,7 @@ describe("reminders kept", () => {
     await scene.reports();
   });
 
-  it("accepts ticks that were missed where one stands for all, or none", async () => {
+  it("the rule 'reminders kept' accepts missed ticks where one replaces all, or none runs", async () => {
     for (const missed of ["once", "skip"] as const) {
       const { scene, one, generation } = await kept({ due: 0, every: 1_000, missed });
       scene.now = 60_500;
@@ -160,7 +160,7 @@ describe("reminders kept", () => {
     }
   });
 
-  it("reports a tick that nobody has handled, or whose handler threw", async () => {
+  it("the rule 'reminders kept' reports a tick that was not handled, or whose handler threw", async () => {
     const { scene, one, generation } = await kept({ due: 0, every: 1_000, missed: "all" });
     await scene.settle(one, generation, "t", next(2, 1_000, 0, LEASE_MS));
     await scene.reports(/moved on to tick 2, and nobody has handled it/);
@@ -169,7 +169,7 @@ describe("reminders kept", () => {
     await scene.reports(/came to its end, and nobody has handled it/);
   });
 
-  it("reports ticks that are left out, and an end that comes too soon", async () => {
+  it("the rule 'reminders kept' reports skipped ticks, and an early end", async () => {
     const { scene, one, generation } = await kept({ due: 0, every: 10_000, times: 5, missed: "once" });
     await scene.handle(one, "default:1");
     await scene.settle(one, generation, "t", next(3, 20_000, 0, LEASE_MS));
@@ -179,7 +179,7 @@ describe("reminders kept", () => {
     await scene.reports(/came to its end, and its last tick is 5/);
   });
 
-  it("reports one that is given up before its attempts are over", async () => {
+  it("the rule 'reminders kept' reports a reminder that is given up before its last attempt", async () => {
     const onFailure = { attempts: 2, pause: 1 };
     const { scene, one, generation } = await kept({ due: 0, onFailure });
     await scene.settle(one, generation, "t", dead(1, 1));
@@ -190,7 +190,7 @@ describe("reminders kept", () => {
     await again.scene.reports();
   });
 
-  it("reports what a commit changes that is refused, and what a handler set that threw", async () => {
+  it("the rule 'reminders kept' reports changes by a rejected commit, and a reminder that a throwing handler set", async () => {
     const { scene, one, generation } = await kept({ due: 0 });
     const settlement = { generation, token: "t", ...DONE };
     const commit = { id: "c", settle: [settlement] } as unknown as Commit;
@@ -205,7 +205,7 @@ describe("reminders kept", () => {
     await scene.reports(/was stored, and whoever set it has thrown/);
   });
 
-  it("reports what was acknowledged and never stored, and what was refused and is", async () => {
+  it("the rule 'reminders kept' reports an acknowledged reminder that is not stored, and a rejected one that is", async () => {
     const { scene } = await kept({ due: 0 });
     const call = { how: { remind: {} } };
     scene.operations.push({ token: "default:1", call, outcome: { value: 1 } } as unknown as Operation);
@@ -219,7 +219,7 @@ describe("reminders kept", () => {
 });
 
 describe("never early", () => {
-  it("accepts a tick at its moment, and reports one before it", async () => {
+  it("the rule 'never early' accepts a tick at its time, and reports one before it", async () => {
     const scene = new Scene("never early");
     await scene.set(scene.process(1), "default:1", { due: 1_000 });
     scene.now = 1_000;
@@ -232,7 +232,7 @@ describe("never early", () => {
 });
 
 describe("one delivery at a time", () => {
-  it("accepts a claim of what was given back or whose lease is over, and a tick that is then handled again", async () => {
+  it("the rule 'one delivery at a time' accepts a claim of a released or expired reminder, and a second run of its tick", async () => {
     const scene = new Scene("one delivery at a time");
     const [one, two] = [scene.process(1), scene.process(2)];
     const generation = await scene.set(one, "default:1", { due: 0 });
@@ -247,11 +247,11 @@ describe("one delivery at a time", () => {
     await scene.reports();
   });
 
-  it("reports a claim of what somebody has, and what is said of it by somebody else", async () => {
+  it("the rule 'one delivery at a time' reports a claim of a leased reminder, and a settlement by another process", async () => {
     const scene = new Scene("one delivery at a time");
     const [one, two] = [scene.process(1), scene.process(2)];
     const generation = await scene.set(one, "default:1", { due: 0, every: 1_000, lease: "t1" });
-    // As if the store had given it to another one.
+    // As if the store had given the lease to another process.
     const request = { namespace: "default", types: [], limit: 1, aheadMs: 0, leaseMs: LEASE_MS, token: "t2" };
     await scene.tell((each) => {
       each.claimed?.(two, request, { now: scene.now, reminders: [{ generation } as never], next: undefined });
@@ -266,7 +266,7 @@ describe("one delivery at a time", () => {
     await scene.reports(/process 1 settled Ledger\/a tea of default:1, and process 2 has it/);
   });
 
-  it("reports an attempt that is handled twice in one lease, or in none", async () => {
+  it("the rule 'one delivery at a time' reports an attempt that is handled twice in one lease, or without one", async () => {
     const scene = new Scene("one delivery at a time");
     const one = scene.process(1);
     await scene.set(one, "default:1", { due: 0 });
@@ -279,7 +279,7 @@ describe("one delivery at a time", () => {
     await scene.reports(/default:1 1.2 is handled twice in one lease/);
   });
 
-  it("reports a job that begins while it runs, and one that is leased from before when it is set", async () => {
+  it("the rule 'one delivery at a time' reports a job that begins while it runs, and one that is already leased when it is set", async () => {
     const scene = new Scene("one delivery at a time");
     const one = scene.process(1);
     await scene.set(one, "default:job", { due: 0, every: 1_000, type: "$sweep", lease: "t" });
@@ -298,7 +298,7 @@ describe("one delivery at a time", () => {
 });
 
 describe("on the grid", () => {
-  it("accepts ticks at their moments, and the latest of those that were missed", async () => {
+  it("the rule 'on the grid' accepts ticks at their times, and the latest of the missed ones", async () => {
     const scene = new Scene("on the grid");
     const one = scene.process(1);
     await scene.set(one, "default:1", { due: 500, every: 1_000, times: 100, ttl: 94_900, missed: "once" });
@@ -309,7 +309,7 @@ describe("on the grid", () => {
     await scene.reports();
   });
 
-  it("accepts a tick that is late because whoever delivers it slept on the way, and reports it of one that had it only then", async () => {
+  it("the rule 'on the grid' accepts a late tick whose sender slept, and reports one that was claimed only then", async () => {
     const scene = new Scene("on the grid");
     const [one, two] = [scene.process(1), scene.process(2)];
     await scene.set(one, "default:1", { due: 500, every: 1_000, missed: "once", lease: "t1" });
@@ -328,7 +328,7 @@ describe("on the grid", () => {
     await scene.reports(/was missed long ago, and runs/);
   });
 
-  it("reports other moments, ticks behind the last, ticks that were to be left out, and attempts too many", async () => {
+  it("the rule 'on the grid' reports other times, ticks after the last, ticks to be skipped, and too many attempts", async () => {
     const scene = new Scene("on the grid");
     const one = scene.process(1);
     await scene.set(one, "default:1", {
@@ -349,7 +349,7 @@ describe("on the grid", () => {
 });
 
 describe("void stays void", () => {
-  it("accepts what is on its way when it is cancelled, and reports what is sent long afterwards", async () => {
+  it("the rule 'void stays void' accepts a delivery in flight at the cancellation, and reports one that is sent long afterwards", async () => {
     const scene = new Scene("void stays void");
     const one = scene.process(1);
     await scene.set(one, "default:1", { due: 0 });
@@ -362,7 +362,7 @@ describe("void stays void", () => {
     await scene.reports(/tick 1 of default:1 is delivered 3000 ms after it was cancelled/);
   });
 
-  it("reports one that is still there when it was cancelled", async () => {
+  it("the rule 'void stays void' reports a cancelled reminder that is still stored", async () => {
     const scene = new Scene("void stays void");
     const one = scene.process(1);
     await scene.set(one, "default:1", { due: 0 });
@@ -373,7 +373,7 @@ describe("void stays void", () => {
 });
 
 describe("no lease left", () => {
-  it("accepts a process that gives back what it has, and reports one that stops with it", async () => {
+  it("the rule 'no lease left' accepts a process that releases its reminders, and reports one that stops with a lease", async () => {
     const scene = new Scene("no lease left");
     const [one, two] = [scene.process(1), scene.process(2)];
     const generation = await scene.set(one, "default:1", { due: 0 });

@@ -1,5 +1,6 @@
-// A version of a table says the same to everybody: the same hosts, and the same owner of every actor. And a host runs a turn only
-// of an actor that its own table gives it: from the moment it is told otherwise, what has not begun goes elsewhere.
+// Checks that a version of a table is equal on all hosts: the same hosts, and the same owner of every actor.
+// A host begins turns only of actors that its own table assigns to it; after a new table, waiting calls go to
+// the new owner.
 import { compareVersions, showVersion, type TableVersion } from "../../src/kernel/versions.ts";
 import type { Whereabouts } from "../../src/ports/host-admin.ts";
 import type { Process } from "../../src/world/process.ts";
@@ -16,18 +17,23 @@ export const routingAgreement: CheckerKind = {
   make(stage, report) {
     const { calls } = stage.plan;
     const ids = [...new Set(calls.flatMap(({ id, how }) => [id, ...(how.via ?? []).map((via) => via.id)]))];
-    // Where sticky actors and shards live is not a matter of tables.
+    // Tables do not determine the homes of sticky actors and shards.
     const isRinged = (type: string): boolean => followsRing(stage.plan, type);
     const types = [...new Set(stage.plan.hosts.flatMap((host) => host.types))].filter(isRinged);
     const contents = new Map<string, string>();
     const owners = new Map<string, { readonly owner: string | undefined; readonly process: number }>();
-    /** By process and type: the version that was looked at. */
+    /** Version of the last check, by process and type. */
     const seen = new Map<string, string>();
     const newest = new Map<Process, Map<string, TableVersion>>();
-    /** Who came back to a leader just now: it is told everything again, old and new, in one breath. */
+    /**
+     * Processes that have just reconnected to a leader: they get all tables again, old and new, in one step.
+     */
     const returned = new Map<Process, number>();
 
-    /** What a host has heard it does not forget, unless it begins anew. What was asked before that is not heard after it. */
+    /**
+     * A host never goes back to an older table, unless it starts again. An answer from before that counts no
+     * more.
+     */
     async function grows(process: Process, type: string, asked: Promise<Whereabouts>): Promise<Whereabouts> {
       const own = newest.get(process) ?? new Map<string, TableVersion>();
       newest.set(process, own);
@@ -61,7 +67,7 @@ export const routingAgreement: CheckerKind = {
           seen.set(key, value);
           for (const id of ids) {
             const where = await door.where(type, id);
-            // Between two questions nothing can have happened but promises; the answer says which table it is from.
+            // Only promise callbacks run between two requests; the answer names its table.
             compare(`${namespace}/${type}/${id}/${where.term}.${where.version}`, where.owner, process.number);
           }
         }
@@ -110,8 +116,8 @@ export const routingAgreement: CheckerKind = {
         void doorOf(process)
           ?.where(type, id)
           .then(({ here, owner, since }) => {
-            // A new table first lets waiting calls go on their way and then has what moved let go, all in one step: a call may
-            // still find the actor in memory and run there, and is waited for.
+            // A new table first releases waiting calls and then moves actors, all in one step. A call may
+            // still find the actor in memory and run there; the move waits for it.
             const isNew = since !== undefined && since >= now - 1;
             if (!here && !isNew)
               report(`${labelOf(life)} begins ${op} at process ${process.number}, and it belongs to ${owner}`);

@@ -1,4 +1,4 @@
-// The rules about shards: each is shown something it must accept and something it must report.
+// Tests of the shard checkers: each must accept a correct sequence of events and report a faulty one.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
@@ -20,7 +20,7 @@ const ids = Array.from({ length: 50 }, (_, i) => `box-${i}`);
 const [here, neighbour] = ids.filter((id) => shardOf(id, SHARDS) === 0) as [string, string];
 const elsewhere = ids.find((id) => shardOf(id, SHARDS) === 1)!;
 
-/** A stage on which nothing plays: what is observed is made up. */
+/** A stage without a cluster: the test invents the observed events. */
 class Scene {
   now = 0;
   readonly found: string[] = [];
@@ -62,7 +62,7 @@ class Scene {
     this.excused.push(name);
   }
 
-  /** With these actors in memory. */
+  /** A process with these actors in memory. */
   process(active: readonly string[] = []): Process {
     const number = this.processes.length + 1;
     const list = async () => ({ actors: active.map((id) => ({ id, epoch: 1 })), next: undefined });
@@ -130,13 +130,13 @@ describe("one home", () => {
     return scene;
   }
 
-  it("accepts actors of other shards elsewhere, and of this one when nothing is left at the first", async () => {
+  it("the rule 'one home' accepts actors of other shards elsewhere, and of this one after the first host has released it", async () => {
     await clean(lived(elsewhere));
     await clean(lived(neighbour, (scene, first) => scene.checker.deactivated?.(first, "moved")));
     await clean(lived(neighbour, (_scene, { process }) => Object.assign(process, { hasEnded: true })));
   });
 
-  it("accepts that who was cut off has left without a word", async () => {
+  it("the rule 'one home' accepts that an actor that was cut off left without a report", async () => {
     const scene = new Scene("one home").at(1_000);
     const [one, two] = [scene.process([]), scene.process()];
     scene.checker.activated?.(scene.life(one, here));
@@ -144,7 +144,7 @@ describe("one home", () => {
     await clean(scene);
   });
 
-  it("reports another actor of the shard elsewhere, when it comes to life and when it has a turn", async () => {
+  it("the rule 'one home' reports another actor of the shard elsewhere, when it activates and when it has a turn", async () => {
     await reported(lived(neighbour), /box-\d+ of default\/Crate shard 0 lives at process 2 while .* is at process 1/);
     const scene = new Scene("one home").at(1_000);
     const [one, two] = [scene.process([here]), scene.process([neighbour])];
@@ -154,7 +154,7 @@ describe("one home", () => {
     await reported(scene, /lives at process 2/);
   });
 
-  it("excuses a host that slept through the end of its lease", async () => {
+  it("the rule 'one home' excuses a host that slept through the end of its lease", async () => {
     const scene = lived(neighbour, (one, { process }) => {
       one.checker.slept?.(process, 9_000, "pause");
       Object.assign(process, { isAsleep: true });
@@ -164,7 +164,7 @@ describe("one home", () => {
     assert.deepEqual(scene.excused, ["one home"]);
   });
 
-  it("has nothing to say where nothing is sharded", () => {
+  it("the rule 'one home' reports nothing where nothing is sharded", () => {
     assert.deepEqual(new Scene("one home", false).checker, {});
   });
 });
@@ -192,7 +192,7 @@ describe("homes noted", () => {
   const tell = ({ checker }: Scene, leader: Process, message: SchedulerMessage): void =>
     checker.sent?.(leader, 1, { about: "scheduler", message });
 
-  it("accepts a home that was noted, also by the leader before, and that there is none", async () => {
+  it("the rule 'homes noted' accepts a stored home, also of the earlier leader, and the absence of one", async () => {
     const { scene, leaders } = led([1]);
     note(scene, 1, "inc-2");
     tell(scene, leaders[0]!, home("inc-2"));
@@ -203,7 +203,7 @@ describe("homes noted", () => {
     await clean(scene);
   });
 
-  it("accepts what a leader says that does not know yet of the next one", async () => {
+  it("the rule 'homes noted' accepts messages of a leader that does not know of its successor yet", async () => {
     const { scene, leaders } = led([1]);
     note(scene, 1, "inc-2");
     note(scene, 2, "inc-3");
@@ -211,7 +211,7 @@ describe("homes noted", () => {
     await clean(scene);
   });
 
-  it("reports a home that is not in the store, or is not any more", async () => {
+  it("the rule 'homes noted' reports a home that is not in the store, or not any more", async () => {
     const never = led([1]);
     tell(never.scene, never.leaders[0]!, home("inc-2"));
     await reported(never.scene, /shard 1 is said to live at .*\(inc-2\), and the store says undefined/);
@@ -222,7 +222,7 @@ describe("homes noted", () => {
     await reported(other.scene, /the store says inc-3/);
   });
 
-  it("reports that a term that is over has noted one, unless it was refused", async () => {
+  it("the rule 'homes noted' reports a write of an ended term, unless it was rejected", async () => {
     const { scene } = led([1, 2]);
     note(scene, 1, "inc-2", false);
     await clean(scene);
@@ -244,7 +244,7 @@ describe("in order", () => {
     return scene;
   }
 
-  it("accepts the order in which they were made, and that one never begins", async () => {
+  it("the rule 'in order' accepts calls in the order in which they were made, and one that never begins", async () => {
     await clean(begun(["1", "2", "3"]));
     const scene = new Scene("in order").at(CALM);
     const [caller, home] = [scene.process(), scene.process()];
@@ -254,7 +254,7 @@ describe("in order", () => {
     await clean(scene);
   });
 
-  it("accepts any order of calls of different hosts, or to different actors", async () => {
+  it("the rule 'in order' accepts any order of calls of different hosts, or to different actors", async () => {
     const scene = new Scene("in order").at(CALM);
     const [one, two] = [scene.process(), scene.process()];
     const [a, b, c] = [scene.ask(one, "1"), scene.ask(two, "2"), scene.ask(one, "3", neighbour)];
@@ -265,13 +265,13 @@ describe("in order", () => {
     await clean(scene);
   });
 
-  it("reports one that overtakes another", async () => {
+  it("the rule 'in order' reports a call that overtakes another", async () => {
     await reported(begun(["2", "1", "3"]), /default:2 began on Crate\/box-\d+ before default:1/);
   });
 
-  it("accepts that in bad times", async () => clean(begun(["2", "1", "3"], 1_000)));
+  it("the rule 'in order' accepts any order during faults", async () => clean(begun(["2", "1", "3"], 1_000)));
 
-  it("reports it of actors that live in no shard as well, unless the actor has moved in between", async () => {
+  it("the rule 'in order' reports overtaking at actors without shards as well, unless the actor has moved in between", async () => {
     for (const hasMoved of [false, true]) {
       const scene = new Scene("in order", false);
       const [caller, home] = [scene.process(), scene.process()];
@@ -300,24 +300,25 @@ describe("moves lose nothing", () => {
     return scene;
   }
 
-  it("accepts what the actor threw, a lack of time, and a caller that gave up", async () => {
+  it("the rule 'moves lose nothing' accepts the error of the actor, a timeout, and a caller that gave up", async () => {
     await clean(failed(new Error("early"), { throws: "early" }));
     await clean(failed(new LimpetError("CALL_TIMEOUT", "late")));
     await clean(failed(cancelled, { cancelMs: 10 }));
   });
 
-  it("accepts that a turn is cut off that takes too long", async () => clean(failed(cancelled, {}, CALM, 1_200)));
+  it("the rule 'moves lose nothing' accepts that a long turn is cut off", async () => clean(failed(cancelled, {}, CALM, 1_200)));
 
-  it("accepts everything in bad times", async () => clean(failed(new LimpetError("UNREACHABLE", "gone"), {}, 1_000)));
+  it("the rule 'moves lose nothing' accepts every error during faults", async () =>
+    clean(failed(new LimpetError("UNREACHABLE", "gone"), {}, 1_000)));
 
-  it("reports a call that was lost, and a turn that was cut off too early", async () => {
+  it("the rule 'moves lose nothing' reports a call that was lost, and a turn that was cut off too early", async () => {
     await reported(failed(new LimpetError("ANSWER_LOST", "gone")), /told ANSWER_LOST although everything was well/);
     await reported(failed(new LimpetError("NOT_SETTLED", "astray")), /NOT_SETTLED/);
     await reported(failed(cancelled, {}, CALM, 300), /CALL_CANCELLED/);
   });
 });
 
-/** Two hosts and some calls; what the store says after the chaos is changed by `pretend`. */
+/** Two hosts and some calls. `pretend` changes the contents of the store after the chaos. */
 async function pretending(pretend: (stage: Stage) => void, remember = false): Promise<string> {
   const host = { namespace: "default", types: ["Crate"], dedicated: false, watches: false, clock: {}, startsAt: 0 };
   const hosts = ["host-1", "host-2"].map((name) => ({ ...host, name, machine: name }));
@@ -339,27 +340,27 @@ describe("shards at rest", () => {
     shards.homes = async () => (stage.isChaos ? homes() : change(await homes())) as Awaited<ReturnType<typeof homes>>;
   };
 
-  it("have a home, and are spread evenly", async () => assert.equal(await pretending(() => {}), ""));
+  it("shards at rest have a home, and are spread evenly", async () => assert.equal(await pretending(() => {}), ""));
 
-  it("are reported when one has none, or one that is not there", async () => {
+  it("the rule 'shards at rest' reports a shard without a home, or with one that is not present", async () => {
     assert.match(await pretending(changing((rows) => rows.slice(1))), /shards at rest: .* has no home/);
     const strange = changing((rows) => rows.map((row) => ({ ...row, incarnation: "nobody" })));
     assert.match(await pretending(strange), /shards at rest: .* lives at nobody, which is not there/);
   });
 
-  it("may have a row of a host that is gone until somebody calls", async () => {
+  it("the rule 'shards at rest' accepts a row of an ended host until a call requests the shard", async () => {
     const isCalled = ({ operations }: Stage): boolean => operations.some(({ token }) => token.includes(":homeless-"));
     const late = (stage: Stage): void =>
       changing((rows) => (isCalled(stage) ? rows : rows.map((row) => ({ ...row, incarnation: "nobody" }))))(stage);
     assert.equal(await pretending(late), "");
   });
 
-  it("are reported when they are out of balance", async () => {
+  it("the rule 'shards at rest' reports an uneven distribution", async () => {
     const all = changing((rows) => rows.map((row) => ({ ...row, incarnation: rows[0]!.incarnation })));
     assert.match(await pretending(all), /shards at rest: default\/Crate is out of balance/);
   });
 
-  it("are reported when they go on moving", async () => {
+  it("the rule 'shards at rest' reports shards that keep moving", async () => {
     let turn = 0;
     const restless = changing((rows) => {
       const [one, other] = [...new Set(rows.map(({ incarnation }) => incarnation))];
@@ -380,9 +381,9 @@ describe("remembered actors run", () => {
     };
   };
 
-  it("after everything is healed", async () => assert.equal(await pretending(() => {}, true), ""));
+  it("remembered actors run after healing", async () => assert.equal(await pretending(() => {}, true), ""));
 
-  it("or it is reported, and so is one that was not remembered", async () => {
+  it("the rule 'remembered actors run' reports an actor that does not run, and one that is not remembered", async () => {
     const more = remembering((found) => [...found, "ghost"]);
     assert.match(await pretending(more, true), /remembered actors run: Crate\/ghost is remembered .* and does not run/);
     const fewer = remembering(() => []);
@@ -407,7 +408,7 @@ describe("homes have the role", () => {
   const tell = ({ checker, processes }: Scene, message: SchedulerMessage): void =>
     checker.sent?.(processes[0]!, 2, { about: "scheduler", message });
 
-  it("accepts actors and shards at hosts that have it, and types that ask for none", async () => {
+  it("the rule 'homes have the role' accepts actors and shards on hosts with the role, and types without a role", async () => {
     const scene = roled();
     scene.checker.activated?.(scene.life(scene.processes[0]!, here));
     scene.checker.activated?.({ ...scene.life(scene.processes[1]!, here), type: "Ledger" });
@@ -416,7 +417,7 @@ describe("homes have the role", () => {
     assert.deepEqual(new Scene("homes have the role").checker, {});
   });
 
-  it("reports an actor, or a shard, at a host that has not", async () => {
+  it("the rule 'homes have the role' reports an actor, or a shard, on a host without the role", async () => {
     const scene = roled();
     scene.checker.activated?.(scene.life(scene.processes[1]!, here));
     await reported(scene, /lives at host-2, which has not the role depot/);
@@ -428,7 +429,7 @@ describe("homes have the role", () => {
 
 describe("strategy followed", () => {
   const strategy = { way: "spread", thinksMs: 0, restless: false, oddly: 0, odd: [] } as const;
-  /** It was asked for a home at this time, in a calm world, and answers after so long. */
+  /** The strategy gets a request at this time, in a calm world, and responds after a delay. */
   function asked(answers: { readonly said?: string; readonly afterMs?: number } = {}): Scene {
     const scene = new Scene("strategy followed", true, { strategy });
     const process = scene.process();
@@ -452,14 +453,14 @@ describe("strategy followed", () => {
     return scene;
   }
 
-  it("accepts the home that it has named, and any where it has named none", async () => {
+  it("the rule 'strategy followed' accepts the home that the strategy returned, and any home if it returned none", async () => {
     await clean(note(asked({ said: "inc-1", afterMs: 50 }), "inc-1"));
     await clean(note(asked({ afterMs: 50 }), "inc-2"));
     await clean(note(asked(), undefined));
     await clean(note(asked(), "inc-2", false));
   });
 
-  it("accepts that somebody else decides when it takes too long, or something was wrong", async () => {
+  it("the rule 'strategy followed' accepts another decision after the timeout, or during faults", async () => {
     await clean(note(asked().at(35_100), "inc-2"));
     await clean(note(asked({ said: "inc-1", afterMs: 5_100 }), "inc-2"));
     const scene = asked({ said: "inc-1", afterMs: 50 });
@@ -467,7 +468,7 @@ describe("strategy followed", () => {
     await clean(note(scene, "inc-2"));
   });
 
-  it("reports another home, and one that nobody has named yet", async () => {
+  it("the rule 'strategy followed' reports another home, and a home before any response", async () => {
     await reported(
       note(asked({ said: "inc-1", afterMs: 50 }), "inc-2"),
       /lives at inc-2, and its strategy has said inc-1/,
@@ -475,7 +476,7 @@ describe("strategy followed", () => {
     await reported(note(asked().at(30_200), "inc-2"), /its strategy has not answered yet/);
   });
 
-  it("has nothing to say where no strategy is the application's own", () => {
+  it("the rule 'strategy followed' reports nothing without a custom strategy", () => {
     assert.deepEqual(new Scene("strategy followed").checker, {});
   });
 });

@@ -1,5 +1,5 @@
-// Of all who hold an actor at once, at most one can commit: epochs never go back, one epoch belongs to one process, and every
-// commit builds on the one before it.
+// Checks that at most one of several concurrent holders of an actor can commit: epochs never decrease, one
+// epoch belongs to one process, and every commit builds on the previous one.
 import type { CheckerKind } from "./checker.ts";
 
 export const singleCommitter: CheckerKind = {

@@ -1,16 +1,17 @@
-// At most one activation of an actor is in memory, wherever. A host finds out by its own clocks that its lease is over, so this
-// is promised only while it does not sleep through the end of its lease and its clocks are not too wrong. Without sleep as an
-// excuse: no turn begins in an activation after a newer one began elsewhere, and none that ends then is answered with success,
-// because whoever wakes up looks at its clocks first.
+// Checks that at most one activation of an actor is in memory in the cluster. A host detects the end of its
+// lease by its own clocks. The rule therefore holds only while a host does not sleep through the end of its
+// lease and its clocks are accurate enough. Two parts hold even after a sleep: no turn begins in an
+// activation after a newer one began elsewhere, and no turn that ends then succeeds. A process checks its
+// clocks first when it resumes.
 import type { Life } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { Excuses } from "./excuses.ts";
 import { doorOf, isStateful, labelOf, nameOf, timesOf } from "./looks.ts";
 
-/** Of a lease: the margin is 15 %, from where a host has let go to where others may begin. */
+/** Share of a lease: the margin is 15 %, from the release by the old host to the start on the new one. */
 const SLEEP = 0.1;
 
-/** How often a host looks at its lease while that lasts. */
+/** Renewals of a lease in its duration. */
 const RENEWALS = 5;
 
 export const singleRunner: CheckerKind = {
@@ -19,12 +20,15 @@ export const singleRunner: CheckerKind = {
   make(stage, report) {
     const { leaseMs, failover } = timesOf(stage.plan);
     const excuses = new Excuses(stage, leaseMs * 2);
-    /** By actor, then process: who was not seen to leave. Whoever was cut off leaves without a word. */
+    /**
+     * Activations by actor and process that have not reported their end. An activation that is cut off does
+     * not report it.
+     */
     const holders = new Map<string, Map<number, Life>>();
     const newest = new Map<string, Life>();
     let order = 0;
     const orders = new Map<number, number>();
-    /** Operations whose turn ended when the actor had come to life elsewhere. */
+    /** Operations whose turn ended after the actor became active elsewhere. */
     const late = new Map<string, string>();
 
     const clocksErr = (life: Life): boolean =>
@@ -35,7 +39,10 @@ export const singleRunner: CheckerKind = {
       if (ofActor?.get(life.process.number) === life) ofActor.delete(life.process.number);
     };
 
-    /** Whether an activation of the actor is still in that process. What is in memory without an epoch has no life. */
+    /**
+     * True if an activation of the actor is still in that process. An activation in memory without an epoch
+     * does not count.
+     */
     async function isHeld({ process, type, id }: Life): Promise<boolean> {
       const page = await doorOf(process)?.list({ active: true, type, prefix: id, limit: 1_000 });
       const found = page?.actors.find((actor) => actor.id === id);
@@ -50,7 +57,8 @@ export const singleRunner: CheckerKind = {
           continue;
         }
         const slept = excuses.overslept(older.process, leaseMs * SLEEP, leaseMs / RENEWALS);
-        // Or it is the newer one that has slept, while its wall clock was set back: it does not know that its time was over before it began.
+        // Or the newer process has slept while its wall clock was set back: it does not know that its lease
+        // had ended before.
         const isExcused = slept || clocksErr(older) || excuses.isSlow(life.process);
         void isHeld(older).then((held) => {
           if (!held) forget(older);
@@ -63,7 +71,7 @@ export const singleRunner: CheckerKind = {
       }
     }
 
-    /** Where an older life is, when a newer one has begun in another process. */
+    /** Place of a newer activation in another process, if there is one. */
     function superseded(life: Life): string | undefined {
       const latest = newest.get(nameOf(life));
       if (latest === undefined || latest.process === life.process) return undefined;

@@ -1,14 +1,14 @@
-// A sticky actor is held by one host. What a host holds is its own account of it, in memory or not: whoever holds an actor may wake
-// it at any moment without asking.
+// Checks that one host holds a sticky actor. The host's own record counts, whether or not the actor is in
+// memory: a holder may activate it at any moment without a request.
 import type { Process } from "../../src/world/process.ts";
 import type { CheckerKind } from "./checker.ts";
 import { Excuses } from "./excuses.ts";
 import { every, timesOf, upHosts } from "./looks.ts";
 
 const LOOK_MS = 100;
-/** Of a lease: the margin is 15 %, from where a host has let go to where others may begin. */
+/** Share of a lease: the margin is 15 %, from the release by the old host to the start on the new one. */
 const SLEEP = 0.1;
-/** How often a host looks at its lease while that lasts. */
+/** Renewals of a lease in its duration. */
 const RENEWALS = 5;
 
 export const stickyHolders: CheckerKind = {

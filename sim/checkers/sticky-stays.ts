@@ -1,11 +1,11 @@
-// A sticky actor leaves memory for few reasons: it wants to, there is no room, an operator wants it to, or its host stops having its
-// type. That nobody calls it is none, and neither is a table that changes.
+// Checks that a sticky actor leaves memory only for a valid reason: its own request, lack of capacity, an
+// operator, or the removal of its type from the host. Idle time and new tables are no reasons.
 import type { Process } from "../../src/world/process.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
 import { doorOf, ENDINGS, isSticky, labelOf, timesOf } from "./looks.ts";
 
-/** How long ago a table without this host may have been told, and be followed only now. */
+/** A table without this host may have been sent this long ago, and be applied only now. */
 const LATELY_MS = 30_000;
 
 export const stickyStays: CheckerKind = {
@@ -14,13 +14,13 @@ export const stickyStays: CheckerKind = {
   make(stage, report) {
     if (stage.plan.sticky === undefined) return {};
     const { moveTimeoutMs } = timesOf(stage.plan);
-    /** By namespace, type and address: when a table was last told that does not list it although one did. */
+    /** Time of the last table that no longer lists the host, by namespace, type and address. */
     const unlistedAt = new Map<string, number>();
     const known = new Map<string, Set<string>>();
-    /** By host: when it was last asked to let go of some, or has given up everything. */
+    /** Time of the last request to release actors, or of the loss of all actors, by host. */
     const askedAt = new Map<string, number>();
 
-    /** Told to give up types: that may take its time, and they may be taken up again meanwhile. */
+    /** Processes with removed types: a removal takes time, and the types may be added again meanwhile. */
     const givenUp = new Set<Process>();
 
     return {

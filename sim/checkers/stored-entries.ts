@@ -1,4 +1,4 @@
-// What is in the store, as the actors of the application would read it.
+// Contents of the store, decoded as the actors of the application read them.
 import { StateBuffer } from "../../src/actors/state/state-buffer.ts";
 import type { StateWrite, StoredState } from "../../src/ports/store.ts";
 
@@ -28,7 +28,7 @@ export class Row {
     return entriesOf(this.#whole === undefined ? undefined : { whole: this.#whole, changes: this.#changes });
   }
 
-  /** What was there before each time it was cleared, and what is there now. */
+  /** The contents before each clear, and the current contents. */
   generations(): readonly (readonly string[])[] {
     return [...this.#past, this.#now()];
   }

@@ -1,18 +1,21 @@
-// A shard gets the home that the application's own strategy names, and nobody decides for it while it thinks, unless it takes too long. What it
-// has said of another shard, or to an earlier question, is no answer.
+// Checks that a shard gets the home that the custom strategy returns. The leader does not decide by itself
+// before the timeout of the strategy. Responses about another shard, or to an earlier request, do not count.
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Advice } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { doorOf, shardKey, troubleEnds } from "./looks.ts";
 
-/** How long a strategy may take, and some time for messages. */
+/** Timeout of a strategy, with some time for messages. */
 const PATIENCE_MS = 5_000;
 const IN_TIME_MS = 4_000;
-/** Nothing has gone wrong for so long. What comes of it later is told: a silent host is removed, another one leads. */
+/**
+ * No fault occurred for this long. Later consequences are visible as events: the leader removes a silent
+ * host, or another leader takes over.
+ */
 const QUIET_MS = 3_000;
 const CHANGES = /^host |leading/;
 const NOT_FOLLOWED = "a strategy of shards could not be followed";
-/** From one question to the next, if one waits for the other. */
+/** Time between two requests of which one waits for the other. */
 const NEXT_MS = 500;
 
 const isLeaving = (said: Said): boolean =>
@@ -27,12 +30,12 @@ export const strategyFollowed: CheckerKind = {
     const troubled = (): void => {
       troubledAt = Math.max(troubledAt, stage.now);
     };
-    /** By namespace and type: what was asked, the latest last. */
+    /** Requests by namespace and type, the latest last. */
     const asked = new Map<string, Advice[]>();
-    /** By shard: what was asked since it had a home noted. */
+    /** The request since the last stored home, by shard. */
     const open = new Map<string, Advice>();
 
-    /** Since when the leader may have waited: shards that are wanted while a strategy thinks are asked for afterwards. */
+    /** Since when the leader may have waited: requests for shards queue while a strategy decides. */
     function waitsSince({ namespace, type, askedAt }: Advice): number {
       let since = askedAt;
       for (const other of (asked.get(`${namespace}/${type}`) ?? []).toReversed()) {
@@ -42,7 +45,7 @@ export const strategyFollowed: CheckerKind = {
       return since;
     }
 
-    /** A leader that is about to leave tells itself so, which nobody overhears. */
+    /** A leader that is about to stop notifies itself, without a visible message. */
     const somebodyStops = (): boolean =>
       stage.players.some(({ host: { process } }) => {
         return process !== undefined && doorOf(process)?.status().problem === "this process is stopping";
@@ -69,13 +72,14 @@ export const strategyFollowed: CheckerKind = {
       started: troubled,
       gone: troubled,
       slept: troubled,
-      // Who is about to leave, or gives a type up, is nobody's home from then on, whoever named it. Of a leader that has left the orders tell.
+      // A host that is leaving, or removes a type, is no home from then on, whichever strategy returned it.
+      // The orders show when a leader has left.
       sent(_process, _to, message) {
         const said = message as Said;
         if (said.about === "scheduler" ? said.message.kind === "order" : isLeaving(said)) troubled();
       },
       told(line) {
-        // That it could not be followed is no excuse, unless there was nobody who could be asked.
+        // A strategy that could not be followed is no excuse, unless no host could answer.
         if (line.event === NOT_FOLLOWED && line.fields?.fault !== "nobody to ask") return;
         if (line.level === "warn" || CHANGES.test(line.event)) troubled();
         troubledAt = Math.max(troubledAt, troubleEnds(line) ?? troubledAt);

@@ -1,5 +1,6 @@
-// An activation of an actor with state takes the actor first, and what it then finds is what that take has read. Of a shard that moves here
-// actors may be taken before they are born, as long as nobody has taken them since, and no other life has begun with that take.
+// Checks that an activation with state takes its actor first, and begins with the state of that take. A shard
+// that moves here may take actors before their activation, as long as no other process took them since and no
+// other activation used that take.
 
 import type { StoredState } from "../../src/ports/store.ts";
 import type { Life } from "../observer.ts";
@@ -18,7 +19,10 @@ export const takeBeforeRead: CheckerKind = {
   name: "take before read",
   rule: "an activation begins with the state of a take of its own, made after it was born, or of the last one if its shard has just come",
   make(stage, report) {
-    /** By actor, then process. A take whose answer was lost is repeated: any of those since its birth may be the one. */
+    /**
+     * By actor and process. A take without a response is repeated: each take since the creation of the
+     * activation may be the one.
+     */
     const takes = new Map<string, Map<number, Take[]>>();
     const takesOf = (life: Life): Take[] => takes.get(nameOf(life))?.get(life.process.number) ?? [];
     const last = new Map<string, Take>();

@@ -1,6 +1,6 @@
-// What actors write down: the token of an operation, or, for a call it makes on its way, that token with `>` and the id behind it.
-// Of a tick of a reminder that an operation has set it is that token with `!` and the number behind it. What a workflow says has a `~`
-// behind it.
+// Words that actors append: the token of an operation; for a call that the actor makes itself, the token with
+// `>` and the id appended; for a tick of a reminder, the token with `!` and the number. Words of workflows
+// end with `~`.
 import type { Operation } from "../observer.ts";
 import { isTickWord, setterOf } from "../reminding.ts";
 import { isScriptWord } from "../scripts.ts";
@@ -14,7 +14,7 @@ interface Named {
 
 const known = new WeakMap<Stage, Map<string, Operation>>();
 
-/** The operation a word belongs to. */
+/** The operation of a word. */
 export function operationOf(stage: Stage, word: string): Operation | undefined {
   const cut = word.search(/[>!]/);
   const token = cut < 0 ? word : word.slice(0, cut);
@@ -36,12 +36,12 @@ export const isOnTheWay = (word: string): boolean => word.includes(">");
 
 /** How often an actor was called with this word. */
 export function mostRuns(stage: Stage, word: string, { type, id }: Named): number {
-  // A workflow calls at least once, as it does an activity.
+  // A workflow calls an actor at least once, like an activity.
   if (isScriptWord(word)) return Number.POSITIVE_INFINITY;
   const operation = operationOf(stage, word);
   if (operation === undefined) return 0;
   const { call } = operation;
-  // A tick is delivered at least once, and what its handler does to its actor is stored once.
+  // A tick is delivered at least once, and the changes of its handler are stored once.
   if (isTickWord(word)) return call.type === type && call.id === id ? rowsOf(stage).setBy(setterOf(word)).length : 0;
   if (!isOnTheWay(word)) return call.type === type && call.id === id ? 1 : 0;
   return (call.how.via ?? []).filter((via) => via.type === type && via.id === id).length;

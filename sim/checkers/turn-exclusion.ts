@@ -1,5 +1,5 @@
-// Turns of one activation come one after another, and hooks are turns as well. Code of an activation that was cut off may run
-// to its end, but nothing begins there any more.
+// Checks that turns of one activation run one after another; hooks are turns as well. Code of an activation
+// that was cut off may run to its end, but no turn begins there any more.
 import type { Life, Turn } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf } from "./looks.ts";
@@ -9,7 +9,7 @@ export const turnExclusion: CheckerKind = {
   rule: "a turn begins only when no other turn of the same activation runs, and not after the activation has ended",
   make(_stage, report) {
     const running = new Map<number, Turn>();
-    /** By process and actor: the newest activation there. */
+    /** The newest activation by process and actor. */
     const newest = new Map<string, number>();
     const ended = new Set<number>();
     const placeOf = ({ process, namespace, type, id }: Life): string => `${process.number}/${namespace}/${type}/${id}`;

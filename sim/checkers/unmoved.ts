@@ -1,5 +1,5 @@
-// Actors that stay where they are never notice that a table changes: they are not let go, and calls to them find them. And a host
-// lets go of everything only when its lease is over or it was told to.
+// Checks that a new table does not affect actors whose owner stays the same: they stay in memory, and calls
+// reach them. A host releases all actors only when its lease ends or the leader orders it.
 import { isLimpetError } from "../../src/kernel/errors.ts";
 import { Ring } from "../../src/placement/model/ring.ts";
 import { VIRTUAL_NODES } from "../../src/placement/model/virtual-nodes.ts";
@@ -13,7 +13,7 @@ export const unmoved: CheckerKind = {
   name: "unmoved ids never blocked",
   rule: "an actor whose owner stays the same is not let go, and a call to it is not told NOT_SETTLED",
   make(stage, report) {
-    /** Hosts of every table, by namespace, type and number; several when terms used the number again. */
+    /** Hosts of every table, by namespace, type and number; several if terms used the number again. */
     const tables = new Map<string, { readonly addresses: readonly string[]; readonly factor: number }[]>();
     const begun = new Map<number, number>();
     const lives = new Map<string, Life>();
@@ -25,7 +25,7 @@ export const unmoved: CheckerKind = {
         Ring.of(addresses, factor, VIRTUAL_NODES).owner(life.id),
       );
 
-    /** True when every table from that number to this one is known, and all of them give it to this host. */
+    /** True if every table between the two numbers is known and assigns the actor to this host. */
     function stayed(life: Life, from: number, to: number, address: string | undefined): boolean {
       for (let number = from; number <= to; number++) {
         const owners = ownersOf(life, number);
@@ -85,12 +85,12 @@ export const unmoved: CheckerKind = {
       },
       answered({ call, namespace, token, beganAt, outcome }) {
         if (outcome === undefined || !("error" in outcome) || !isLimpetError(outcome.error, "NOT_SETTLED")) return;
-        // It may have been told so of another actor, which it called first.
+        // The error may concern another actor, which this one called first.
         if (call.how.via !== undefined) return;
         const life = lives.get(nameOf({ namespace, type: call.type, id: call.id }));
         if (life === undefined || life.bornAt > beganAt || !life.process.isAwake) return;
         const door = doorOf(life.process);
-        // A host that stops and has nobody to hand a type over to takes no more calls for it.
+        // A stopping host without a successor for a type accepts no calls for it.
         if (door?.status().problem === "this process is stopping") return;
         void door?.where(life.type, life.id).then(({ here, activeHere }) => {
           if (!here || !activeHere) return;

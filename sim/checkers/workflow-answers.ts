@@ -1,5 +1,5 @@
-// What somebody is told of a workflow is true: its result is what its history ends with, an update that was done is in it, and an error
-// is one that can happen to what was asked.
+// Checks that answers about workflows are true: a result equals the end of the history, a completed update is
+// in the history, and an error fits the request.
 import { type ErrorCode, LimpetError } from "../../src/kernel/errors.ts";
 import { isParkedByLosses } from "../../src/workflows/worker/lost-attempts.ts";
 import type { DeedOperation } from "../observer.ts";
@@ -7,13 +7,13 @@ import { SCRIPT_TYPES } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
 import { runsOf, type SeenRun } from "./workflow-runs.ts";
 
-/** What may happen to whoever asks a store, or gives up. */
+/** Errors that any request to a store may get, or that its client causes. */
 const TROUBLES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(["STORE_UNAVAILABLE", "COMMIT_UNKNOWN", "STOPPING", "NOT_READY", "CALL_TIMEOUT"] as const),
   ...(["WORKFLOW_UNKNOWN", "WORKFLOW_CLOSED"] as const),
 ]);
 
-/** How a run ended, by what whoever waits for it is told. */
+/** Status of the ended run, by the error code that a waiting client gets. */
 const ENDS: { readonly [code: string]: string } = {
   WORKFLOW_FAILED: "failed",
   WORKFLOW_CANCELLED: "cancelled",
@@ -79,16 +79,16 @@ export const workflowAnswers: CheckerKind = {
       if (code === "WORKFLOW_EXISTS" && deed.kind === "start") return undefined;
       if (code === "UPDATE_REJECTED" && deed.kind === "update")
         return deed.isRefused ? undefined : "is said of an update that nobody refuses";
-      // It ended before it was begun.
+      // The run ended before the update began.
       if (code === "UPDATE_UNKNOWN" && deed.kind === "update") return undefined;
       if (code === "QUERY_UNKNOWN" && deed.kind === "query") return undefined;
-      // Whoever has the code answers; others say so.
+      // Only a host with the code can answer the query; others return this error.
       if (code === "WORKFLOW_TYPE_UNKNOWN" && deed.kind === "query" && !hasCode(operation)) return undefined;
       if (code === "WORKFLOW_ATTEMPTS_LOST" && deed.kind === "query") {
         const wasParked = ofDeed(operation).some(({ ref }) => (parkedUntil.get(ref) ?? -1) >= operation.beganAt);
         return wasParked ? undefined : "is the answer of a run that was not parked";
       }
-      // What the code of an update waited for was cancelled or came to nothing.
+      // The code of the update awaited something that was cancelled or failed.
       if (deed.kind === "update" && (code === "WORKFLOW_CANCELLED" || code === "ACTIVITY_FAILED")) return undefined;
       return "is not what can happen to such a deed";
     }

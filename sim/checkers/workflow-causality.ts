@@ -1,4 +1,5 @@
-// Nothing comes of what was not decided: every result names a decision that stands before it, comes once, and is what whoever did it gave.
+// Checks that every result in a history follows its command, comes once, and equals the value that the
+// activity or child returned.
 import type { CommandEvent, ExternalEvent } from "../../src/workflows/engine/events.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenEvent, type SeenRun } from "./workflow-runs.ts";
@@ -14,7 +15,7 @@ const ANSWERS: { readonly [kind: string]: readonly CommandEvent["kind"][] } = {
   ChildRunFailed: ["ChildWorkflowScheduled"],
 };
 
-/** It is not over with these. */
+/** More events about the same command follow these. */
 const MORE: ReadonlySet<string> = new Set(["ActivityRetryScheduled"]);
 
 interface Known {
@@ -56,7 +57,7 @@ export const workflowCausality: CheckerKind = {
       else if (!record.isDone) report(`${who} is ${result}, and that attempt has not come to its end`);
     }
 
-    /** It is told in the step in which the child ends; that child may go on as a new run before. */
+    /** The result is delivered in the step in which the child ends; the child may continue as new before. */
     function checkChild({ runId }: SeenRun, { of, result }: { of: number; result: unknown }, who: string): void {
       const first = runs.byRunId.get(`${runId}-${of}`);
       const chain = first === undefined ? [] : runs.of(first.namespace, first.workflowId);

@@ -1,8 +1,9 @@
-// A history only grows, at its end, by what somebody has said, and its events are numbered without gaps.
+// Checks that a history grows only at its end, by events of a request, and that the numbers of its events
+// have no gaps.
 import type { CheckerKind } from "./checker.ts";
 import { type Cause, labelOfRun, runsOf, type SeenRun, type StoredPage } from "./workflow-runs.ts";
 
-/** The page that this adds; undefined: none. */
+/** The batch of events that a request adds, if any. */
 function pageOf(run: SeenRun, cause: Cause): string | undefined {
   switch (cause.kind) {
     case "start":

@@ -1,5 +1,6 @@
-// A task goes to a worker that may have it: of its namespace, queue and type, and with what its run is bound to. Whoever has the run in memory is preferred while it
-// is there, and nobody is told that it has what it has not.
+// Checks that a task goes to a matching worker: by namespace, queue, type, and the build that its run is
+// pinned to. The worker that has the run in memory is preferred while it is present, and the reported reason
+// is correct.
 import type { TaskClaim } from "../../src/ports/workflows.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";

@@ -1,5 +1,5 @@
-// Whatever starts a workflow starts one run of it, or none; one run of a workflow is open at a time; and a run that goes on as a new one
-// has one that follows it.
+// Checks that every start creates one run or none, that one run of a workflow is open at a time, and that a
+// run that continues as new has one successor.
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Started } from "../../src/workflows/engine/events.ts";
 import type { ScriptInput } from "../scripts.ts";
@@ -9,13 +9,13 @@ import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown } | undefined;
 
-/** Whoever asked was told for certain that nothing of it is left. */
+/** The caller got a definite failure. */
 function isRefused(outcome: Outcome): boolean {
   if (outcome === undefined || !("error" in outcome)) return false;
   return !(outcome.error instanceof LimpetError) || outcome.error.retry !== "unknown";
 }
 
-/** Every process knows workflows, from before its first actor comes to life. */
+/** Every process has workflows on before its first actor is active, so this error is never expected. */
 const isUnknown = (outcome: Outcome): boolean =>
   outcome !== undefined && "error" in outcome && String(outcome.error).includes("does not know workflows");
 
@@ -47,7 +47,7 @@ export const workflowOnce: CheckerKind = {
       },
     });
 
-    /** By what has started them; those that go on are not counted again. */
+    /** Runs by the word of their start; continued runs do not count again. */
     function firstRuns(): Map<string, SeenRun[]> {
       const firsts = [...runs.all].filter((run) => startedOf(run)?.continuedFrom === undefined);
       return Map.groupBy(firsts, (run) => wordOf(run));
@@ -69,7 +69,10 @@ export const workflowOnce: CheckerKind = {
     }
 
     return {
-      /** What a turn starts is stored with its own commit: when that is fenced, there is nothing of it, whatever its caller is told. */
+      /**
+       * The commit of a turn stores the workflows that the turn starts. A fenced commit starts none, whatever
+       * error its caller gets.
+       */
       committed(_process, commit, key, outcome) {
         if (!runs.cameToNothing(commit, outcome)) return;
         for (const start of commit.starts ?? []) {

@@ -1,5 +1,5 @@
-// Whoever has the lease on the task of a run decides for it, and nobody else: no two at a time, and none that was overtaken. Whoever has it
-// knows the whole history, so nothing that it writes is in vain.
+// Checks that only the holder of a task's lease decides for a run: never two at once, and none after it was
+// overtaken. The holder has the whole history, so all of its commands take effect.
 import { isCommandEvent, isEnd } from "../../src/workflows/engine/events.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";

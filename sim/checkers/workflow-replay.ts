@@ -1,14 +1,14 @@
-// The history is all there is: code that is told it again, from the beginning, decides the same again, to the last word.
+// Checks that code that replays a history from its beginning issues the same commands again.
 import { type CommandEvent, isCommandEvent, readEventBatch, type Step } from "../../src/workflows/engine/events.ts";
 import { Execution, type ExecutionDeps, type NewDecision } from "../../src/workflows/engine/execution.ts";
 import { SCRIPTS } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
 
-/** Longer ones are replayed to their end and to their middle, shorter ones to every step. */
+/** Long histories are replayed to their end and to their middle, shorter ones to every step. */
 const SHORT = 8;
 
-/** Remembers all that is decided, and not only what is new. */
+/** Collects all commands, not only new ones. */
 class Replay extends Execution {
   readonly decisions: CommandEvent[] = [];
 
@@ -19,13 +19,16 @@ class Replay extends Execution {
   }
 }
 
-/** Who runs an activity is no decision of the code; and times are compared with those of the history, which JSON has written. */
+/**
+ * The worker of an activity is no decision of the code. Times are compared in their JSON form, as the history
+ * has them.
+ */
 function wordsOf(decision: CommandEvent): string {
   const { eager: _, ...rest } = decision as CommandEvent & { readonly eager?: true };
   return JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** By itself: nothing that its code has decided is left out. */
+/** The run ended by itself: no command of its code was dropped. */
 const isOver = ({ stored }: SeenRun): boolean => stored.status === "completed" || stored.status === "continued";
 
 export const workflowReplay: CheckerKind = {
@@ -62,7 +65,7 @@ export const workflowReplay: CheckerKind = {
         return;
       }
       const told = steps.flatMap(({ events }) => events).filter(isCommandEvent).length;
-      // What it decides beyond these steps is in those that follow; chance and time may have been others then.
+      // Later commands are in later steps; side effects and time may differ there.
       const wrong = again.decisions.findIndex((one, i) => {
         const other = recorded[i];
         if (other === undefined) return isWhole && isOver(run);

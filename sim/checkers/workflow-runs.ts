@@ -1,5 +1,5 @@
-// The runs of workflows as the store has them, followed from change to change. Several checkers look at it. What the store did is not
-// worked out here: after everything that may have changed a run, the run itself is looked at.
+// The runs of workflows as the store has them, followed from change to change. Several checkers use it. It
+// does not model the store: after every event that may have changed a run, it reads the run.
 
 import type { Commit, CommitVerdict } from "../../src/ports/store.ts";
 import type {
@@ -27,9 +27,9 @@ export interface StoredPage {
 
 export interface SeenEvent {
   readonly number: number;
-  /** Of the step it was written with, on the run's own clock. */
+  /** Time of its step, on the run's own clock. */
   readonly at: number;
-  /** When it was seen in the store. */
+  /** When it appeared in the store. */
   readonly seenAt: number;
   readonly event: HistoryEvent;
 }
@@ -41,19 +41,19 @@ export interface SeenRun {
   readonly runId: string;
   readonly type: string;
   readonly build: string | undefined;
-  /** Undefined: nobody has seen how it was started. */
+  /** Undefined if the start was not observed. */
   readonly start: RunStart | undefined;
   readonly beganAt: number;
-  /** As it was seen last. */
+  /** The latest state. */
   stored: StoredRun;
   pages: readonly StoredPage[];
   readonly events: SeenEvent[];
-  /** Who has a lease on its task; and until when at least, on the store's clock. */
+  /** Holder of the lease on its task, and the earliest end of the lease on the clock of the store. */
   holder: { readonly process: Process; readonly token: string; readonly worker: string; until: number } | undefined;
   closedAt: number | undefined;
 }
 
-/** Somebody said something that may have changed a run. */
+/** A request that may have changed a run. */
 export type Cause =
   | { readonly kind: "start"; readonly process: Process; readonly start: RunStart }
   | {
@@ -61,7 +61,7 @@ export type Cause =
       readonly process: Process;
       readonly append: TaskCompletion;
       readonly outcome: AppendOutcome;
-      /** The same step was done before. */
+      /** The same step was applied before. */
       readonly isAgain: boolean;
     }
   | { readonly kind: "close"; readonly process: Process; readonly closing: Closing; readonly isDone: boolean }
@@ -69,19 +69,19 @@ export type Cause =
   | { readonly kind: "give back"; readonly process: Process; readonly back: TaskReturn; readonly counted: boolean };
 
 export interface RunWatcher {
-  /** It is in the store, and was not before. */
+  /** The run is new in the store. */
   began?(run: SeenRun): void;
-  /** The run still has what was known before, and this is what the store has now. */
+  /** `run` still has the earlier values, and `now` is the state in the store. */
   changed?(run: SeenRun, now: StoredRun, pages: readonly StoredPage[], cause: Cause): void;
-  /** What is new in its history, one by one, when the run is up to date. */
+  /** Called for each new event of its history, when the run is up to date. */
   added?(run: SeenRun, event: SeenEvent): void;
-  /** It is up to date. */
+  /** Called when the run is up to date. */
   moved?(run: SeenRun, cause: Cause): void;
-  /** Before its holder is changed. */
+  /** Called before its holder changes. */
   claimed?(run: SeenRun, process: Process, request: TaskClaim, task: ClaimedTask, now: number): void;
 }
 
-/** For people. */
+/** For display. */
 export const labelOfRun = ({ workflowId, runId }: { readonly workflowId: string; readonly runId: string }): string =>
   `${workflowId} (run ${runId})`;
 
@@ -154,12 +154,12 @@ export class WorkflowRuns implements Observer {
   committed(process: Process, { id, starts = [], arrivals = [] }: Commit, _key: unknown, outcome: CommitVerdict): void {
     if (this.#commits.has(id)) return;
     if (outcome === "committed") this.#commits.add(id);
-    // Also of what did not count: there should be nothing to see, and somebody has to look.
+    // Also for a rejected request: it must have no effect, which the next read verifies.
     for (const start of starts) this.#started(process, start);
     for (const arrival of arrivals) this.#arrived(process, arrival);
   }
 
-  /** A turn's commit that never counted; what was sent again may be refused although it counted the first time. */
+  /** A commit that never took effect; a repeated one may be rejected although the first took effect. */
   cameToNothing({ id }: Commit, outcome: CommitVerdict): boolean {
     return outcome !== "committed" && !this.#commits.has(id);
   }
@@ -179,7 +179,7 @@ export class WorkflowRuns implements Observer {
       if (run !== undefined) this.#look(run, { kind: "append", process, append, outcome, isAgain });
       if (outcome.kind === "done" && !isAgain) fresh.push(append);
     }
-    // All steps of a batch are done by now: what a run has written itself is looked at first.
+    // All steps of a batch are applied by now: events that a run wrote itself come first.
     for (const { starts, arrivals } of fresh) {
       for (const start of starts) this.#started(process, start);
       for (const arrival of arrivals) this.#arrived(process, arrival);
@@ -210,7 +210,7 @@ export class WorkflowRuns implements Observer {
     }
   }
 
-  /** Leases have become longer. */
+  /** Leases were extended. */
   stored(_process: Process, question: string): void {
     if (question !== "extend") return;
     for (const run of this.byRef.values()) {

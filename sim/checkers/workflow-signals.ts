@@ -1,4 +1,5 @@
-// A signal that was accepted is seen, once and in its order. Only a run that is over for good need not see what it has not taken.
+// Checks that the code sees an accepted signal once and in order. Only a run that has ended for good may
+// leave pending signals unseen.
 import type { DeliveryOutcome, InboxMessage } from "../../src/ports/workflows.ts";
 import { readMessage } from "../../src/workflows/definition/messages.ts";
 import type { End } from "../../src/workflows/engine/events.ts";
@@ -10,7 +11,7 @@ import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
 interface Sent {
   readonly word: string;
   readonly name: string;
-  /** Where it arrived. */
+  /** The run at which it arrived. */
   readonly runId: string;
 }
 
@@ -22,7 +23,7 @@ const wordsOf = ({ events }: SeenRun): string[] =>
 const continuedOf = ({ events }: SeenRun): Continued | undefined =>
   events.map(({ event }) => event).find((event): event is Continued => event.kind === "WorkflowContinuedAsNew");
 
-/** What its code has seen, as far as it says. */
+/** Words that the code has seen, by its own record. */
 function seenBy(run: SeenRun): readonly string[] {
   for (const { event } of run.events) {
     if (event.kind === "WorkflowContinuedAsNew") return (event.input as ScriptInput).seen ?? [];
@@ -33,7 +34,9 @@ function seenBy(run: SeenRun): readonly string[] {
 
 const hasSeen = (seen: readonly string[], word: string): boolean => seen.some((one) => one.endsWith(` ${word}`));
 
-/** It ended with its first step, or before: what was handed over to it may be behind what has ended it. */
+/**
+ * The run ended with its first step, or before: carried-over signals may be behind the event that ended it.
+ */
 const isBrief = ({ pages, stored }: SeenRun): boolean =>
   pages.length <= 2 || stored.status === "terminated" || stored.status === "timed out";
 
@@ -45,7 +48,7 @@ export const workflowSignals: CheckerKind = {
     const runs = runsOf(stage);
     const sent: Sent[] = [];
 
-    /** What follows it, one after the other. */
+    /** The runs that continue it, one after the other. */
     function* followersOf(run: SeenRun): Generator<SeenRun> {
       for (let end = continuedOf(run); end !== undefined; ) {
         const next = runs.byRunId.get(end.runId);
@@ -55,7 +58,7 @@ export const workflowSignals: CheckerKind = {
       }
     }
 
-    /** A run that goes on as a new one hands over what it has not seen. */
+    /** A run that continues as new carries over unseen signals. */
     function checkHandOver(run: SeenRun): void {
       const followers = [...followersOf(run)];
       const last = followers.at(-1);
@@ -68,7 +71,7 @@ export const workflowSignals: CheckerKind = {
       }
     }
 
-    /** In the order in which its code has seen them. */
+    /** Signals are in the order in which the code has seen them. */
     function checkOrder(run: SeenRun): void {
       const seen = seenBy(run).map((one) => one.slice(one.lastIndexOf(" ") + 1));
       const positions = new Map(seen.map((word, i) => [word, i]));
@@ -86,7 +89,7 @@ export const workflowSignals: CheckerKind = {
       }
     }
 
-    /** Signals of turns that were fenced, by their ids, and whose turns they were. */
+    /** Signals of fenced turns by their ids, with their turns. */
     const refused = new Map<string, string>();
     runs.watchers.push({
       added(run, { event }) {

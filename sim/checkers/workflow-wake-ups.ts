@@ -1,4 +1,5 @@
-// No wake-up is lost: what has arrived at a run and is not in its history makes its task ready, or is seen by whoever has it.
+// Checks that no wake-up is lost: an event that has arrived at a run and is not in its history makes the task
+// ready, or reaches the holder of the task.
 import type { CheckerKind } from "./checker.ts";
 import { labelOfRun, runsOf } from "./workflow-runs.ts";
 

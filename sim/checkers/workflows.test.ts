@@ -1,5 +1,6 @@
-// The rules of workflows: each is shown something it must accept and something it must report. Runs are real, of a store in memory; who
-// starts, claims and writes them is made up, and so is what it says about that.
+// Tests of the workflow checkers: each must accept a correct sequence of events and report a faulty one. Runs
+// are real, in a store in memory. The test invents the processes that start, claim and write them, and the
+// events that observers get.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../src/kernel/errors.ts";
@@ -28,7 +29,7 @@ import type { Checker } from "./checker.ts";
 const LEASE_MS = 10_000;
 const FLOW = { namespace: "default", workflowId: "flow" };
 
-/** Claims scripts that are bound to nothing, or to this. */
+/** Claims scripts that are pinned to nothing, or to this build. */
 const scripts = (build: string | undefined): TypeClaim => ({
   type: "Script",
   bindings: [...new Set([undefined, build])].map((bound) => ({ bound, binds: bound })),
@@ -36,7 +37,7 @@ const scripts = (build: string | undefined): TypeClaim => ({
 
 type HowStarted = Partial<RunStart> & { steps?: ScriptStep[]; continuedFrom?: string };
 
-/** A stage with nothing on it but a store. */
+/** A stage with only a store. */
 class Scene {
   now = 0;
   readonly found: string[] = [];
@@ -46,7 +47,7 @@ class Scene {
   readonly plan = { workflows: { workers: {}, tells: true }, hosts: [{ namespace: "default" }] };
   readonly truth = new MemoryStore(() => this.now);
   readonly checker: Checker;
-  /** What the store says of runs is changed by this. */
+  /** Changes the runs that the store returns. */
   lie: (run: StoredRun) => StoredRun = (run) => run;
   readonly world;
   #runs = 0;
@@ -104,7 +105,7 @@ class Scene {
     };
   }
 
-  /** A run of a script, with what its code decides at once. */
+  /** Starts a run of a script, with the first commands of its code. */
   async start(word: string, how: HowStarted = {}) {
     const start = this.startOf(word, how);
     const outcomes = await this.truth.workflows.start([start]);
@@ -137,7 +138,7 @@ class Scene {
     };
   }
 
-  /** `said`: as those who look on are told of it, if that is something else. */
+  /** `said`: the completion that observers get, if it differs. */
   async append(append: TaskCompletion, said: TaskCompletion = append): Promise<void> {
     const outcomes = await this.truth.workflows.append([append]);
     await this.tell((one) => one.appended?.(this.process(), [said], outcomes));
@@ -150,7 +151,7 @@ class Scene {
     await this.tell((one) => one.arrived?.(this.process(), batch, outcomes));
   }
 
-  /** What a turn of an actor has said to the store, and what it was told. What became of it there is the scene's own business. */
+  /** Reports a commit of a turn and its outcome to the observers. The scene itself does not change. */
   turn(outcome: CommitVerdict, brings: Pick<Commit, "starts" | "arrivals">, id = "c1"): Promise<void> {
     const commit: Commit = { ref: 1, epoch: 1, version: 1, id, write: { kind: "keep" }, ...brings };
     const key = { namespace: "default", type: "Ledger", id: "a" };
@@ -176,8 +177,8 @@ const signalled = (id: string): HistoryEvent => ({ kind: "SignalReceived", id, n
 const CLOSED = { fate: { kind: "close", status: "completed", result: "{}" } } as const;
 const CONTINUED = { fate: { kind: "close", status: "continued", result: "{}" } } as const;
 
-describe("the rule of histories", () => {
-  it("accepts pages at the end, also one that is said twice", async () => {
+describe("workflow history", () => {
+  it("the rule 'workflow history' accepts batches at the end, also a repeated one", async () => {
     const scene = new Scene("workflow history");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -188,7 +189,7 @@ describe("the rule of histories", () => {
     assert.deepEqual(scene.found, []);
   });
 
-  it("reports a page that nobody has said, and one that is not there", async () => {
+  it("the rule 'workflow history' reports a batch without a request, and a missing one", async () => {
     const scene = new Scene("workflow history");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -204,8 +205,8 @@ describe("the rule of histories", () => {
   });
 });
 
-describe("the rule of one decision per task", () => {
-  it("accepts steps of whoever has the lease", async () => {
+describe("one decision per task", () => {
+  it("the rule 'one decision per task' accepts steps of the holder of the lease", async () => {
     const scene = new Scene("one decision per task");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -213,7 +214,7 @@ describe("the rule of one decision per task", () => {
     assert.deepEqual(scene.found, []);
   });
 
-  it("reports a step of somebody else, and a number that comes twice", async () => {
+  it("the rule 'one decision per task' reports a step of another process, and a repeated number", async () => {
     const scene = new Scene("one decision per task");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -223,7 +224,7 @@ describe("the rule of one decision per task", () => {
     assert.match(scene.found.join("\n"), /is decision 1, and 1 is the one before it/);
   });
 
-  it("reports who has the lease and does not know the history, and nobody else whose step does not count", async () => {
+  it("the rule 'one decision per task' reports a holder without the whole history, and no other rejected step", async () => {
     const scene = new Scene("one decision per task");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -237,7 +238,7 @@ describe("the rule of one decision per task", () => {
     assert.match(scene.found.join("\n"), /process 1 has the task of flow \(run run-1\), and wrote behind event 1/);
   });
 
-  it("reports a task that is given away under a lease", async () => {
+  it("the rule 'one decision per task' reports a task that is assigned during a lease", async () => {
     const scene = new Scene("one decision per task");
     const { ref, runId } = await scene.start("a");
     await scene.claim("t");
@@ -261,7 +262,7 @@ describe("the rule of one decision per task", () => {
   });
 });
 
-describe("the rule of causality", () => {
+describe("workflow causality", () => {
   const work = (scene: Scene, key: string, result: string): ActivityRun => ({
     ...{
       number: 1,
@@ -275,7 +276,7 @@ describe("the rule of causality", () => {
     ...{ result, beganAt: 0 },
   });
 
-  it("accepts a result of who did it, behind its decision", async () => {
+  it("the rule 'workflow causality' accepts a result of the worker that ran the activity, after its command", async () => {
     const scene = new Scene("workflow causality");
     const { ref, runId } = await scene.start("a");
     await scene.claim("t");
@@ -287,7 +288,7 @@ describe("the rule of causality", () => {
     assert.deepEqual(scene.found, []);
   });
 
-  it("reports a result that nobody gave, one that comes twice, and work that nobody decided", async () => {
+  it("the rule 'workflow causality' reports an invented result, a repeated one, and an activity without a command", async () => {
     const scene = new Scene("workflow causality");
     const { ref, runId } = await scene.start("a");
     await scene.claim("t");
@@ -298,7 +299,7 @@ describe("the rule of causality", () => {
     assert.match(scene.found.join("\n"), /of which ActivityCompleted has come before/);
   });
 
-  it("reports a timer that goes off too early", async () => {
+  it("the rule 'workflow causality' reports a timer that fires too early", async () => {
     const scene = new Scene("workflow causality");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -309,10 +310,10 @@ describe("the rule of causality", () => {
   });
 });
 
-describe("the rule of replay", () => {
+describe("workflow replay", () => {
   const STEPS: ScriptStep[] = [{ do: "activity", name: "work", ms: 5 }];
 
-  /** What its code decides at first. */
+  /** The first commands of its code. */
   async function decisions(runId: string): Promise<HistoryEvent[]> {
     const settle = (): Promise<void> => new Promise((done) => process.nextTick(done));
     const needs = { settle, namespace: "default", queue: "default", nameOf: () => undefined };
@@ -322,7 +323,7 @@ describe("the rule of replay", () => {
     return execution.takeFresh();
   }
 
-  it("accepts what the code decides again", async () => {
+  it("the rule 'workflow replay' accepts equal commands", async () => {
     const scene = new Scene("workflow replay");
     const { ref, runId } = await scene.start("a", { steps: STEPS });
     await scene.claim("t");
@@ -332,7 +333,7 @@ describe("the rule of replay", () => {
     assert.deepEqual(scene.found, []);
   });
 
-  it("reports another word in a result", async () => {
+  it("the rule 'workflow replay' reports another word in a result", async () => {
     const scene = new Scene("workflow replay");
     const { ref, runId } = await scene.start("a", { steps: STEPS });
     await scene.claim("t");
@@ -343,8 +344,8 @@ describe("the rule of replay", () => {
   });
 });
 
-describe("the rule of one run for one start", () => {
-  it("accepts a start that has its run, and one that was refused and has none", async () => {
+describe("workflows once", () => {
+  it("the rule 'workflows once' accepts a start with its run, and a rejected one without", async () => {
     const scene = new Scene("workflows once");
     const { runId } = await scene.start("a");
     const start: WorkflowDeed = { kind: "start", steps: [] };
@@ -354,7 +355,7 @@ describe("the rule of one run for one start", () => {
     assert.deepEqual(scene.found, []);
   });
 
-  it("reports one that has two, and one that was refused and has one", async () => {
+  it("the rule 'workflows once' reports a start with two runs, and a rejected one with a run", async () => {
     const scene = new Scene("workflows once");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -366,7 +367,7 @@ describe("the rule of one run for one start", () => {
     assert.match(scene.found.join("\n"), /a was refused/);
   });
 
-  it("accepts a turn that was fenced and has left nothing, and one that is fenced when it is sent again", async () => {
+  it("the rule 'workflows once' accepts a fenced turn that has left nothing, and a repeated commit that is fenced", async () => {
     const scene = new Scene("workflows once");
     await scene.turn("fenced", { starts: [scene.startOf("a")] }, "c1");
     const start = scene.startOf("b", { workflowId: "other" });
@@ -376,7 +377,7 @@ describe("the rule of one run for one start", () => {
     assert.deepEqual(scene.found, []);
   });
 
-  it("reports a turn that was fenced and has started one", async () => {
+  it("the rule 'workflows once' reports a fenced turn that has started a run", async () => {
     const scene = new Scene("workflows once");
     const start = scene.startOf("a");
     await scene.truth.workflows.start([start]);
@@ -385,8 +386,8 @@ describe("the rule of one run for one start", () => {
   });
 });
 
-describe("the rule of wake-ups", () => {
-  it("accepts a task that is ready when something has arrived", async () => {
+describe("no lost wake-up", () => {
+  it("the rule 'no lost wake-up' accepts a task that is ready after an event arrived", async () => {
     const scene = new Scene("no lost wake-up");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -395,7 +396,7 @@ describe("the rule of wake-ups", () => {
     assert.deepEqual(scene.found, []);
   });
 
-  it("reports one that is idle", async () => {
+  it("the rule 'no lost wake-up' reports a task that is idle", async () => {
     const scene = new Scene("no lost wake-up");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -406,7 +407,7 @@ describe("the rule of wake-ups", () => {
   });
 });
 
-describe("the rule of signals", () => {
+describe("workflow signals", () => {
   const goesOn = (seen: string[]): HistoryEvent => {
     const input: ScriptInput = { word: "a", steps: [], seen };
     return { kind: "WorkflowContinuedAsNew", n: 1, type: "Script", input, runId: "next" };
@@ -426,16 +427,16 @@ describe("the rule of signals", () => {
     return scene;
   }
 
-  it("accepts one that is seen by the run that follows", async () => {
+  it("the rule 'workflow signals' accepts a signal that the next run sees", async () => {
     assert.deepEqual((await handedOver([signalled("s")])).found, []);
   });
 
-  it("reports one that nobody sees", async () => {
+  it("the rule 'workflow signals' reports a signal that no run sees", async () => {
     const { found } = await handedOver([signalled("another")]);
     assert.match(found.join("\n"), /signal s has arrived at flow \(run run-1\), which went on as next without it/);
   });
 
-  it("reports what is seen twice, and what is seen in another order", async () => {
+  it("the rule 'workflow signals' reports a signal that is seen twice, and one that is seen in another order", async () => {
     const scene = new Scene("workflow signals");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -449,9 +450,8 @@ describe("the rule of signals", () => {
   });
 
   for (const outcome of ["committed", "fenced"] as const) {
-    const says =
-      outcome === "committed" ? "accepts one of a turn that counts" : "reports one of a turn that was fenced";
-    it(says, async () => {
+    const verdict = outcome === "committed" ? "accepts" : "reports";
+    it(`the rule 'workflow signals' ${verdict} a signal of a ${outcome} turn`, async () => {
       const scene = new Scene("workflow signals");
       const { ref } = await scene.start("a");
       await scene.claim("t");
@@ -464,8 +464,8 @@ describe("the rule of signals", () => {
   }
 });
 
-describe("the rule of matching", () => {
-  it("accepts whoever fits, and who has the run in memory", async () => {
+describe("workflow matching", () => {
+  it("the rule 'workflow matching' accepts a matching worker, and the one that has the run in memory", async () => {
     const scene = new Scene("workflow matching");
     const { ref } = await scene.start("a", { bound: "blue" });
     await scene.claim("t", { types: [scripts("blue")] });
@@ -476,7 +476,7 @@ describe("the rule of matching", () => {
     assert.deepEqual(scene.found, []);
   });
 
-  it("reports another build, and somebody who takes what another one has in memory", async () => {
+  it("the rule 'workflow matching' reports another build, and a worker that takes a run from the memory of another", async () => {
     const scene = new Scene("workflow matching");
     await scene.start("a", { bound: "blue" });
     scene.lie = (run) => ({ ...run, bound: "green", stickyWorker: "w2", stickyUntil: 100 });
@@ -489,8 +489,8 @@ describe("the rule of matching", () => {
   });
 });
 
-describe("the rule of answers", () => {
-  it("accepts the result that the history has, and errors that can happen", async () => {
+describe("workflow answers", () => {
+  it("the rule 'workflow answers' accepts the result of the history, and possible errors", async () => {
     const scene = new Scene("workflow answers");
     const { ref } = await scene.start("a");
     await scene.claim("t");
@@ -502,7 +502,7 @@ describe("the rule of answers", () => {
     assert.deepEqual(scene.found, []);
   });
 
-  it("reports another result, another end, and what is no error of ours", async () => {
+  it("the rule 'workflow answers' reports another result, another end, and errors outside the catalogue", async () => {
     const scene = new Scene("workflow answers");
     await scene.start("a");
     const told = (token: string, deed: WorkflowDeed, outcome: DeedOperation["outcome"]): Promise<void> =>
@@ -515,7 +515,7 @@ describe("the rule of answers", () => {
     assert.match(scene.found.join("\n"), /which is not of the catalogue/);
   });
 
-  it("a query may be refused for lost attempts only while its run is parked", async () => {
+  it("a query may be rejected for lost attempts only while its run is parked", async () => {
     const scene = new Scene("workflow answers");
     const { ref } = await scene.start("a");
     const refused = (token: string, kind: "query" | "result"): Promise<void> => {

@@ -10,20 +10,20 @@ const refused = (line: string, why: RegExp): void => {
   );
 };
 
-describe("the words of the command", () => {
-  it("without any: some hundred seeds, twice each, from wherever chance says, on all cores", () => {
+describe("arguments of the simulator", () => {
+  it("the default is some hundred seeds, twice each, from a random one, on all cores", () => {
     const { task, seeds, from, once, jobs } = parseArguments([]);
     assert.deepEqual({ task, seeds, from, once }, { task: "seeds", seeds: 300, from: undefined, once: false });
     assert.ok(jobs >= 1);
   });
 
-  it("two numbers are the first seed and how many, one is a seed to replay", () => {
+  it("two numbers are the first seed and the count, one is a seed to replay", () => {
     const { task, from, seeds } = parseArguments(["5", "20"]);
     assert.deepEqual({ task, from, seeds }, { task: "seeds", from: 5, seeds: 20 });
     assert.deepEqual([parseArguments(["7"]).task, parseArguments(["7"]).seed], ["replay", 7]);
   });
 
-  it("what is asked for says what is done", () => {
+  it("the options select the task", () => {
     const taskOf = (line: string): string => parseArguments(line.split(" ")).task;
     assert.equal(taskOf("--minutes 0.5 --json"), "soak");
     assert.equal(taskOf("--seed 3 --verbose"), "replay");
@@ -34,7 +34,7 @@ describe("the words of the command", () => {
     assert.equal(taskOf("--help --seed 1"), "help");
   });
 
-  it("refuses what it does not know", () => {
+  it("an unknown option is rejected", () => {
     refused("--sed 1", /Unknown option '--sed'/);
     refused("--seed", /argument missing/);
     refused("1 2 3", /Too many words: "3"/);
@@ -42,7 +42,7 @@ describe("the words of the command", () => {
     refused("--bug none", /no bug "none".*\n {2}[a-z-]+\n/s);
   });
 
-  it("refuses numbers that are none", () => {
+  it("an invalid number is rejected", () => {
     refused("--seeds 0", /--seeds must be a whole number from 1/);
     refused("--from -1", /--from/);
     refused("--seed 1.5", /--seed must be a whole number/);
@@ -52,7 +52,7 @@ describe("the words of the command", () => {
     refused(`--from ${2 ** 48 - 1} --seeds 2`, /--from must be a whole number from 0 to/);
   });
 
-  it("refuses what does not go together, instead of ignoring it", () => {
+  it("conflicting options are rejected instead of ignored", () => {
     refused("--seed 1 --seeds 5", /--seeds does not go with --seed/);
     refused("--minutes 1 --seeds 5", /--seeds does not go with --minutes/);
     refused("--update", /--update does not go with many seeds/);
@@ -64,7 +64,7 @@ describe("the words of the command", () => {
     refused("--shrink --seed 1 --story a.json", /--shrink needs either/);
   });
 
-  it("explains every option in its help", () => {
+  it("the help explains every option", () => {
     const options =
       "seeds from minutes jobs hosts once json seed verbose shrink story update bug bugs limit write help";
     for (const option of options.split(" ")) assert.match(HELP, new RegExp(`^  --${option}\\b`, "m"));

@@ -1,22 +1,22 @@
-// The words after `npm run sim --`. Anything unknown, and anything that does not go together, is refused with a sentence that
-// says what would.
+// Parses the arguments of `npm run sim --`. Unknown options and conflicting combinations are rejected with a
+// message that names valid ones.
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { BUGS, bugNamed } from "../bugs/catalogue.ts";
 
-/** Wrong words. The message is for the person who typed them. */
+/** Invalid arguments. The message is for the user. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What to do. */
+/** The task of the command. */
 export type Task = "help" | "seeds" | "soak" | "replay" | "shrink" | "story" | "bugs";
 
 export interface Arguments {
   readonly task: Task;
   /** The one seed that was named. */
   readonly seed: number | undefined;
-  /** The first of many seeds; undefined: chance picks it. */
+  /** The first of many seeds; undefined for a random one. */
   readonly from: number | undefined;
   readonly seeds: number;
   readonly minutes: number;
@@ -34,7 +34,7 @@ export interface Arguments {
 
 const SEEDS = 300;
 const LIMIT = 300;
-/** Seeds are whole numbers that a file name and a person can hold. */
+/** Seeds are whole numbers that are short enough for a file name. */
 const LARGEST_SEED = 2 ** 48;
 
 export const HELP = `Usage: npm run sim -- [options]
@@ -91,7 +91,7 @@ const OPTIONS = {
 
 type Option = keyof typeof OPTIONS;
 
-/** What goes with what a task is about; everything else would be ignored, so it is refused. */
+/** Valid options of each task; others would be ignored, so they are rejected. */
 const GOES_WITH: Record<Exclude<Task, "help">, readonly Option[]> = {
   seeds: ["seeds", "from", "jobs", "hosts", "once", "json", "bug"],
   soak: ["minutes", "from", "jobs", "hosts", "once", "json", "bug"],
@@ -136,7 +136,7 @@ export function parseArguments(words: readonly string[]): Arguments {
   return {
     task,
     seed: number("seed", 0, LARGEST_SEED),
-    // The last of them can be named too, or it could not be replayed.
+    // The last seed must be a valid one too, or it could not be replayed.
     from: number("from", 0, LARGEST_SEED - seeds),
     seeds,
     minutes: values.minutes === undefined ? 0 : minutesOf(values.minutes),
@@ -172,7 +172,7 @@ function parse(words: readonly string[]) {
     return { ...values, ...(count === undefined ? { seed: first } : { from: first, seeds: count }) };
   } catch (error) {
     if (error instanceof UsageError || !(error instanceof TypeError)) throw error;
-    // The parser's first sentence names the word; the rest is advice about its own syntax.
+    // The parser's first sentence names the argument; the rest explains its own syntax.
     throw new UsageError(`${error.message.split(/\. (?:To specify|This command)|\.?\n/)[0]}. See --help.`);
   }
 }

@@ -1,4 +1,4 @@
-// `--bugs`: how many seeds it takes to find each known bug.
+// Task `--bugs`: measures how many seeds it takes to find each known bug.
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { BUGS, bugNamed } from "../bugs/catalogue.ts";
 import { type Finding, search, tableOf, writeTable } from "../strength.ts";
@@ -6,10 +6,10 @@ import type { Arguments } from "./arguments.ts";
 import { Interrupt } from "./interrupt.ts";
 import { Progress } from "./progress.ts";
 
-/** The same bugs must be found in the same seeds by everybody. */
+/** Fixed, so that every search tries the same seeds. */
 const FIRST_SEED = 1;
 
-/** 0 only if every bug was found. */
+/** Returns 0 only if every bug was found. */
 export async function bugTable(options: Arguments, terminal: Terminal): Promise<number> {
   const { from = FIRST_SEED, limit, jobs, bug, write } = options;
   const bugs = bug === undefined ? BUGS : [bugNamed(bug)!];

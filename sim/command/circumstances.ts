@@ -1,8 +1,8 @@
-// What a finding is only worth something with: the commit, the version of Node, and the words that bring it back.
+// Data that makes a finding reproducible: the commit, the version of Node, and the command that repeats it.
 import { execFileSync } from "node:child_process";
 
 export interface Circumstances {
-  /** Of the program that ran; ends in `+` when files had been changed since. */
+  /** Commit of the program; ends in `+` if files were changed since. */
   readonly commit: string;
   readonly node: string;
 }
@@ -27,7 +27,7 @@ export interface Variation {
   readonly bug?: string | undefined;
 }
 
-/** The words that run this seed again, with its story. */
+/** The command that runs this seed again, with its story. */
 export function replayCommand(seed: number, { hosts, bug }: Variation): string {
   const more = [...(hosts === undefined ? [] : [`--hosts ${hosts}`]), ...(bug === undefined ? [] : [`--bug ${bug}`])];
   return ["npm run sim --", `--seed ${seed}`, ...more].join(" ");

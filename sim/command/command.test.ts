@@ -40,13 +40,13 @@ function folder(test: TestContext): string {
 }
 
 describe("npm run sim", () => {
-  it("helps", async () => {
+  it("--help prints the help", async () => {
     const { code, out } = await sim("--help");
     assert.equal(code, 0);
     assert.match(out, /^Usage: npm run sim/);
   });
 
-  it("refuses wrong words with a sentence and exit code 2", async () => {
+  it("wrong arguments are rejected with a sentence and exit code 2", async () => {
     const { code, out, err } = await sim("--sed 1");
     assert.deepEqual({ code, out }, { code: 2, out: "" });
     assert.match(err, /^Unknown option '--sed'\. See --help\.\n$/);
@@ -55,7 +55,7 @@ describe("npm run sim", () => {
     assert.match(missing.err, /nowhere\.json cannot be read/);
   });
 
-  it("runs seeds, says from which, and sums up without colours in a pipe", async () => {
+  it("a run prints its first seed, and a summary without colours in a pipe", async () => {
     const { code, out } = await sim("--from 3 --seeds 2 --jobs 2");
     assert.equal(code, out.includes("seeds failed") ? 1 : 0, out);
     assert.match(out, /^2 seeds from 3 \(each twice, 2 processes\)\n/);
@@ -63,12 +63,12 @@ describe("npm run sim", () => {
     assert.ok(!out.includes("\u001b"));
   });
 
-  it("says from which seed it began when chance has picked it", async () => {
+  it("a run prints the random seed that it began with", async () => {
     const { out } = await sim("--seeds 1 --once");
     assert.match(out, /^1 seed from \d+ /);
   });
 
-  it("sums up for programs with --json, and with nothing else on standard output, and the same on one process as on two", async () => {
+  it("--json prints one object and nothing else on standard output, the same on one process as on two", async () => {
     const { code, out } = await sim("--from 3 --seeds 2 --once --json --jobs 2");
     const sum = JSON.parse(out);
     assert.equal(code, sum.failed > 0 ? 1 : 0);
@@ -79,12 +79,12 @@ describe("npm run sim", () => {
     assert.equal(typeof sum.commit, "string");
     assert.equal(typeof sum.faults, "object");
     assert.ok(Array.isArray(sum.marks.reached) && Array.isArray(sum.marks.missed));
-    // One process comes to the same as two.
+    // One process gives the same result as two.
     const alone = JSON.parse((await sim("--from 3 --seeds 2 --once --json --jobs 1")).out);
     assert.deepEqual({ ...alone, seconds: 0 }, { ...sum, seconds: 0 });
   });
 
-  it("tells one seed as a story, and the same one again", async () => {
+  it("--seed prints the story of a seed, and the same one again", async () => {
     const { code, out } = await sim("--seed 3");
     assert.equal(code, out.includes("VIOLATION") ? 1 : 0);
     assert.match(out, /^seed 3: \d+ hosts/);
@@ -103,14 +103,14 @@ describe("npm run sim", () => {
     assert.equal(/trace [0-9a-f]+/.exec(verbose.out)?.[0], /trace [0-9a-f]+/.exec(out)?.[0]);
   });
 
-  it("runs with as many hosts as it is told", async () => {
+  it("--hosts sets the number of hosts", async () => {
     for (const hosts of [1, 9]) {
       const { out } = await sim(`--seed 3 --once --hosts ${hosts}`);
       assert.equal(out.match(/^ {2}host-\d+ /gm)?.length, hosts);
     }
   });
 
-  it("ends with 1 when a bug is found, and says how to find it again", async () => {
+  it("the command exits with 1 when it finds a bug, and prints how to find it again", async () => {
     const found = await sim(`--from 1 --seeds 6 --once --bug ${BUG}`);
     assert.equal(found.code, 1);
     assert.match(found.out, /seed \d+ failed \(commit .+, Node v/);
@@ -122,7 +122,7 @@ describe("npm run sim", () => {
     assert.match(again.out, /VIOLATION of/);
   });
 
-  it("comes to an end after Ctrl-C, sums up, and says with 130 that it was interrupted", async () => {
+  it("the command ends after Ctrl-C with a summary and exit code 130", async () => {
     const { child, ended } = begin("--minutes 10 --once --jobs 2".split(" "));
     await new Promise<void>((begun) => child.stdout.once("data", () => begun()));
     child.kill("SIGINT");
@@ -135,7 +135,7 @@ describe("npm run sim", () => {
 describe("npm run sim with a story", () => {
   const story = { title: "A call", why: "It is answered.", expected: "holds", plan: SMALL_PLAN };
 
-  it("writes down what is told, and notices when it is something else", async (test) => {
+  it("--story records a trace, and detects a difference", async (test) => {
     const file = join(folder(test), "call.json");
     writeFileSync(file, JSON.stringify(story));
     assert.equal((await sim(`--story ${file} --update`)).code, 0);
@@ -149,7 +149,7 @@ describe("npm run sim with a story", () => {
     assert.match(other.out, /something else is told than before/);
   });
 
-  it("notices that a checker does not report what it should", async (test) => {
+  it("--story detects that a checker does not report its violation", async (test) => {
     const file = join(folder(test), "call.json");
     writeFileSync(file, JSON.stringify({ ...story, expected: { reports: "progress", bug: BUG } }));
     const { code, out } = await sim(`--story ${file}`);
@@ -157,7 +157,7 @@ describe("npm run sim with a story", () => {
     assert.match(out, /"progress" is not broken any more/);
   });
 
-  it("makes nothing small that holds", async (test) => {
+  it("--shrink reduces no plan that holds", async (test) => {
     const file = join(folder(test), "call.json");
     writeFileSync(file, JSON.stringify(story));
     const { code, err } = await sim(`--story ${file} --shrink`);
@@ -165,7 +165,7 @@ describe("npm run sim with a story", () => {
     assert.match(err, /holds: there is nothing to make small/);
   });
 
-  it("says which bug a story needs to fail", async (test) => {
+  it("the command names the bug that a story needs to fail", async (test) => {
     const file = join(folder(test), "call.json");
     writeFileSync(file, JSON.stringify({ ...story, expected: { reports: "progress", bug: BUG } }));
     const { code, err } = await sim(`--story ${file} --shrink`);

@@ -1,5 +1,5 @@
-// Worker processes that do jobs side by side. One that ends, or does not come back, is replaced, and the job it had has failed:
-// what a run may do at worst is to hang its process.
+// Worker processes that run jobs in parallel. A worker that ends or hangs is replaced, and its job has
+// failed: the worst effect of a run is to hang its own process.
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
 import type { Job, Report, Worker } from "./job.ts";
@@ -23,9 +23,9 @@ interface Assigned {
 
 export interface CrewOptions {
   readonly jobs: number;
-  /** Put back into the program of the workers. */
+  /** Known bug that the workers put back. */
   readonly bug?: string | undefined;
-  /** In real time, for one job. */
+  /** Real time for one job. */
   readonly mostMs?: number | undefined;
 }
 
@@ -40,7 +40,7 @@ export class Crew implements Worker {
     this.#options = options;
   }
 
-  /** The report of a job that ended its worker says so. Never rejects. */
+  /** If a job ends its worker, the report contains this. Never rejects. */
   perform(job: Job): Promise<Report> {
     return new Promise((done) => {
       this.#waiting.push({ job, done });
@@ -48,7 +48,7 @@ export class Crew implements Worker {
     });
   }
 
-  /** Ends everybody. Jobs that are running are lost. */
+  /** Ends all workers. Running jobs are lost. */
   close(): void {
     this.#isClosed = true;
     for (const { child, job } of this.#all) {
@@ -74,13 +74,13 @@ export class Crew implements Worker {
 
   #hire(): Member {
     const { bug } = this.#options;
-    // A worker is started as this process was, and with its bug.
+    // A worker starts with the options of this process, and with its bug.
     const wanted = bug === undefined ? [] : ["--import", PUT_BACK];
     const child = fork(PROGRAM, [], {
       execArgv: [...process.execArgv.filter((word) => !word.startsWith("--test")), ...wanted],
       env: { ...process.env, ...(bug === undefined ? {} : { LIMPET_SIM_BUG: bug }) },
       stdio: ["ignore", "ignore", "inherit", "ipc"],
-      // Ctrl-C is for who started it, who decides what becomes of the others.
+      // Ctrl-C reaches only this process, which then decides about its workers.
       detached: true,
     });
     const member: Member = { child, job: undefined };
@@ -107,7 +107,7 @@ export class Crew implements Worker {
     this.#assign();
   }
 
-  /** The worker sends nothing more about its job. */
+  /** Completes the job of a worker that sends nothing more about it. */
   #end(member: Member, report: Partial<Report>): void {
     const { job } = member;
     if (job === undefined) return;

@@ -1,15 +1,16 @@
-// Where two runs of one plan part: the plan is run again, with the trace written down after every step.
+// Finds the first difference between two runs of one plan: runs the plan again and records the trace after
+// every step.
 import { KIND } from "../../src/world/timeline.ts";
 import type { Plan } from "../plan.ts";
 import type { Stage } from "../stage.ts";
 import { runCatching } from "./exceptions.ts";
 
 export interface Difference {
-  /** Of the first step that differs, from 1. */
+  /** The first step that differs, from 1. */
   readonly step: number;
-  /** Milliseconds since the world began. */
+  /** Milliseconds since the start of the world. */
   readonly at: number;
-  /** What both did there. */
+  /** Story of both runs at that time. */
   readonly text: string;
 }
 
@@ -20,12 +21,12 @@ interface Step {
   readonly trace: string;
 }
 
-/** What is impure does not show every time. */
+/** Nondeterminism may not show in every run. */
 const MOST_RUNS = 8;
 
 const KINDS = new Map<number, string>(Object.entries(KIND).map(([name, number]) => [number, name]));
 
-/** Undefined: all runs were the same this time. */
+/** Returns undefined if all runs were equal this time. */
 export async function firstDifference(
   plan: Plan,
   prepare: (stage: Stage) => void = () => {},

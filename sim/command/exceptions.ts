@@ -1,20 +1,20 @@
-// What nobody caught. In a real process it is the end of the process, so in a run it is a violation: of that run, and not the end
-// of the command.
+// Converts uncaught exceptions into violations. In a real process such an exception ends the process. Here it
+// fails its run, and the command continues.
 
 import type { Plan } from "../plan.ts";
 import { type Outcome, run } from "../run.ts";
 import type { Stage } from "../stage.ts";
 
-/** The run that is going on in this process: there is one at a time. */
+/** The current run of this process: there is one at a time. */
 let current: Stage | undefined;
 
 function uncaught(error: unknown): void {
-  // Not of a run: the command itself is wrong, and says so in the way of Node.
+  // Outside a run the command itself has a bug, and Node reports it.
   if (current === undefined) throw error;
   current.violation("no exception", `nobody caught: ${(error as Error | undefined)?.stack ?? String(error)}`);
 }
 
-/** As run(), but an exception that nobody catches becomes a violation too. */
+/** Like run(), but an uncaught exception becomes a violation as well. */
 export async function runCatching(plan: Plan, prepare: (stage: Stage) => void = () => {}): Promise<Outcome> {
   process.on("unhandledRejection", uncaught);
   process.on("uncaughtException", uncaught);
@@ -23,7 +23,7 @@ export async function runCatching(plan: Plan, prepare: (stage: Stage) => void = 
       current = stage;
       prepare(stage);
     });
-    // A promise that was rejected in the last step is reported after it.
+    // Node reports a promise that was rejected in the last step after that step.
     await new Promise<void>((go) => setImmediate(go));
     return outcome;
   } finally {

@@ -1,4 +1,4 @@
-// What is said and kept of a seed that failed.
+// Prints and saves failed seeds.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Paint } from "../../src/cli/terminal.ts";
@@ -9,7 +9,7 @@ import { type Circumstances, replayCommand, type Variation } from "./circumstanc
 import type { Report } from "./job.ts";
 
 const FOLDER = join(import.meta.dirname, "../failures");
-/** The first ones say what is wrong. */
+/** The first violations are sufficient for a diagnosis. */
 const MOST_SHOWN = 3;
 
 export function failureText(
@@ -29,7 +29,7 @@ export function failureText(
   ].join("\n");
 }
 
-/** Keeps a failed plan as a story that can be played. Returns where. */
+/** Saves a failed plan as a story that can be played. Returns its path. */
 export function saveFailure(
   name: string,
   plan: Plan,

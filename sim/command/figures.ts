@@ -1,4 +1,4 @@
-// What many runs add up to.
+// Totals of many runs.
 import { FAULTS } from "../faults/all.ts";
 import type { Report } from "./job.ts";
 
@@ -37,7 +37,7 @@ export class Figures {
     return this.faults.values().reduce((sum, count) => sum + count, 0);
   }
 
-  /** Kinds of trouble that never came. */
+  /** Faults that never occurred. */
   get missedFaults(): string[] {
     return [...this.faults].filter(([, count]) => count === 0).map(([name]) => name);
   }

@@ -1,4 +1,4 @@
-// Ctrl-C: the first asks to come to an end, the second does not ask.
+// Handles Ctrl-C: the first requests an orderly end, the second ends the process at once.
 export class Interrupt {
   isAsked = false;
   readonly #asked = Promise.withResolvers<void>();

@@ -1,16 +1,16 @@
-// What a worker is asked to do, and what it says afterwards: plain data, because it goes from one process to another.
+// Jobs and reports of workers: plain data, because they travel between processes.
 import type { Plan } from "../plan.ts";
 import type { Violation } from "../stage.ts";
 
 export interface Job {
   readonly seed: number;
-  /** Instead of what the seed would draw. */
+  /** Replaces the plan that the seed would draw. */
   readonly plan?: Plan | undefined;
-  /** So many hosts instead of what the seed says. */
+  /** Number of hosts, instead of the one that the seed draws. */
   readonly hosts?: number | undefined;
-  /** Runs once only: nobody looks whether a second run is the same. */
+  /** Runs once only, without the comparison with a second run. */
   readonly once?: boolean | undefined;
-  /** Also says what happened: in the coarse words of kept stories, or all of it. */
+  /** Also reports the story: in the coarse form of recorded stories, or complete. */
   readonly tells?: "coarsely" | "everything" | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface Report {
   readonly told: readonly string[];
 }
 
-/** Whoever does jobs: this process or others. */
+/** Runs jobs, in this process or in others. */
 export interface Worker {
   perform(job: Job): Promise<Report>;
 }

@@ -1,4 +1,4 @@
-// Many seeds, one after the other, on as many processes as there are: what failed is said at once, the sum at the end.
+// Runs many seeds on several processes, prints failures at once and totals at the end.
 import { randomInt } from "node:crypto";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import type { Arguments } from "./arguments.ts";
@@ -13,7 +13,7 @@ import { planOf } from "./plan-of.ts";
 import { Progress } from "./progress.ts";
 import { jsonOf, summaryOf } from "./summary.ts";
 
-/** The first seed, when nobody has named one. */
+/** Range of the first seed, if the command names none. */
 const FIRST_SEEDS = 1_000_000_000;
 
 export async function manySeeds(options: Arguments, terminal: Terminal): Promise<number> {

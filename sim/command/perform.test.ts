@@ -9,7 +9,7 @@ import { SMALL_PLAN } from "./small-plan.ts";
 
 const job = { seed: SMALL_PLAN.seed, plan: SMALL_PLAN };
 
-/** Does something in every other run: what must never happen in a run. */
+/** Disturbs every other run, which must never happen in a real one. */
 function impure(disturb: (stage: Stage) => void): (stage: Stage) => void {
   let runs = 0;
   return (stage) => {
@@ -17,23 +17,23 @@ function impure(disturb: (stage: Stage) => void): (stage: Stage) => void {
   };
 }
 
-describe("a job", () => {
-  it("is run twice, and both runs are the same", async () => {
+describe("a job of the simulator", () => {
+  it("a job runs twice, and both runs are equal", async () => {
     const { violations, runs, steps, operations, simulatedMs } = await perform(job);
     assert.deepEqual({ violations, runs }, { violations: [], runs: 2 });
     assert.ok(steps > 0 && operations > 0 && simulatedMs >= SMALL_PLAN.chaosMs);
     assert.equal((await perform(job)).trace, (await perform({ ...job, once: true })).trace);
   });
 
-  it("tells what happened, if it is asked to", async () => {
+  it("a job reports its story on request", async () => {
     const { told } = await perform({ ...job, once: true, tells: "coarsely" });
     assert.ok(told.includes("   1.0s host-1   append Ledger/a → 1"), told.join("\n"));
     assert.deepEqual((await perform({ ...job, once: true })).told, []);
   });
 });
 
-describe("a run that is not the same the second time", () => {
-  it("breaks determinism, and where it does is said", async () => {
+describe("a run that differs the second time", () => {
+  it("a run that differs breaks determinism, and the report contains the place", async () => {
     const { violations } = await perform(
       job,
       impure((stage) => {
@@ -47,7 +47,7 @@ describe("a run that is not the same the second time", () => {
     assert.match(violations[0]!.what, /from step \d+ on: .*a script of the world at 1\.234 s in the other/);
   });
 
-  it("names the host it was in", async () => {
+  it("a report about determinism names the host of the difference", async () => {
     const { violations } = await perform(
       job,
       impure((stage) => {
@@ -58,7 +58,7 @@ describe("a run that is not the same the second time", () => {
     assert.match(violations[0]!.what, /a message of the world at 2\.000 s in the other/);
   });
 
-  it("is seen when only what was said differs", async () => {
+  it("a difference in the log alone is detected", async () => {
     const { violations } = await perform(
       job,
       impure((stage) => {
@@ -69,8 +69,8 @@ describe("a run that is not the same the second time", () => {
   });
 });
 
-describe("an exception that nobody catches", () => {
-  /** The test runner takes such exceptions for its own, so this happens in a process without one. */
+describe("an uncaught exception", () => {
+  /** The test runner handles uncaught exceptions itself, so this happens in a process without one. */
   function violationsOf(happening: string): { checker: string; what: string }[] {
     const script = `
       import { perform } from "./perform.ts";
@@ -93,7 +93,7 @@ describe("an exception that nobody catches", () => {
     ["a throwing callback", `queueMicrotask(() => { throw new Error("planted"); });`],
     ["a throwing step", `throw new Error("planted");`],
   ] as const) {
-    it(`is a violation of that run, and not the end of the command: ${kind}`, () => {
+    it(`an uncaught exception is a violation of its run, and does not end the command: ${kind}`, () => {
       const violations = violationsOf(happening);
       assert.equal(violations[0]?.checker, "no exception");
       assert.match(violations[0].what, /planted/);

@@ -1,4 +1,4 @@
-// One job, done in this process: the plan is drawn, run, and run again to see that it is the same.
+// Runs one job in this process: draws the plan, runs it, and runs it again to compare.
 import { showLine } from "../../src/world/story.ts";
 import type { Outcome } from "../run.ts";
 import type { Stage, Violation } from "../stage.ts";

@@ -1,4 +1,4 @@
-// The plan of a job: what its seed draws, with as many hosts as somebody wants.
+// The plan of a job: drawn from its seed, with the requested number of hosts.
 import type { Plan, PlannedHost } from "../plan.ts";
 import { drawPlan } from "../swarm.ts";
 import type { Job } from "./job.ts";
@@ -9,7 +9,10 @@ export function planOf({ seed, plan, hosts }: Pick<Job, "seed" | "plan" | "hosts
   return hosts === undefined ? drawn : withHosts(drawn, hosts);
 }
 
-/** Dedicated schedulers stay as they are. Hosts that come on top are like those that are there, and make some of their calls. */
+/**
+ * Dedicated schedulers stay as they are. Additional hosts resemble the planned ones, and make some of their
+ * calls.
+ */
 function withHosts(plan: Plan, count: number): Plan {
   const isHost = ({ dedicated }: PlannedHost): boolean => !dedicated;
   let smaller = plan;

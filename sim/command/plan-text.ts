@@ -1,9 +1,9 @@
-// A plan for people: its header says who is there and what is on, its script what happens when.
+// A plan for display: its header lists hosts and features, its script lists the events with their times.
 import type { CallHow, Plan } from "../plan.ts";
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(3)}s`;
 
-/** Topology, settings, workload and which troubles are on. */
+/** Topology, settings, workload, and the kinds of faults. */
 export function headerOf(plan: Plan): string[] {
   const { hosts, settings, latency, chaosMs, calls, faults } = plan;
   const kinds = Map.groupBy(faults, ({ fault }) => fault);
@@ -25,7 +25,7 @@ export function headerOf(plan: Plan): string[] {
   ];
 }
 
-/** Everything that was planned, in order. For small plans. */
+/** All planned events in order. For small plans. */
 export function scriptOf({ hosts, calls, faults, chaosMs }: Plan): string[] {
   const lines = [
     ...hosts.map(({ startsAt, name }) => ({ at: startsAt, text: `${name} starts` })),

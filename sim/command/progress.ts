@@ -1,4 +1,4 @@
-// How far it is, on standard error: one line that is written over on a terminal, a line now and then otherwise.
+// Progress on standard error: on a terminal one line that is overwritten, otherwise a line from time to time.
 import type { Stream } from "../../src/cli/terminal.ts";
 
 const ON_A_TERMINAL_MS = 200;
@@ -23,13 +23,13 @@ export class Progress {
       return;
     }
     this.clear();
-    // A line that is wider than the terminal could not be written over.
+    // A line that is wider than the terminal could not be overwritten.
     const width = (this.#stream as { columns?: number }).columns ?? 80;
     this.#stream.write(this.#line().slice(0, width - 1));
     this.#isShown = true;
   }
 
-  /** Makes room for another line. */
+  /** Clears the line before other output. */
   clear(): void {
     if (this.#isShown) this.#stream.write("\r\u001b[K");
     this.#isShown = false;

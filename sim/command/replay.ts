@@ -1,4 +1,4 @@
-// One seed, told as a story.
+// Runs one seed and prints its story.
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { showLine } from "../../src/world/story.ts";
 import type { Stage } from "../stage.ts";
@@ -38,7 +38,7 @@ export async function replay(options: Arguments, terminal: Terminal): Promise<nu
   return failed ? 1 : 0;
 }
 
-/** Does the job and says what happens while it happens, the first time. */
+/** Runs the job, and prints events of the first run as they occur. */
 export function tell(job: Job, terminal: Terminal, verbose: boolean): Promise<Report> {
   for (const line of headerOf(planOf(job))) terminal.line(line);
   terminal.line();

@@ -1,4 +1,4 @@
-// `--shrink`: makes a failing plan small, shows it as a script and keeps it.
+// Task `--shrink`: reduces a failing plan, prints it as a script and saves it.
 import type { Terminal } from "../../src/cli/terminal.ts";
 import type { Plan } from "../plan.ts";
 import { shrink } from "../shrink.ts";
@@ -13,15 +13,15 @@ import { planOf } from "./plan-of.ts";
 import { headerOf, scriptOf } from "./plan-text.ts";
 import { Progress } from "./progress.ts";
 
-/** In real time, for one run. */
+/** Real time for one run. */
 const MOST_MS = 30_000;
 
-/** 0 if there is a small plan that fails; 1 if there was nothing to make small. */
+/** Returns 0 if a reduced plan fails; 1 if there was nothing to reduce. */
 export async function shrinkSeed(options: Arguments, terminal: Terminal): Promise<number> {
   const { seed = 0, hosts, story } = options;
   const kept = story === undefined ? undefined : readStory(story);
   const plan = kept?.plan ?? planOf({ seed, hosts });
-  // In a process of its own: what is left of a plan may hang where the whole of it did not.
+  // In its own process: a reduced plan may hang where the whole plan did not.
   const crew = new Crew({ jobs: 1, mostMs: MOST_MS });
   try {
     return await shrinkPlan(plan, crew, options, terminal, bugOf(kept));
@@ -30,7 +30,7 @@ export async function shrinkSeed(options: Arguments, terminal: Terminal): Promis
   }
 }
 
-/** The bug with which a kept story fails. */
+/** The bug with which a recorded story fails. */
 function bugOf(kept: StoryFile | undefined): string | undefined {
   return typeof kept?.expected === "object" ? kept.expected.bug : undefined;
 }
@@ -67,7 +67,7 @@ async function shrinkPlan(
   return 0;
 }
 
-/** Only what is about two runs needs two runs. */
+/** Only a violation of determinism needs two runs. */
 const jobOf = (plan: Plan, checker: string): Job => ({ seed: plan.seed, plan, once: checker !== "determinism" });
 
 async function makeSmall(plan: Plan, checker: string, worker: Worker, terminal: Terminal): Promise<Plan> {

@@ -1,4 +1,4 @@
-// The least that is a run: for tests of what goes on around runs.
+// The smallest valid plan: for tests of the code around runs.
 import type { Plan, PlannedHost } from "../plan.ts";
 
 export const smallHost = (name: string): PlannedHost => ({

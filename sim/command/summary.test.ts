@@ -20,8 +20,8 @@ function figuresOf(seeds: number, marks: readonly string[]): Figures {
 
 const isTooTame = (figures: Figures): boolean => jsonOf(figures, 1, [], {}, { commit: "", node: "" }).marks.tooTame;
 
-describe("the sum of many seeds", () => {
-  it("calls a long run that missed a mark too tame", () => {
+describe("the summary of many seeds", () => {
+  it("a long run with incomplete coverage is called too tame", () => {
     const [first, ...others] = Object.keys(MARKS);
     const figures = figuresOf(5_000, others);
     const text = summaryOf(figures, [], false, plain);
@@ -30,14 +30,14 @@ describe("the sum of many seeds", () => {
     assert.ok(isTooTame(figures));
   });
 
-  it("does not expect everything of a short run, and nothing more of one that reached everything", () => {
+  it("a short run, and a run with full coverage, is not called too tame", () => {
     for (const figures of [figuresOf(4_999, []), figuresOf(5_000, Object.keys(MARKS))]) {
       assert.doesNotMatch(summaryOf(figures, [], false, plain), /too tame/);
       assert.ok(!isTooTame(figures));
     }
   });
 
-  it("names seeds that were given up for want of real time apart from those that failed", () => {
+  it("seeds that ran out of real time are listed apart from failed ones", () => {
     const figures = figuresOf(2, []);
     const nothing = { violations: [], trace: "", runs: 0, steps: 0, simulatedMs: 0, operations: 0, faults: {} };
     figures.add({ seed: 77, ...nothing, marks: [], told: [], overran: "it did not come to an end" });
@@ -48,7 +48,7 @@ describe("the sum of many seeds", () => {
     assert.deepEqual([failed, overran], [0, [77]]);
   });
 
-  it("counts one seed as one", () => {
+  it("one seed is counted in the singular", () => {
     assert.match(summaryOf(figuresOf(1, []), [], false, plain), /^1 seed in /m);
   });
 });

@@ -1,4 +1,4 @@
-// The sum of many seeds: for people, and for programs.
+// Summary of many seeds, for display and as JSON.
 import type { Paint } from "../../src/cli/terminal.ts";
 import { MARKS } from "../marks.ts";
 import { type Circumstances, replayCommand, type Variation } from "./circumstances.ts";
@@ -6,14 +6,14 @@ import type { Figures } from "./figures.ts";
 import { showTime } from "./figures.ts";
 import type { Report } from "./job.ts";
 
-/** Enough to go on with. */
+/** Most seeds in the list of one rule. */
 const MOST_SEEDS = 20;
-/** In so many seeds everything that is rare should have happened. */
+/** A run with this many seeds should reach every situation. */
 const LONG_RUN = 5_000;
 
 const missedMarks = (reached: ReadonlySet<string>): string[] => Object.keys(MARKS).filter((mark) => !reached.has(mark));
 
-/** A long run in which something rare never happened proves less than it seems to. */
+/** A long run that misses a situation has faults or calls that are too tame. */
 const isTooTame = ({ seeds, marks }: Figures): boolean => seeds >= LONG_RUN && missedMarks(marks).length > 0;
 
 export function summaryOf(figures: Figures, failed: readonly Report[], isInterrupted: boolean, paint: Paint): string {
@@ -43,7 +43,7 @@ function overranText(seeds: readonly number[]): string {
   return `not finished in real time, nothing found: ${shown}${seeds.length > MOST_SEEDS ? " …" : ""}`;
 }
 
-/** Which rules were broken, and by which seeds. */
+/** The violated rules, with their seeds. */
 function broken({ seeds }: Figures, failed: readonly Report[]): string[] {
   const byChecker = Map.groupBy(failed, ({ violations }) => violations[0]!.checker);
   const lines = [...byChecker].map(([checker, reports]) => {

@@ -1,4 +1,4 @@
-// `--story FILE`: plays a saved plan and compares it with what is expected.
+// Task `--story FILE`: plays a saved plan and compares it with the recorded result.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { playStory } from "../stories/play.ts";
@@ -6,10 +6,10 @@ import { readStory, textFileOf } from "../stories/story-file.ts";
 import type { Arguments } from "./arguments.ts";
 import { headerOf, scriptOf } from "./plan-text.ts";
 
-/** Longer scripts help nobody. */
+/** Longer scripts are not readable. */
 const MOST_SCRIPT_LINES = 60;
 
-/** 0 only if it came as expected. */
+/** Returns 0 only if the result is the recorded one. */
 export async function tellStory({ story: file = "", update, verbose }: Arguments, terminal: Terminal): Promise<number> {
   const story = readStory(file);
   const { text, problems } = await playStory(story, verbose && !update ? "everything" : "coarsely");
@@ -30,7 +30,7 @@ export async function tellStory({ story: file = "", update, verbose }: Arguments
   return wrong.length === 0 ? 0 : 1;
 }
 
-/** The first line that is not as it was. */
+/** The first line that differs. */
 function difference(expected: string, told: string): string[] {
   const [before, now] = [expected.split("\n"), told.split("\n")];
   const at = now.findIndex((line, i) => line !== before[i]);

@@ -1,4 +1,5 @@
-// A bug is put back while the program is loaded, so the command runs once more, in a process of its own that begins with it.
+// Starts the command again in its own process with a bug put back, because a bug must be present while the
+// program is loaded.
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 
@@ -7,13 +8,14 @@ const PUT_BACK = join(import.meta.dirname, "../bugs/put-back.ts");
 export const hasBug = (bug: string): boolean =>
   process.env.LIMPET_SIM_BUG === bug && process.execArgv.includes(PUT_BACK);
 
-/** Its exit code. */
+/** Returns the exit code of that process. */
 export function againWithBug(bug: string, program: string, words: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, [...process.execArgv, "--import", PUT_BACK, program, ...words], {
     stdio: "inherit",
     env: { ...process.env, LIMPET_SIM_BUG: bug },
   });
-  // Ctrl-C in a terminal reaches both; this one only waits for the other. What is sent to this one alone is passed on.
+  // Ctrl-C in a terminal reaches both processes; this one only waits for the other. Signals to this process
+  // alone are passed on.
   const wait = (): void => {};
   const pass = (): void => void child.kill("SIGTERM");
   process.on("SIGINT", wait).on("SIGTERM", pass);

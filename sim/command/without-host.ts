@@ -1,4 +1,4 @@
-// A plan without one of its hosts, and without what refers to it.
+// Removes one host from a plan, and everything that refers to it.
 import type { Plan, PlannedFault } from "../plan.ts";
 
 export function withoutHost(plan: Plan, name: string): Plan {
@@ -17,7 +17,10 @@ export function withoutHost(plan: Plan, name: string): Plan {
   };
 }
 
-/** From lists the name is taken out; whatever else names it, or has an empty list then, cannot go without. */
+/**
+ * Removes the name from lists. Any other value with the name, or a list that becomes empty, makes the whole
+ * entry invalid.
+ */
 function without(value: unknown, name: string): unknown {
   if (value === name) return undefined;
   if (Array.isArray(value)) {

@@ -1,4 +1,4 @@
-// Every kind of trouble there is.
+// The list of all faults.
 import * as awkwardMoments from "./awkward-moments.ts";
 import * as clocks from "./clocks.ts";
 import * as controlPlane from "./control-plane.ts";
@@ -27,7 +27,7 @@ const FAMILIES: readonly object[] = [
   ...[lateMessages, lateMoves],
 ];
 
-/** A family exports its faults, and perhaps what others need of it. */
+/** A module exports its faults, and perhaps helpers for others. */
 const isFault = (exported: unknown): exported is Fault =>
   typeof exported === "object" && exported !== null && "happen" in exported;
 

@@ -1,5 +1,5 @@
-// Troubles at a moment inside of a process that no clock knows: when it asks the store for something, when that is done, when somebody's
-// code begins to run. Several families share them.
+// Faults at events inside a process: a request to the store, its effect, or the start of application code.
+// Several families share them.
 import type { Question } from "../../src/world/database.ts";
 import type { Plan } from "../plan.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
@@ -7,7 +7,7 @@ import { type Fault, fault, lengths, type Strike, times } from "./fault.ts";
 import { atMoment, crashAndRestart, isWorking, stopAndRestart } from "./players.ts";
 
 export interface AtWork {
-  /** Which of these moments it is, of all that come from then on. */
+  /** Number of the event, counted from the time of the fault. */
   readonly nth: number;
   readonly ms: number;
   readonly quietly: boolean;
@@ -27,13 +27,13 @@ export const sleeps: Hit = (stage, player, { nth, ms }, strike) => {
   strike(player.host.name, { nth, ms });
   stage.sleep(player, ms, "suspend");
 };
-/** It is stopped, and gives back what it has not begun. */
+/** The process is stopped, and releases work that it has not begun. */
 export const leaves: Hit = (stage, player, { nth, ms }, strike) => {
   if (!isWorking(player)) return;
   strike(player.host.name, { nth, ms });
   stopAndRestart(stage, player, ms);
 };
-/** Whoever wrote something does not know, asks again, and is told for certain that nothing was done: this time. */
+/** A write succeeds, its response is lost, and the retry gets a definite failure. */
 export const databaseLeaves: Hit = (stage, player, { nth, ms }, strike) => {
   const { database } = stage.world;
   if (database.troubles.isDown) return;
@@ -45,7 +45,7 @@ export const databaseLeaves: Hit = (stage, player, { nth, ms }, strike) => {
 export const asks = (question: Question) => (event: TrapEvent) => event.kind === "asks" && event.question === question;
 export const done = (question: Question) => (event: TrapEvent) => event.kind === "done" && event.question === question;
 
-/** How troubles at such moments are made, where a plan has what they are about. */
+/** Builds faults at such events, for plans that have the events. */
 export const atWorkWhere =
   (isThere: (plan: Plan) => boolean) =>
   (name: string, says: string, isIt: (event: TrapEvent) => boolean, hit: Hit): Fault =>

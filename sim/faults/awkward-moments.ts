@@ -1,4 +1,4 @@
-// Ends and pauses at the very moments at which a program is halfway through something.
+// Crashes and pauses in the middle of an operation.
 import type { Question } from "../../src/world/database.ts";
 import type { TrapEvent } from "../stage.ts";
 import { type Fault, fault, lengths, times } from "./fault.ts";

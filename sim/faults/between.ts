@@ -1,5 +1,5 @@
-// Troubles that sit between the parts of a world: on the way from one end of a connection to the other, before a door, before
-// the database. They are put there once per world, when a fault first needs them, and do nothing while nothing is wrong.
+// Faults between the parts of a world: on a connection, before the server of a host, before the database.
+// They are installed once per world, when a fault first needs them, and have no effect otherwise.
 
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { Prng } from "../../src/kernel/prng.ts";
@@ -8,33 +8,33 @@ import type { End, Station } from "../../src/world/network.ts";
 import { KIND } from "../../src/world/timeline.ts";
 import type { World } from "../../src/world/world.ts";
 
-/** How the way between one place and the database is broken. Whoever asks gives up after a while. */
+/** State of a broken route between one place and the database. Requests time out after a while. */
 export interface DatabaseWay {
-  /** Questions, or only their answers, are gone; or questions arrive when the way is open again. */
+  /** Requests or responses are lost, or requests arrive when the route is open again. */
   readonly how: "questions" | "answers" | "late";
   readonly waiting: (() => void)[];
 }
 
 export interface Between {
-  /** When every connection that is dead has been noticed by both of its ends, as far as is known. */
+  /** When both ends have detected every broken connection, as far as is known. */
   noticedAt: number;
-  /** Connections that nobody carries any more, by either end. Neither end is told. */
+  /** Connections that transport nothing any more, by either end. Neither end gets a notification. */
   readonly forgotten: WeakSet<End>;
-  /** Sees what is about to travel. */
+  /** Called with each message before it travels. */
   readonly lookouts: Set<(from: End, message: unknown) => void>;
-  /** Says of which messages a second copy arrives. */
+  /** Select messages of which a second copy arrives. */
   readonly copiers: Set<(from: End, message: unknown) => boolean>;
-  /** Addresses at which nobody opens. */
+  /** Addresses that refuse connections. */
   readonly refusing: Set<string>;
   /** By place. */
   readonly databaseWays: Map<number, DatabaseWay>;
-  /** Says of which questions the answer is lost. */
+  /** Select requests whose response is lost. */
   readonly unheard: Set<(question: Question) => boolean>;
-  /** Says for how long a question is on its way, if that is longer than usual. */
+  /** Delay of a request, if it is longer than usual. */
   readonly heldUp: Set<(question: Question) => number | undefined>;
-  /** The delay of an answer, if it is longer than usual. The request itself is applied in time. */
+  /** Delay of a response, if it is longer than usual. The request itself is applied in time. */
   readonly slowAnswers: Set<(station: Station, question: Question) => number | undefined>;
-  /** Whether a request fails before anything is applied. */
+  /** Select requests that fail before anything is applied. */
   readonly failing: Set<(station: Station, question: Question) => boolean>;
 }
 
@@ -81,7 +81,7 @@ function standBeforeDoors({ network }: World, { refusing }: Between): void {
     connect(station, refusing.has(address) ? nobodyNear(address) : address, patience, receiver);
 }
 
-/** A port of the same machine at which nobody ever listens. */
+/** A port of the same machine without a listener. */
 const nobodyNear = (address: string): string => address.replace(/:\d+$/, ":1");
 
 function standBeforeDatabase({ database, timeline }: World, made: Between): void {
@@ -115,7 +115,7 @@ function standBeforeDatabase({ database, timeline }: World, made: Between): void
     });
 }
 
-/** What was held back arrives now. */
+/** Delivers the requests that were held back. */
 export function reopenDatabaseWay(world: World, place: number): void {
   const { databaseWays } = between(world);
   const way = databaseWays.get(place);
@@ -124,7 +124,7 @@ export function reopenDatabaseWay(world: World, place: number): void {
   for (const go of way?.waiting ?? []) timeline.plan(timeline.now, KIND.query, undefined, go);
 }
 
-/** Nobody carries this connection any more. Both ends go on as if it were there until they wonder about the silence. */
+/** The connection transports nothing any more. Both ends keep it until they detect the silence. */
 export function forget(world: World, end: End, chance: Prng): void {
   const { forgotten } = between(world);
   for (const one of [end, end.peer]) {
@@ -134,7 +134,7 @@ export function forget(world: World, end: End, chance: Prng): void {
   }
 }
 
-/** It has heard nothing for as long as it has patience. */
+/** The end loses its connection after its timeout for silence. */
 export function loseLater(world: World, end: End, chance: Prng): void {
   const { timeline } = world;
   const { tickMs, silentTicks } = end.patience;

@@ -1,4 +1,4 @@
-// Clocks that are wrong: set to another time, too fast or too slow, standing still, coarse, or early.
+// Faults of clocks: set to another time, too fast or too slow, stopped, coarse, or early.
 
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { ClockTroubles } from "../../src/world/local-clock.ts";
@@ -60,7 +60,7 @@ export const suspend = fault<{ host: string; ms: number }>({
   },
 });
 
-/** A process is started again on a machine with other timers. */
+/** Restarts a process on a machine with other timers. */
 function timers(name: string, says: string, troubles: (chance: Prng) => ClockTroubles): Fault {
   return fault<{ host: string; clock: ClockTroubles; crashes: boolean }>({
     name,

@@ -1,4 +1,4 @@
-// Troubles of schedulers, and of hosts that come and go, at the moments at which rounds are under way.
+// Faults of schedulers, and of hosts that join and leave, during rounds.
 import type { Operation } from "../../src/ports/control-messages.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
@@ -7,9 +7,9 @@ import { type Fault, fault, hostNames, lengths, times } from "./fault.ts";
 import { atMoment, crashAndRestart, isWorking, leaderOf, stopAndRestart } from "./players.ts";
 
 interface MidRound {
-  /** Which of these orders it is, of all that are sent from then on. */
+  /** Number of the order, counted from the time of the fault. */
   readonly nth: number;
-  /** Leaves and comes back, so that there is a round. */
+  /** Leaves and returns, so that there is a round. */
   readonly host: string;
   readonly ms: number;
   readonly quietly: boolean;
@@ -23,7 +23,7 @@ const isOrder =
     return said.about === "scheduler" && said.message.kind === "order" && said.message.operation === operation;
   };
 
-/** Something that happens to the leader when it has sent so many orders of a kind. */
+/** A fault of the leader after it has sent a number of orders of one kind. */
 function midRound(
   name: string,
   says: string,

@@ -1,4 +1,4 @@
-// Faults between hosts and the database: between one host and it, while all others reach it, or between all hosts and it.
+// Faults between hosts and the database: for one host, while all others reach the database, or for all hosts.
 import type { Question } from "../../src/world/database.ts";
 import type { Station } from "../../src/world/network.ts";
 import { between, type DatabaseWay, reopenDatabaseWay } from "./between.ts";

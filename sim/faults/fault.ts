@@ -1,16 +1,16 @@
-// A kind of trouble: how it is drawn into a plan, and how it is made to happen. The list is in all.ts.
+// Interface of faults: how a fault is drawn into a plan, and how it occurs. The list is in all.ts.
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { Plan, PlannedFault } from "../plan.ts";
 import type { Stage } from "../stage.ts";
 
 export interface Fault {
-  /** As plans, headers and figures name it. */
+  /** Name in plans, headers and figures. */
   readonly name: string;
-  /** What happens, in one sentence. */
+  /** Description in one sentence. */
   readonly says: string;
-  /** What of it happens in a run of this shape. `chance` is its own. */
+  /** Draws its occurrences in a run of this plan. `chance` belongs to this fault alone. */
   draw(chance: Prng, plan: Plan): PlannedFault[];
-  /** The moment has come. It calls stage.fault() when it really does something. */
+  /** Runs at the planned time. It calls stage.fault() when it really takes effect. */
   happen(stage: Stage, planned: PlannedFault): void;
 }
 
@@ -20,13 +20,13 @@ interface Kind<D> {
   readonly name: string;
   readonly says: string;
   draw(chance: Prng, plan: Plan): Drawn<D>[];
-  /** `strike` says that it really happens now, and to whom. */
+  /** `strike` records that the fault takes effect now, and on which host. */
   happen(stage: Stage, drawn: Drawn<D>, strike: Strike): void;
 }
 
 export type Strike = (who?: string, fields?: Record<string, unknown>) => void;
 
-/** A kind whose details have types. Details are plain data: a plan can be written down. */
+/** A fault with typed details. Details are plain data, so that a plan can be saved. */
 export function fault<D extends object>({ name, says, draw, happen }: Kind<D>): Fault {
   return {
     name,
@@ -37,7 +37,7 @@ export function fault<D extends object>({ name, says, draw, happen }: Kind<D>): 
   };
 }
 
-/** One to `most` times in the chaos, in order. */
+/** One to `most` times during the chaos, in order. */
 export function times<D extends object>(chance: Prng, { chaosMs }: Plan, most: number, draw: () => D): Drawn<D>[] {
   const count = 1 + chance.below(most);
   const moments = Array.from({ length: count }, () => Math.floor(chance.between(0, chaosMs)));
@@ -45,8 +45,8 @@ export function times<D extends object>(chance: Prng, { chaosMs }: Plan, most: n
 }
 
 /**
- * Values between `least` and `most`, of which small ones are as likely as large ones. How far it goes is drawn once, so that one
- * seed is mild and another one harsh.
+ * Values between `least` and `most`; small ones are as likely as large ones. The range is drawn once, so that
+ * one seed is mild and another one harsh.
  */
 export function severity(chance: Prng, least: number, most: number): () => number {
   // Harsh seeds are as frequent as mild ones, and a harsh seed still has mild moments.
@@ -54,13 +54,13 @@ export function severity(chance: Prng, least: number, most: number): () => numbe
   return () => least * (top / least) ** chance.number();
 }
 
-/** The same, in whole milliseconds. */
+/** Like `severity`, in whole milliseconds. */
 export function lengths(chance: Prng, leastMs: number, mostMs: number): () => number {
   const draw = severity(chance, leastMs, mostMs);
   return () => Math.floor(draw());
 }
 
-/** Whoever is there before the chaos ends. */
+/** Hosts that are present before the chaos ends. */
 export const hostNames = ({ hosts, chaosMs }: Plan): string[] =>
   hosts.filter(({ startsAt }) => startsAt < chaosMs).map(({ name }) => name);
 

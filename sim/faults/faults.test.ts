@@ -1,5 +1,5 @@
-// Every kind of trouble, alone in a quiet cluster: it can happen, it is drawn from its chance and nothing else, and the run in
-// which it happens can be repeated.
+// Tests of every fault, alone in a quiet cluster: it takes effect, its draws depend only on its own chance,
+// and its run can be repeated.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Prng } from "../../src/kernel/prng.ts";
@@ -15,7 +15,10 @@ import * as startFamily from "./starts.ts";
 import * as stickyFamily from "./sticky.ts";
 import * as workflowFamily from "./workflows.ts";
 
-/** A kind may draw something that cannot happen, such as a cut at a leader when there is none; not every time. */
+/**
+ * A fault may draw a case that cannot occur, such as a cut around a leader when there is none; not every
+ * time.
+ */
 const MOST_SEEDS = 8;
 const CHAOS_MS = 30_000;
 const TYPES = ["Ledger", "Purse"];
@@ -25,7 +28,7 @@ const host = (name: string, startsAt: number, dedicated = false): PlannedHost =>
   ...{ dedicated, watches: false, clock: {}, startsAt },
 });
 
-/** Three hosts that nothing happens to; two more wait until somebody starts them. */
+/** Three hosts without faults; two more wait until a fault starts them. */
 function quietPlan(seed: number): Plan {
   const chance = new Prng(`quiet ${seed}`);
   const calls = Array.from({ length: 60 }, (_, i): PlannedCall => {
@@ -49,7 +52,7 @@ function quietPlan(seed: number): Plan {
 
 const familyOf = (family: object): readonly Fault[] => FAULTS.filter((fault) => Object.values(family).includes(fault));
 
-/** Every now and then somebody sets a reminder that ticks for a while. */
+/** A plan in which clients set reminders that tick for a while. */
 function planWithReminders(seed: number): Plan {
   const plan = quietPlan(seed);
   const calls = Array.from({ length: 12 }, (_, i): PlannedCall => {
@@ -64,7 +67,7 @@ function planWithReminders(seed: number): Plan {
   return { ...plan, settings, reminders: { tells: true }, calls: [...plan.calls, ...calls] };
 }
 
-/** Every now and then somebody starts a workflow, or signals one. */
+/** A plan in which clients start and signal workflows. */
 function planWithWorkflows(seed: number): Plan {
   const plan = quietPlan(seed);
   const deeds = Array.from({ length: 24 }, (_, i): PlannedDeed => {
@@ -85,7 +88,7 @@ function planWithWorkflows(seed: number): Plan {
   return { ...plan, settings, workflows, deeds };
 }
 
-/** One more type, whose actors live in shards: one host after the other has it, so that they move. */
+/** A plan with a sharded type: one host after the other has it, so that its shards move. */
 function planWithShards(fault: Fault, seed: number): Plan {
   const plan = quietPlan(seed);
   const hosts = plan.hosts.map((one) => ({ ...one, types: [...one.types, "Crate"] }));
@@ -111,7 +114,7 @@ function planWith(fault: Fault, seed: number): Plan {
   return { ...plan, faults: fault.draw(new Prng(`${fault.name} ${seed}`), plan) };
 }
 
-/** The first run in which it really happens. */
+/** The first run in which the fault takes effect. */
 async function struck(fault: Fault): Promise<{ readonly plan: Plan; readonly outcome: Outcome } | undefined> {
   for (let seed = 1; seed <= MOST_SEEDS; seed++) {
     const plan = planWith(fault, seed);
@@ -121,19 +124,19 @@ async function struck(fault: Fault): Promise<{ readonly plan: Plan; readonly out
   return undefined;
 }
 
-describe("the kinds of trouble", () => {
-  it("are many, and have names and sentences of their own", () => {
+describe("the faults", () => {
+  it("every fault has its own name and description", () => {
     assert.ok(FAULTS.length >= 36, `${FAULTS.length}`);
     assert.equal(new Set(FAULTS.map(({ name }) => name)).size, FAULTS.length);
     assert.equal(new Set(FAULTS.map(({ says }) => says)).size, FAULTS.length);
   });
 
-  it("do not happen by themselves", async () => {
+  it("a plan without faults has none", async () => {
     const { faults } = await run(quietPlan(1));
     assert.deepEqual([...faults.keys()], []);
   });
 
-  it("of sticky actors, of reminders, of workflows and of shards are not drawn where there are none", () => {
+  it("faults of sticky actors, reminders, workflows and shards are not drawn where there are none", () => {
     const { sticky: _, ...plan } = quietPlan(1);
     for (const family of [stickyFamily, reminderFamily, workflowFamily, shardFamily]) {
       const faults = familyOf(family);
@@ -146,10 +149,10 @@ describe("the kinds of trouble", () => {
   });
 
   for (const [i, fault] of FAULTS.entries()) {
-    // Seeds that are drawn have all of them; here the usual run has some, and the long one all.
+    // Drawn seeds contain all faults; here the usual run tests some, and the long one all.
     if (i % effort(3, 1) > 0) continue;
     describe(fault.name, () => {
-      it("draws the same from the same chance, as plain data within the chaos", () => {
+      it(`${fault.name}: equal chances draw equal plain data within the chaos`, () => {
         for (let seed = 1; seed <= MOST_SEEDS; seed++) {
           const { faults } = planWith(fault, seed);
           assert.deepEqual(faults, planWith(fault, seed).faults);
@@ -161,11 +164,11 @@ describe("the kinds of trouble", () => {
         }
       });
 
-      it("happens, and happens again in the same way", async () => {
+      it(`${fault.name}: the fault takes effect, and the run repeats in the same way`, async () => {
         const first = await struck(fault);
         assert.ok(first !== undefined, `${fault.name} did not happen in ${MOST_SEEDS} seeds`);
         assert.deepEqual(first.outcome.violations, []);
-        // That whole runs repeat is seen in drawn seeds as well.
+        // Drawn seeds also prove that whole runs repeat.
         if (i % effort(12, 1) > 0) return;
         const { trace, steps, faults } = await run(first.plan);
         assert.deepEqual([trace, steps], [first.outcome.trace, first.outcome.steps]);
@@ -175,8 +178,8 @@ describe("the kinds of trouble", () => {
   }
 });
 
-describe("drawing", () => {
-  it("stays mild for some seeds and goes far for others", () => {
+describe("draws of faults", () => {
+  it("the severity is mild for some seeds and extreme for others", () => {
     const largest = (seed: number): number => {
       const draw = severity(new Prng(seed), 1, 1_000);
       return Math.max(...Array.from({ length: 50 }, draw));
@@ -187,7 +190,7 @@ describe("drawing", () => {
     assert.ok(all.some((most) => most > 500));
   });
 
-  it("gives moments in order", () => {
+  it("the times of a fault are in order", () => {
     const drawn = times(new Prng(1), quietPlan(1), 20, () => ({}));
     const moments = drawn.map(({ at }) => at);
     assert.deepEqual(
@@ -196,7 +199,7 @@ describe("drawing", () => {
     );
   });
 
-  it("leaves alone who is held back", () => {
+  it("a host that starts after the chaos is not a target", () => {
     assert.deepEqual(hostNames(quietPlan(1)), ["host-1", "host-2", "host-3"]);
   });
 });

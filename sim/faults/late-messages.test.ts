@@ -11,7 +11,7 @@ import { holdBack, lateFor } from "./late-messages.ts";
 const PATIENCE: Patience = { connectMs: 2_000, tickMs: 1_000, silentTicks: 5, queue: 1_000 };
 const LATE_MS = 5_000;
 
-/** A host with connections to a leader, and all that arrives there, in order. */
+/** A host with connections to a leader, and all arrived messages, in order. */
 class Wires {
   readonly timeline = new Timeline();
   readonly network = new Network(this.timeline, new Prng(1));

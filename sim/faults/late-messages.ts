@@ -15,13 +15,13 @@ const SHORTEST_MS = 200;
 /** Longer than the lease of a host, and than the takeover of a leader. */
 export const LONGEST_LATE_MS = 15_000;
 
-/** How long messages may be held back from now on; undefined: the chaos is almost over. */
+/** Longest delay of messages from now on; undefined when the chaos is almost over. */
 export function lateFor({ now, plan }: Pick<Stage, "now" | "plan">, lateMs: number): number | undefined {
   const ms = Math.min(lateMs, plan.chaosMs - now);
   return ms < SHORTEST_MS ? undefined : ms;
 }
 
-/** All messages that these ends send from now on arrive then or later, in their order. */
+/** All messages that these ends send from now on arrive at that time or later, in their order. */
 export function holdBack(stage: Pick<Stage, "now">, ends: Iterable<End | undefined>, ms: number): void {
   for (const end of ends) if (end !== undefined) end.arrival = Math.max(end.arrival, stage.now + ms);
 }
@@ -35,7 +35,7 @@ const BACK_MS = 100;
 const LEADER_ENDS = ["dies", "stops", "hangs"] as const;
 
 interface LateLeader {
-  /** Leaves and comes back, so that the leader sends orders. */
+  /** Leaves and returns, so that the leader sends orders. */
   readonly leaver: string;
   readonly hosts: readonly string[];
   readonly how: (typeof LEADER_ENDS)[number];
@@ -116,7 +116,7 @@ export const lateHost = fault<LateHost>({
     const player = stage.player(host);
     const { process } = player.host;
     const ways = waysToLeader(stage, player);
-    // Without renewals the host gives everything up and comes back by itself, if its lease ends before.
+    // Without renewals the host gives everything up and rejoins by itself, if its lease ends before.
     const lateMs = lateFor(stage, change === "lease" ? LONGEST_LATE_MS : waitMs + drawnMs);
     if (ways === undefined || lateMs === undefined || !isWorking(player)) return;
     strike(host, { change, waitMs, lateMs, awayMs });

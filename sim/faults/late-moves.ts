@@ -9,7 +9,7 @@ import { waysToLeader } from "./streams.ts";
 import { atWord, hostSays } from "./words.ts";
 
 const KINDS = ["beginHandOffAck", "shardStopped", "shardStopped", "shardStarted", "getShardHomes"] as const;
-/** Moves of one shard in a row, at most. */
+/** Most moves of one shard in a row. */
 const MOST_MOVES = 12;
 
 interface LateMove {
@@ -19,7 +19,7 @@ interface LateMove {
   /** The hosts to which the shard moves, one after another. */
   readonly places: readonly string[];
   readonly everyMs: number;
-  /** How long a turn of the shard's actor takes, so that a hand-over takes time as well. */
+  /** Duration of a turn of the shard's actor, so that a hand-off takes time as well. */
   readonly slowMs: number;
   readonly lateMs: number;
   /** From the message to the reset of its connection: the host then repeats the message on a new one. */

@@ -1,4 +1,4 @@
-// Lines between places that are bad without being cut: they lose packets, are late, or come and go.
+// Faults of lines between places that are not cut: they lose packets, are slow, or come and go.
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { Line } from "../../src/world/network.ts";
 import type { Plan } from "../plan.ts";
@@ -29,7 +29,7 @@ export const bothWays = (a: string, b: string): Way[] => [
 export const allWays = (names: readonly string[]): Way[] =>
   names.flatMap((from) => names.filter((to) => to !== from).map((to): Way => [from, to]));
 
-/** A pair, one host with all others, everybody, or any directions. */
+/** A pair, one host with all others, all hosts, or any directions. */
 function drawWays(chance: Prng, plan: Plan): Way[] {
   const names = hostNames(plan);
   const [one, other] = chance.shuffle(names);
@@ -63,7 +63,7 @@ export const delay = fault<{ ways: Way[]; delays: number[]; everyMs: number }>({
   draw(chance, plan) {
     const [mean, every, count] = [severity(chance, 1, 300), lengths(chance, 100, 5_000), 1 + chance.below(10)];
     return times(chance, plan, 3, () => {
-      // Of a hundred values one is a hundred times as large as the usual one.
+      // One value in a hundred is a hundred times as large as the usual one.
       const heavy = (): number => Math.min(5_000, mean() / (1 - chance.number()));
       return { ways: drawWays(chance, plan), delays: Array.from({ length: count }, heavy), everyMs: every() };
     });

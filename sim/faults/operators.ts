@@ -1,4 +1,4 @@
-// What operators do to a cluster, on purpose: stop and start, upgrade, drain, and change what a host runs.
+// Actions of operators: stop and start, upgrade, drain, and change the types of a host.
 import type { LimpetSettings } from "../../src/config/settings.ts";
 import { parseDuration } from "../../src/kernel/durations.ts";
 import type { Prng } from "../../src/kernel/prng.ts";
@@ -55,7 +55,9 @@ export const leaderResigns = fault<{ downMs: number }>({
   },
 });
 
-/** Settings of the next version. Nothing in it takes longer than in the plan: the demands after the chaos are those of the plan. */
+/**
+ * Settings of the next version. None takes longer than in the plan: the bounds of healing follow the plan.
+ */
 function drawUpgrade(chance: Prng, { settings }: Plan): LimpetSettings {
   const {
     lease = "10s",
@@ -143,7 +145,7 @@ export const drained = fault<{ host: string; from: string; ms: number }>({
   },
 });
 
-/** It stays drained for as long as it lives. What an operator asked just before everything is healed may be done afterwards. */
+/** The process stays drained until it ends. A drain just before healing may complete afterwards. */
 function restartDrained(stage: Stage, host: string, process: unknown, isDue = false): void {
   const player = stage.player(host);
   if (player.host.process === undefined || player.host.process !== process) return;

@@ -1,4 +1,5 @@
-// Lines that are cut. Nobody is told: each side notices by silence, if at all. The database is reached all the same.
+// Partitions: lines are cut without a notification, and each side detects it by silence, if at all. The
+// database stays reachable.
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { Plan } from "../plan.ts";
 import type { Stage } from "../stage.ts";
@@ -80,7 +81,7 @@ export const swizzle = fault<{ clogs: { readonly host: string; readonly from: nu
   },
 });
 
-/** A cut at whoever leads when the moment has come. */
+/** A cut around the leader of that moment. */
 function aroundLeader(
   name: string,
   says: string,

@@ -1,4 +1,4 @@
-// Whom a fault finds, and how it takes a host away and brings it back.
+// Selects the host of a fault, and removes it and brings it back.
 import type { Process } from "../../src/world/process.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 
@@ -6,12 +6,12 @@ export type StartHow = Parameters<Stage["start"]> extends [Player, ...infer Rest
 
 const stopping = new WeakSet<Process>();
 
-/** It is up, awake, and nobody has asked it to stop. */
+/** The host is up, awake, and not asked to stop. */
 export function isWorking({ host: { process } }: Player): boolean {
   return process?.app !== undefined && process.isAwake && !stopping.has(process);
 }
 
-/** Who believes to lead, awake or not. */
+/** The host that considers itself the leader, awake or not. */
 export function leaderOf(stage: Stage): Player | undefined {
   return stage.players.find(({ host }) => host.process?.app?.host.status().scheduler?.leads === true);
 }
@@ -24,7 +24,7 @@ export function crashAndRestart(stage: Stage, player: Player, quietly: boolean, 
   stage.later(ms, () => stage.start(player, ...how));
 }
 
-/** `gone` runs when it has stopped, unless everything is healed by then: it is just started again in that case. */
+/** `gone` runs when the host has stopped. If healing has begun by then, the host just starts again. */
 export function stopAndThen(stage: Stage, player: Player, gone: () => void): void {
   const { process } = player.host;
   if (process === undefined || !isWorking(player)) return;
@@ -36,7 +36,7 @@ export function stopAndRestart(stage: Stage, player: Player, ms: number, ...how:
   stopAndThen(stage, player, () => stage.later(ms, () => stage.start(player, ...how)));
 }
 
-/** When something of this kind is done for the n-th time, whoever does it. */
+/** At the n-th event of this kind, in any process. */
 export function atMoment(
   stage: Stage,
   nth: number,

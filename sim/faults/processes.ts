@@ -1,4 +1,4 @@
-// What happens to processes, at any moment.
+// Faults of processes, at any moment.
 
 import type { Player, Stage } from "../stage.ts";
 import { type Fault, fault, hostNames, lengths, severity, times } from "./fault.ts";

@@ -1,5 +1,5 @@
-// Troubles of reminders: at the moments at which somebody has one and has not said what became of it, on the way to the store, and by
-// those who set and cancel them all at once.
+// Faults of reminders: while a process has claimed one and has not settled it, on the route to the store, and
+// by clients that set and cancel many at once.
 import type { Question } from "../../src/world/database.ts";
 import { makeCall } from "../callers.ts";
 import { rowsOf } from "../checkers/reminder-rows.ts";
@@ -10,7 +10,7 @@ import { between } from "./between.ts";
 import { type Fault, fault, lengths, severity, times } from "./fault.ts";
 import { crashAndRestart, playerOf } from "./players.ts";
 
-/** Those that have leases on reminders which somebody else handles at this moment. */
+/** Processes with leases on reminders that another process handles at this moment. */
 const deliverersDie: Hit = (stage, player, { nth, quietly, ms }, strike) => {
   const { process } = player.host;
   const deliverers = new Set([...rowsOf(stage).current].map(({ holder }) => holder?.process));
@@ -99,7 +99,7 @@ export const stoppedAtClaim = atWork(
   leaves,
 );
 
-// ——— On the way to the store.
+// ——— Requests to the store.
 
 interface Unheard {
   readonly questions: readonly Question[];
@@ -166,7 +166,7 @@ export const awayAfterWriting = atWork(
   databaseLeaves,
 );
 
-// ——— Many at once.
+// ——— Bursts.
 
 interface Storm {
   readonly calls: readonly (PlannedCall & { readonly afterMs: number })[];

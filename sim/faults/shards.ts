@@ -1,5 +1,5 @@
-// Troubles of shards: in every phase of finding a home for one and of handing one over, whoever has a part in it dies, hangs, or does not
-// hear what it was told. Each of these has hosts leave and come back, so that there is something to hand over.
+// Faults of shards: in every phase of allocation and hand-off, a participant dies, hangs, or misses a
+// message. Each of these faults has hosts leave and return, so that shards move.
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { ShardSteering } from "../../src/ports/shard-admin.ts";
 import { KIND } from "../../src/world/timeline.ts";
@@ -18,9 +18,9 @@ import { atWord, hostSays, leaderSays, whoHears, whoSays } from "./words.ts";
 export type Target = Pick<PlannedCall, "from" | "type" | "id">;
 
 interface AtShard extends AtWork {
-  /** Actors that are called, so that their shards are asked for. */
+  /** Actors that are called, so that their shards are requested. */
   readonly targets: readonly Target[];
-  /** Leaves and comes back, so that shards move. */
+  /** Leaves and returns, so that shards move. */
   readonly leaver: string;
   readonly leaveMs: number;
 }
@@ -29,7 +29,7 @@ const CALL_MS = 10_000;
 const BACK_MS = 100;
 const LATER_MS = 10;
 
-/** Who may be the home of shards, and of which types. */
+/** Hosts that can be homes, and the types of their shards. */
 export function homesOf(plan: Plan): { readonly names: readonly string[]; readonly types: readonly string[] } {
   const { hosts, sharded = {} } = plan;
   const isHome = (host: PlannedHost, type: string): boolean => host.types.includes(type) && hasRole(plan, host, type);
@@ -62,7 +62,7 @@ export function callShards(
   }
 }
 
-/** Something happens when `arm` says so. */
+/** A fault at the event that `arm` waits for. */
 function atShard(
   name: string,
   says: string,
@@ -101,7 +101,7 @@ const whenAsked =
   (stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void =>
     atMoment(stage, nth, isIt, spring);
 
-/** It is told that it is the home itself. */
+/** The host gets the message that it is the home itself. */
 const isOwnHome =
   (stage: Stage) =>
   (said: Said, to: number): boolean => {
@@ -110,7 +110,7 @@ const isOwnHome =
     return said.message.homes.some(({ host }) => host !== undefined && host.address === address);
   };
 
-/** Whoever the store says is its home, when it is to be handed over. */
+/** The home in the store, when its hand-off begins. */
 function whenGathering(stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void {
   atWord(stage, nth, leaderSays("beginHandOff"), async (_from, _to, said) => {
     if (said.about !== "scheduler" || said.message.kind !== "beginHandOff") return;
@@ -126,7 +126,7 @@ function whenGathering(stage: Stage, { nth }: AtShard, spring: (player: Player) 
   });
 }
 
-/** What was said last on its stream is late, and then there is nothing left that could carry it. */
+/** The last message on its stream is late, and then the stream breaks. */
 const unheard: Hit = (stage, player, { nth, ms }, strike) => {
   const ways = waysToLeader(stage, player);
   if (ways === undefined || ways.ends.length === 0) return;
@@ -140,7 +140,7 @@ const unheard: Hit = (stage, player, { nth, ms }, strike) => {
   });
 };
 
-// ——— Finding a home.
+// ——— Allocation.
 
 const asked = whenSaid(hostSays("getShardHomes"), whoHears);
 export const leaderDiesAtAsk = atShard(
@@ -206,7 +206,7 @@ export const homeUnheard = atShard(
   unheard,
 );
 
-// ——— Keeping calls back.
+// ——— Buffering of calls.
 
 const kept = whenSaid(hostSays("beginHandOffAck"), whoHears);
 export const leaderDiesAtGather = atShard(
@@ -252,7 +252,7 @@ export const askerHangsAtGather = atShard(
   hangs,
 );
 
-// ——— Stopping.
+// ——— Hand-off.
 
 const stops = whenSaid(leaderSays("handOff"), whoHears);
 const stopped = whenSaid(hostSays("shardStopped"), whoSays);
@@ -318,7 +318,10 @@ export const leaderHangsAtStopped = atShard(
   hangs,
 );
 
-/** Whoever is to be its next home: when the one before is told to let go, or when that has let go and it takes actors ahead. */
+/**
+ * The next home: when the previous one gets the order to hand off, or when that has completed and the next
+ * home prefetches actors.
+ */
 const nextHome =
   (isLate: boolean) =>
   (stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void => {
@@ -403,7 +406,10 @@ export const changePlaces = fault<{ leavers: string[]; rounds: number; ms: numbe
   },
 });
 
-/** Who is there leaves, who is not comes. The first time every other one leaves, so that there is somebody to come the next time. */
+/**
+ * Present hosts leave, and absent ones return. The first time every other host leaves, so that some can
+ * return the next time.
+ */
 function swap(stage: Stage, players: readonly Player[], left: number, quietly: boolean, strike: Strike): void {
   const leaving = players.filter((player, i) => isWorking(player) && (i + left) % 2 === 0);
   if (leaving.length > 0) strike("", { leavers: leaving.map(({ host }) => host.name).join(), left });
@@ -414,7 +420,7 @@ function swap(stage: Stage, players: readonly Player[], left: number, quietly: b
   }
 }
 
-/** Calls of many to the actors of one shard, some of which are slow, while its home leaves. */
+/** Calls of many hosts to the actors of one shard, some of them slow, while its home leaves. */
 export const busyShard = fault<{ targets: Target[]; leaver: string; spreadMs: number }>({
   name: "busy shard",
   says: "the actors of one shard are called by many, without a pause, while a host leaves and comes back",
@@ -427,7 +433,7 @@ export const busyShard = fault<{ targets: Target[]; leaver: string; spreadMs: nu
       const rule = plan.sharded![type]!;
       const drawn = chance.below(rule.shards);
       const all = Array.from({ length: 400 }, (_, i) => `box-${i}`);
-      // Not every shard has actors, where the application says which it has.
+      // With a custom `shardOf`, some shards have no actors.
       const shard = all.some((id) => shardIn(rule, id) === drawn) ? drawn : shardIn(rule, all[0]!);
       const ids = all.filter((id) => shardIn(rule, id) === shard);
       const from = callersOf(plan);
@@ -447,7 +453,7 @@ export const busyShard = fault<{ targets: Target[]; leaver: string; spreadMs: nu
   },
 });
 
-// ——— Remembering.
+// ——— Remembered actors.
 
 const remembers = ({ sharded = {} }: Plan): boolean => Object.values(sharded).some(({ remember }) => remember);
 export const homeDiesBeforeRemembering = atShard(
@@ -489,7 +495,7 @@ function drawSteering(chance: Prng, plan: Plan, types: readonly string[]): Steer
   return { from: chance.pick(callersOf(plan)), type, places };
 }
 
-/** An operator is told when it cannot be done, and may try again. */
+/** An operator gets an error when the request fails, and may retry it. */
 export async function steer(stage: Stage, from: string, type: string, how: ShardSteering): Promise<boolean> {
   const player = stage.player(from);
   if (!isWorking(player)) return false;
@@ -543,7 +549,7 @@ export const balancePaused = fault<{ from: string; type: string; ms: number }>({
     if (!isWorking(stage.player(from))) return;
     strike(from, { type, ms });
     void steer(stage, from, type, { kind: "pause", paused: true });
-    // Also after everything is healed: nobody else would.
+    // Also after healing: no other process would resume it.
     const goOn = async (): Promise<void> => {
       if (await steer(stage, from, type, { kind: "pause", paused: false })) return;
       stage.world.timeline.plan(stage.now + BACK_MS, KIND.script, undefined, () => void goOn());

@@ -2,7 +2,7 @@
 import { between } from "./between.ts";
 import { fault, lengths, times } from "./fault.ts";
 
-/** How long a process goes on after its start has failed, as a process does whose code catches the error. */
+/** How long a process continues after its start has failed, like a process whose code catches the error. */
 const LINGER_MS = 20_000;
 /** The start is given up long before. */
 const LONGEST_MS = 120_000;
@@ -11,7 +11,7 @@ export const failingStart = fault<{ host: string; downMs: number }>({
   name: "failing start",
   says: "a process joins the cluster, then loses the database before its start is complete: the start fails, and the process goes on",
   draw(chance, plan) {
-    // Only a worker asks the database something between joining and being up.
+    // Only a worker sends a request to the database between joining and being up.
     const workers = Object.keys(plan.workflows?.workers ?? {});
     if (workers.length === 0) return [];
     const downMs = lengths(chance, 10, 10_000);

@@ -1,5 +1,5 @@
-// Troubles of sticky actors: at the moments at which it is decided who holds one, while a host says what it holds, and by
-// operators and callers that let go of them.
+// Faults of sticky actors: while the leader decides on an owner, while a host reports its actors, and by
+// operators and callers that release them.
 import type { Said } from "../../src/world/virtual-control.ts";
 import { makeCall } from "../callers.ts";
 import type { Plan, PlannedCall } from "../plan.ts";
@@ -16,13 +16,13 @@ const isGrant = (said: Said): boolean =>
   said.message.kind === "acquired" &&
   said.message.answers.some(({ kind }) => kind === "granted");
 
-/** Planned calls of sticky actors: who calls them, and of which types they are. */
+/** Planned calls to sticky actors. */
 const stickyCalls = ({ calls, sticky = {} }: Plan): readonly PlannedCall[] =>
   calls.filter(({ type }) => sticky[type] !== undefined);
 
 type Target = Pick<PlannedCall, "from" | "type">;
 
-/** Actors that nobody has called before: each has to be asked for. */
+/** Calls actors without earlier calls: each needs a grant. */
 function callNew(stage: Stage, targets: readonly Target[], name: string): void {
   for (const [i, target] of targets.entries()) {
     const call = { ...target, id: `${name}-${i}`, method: "append", how: {}, timeoutMs: 10_000 };
@@ -30,10 +30,10 @@ function callNew(stage: Stage, targets: readonly Target[], name: string): void {
   }
 }
 
-// ——— While one is asked for and granted.
+// ——— Requests and grants.
 
 interface AtAnswer {
-  /** Which of these words it is, of all that are said from then on. */
+  /** Number of the message, counted from the time of the fault. */
   readonly nth: number;
   readonly targets: readonly Target[];
   readonly ms: number;
@@ -51,7 +51,10 @@ const hangs: Hit = (stage, player, { nth, ms }, strike) => {
   stage.sleep(player, ms, "pause");
 };
 
-/** Something happens to whom `whom` finds when this is said; and actors are asked for, so that it is. */
+/**
+ * A fault of the host that `whom` selects at this message. The fault calls new actors, so that the message is
+ * sent.
+ */
 function atAnswer(
   name: string,
   says: string,
@@ -81,7 +84,7 @@ function atAnswer(
   });
 }
 
-/** When it is about to come to life there: it was granted, and nobody has taken it yet. */
+/** Before an activation: the actor is granted, and no process has taken it yet. */
 const atTake =
   (hit: Hit): Hit =>
   (stage, player, planned, strike) => {
@@ -134,17 +137,17 @@ export const ownerHangsBeforeTake = atAnswer(
   atTake(hangs),
 );
 
-// ——— While hosts say what they hold.
+// ——— Reports of held actors.
 
 interface AtClaims {
   readonly nth: number;
-  /** Hosts begin to say what they hold: to the next leader, or again to the same one. */
+  /** Hosts begin to report their actors: to the next leader, or again to the same one. */
   readonly to: "next" | "same";
   readonly ms: number;
   readonly quietly: boolean;
 }
 
-/** Something that happens to the leader when it has heard so many parts of what hosts hold. */
+/** A fault of the leader after it has received a number of parts of reports. */
 function atClaims(name: string, says: string, hit: Hit): Fault {
   return fault<AtClaims>({
     name,
@@ -210,7 +213,7 @@ export const claimsCutShort = fault<{ host: string; again: number; ms: number }>
         const ways = waysToLeader(stage, player);
         if (ways?.leader !== leader || !isWorking(leader)) return;
         strike(host, { left, ms });
-        // The last word is late, and then there is nothing left that could carry it.
+        // The last message is late, and then the stream breaks.
         for (const end of ways.ends) end.arrival = Math.max(end.arrival, stage.now + ms + LATER_MS);
         stage.later(ms, () => {
           for (const end of ways.ends) breakBoth(stage, end);
@@ -222,14 +225,14 @@ export const claimsCutShort = fault<{ host: string; again: number; ms: number }>
   },
 });
 
-// ——— Letting go.
+// ——— Releases.
 
 interface Release {
-  /** Where the operator asks. */
+  /** Host of the operator's request. */
   readonly from: string;
-  /** Who calls it in the same moment. */
+  /** Hosts that call the actor at the same moment. */
   readonly callers: readonly string[];
-  /** One of them after another. */
+  /** Number of releases, one after another. */
   readonly count: number;
 }
 
@@ -254,7 +257,7 @@ async function release(stage: Stage, planned: Release & { readonly at: number },
   try {
     const { actors } = await door.sticky({ limit: 1_000 });
     for (const [i, { type, id }] of chance.shuffle(actors).slice(0, count).entries()) {
-      // What an operator asks for just before everything is healed is not asked for any more.
+      // After healing begins, the operator makes no further request.
       if (!stage.isChaos) return;
       strike(from, { actor: `${type}/${id}`, callers: callers.length });
       const done = door.release(type, id);
@@ -265,7 +268,7 @@ async function release(stage: Stage, planned: Release & { readonly at: number },
       await done;
     }
   } catch {
-    // Nobody leads, or nobody holds it any more; an operator is told so and may ask again.
+    // There is no leader, or no host holds the actor any more. The operator gets an error and may retry.
   }
 }
 

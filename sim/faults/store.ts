@@ -1,4 +1,4 @@
-// What happens to the database, for everybody who uses it.
+// Faults of the database that affect all hosts.
 import type { Prng } from "../../src/kernel/prng.ts";
 import { type DatabaseTroubles, NO_TROUBLES } from "../../src/world/database.ts";
 import { RESTORED, type Stage } from "../stage.ts";
@@ -20,7 +20,7 @@ interface Spell {
   readonly ms: number;
 }
 
-/** A time in which questions have a trouble. */
+/** A period in which requests to the database are faulty. */
 function spell(
   name: string,
   says: string,
@@ -93,7 +93,7 @@ export const restored = fault<{ afterMs: number; downMs: number }>({
   name: RESTORED,
   says: "the database is restored from an earlier point while all processes go on: it loses later work, and assigns the same numbers again",
   draw(chance, plan) {
-    // The backup is taken early, so that rows are made after it.
+    // The backup is taken early, so that rows are created after it.
     const at = Math.floor(chance.between(0, plan.chaosMs / 3));
     const afterMs = Math.floor(chance.between(plan.chaosMs / 6, plan.chaosMs / 2));
     return [{ at, afterMs, downMs: chance.chance(0.5) ? 0 : lengths(chance, 20, 10_000)() }];
@@ -102,7 +102,8 @@ export const restored = fault<{ afterMs: number; downMs: number }>({
     const { database } = stage.world;
     const restore = database.backUp();
     stage.later(afterMs, () => {
-      // Terms and epochs follow the store's clock: after a restore with a clock that was set back, recovery may take time.
+      // Terms and epochs follow the store's clock: after a restore with a clock that was set back, recovery
+      // may take time.
       if (database.offsetMs !== 0 || [...stage.faults.keys()].some((name) => name.startsWith("database clock"))) return;
       strike("", { backMs: afterMs, downMs });
       stage.restoredAt = stage.now;

@@ -1,4 +1,5 @@
-// What happens to connections: they break, with or without a word, are turned away, and carry things twice or too late.
+// Faults of connections: they break, with or without a reset, are refused, and deliver messages twice or
+// late.
 import type { End } from "../../src/world/network.ts";
 import { KIND } from "../../src/world/timeline.ts";
 import type { Said } from "../../src/world/virtual-control.ts";
@@ -9,11 +10,11 @@ import { leaderOf } from "./players.ts";
 
 interface Hit {
   readonly host: string;
-  /** Of all its connections: 0 none, 1 all. */
+  /** Share of all connections of the host: 0 none, 1 all. */
   readonly share: number;
 }
 
-/** Something that happens to one or more connections of a host. */
+/** A fault of one or more connections of a host. */
 function connections(name: string, says: string, hit: (stage: Stage, end: End) => void): Fault {
   return fault<Hit>({
     name,
@@ -37,11 +38,11 @@ function connections(name: string, says: string, hit: (stage: Stage, end: End) =
   });
 }
 
-/** In the process that has this end, when it is awake. */
+/** Runs in the process of this end, when it is awake. */
 const at = ({ world: { timeline } }: Stage, { station }: End, run: () => void): void =>
   void timeline.plan(timeline.now, KIND.network, station, run);
 
-/** What it carries is lost on both sides. */
+/** All messages in flight are lost on both sides. */
 export function breakBoth(stage: Stage, end: End): void {
   for (const one of [end, end.peer]) if (one !== undefined) at(stage, one, () => one.lose("reset"));
 }
@@ -75,7 +76,7 @@ export const forgottenConnection = connections(
   (stage, end) => forget(stage.world, end, stage.chance),
 );
 
-/** Kinds of messages that may be said twice: whoever is not sure that it was heard says it again. */
+/** Messages that may be repeated: a sender without an acknowledgement sends them again. */
 const REPEATABLE: ReadonlySet<string> = new Set(["ack", "renew", "types", "order", "renewed", "drain"]);
 
 const kindOf = (message: unknown): string | undefined => {
@@ -111,7 +112,7 @@ function twice(name: string, says: string, kinds: ReadonlySet<string>, leastShar
 export const saidTwice = twice("said twice", "messages between hosts and the leader arrive twice", REPEATABLE, 0.02);
 export const ackedTwice = twice("acked twice", "a host confirms a phase of a round twice", new Set(["ack"]), 0.3);
 
-/** Its connections to the leader. */
+/** The connections of a host to the leader. */
 export function waysToLeader(
   stage: Stage,
   player: Player,
@@ -137,7 +138,7 @@ export const staleStream = fault<{ host: string; waitMs: number; lateMs: number 
     const player = stage.player(host);
     const found = waysToLeader(stage, player);
     if (found === undefined) return;
-    // Whatever is said on these from now on is late; a connection made afterwards is not.
+    // Messages on these connections are late from now on; those on newer connections are not.
     strike(host, { waitMs, lateMs });
     for (const end of found.ends) end.arrival = Math.max(end.arrival, stage.now + waitMs + lateMs);
     stage.later(waitMs, () => {

@@ -1,4 +1,4 @@
-// Types of actors that go away and come back at run time.
+// Types of actors that are removed and added at run time.
 import type { Process } from "../../src/world/process.ts";
 import { KIND } from "../../src/world/timeline.ts";
 import { applicationOf } from "../application.ts";
@@ -58,7 +58,9 @@ function leave(stage: Stage, player: Player, types: readonly string[]): Leaving 
 const classOf = (stage: Stage, { host, planned }: Player, type: string): ReturnType<typeof applicationOf>[number] =>
   applicationOf(stage, { process: host.process }, planned.namespace, [type])[0]!;
 
-/** A process that is started from now on has them all; one that runs is told, again and again until it has them. */
+/**
+ * A process that starts from now on has all types. A running one gets requests to add them until it has them.
+ */
 function bringBack(stage: Stage, player: Player, leaving: Leaving): void {
   const { process } = player.host;
   if (process === undefined || player.types !== player.planned.types) return;
@@ -75,7 +77,7 @@ function bringBack(stage: Stage, player: Player, leaving: Leaving): void {
   const has = new Set(app.host.types().map(({ type }) => type));
   const back = player.types.map(async (type) => {
     const actor = classOf(stage, player, type);
-    // It could not leave: that is tried again, because nobody can add what is there.
+    // The removal failed and is retried, because a present type cannot be added.
     if (isLeft && has.has(type) && leaving.types.includes(type)) await app.remove(actor);
     else if (has.has(type)) return;
     await app.add(actor);

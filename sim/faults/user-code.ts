@@ -1,4 +1,4 @@
-// Actors whose methods are slow, hang, or throw when they have changed their state already.
+// Actors whose methods are slow, hang, or throw after they have changed their state.
 import { makeCall } from "../callers.ts";
 import type { CallHow, PlannedCall } from "../plan.ts";
 import { fault, lengths, times } from "./fault.ts";

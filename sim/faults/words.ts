@@ -1,5 +1,6 @@
-// Troubles at the moment at which a host or the leader says something: who is found then, and what happens to them. Several families share
-// them. The leader hears the host in its own process without a network, and is not found when it speaks to itself.
+// Faults at the moment of a message between a host and the leader: the affected process, and the effect.
+// Several families share them. The leader and the host in its own process exchange messages without the
+// network, so these do not trigger a fault.
 import type { Said } from "../../src/world/virtual-control.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { playerOf } from "./players.ts";
@@ -17,7 +18,7 @@ export const leaderSays =
   ({ about, message }: Said & { message?: HostWord | LeaderWord }): boolean =>
     about === "scheduler" && message?.kind === kind;
 
-/** When something of this kind is said for the n-th time: who says it, to whom, and what. */
+/** At the n-th message of this kind: its sender, its receiver and its contents. */
 export function atWord(
   stage: Stage,
   nth: number,

@@ -1,5 +1,6 @@
-// Troubles of workflows that need two things at one moment: somebody wakes up when another one has just taken over its task, an answer is
-// lost and the same is asked again at once, a run goes on as a new one while it is signalled.
+// Faults of workflows that combine two events at one moment. A worker resumes when another one has just got
+// its task. A response is lost and the request is repeated at once. A run continues as new while it is
+// signalled.
 import { NO_TROUBLES, type Question } from "../../src/world/database.ts";
 import type { Process } from "../../src/world/process.ts";
 import { runsOf } from "../checkers/workflow-runs.ts";
@@ -12,13 +13,13 @@ import { between } from "./between.ts";
 import { type Fault, fault, hostNames, lengths, times } from "./fault.ts";
 import { atMoment, crashAndRestart, isWorking, playerOf } from "./players.ts";
 
-// ——— A worker that wakes up.
+// ——— Workers that resume.
 
 interface Overtaken {
   readonly nth: number;
   readonly ms: number;
   readonly wakesAfterMs: number;
-  /** Whoever was given the task ends after this, so that it comes back. */
+  /** The process that got the task ends after this time, so that the task comes back. */
   readonly returnsAfterMs?: number;
 }
 
@@ -27,7 +28,7 @@ function workerLease({ settings: { worker } }: Plan): number {
   return Number(lease);
 }
 
-/** When somebody else is given a task that this process has a lease on. */
+/** When another process gets a task that this process has leased. */
 function whenOvertaken(stage: Stage, sleeper: Process, then: (by: Process) => void): void {
   let isOver = false;
   runsOf(stage).watchers.push({
@@ -69,15 +70,15 @@ export const overtaken = fault<Overtaken>({
   },
 });
 
-// ——— Answers that are lost at once.
+// ——— Responses that are lost at once.
 
 interface Again {
   readonly nth: number;
-  /** So many in a row. */
+  /** Number of lost responses in a row. */
   readonly count: number;
 }
 
-/** Whoever asks is told at once that the connection broke, when everything was done, and asks again while it still may. */
+/** The client gets a connection error at once, after the request was applied, and repeats the request. */
 function askedAgain(name: string, says: string, question: Question): Fault {
   const breakOff = (stage: Stage, process: Process): void => {
     const { database } = stage.world;
@@ -88,7 +89,7 @@ function askedAgain(name: string, says: string, question: Question): Fault {
       isOver = true;
     };
     stage.trap((event) => event.kind === "done" && event.process === process && event.question === question, end);
-    // If it never arrives.
+    // In case the request never arrives.
     stage.undoAfter(1_000, end);
   };
   return fault<Again>({
@@ -124,7 +125,7 @@ export const startAgain = askedAgain(
   "start",
 );
 
-// ——— Signals for runs that are in the middle of something.
+// ——— Signals for busy runs.
 
 const callersOf = (plan: Plan): string[] =>
   hostNames({ ...plan, hosts: plan.hosts.filter(({ dedicated }) => !dedicated) });
@@ -134,7 +135,7 @@ interface HeardTwice {
 }
 
 const SIGNAL: WorkflowDeed = { kind: "signal", name: SIGNALS[0] };
-/** It has taken the signal long before whoever has sent it gives up waiting for an answer. */
+/** The run has taken the signal long before its sender's timeout for the response. */
 const HEARS_TWICE: readonly ScriptStep[] = [
   { do: "signal", name: SIGNALS[0], within: 3_000 },
   { do: "sleep", ms: 6_000 },
@@ -169,7 +170,10 @@ interface HeldStart {
   readonly heldMs: number;
 }
 
-/** It is open when the second attempt at another start arrives, five seconds after the first, and over when the first attempt arrives. */
+/**
+ * The run is open when the second attempt at another start arrives, five seconds after the first, and has
+ * ended when the first attempt arrives.
+ */
 const IN_THE_WAY: readonly ScriptStep[] = [{ do: "sleep", ms: 7_000 }];
 
 export const overtakenStart = fault<HeldStart>({
@@ -258,7 +262,7 @@ export const newsWhileAsleep = fault<Asleep>({
     if (hosts.length === 0) return [];
     return times(chance, plan, 4, () => {
       const others = [0, 1, 2].map(() => chance.pick(callersOf(plan)));
-      // Mostly it wakes up while the task is still its own.
+      // In most cases the worker resumes while it still has the task.
       const ms = Math.floor(Math.min(workerLease(plan) * chance.between(0.3, 1.1), 10_000));
       return { worker: chance.pick(hosts), others, ms };
     });

@@ -1,5 +1,6 @@
-// Troubles at the end of a turn that starts or signals a workflow: its host loses the actor when the turn has done its work, before its
-// commit is in the store. Others call the actor meanwhile, so that the commit finds it taken. The turn and the calls are part of the trouble.
+// Faults at the end of a turn that starts or signals a workflow: the host loses the actor after the code of
+// the turn has completed, before its commit is in the store. Other hosts call the actor meanwhile, so that
+// the commit finds the actor taken. The turn and the calls are part of the fault.
 import { parseDuration } from "../../src/kernel/durations.ts";
 import { LEDGERS } from "../application.ts";
 import { makeCall } from "../callers.ts";
@@ -12,23 +13,23 @@ import { type Fault, fault, times } from "./fault.ts";
 import { crashAndRestart, isWorking, playerOf, stopAndRestart } from "./players.ts";
 
 interface TurnAtItsEnd {
-  /** Where the actor is called, as far as they are up: in this order. */
+  /** Hosts that call the actor if they are up, in this order. */
   readonly hosts: readonly string[];
   readonly type: string;
   readonly does: "starts" | "signals";
-  /** How long the commit is on its way. */
+  /** Delay of the commit. */
   readonly ms: number;
 }
 
-/** How a host loses an actor; what it was about to write arrives after `ms`. */
+/** Takes the actor from its host; pending requests to the store arrive after `ms`. */
 type Loss = (stage: Stage, player: Player, ms: number) => void;
 
-/** Whoever is to be signalled is there by then. */
+/** The workflow to be signalled exists by then. */
 const AHEAD_MS = 500;
-/** When others call, as parts of the time that the commit takes. */
+/** Times of the other calls, as parts of the delay of the commit. */
 const MEANWHILE = [0.1, 0.4, 0.7, 0.9] as const;
 
-/** Hosts that can be called, each with the types that another one of its namespace has as well. */
+/** Hosts that can be called, each with the types that another host of its namespace has as well. */
 function sharedTypes({ hosts, chaosMs }: Plan): { readonly host: PlannedHost; readonly types: readonly string[] }[] {
   const all = hosts.filter(({ dedicated, startsAt }) => !dedicated && startsAt < chaosMs);
   return all.flatMap((host) => {
@@ -43,7 +44,7 @@ function leaseOf({ settings: { cluster } }: Plan): number {
   return parseDuration(lease, "lease");
 }
 
-/** When the code of the turn that performs this operation has come to its end. Its commit leaves in the same step. */
+/** When the code of the turn of this operation has completed. Its commit leaves in the same step. */
 function atEndOf(stage: Stage, token: string, then: (player: Player) => void): void {
   stage.observers.push({
     turnEnded({ op, life }) {
@@ -53,7 +54,7 @@ function atEndOf(stage: Stage, token: string, then: (player: Player) => void): v
   });
 }
 
-/** What it asks of the database arrives late. */
+/** Requests of the host to the database arrive late. */
 function holdBack(stage: Stage, { host: { place } }: Player, ms: number): void {
   between(stage.world).databaseWays.set(place, { how: "late", waiting: [] });
   stage.undoAfter(ms, () => reopenDatabaseWay(stage.world, place));
@@ -70,7 +71,7 @@ function atTheEnd(name: string, says: string, lose: Loss): Fault {
         const { host, types } = chance.pick(shared);
         const near = shared.filter((one) => one.host.namespace === host.namespace).map((one) => one.host.name);
         const does = chance.pick(["starts", "signals"] as const);
-        // Most of them outlast the lease, so that somebody else may have the actor.
+        // Most delays outlast the lease, so that another host may take the actor.
         const ms = Math.floor(leaseOf(plan) * chance.between(0.9, 3.5));
         return { hosts: chance.shuffle(near), type: chance.pick(types), does, ms };
       });
@@ -123,7 +124,7 @@ export const diesWithStart = atTheEnd(
   "a process ends after a turn that starts or signals a workflow, and its commit arrives when others have called its actor",
   (stage, player, ms) => {
     holdBack(stage, player, ms);
-    // What it has asked has left by then.
+    // The requests have left the process by then.
     stage.later(1, () => crashAndRestart(stage, player, false, ms));
   },
 );

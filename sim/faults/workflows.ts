@@ -1,5 +1,5 @@
-// Troubles of workflows: at the moments at which a worker has a task and has not said what became of it, on the way to the store, and by
-// those who start and signal the same workflow all at once.
+// Faults of workflows: while a worker has a task and has not completed it, on the route to the store, and by
+// clients that start and signal the same workflow at once.
 import type { Question } from "../../src/world/database.ts";
 import { doDeed } from "../deeds.ts";
 import type { PlannedDeed, WorkflowDeed } from "../plan.ts";
@@ -101,7 +101,7 @@ export const hangsBeforeExtending = atWork(
   hangs,
 );
 
-// ——— On the way to the store.
+// ——— Requests to the store.
 
 const ABOUT_WORKFLOWS: readonly Question[] = ["start", "arrive", "append", "poll", "extend", "give back", "await"];
 
@@ -181,13 +181,13 @@ export const deafWorkers = fault<Deaf>({
   },
 });
 
-// ——— Many at once.
+// ——— Bursts.
 
 interface Storm {
   readonly deeds: readonly (Omit<PlannedDeed, "at"> & { readonly afterMs: number })[];
 }
 
-/** A burst of deeds to the same one or two workflows. */
+/** A burst of operations on the same one or two workflows. */
 function storm(name: string, says: string, mostApartMs: number, deed: (number: number) => WorkflowDeed): Fault {
   return fault<Storm>({
     name,
@@ -236,7 +236,7 @@ const AGAIN: WorkflowDeed = {
   ],
 };
 
-/** Runs that go on as new ones while they are signalled. */
+/** Runs that continue as new while they are signalled. */
 export const startStorm = storm(
   "start storm",
   "one or two workflows are started, replaced, signalled and cancelled by many, all at once",

@@ -1,10 +1,11 @@
-// A run in coarse words: what went wrong, who came and went, who led, what callers heard, what was found. Moments are rounded to
-// a tenth of a second and errors told by their code, so that it stays the same while the program changes in small ways.
+// A run in coarse form: faults, starts and ends of hosts, leaders, answers and violations. Times are rounded
+// to a tenth of a second and errors reduced to their codes, so that small changes of the program do not
+// change a story.
 import type { StoryLine } from "../../src/world/story.ts";
 import type { Operation } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 
-/** What hosts say that belongs to the coarse story, with what of it is told. */
+/** Log events of hosts that are part of a coarse story, with the fields that it shows. */
 const EVENTS: Readonly<Record<string, readonly string[]>> = {
   leading: ["term"],
   "not leading any more": ["term", "why"],
@@ -22,7 +23,7 @@ export class CoarseStory {
   readonly lines: string[] = [];
   readonly #stage: Stage;
   readonly #broken = new Set<string>();
-  /** At the end every host is stopped, in every story in much the same way. */
+  /** The end of a run stops every host, much the same in every story. */
   #isEnd = false;
 
   constructor(stage: Stage) {
@@ -52,7 +53,7 @@ export class CoarseStory {
   }
 
   #told({ who, event, fields }: StoryLine): void {
-    // What exactly was found has numbers in it that change; which rule was broken does not.
+    // The details of a violation contain numbers that change; the rule does not.
     const [violation] = /^VIOLATION of [^:]+/.exec(event) ?? [];
     if (violation !== undefined && !this.#broken.has(violation)) {
       this.#broken.add(violation);
@@ -66,7 +67,7 @@ export class CoarseStory {
   }
 
   #answered({ call: { from, method, type, id, at }, beganAt, outcome }: Operation): void {
-    // Calls of the plan, not those that are made to see whether all is well.
+    // Only calls of the plan, not those of the healing phase.
     if (outcome === undefined || !this.#stage.plan.calls.some((call) => call.at === at && call.from === from)) return;
     const heard = "error" in outcome ? failure(outcome.error) : coarse(outcome.value);
     const since = beganAt < this.#stage.now - 50 ? ` (asked at ${(beganAt / 1_000).toFixed(1)}s)` : "";

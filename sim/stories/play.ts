@@ -1,19 +1,19 @@
-// Plays a story, as it is and with its bug, and says what came of it that was not expected.
+// Plays a story without and with its bug, and reports unexpected results.
 import { Crew } from "../command/crew.ts";
 import type { Job } from "../command/job.ts";
 import type { StoryFile } from "./story-file.ts";
 
 export interface Played {
-  /** What belongs into NAME.txt. */
+  /** Contents for NAME.txt. */
   readonly text: string;
-  /** What was not as expected; empty: everything was. */
+  /** Unexpected results; empty if there are none. */
   readonly problems: readonly string[];
 }
 
 interface Part {
   readonly heading: string;
   readonly bug: string | undefined;
-  /** The checker that must report; undefined: everything must hold. */
+  /** The checker that must report a violation; undefined if every rule must hold. */
   readonly reports: string | undefined;
 }
 
@@ -36,7 +36,7 @@ function partsOf({ expected }: StoryFile): Part[] {
   return [{ heading: `With the bug ${bug}, "${reports}" is broken`, bug, reports }, holds];
 }
 
-/** Twice, in the same process: the second must tell the same. */
+/** Runs twice in the same process; both runs must have the same story. */
 async function playPart({ plan }: StoryFile, { bug, reports }: Part, tells: Job["tells"]) {
   const crew = new Crew({ jobs: 1, bug });
   try {

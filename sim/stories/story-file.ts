@@ -1,18 +1,18 @@
-// A story: a plan that is kept because of what it showed, and what must come of it. Beside NAME.json lies NAME.txt, what is told
-// when it is played.
+// A recorded story: a plan, the reason to keep it, and the expected result. NAME.txt beside NAME.json
+// contains the trace of the story.
 import { readFileSync } from "node:fs";
 import type { Plan } from "../plan.ts";
 
 export interface StoryFile {
   readonly title: string;
-  /** Why it is kept. */
+  /** The reason to keep it. */
   readonly why: string;
-  /** With a bug: that checker reports it, and without the bug everything holds. */
+  /** With a bug: that checker reports it, and without the bug every rule holds. */
   readonly expected: "holds" | { readonly reports: string; readonly bug?: string };
   readonly plan: Plan;
 }
 
-/** A file that is no story. The message is for the person who named it. */
+/** An invalid story file. The message is for the user. */
 export class StoryError extends Error {
   override readonly name = "StoryError";
 }
@@ -32,5 +32,5 @@ export function readStory(file: string): StoryFile {
   return story as StoryFile;
 }
 
-/** Where what it tells is kept. */
+/** The file of the trace. */
 export const textFileOf = (file: string): string => file.replace(/(?:\.json)?$/, ".txt");
