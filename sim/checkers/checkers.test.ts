@@ -519,7 +519,8 @@ describe("unmoved ids never blocked", () => {
     return scene;
   }
 
-  it("the rule 'unmoved ids never blocked' accepts an actor that had to move and came back", async () => clean(await moved("y")));
+  it("the rule 'unmoved ids never blocked' accepts an actor that had to move and came back", async () =>
+    clean(await moved("y")));
 
   it("the rule 'unmoved ids never blocked' reports an actor that was released without a reason", async () =>
     reports(await moved("x"), /had to leave process 1, its owner from 1 to 3/));
@@ -717,7 +718,8 @@ describe("fail closed", () => {
     return scene;
   }
 
-  it("the rule 'fail closed' accepts an append that began before the database failed", async () => clean(answeredWhileDown(5)));
+  it("the rule 'fail closed' accepts an append that began before the database failed", async () =>
+    clean(answeredWhileDown(5)));
 
   it("the rule 'fail closed' reports an acknowledgement without the database, and a commit to it", async () => {
     const scene = new Scene("fail closed");

@@ -306,7 +306,8 @@ describe("moves lose nothing", () => {
     await clean(failed(cancelled, { cancelMs: 10 }));
   });
 
-  it("the rule 'moves lose nothing' accepts that a long turn is cut off", async () => clean(failed(cancelled, {}, CALM, 1_200)));
+  it("the rule 'moves lose nothing' accepts that a long turn is cut off", async () =>
+    clean(failed(cancelled, {}, CALM, 1_200)));
 
   it("the rule 'moves lose nothing' accepts every error during faults", async () =>
     clean(failed(new LimpetError("UNREACHABLE", "gone"), {}, 1_000)));
