@@ -141,12 +141,12 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
     case "stickyReleased":
       return readStickyReport(report);
     case "shardQuestions":
-    case "beginHandOffAck":
+    case "shardKept":
     case "shardStopped":
     case "shardsStarted":
     case "shardsLeft":
-    case "strategyAnswer":
-    case "shardStats":
+    case "shardAdvice":
+    case "shardCounts":
       return readShardReport(report);
     case "goodbye":
       return { kind: "goodbye" };
@@ -265,10 +265,10 @@ export class ReplyReader {
       case "stickyRelease":
         return readStickyReply(reply);
       case "shardHomes":
-      case "beginHandOff":
-      case "handOff":
-      case "askStrategy":
-      case "getShardStats":
+      case "shardGather":
+      case "shardStop":
+      case "shardAdvise":
+      case "shardCount":
         return readShardReply(reply);
       default:
         return refuse("a reply of the scheduler says nothing that this process knows");

@@ -178,7 +178,7 @@ describe("what is said about shards", () => {
     const said = (report: proto.HostReport["report"]) => () =>
       readHostMessage(create(proto.HostReportSchema, { report }));
     const counts = create(proto.ShardCountsSchema, { actorType: "Cart", shards: [1, 2], actors: [1] });
-    assert.throws(said({ case: "shardStats", value: counts }), refused);
+    assert.throws(said({ case: "shardCounts", value: counts }), refused);
     const beyond = create(proto.ShardQuestionsSchema, { actorType: "Cart", shards: [MOST_SHARDS] });
     assert.throws(said({ case: "shardQuestions", value: beyond }), refused);
     assert.throws(

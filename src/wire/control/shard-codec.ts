@@ -88,12 +88,12 @@ type Report = Extract<
   {
     case:
       | "shardQuestions"
-      | "beginHandOffAck"
+      | "shardKept"
       | "shardStopped"
       | "shardsStarted"
       | "shardsLeft"
-      | "strategyAnswer"
-      | "shardStats";
+      | "shardAdvice"
+      | "shardCounts";
   }
 >;
 
@@ -150,7 +150,7 @@ export function writeShardReport(message: ShardReport): Report {
       return { case: "shardQuestions", value };
     }
     case "beginHandOffAck":
-      return { case: "beginHandOffAck", value: writeStep(message) };
+      return { case: "shardKept", value: writeStep(message) };
     case "shardStopped": {
       const value = create(proto.ShardStoppedSchema, { step: writeStep(message), forced: message.wasForced });
       return { case: "shardStopped", value };
@@ -163,11 +163,11 @@ export function writeShardReport(message: ShardReport): Report {
     case "leaveShards":
       return { case: "shardsLeft", value: create(proto.ShardsLeftSchema, { actorTypes: [...message.types] }) };
     case "strategyAnswer":
-      return { case: "strategyAnswer", value: writeAdvice(message) };
+      return { case: "shardAdvice", value: writeAdvice(message) };
     case "shardStats": {
       const [shards, actors] = [fewEnough(message.shards), fewEnough(message.actors)];
       return {
-        case: "shardStats",
+        case: "shardCounts",
         value: create(proto.ShardCountsSchema, { ...writeAsked(message), shards, actors }),
       };
     }
@@ -182,7 +182,7 @@ export function readShardReport(report: Report): ShardReport {
       const asked = { type: readWord(actorType, "actor type"), shards: readShards(shards) };
       return { kind: "getShardHomes", ...asked, ...(held.length === 0 ? {} : { held }) };
     }
-    case "beginHandOffAck":
+    case "shardKept":
       return { kind: "beginHandOffAck", ...readStep(report.value) };
     case "shardStopped":
       return { kind: "shardStopped", ...readStep(report.value.step), wasForced: report.value.forced };
@@ -192,9 +192,9 @@ export function readShardReport(report: Report): ShardReport {
     }
     case "shardsLeft":
       return { kind: "leaveShards", types: readTypes(report.value.actorTypes, LIMITS.typesPerHost) };
-    case "strategyAnswer":
+    case "shardAdvice":
       return readAdvice(report.value);
-    case "shardStats": {
+    case "shardCounts": {
       const [shards, actors] = [readShards(report.value.shards), report.value.actors];
       if (actors.length !== shards.length) refuse("a number of actors belongs to each shard");
       return { kind: "shardStats", ...readAsked(report.value), shards, actors };
@@ -230,7 +230,7 @@ function readAdvice(advice: proto.ShardAdvice): Advice {
 
 type Reply = Extract<
   proto.SchedulerReply["reply"],
-  { case: "shardHomes" | "beginHandOff" | "handOff" | "askStrategy" | "getShardStats" }
+  { case: "shardHomes" | "shardGather" | "shardStop" | "shardAdvise" | "shardCount" }
 >;
 
 export const writeRegion = (region: ShardRegionEntry): proto.ShardRegion => {
@@ -279,16 +279,16 @@ export function writeShardReply(message: ShardOrder): Reply {
       return { case: "shardHomes", value: create(proto.ShardHomesSchema, { actorType: type, homes, confirm }) };
     }
     case "beginHandOff":
-      return { case: "beginHandOff", value: writeStep(message) };
+      return { case: "shardGather", value: writeStep(message) };
     case "handOff": {
       const { to } = message;
       const next = to === undefined ? {} : { next: writeTableHost(to) };
-      return { case: "handOff", value: create(proto.ShardStopSchema, { step: writeStep(message), ...next }) };
+      return { case: "shardStop", value: create(proto.ShardStopSchema, { step: writeStep(message), ...next }) };
     }
     case "askStrategy":
-      return { case: "askStrategy", value: writeQuestion(message) };
+      return { case: "shardAdvise", value: writeQuestion(message) };
     case "getShardStats":
-      return { case: "getShardStats", value: create(proto.ShardCountRequestSchema, writeAsked(message)) };
+      return { case: "shardCount", value: create(proto.ShardCountRequestSchema, writeAsked(message)) };
   }
 }
 
@@ -304,15 +304,15 @@ export function readShardReply(reply: Reply): ShardOrder {
         ...(confirm ? { confirm } : {}),
       };
     }
-    case "beginHandOff":
+    case "shardGather":
       return { kind: "beginHandOff", ...readStep(reply.value) };
-    case "handOff": {
+    case "shardStop": {
       const { step, next } = reply.value;
       return { kind: "handOff", ...readStep(step), to: next && readTableHost(next) };
     }
-    case "askStrategy":
+    case "shardAdvise":
       return readQuestion(reply.value);
-    case "getShardStats":
+    case "shardCount":
       return { kind: "getShardStats", ...readAsked(reply.value) };
   }
 }

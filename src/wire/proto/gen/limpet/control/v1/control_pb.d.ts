@@ -175,7 +175,7 @@ export declare type HostReport = Message<"limpet.control.v1.HostReport"> & {
      * @generated from field: limpet.control.v1.ShardStep shard_kept = 12;
      */
     value: ShardStep;
-    case: "beginHandOffAck";
+    case: "shardKept";
   } | {
     /**
      * @generated from field: limpet.control.v1.ShardStopped shard_stopped = 13;
@@ -193,13 +193,13 @@ export declare type HostReport = Message<"limpet.control.v1.HostReport"> & {
      * @generated from field: limpet.control.v1.ShardAdvice shard_advice = 15;
      */
     value: ShardAdvice;
-    case: "strategyAnswer";
+    case: "shardAdvice";
   } | {
     /**
      * @generated from field: limpet.control.v1.ShardCounts shard_counts = 16;
      */
     value: ShardCounts;
-    case: "shardStats";
+    case: "shardCounts";
   } | {
     /**
      * @generated from field: limpet.control.v1.ShardsStarted shards_started = 17;
@@ -1277,25 +1277,25 @@ export declare type SchedulerReply = Message<"limpet.control.v1.SchedulerReply">
      * @generated from field: limpet.control.v1.ShardStep shard_gather = 11;
      */
     value: ShardStep;
-    case: "beginHandOff";
+    case: "shardGather";
   } | {
     /**
      * @generated from field: limpet.control.v1.ShardStop shard_stop = 12;
      */
     value: ShardStop;
-    case: "handOff";
+    case: "shardStop";
   } | {
     /**
      * @generated from field: limpet.control.v1.ShardAdviceRequest shard_advise = 13;
      */
     value: ShardAdviceRequest;
-    case: "askStrategy";
+    case: "shardAdvise";
   } | {
     /**
      * @generated from field: limpet.control.v1.ShardCountRequest shard_count = 14;
      */
     value: ShardCountRequest;
-    case: "getShardStats";
+    case: "shardCount";
   } | { case: undefined; value?: undefined };
 };
 
