@@ -254,7 +254,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
       {
         file: "src/actors/routing/router.ts",
         before: "this.#catalog.stopping ? this.#lastBelief(type, id) :",
-        after: "this.#catalog.stopping ? { ...this.#placement.belief(type, id), owner: undefined } :",
+        after: "this.#catalog.stopping ? { ...this.#placement.cachedOwner(type, id), owner: undefined } :",
       },
     ],
   },
