@@ -124,7 +124,9 @@ export function warmCases(module: string, [one, other, ratio]: WarmArea["figures
         [ratio]: { unit: "× hash", better: "higher", goals: { ours: 0.95 } },
       },
       ours: {
-        ...{ module, make: where, params: { actors: inFlight === 1 ? 1 : 1_000, inFlight } },
+        module,
+        make: where,
+        params: { actors: inFlight === 1 ? 1 : 1_000, inFlight },
         postgres: where === "remote",
       },
     };

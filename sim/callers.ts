@@ -24,8 +24,13 @@ export async function makeCall(stage: Stage, call: PlannedCall, name: string): P
   if (process?.app === undefined || !process.isAwake) return undefined;
   const token = `${planned.namespace}:${name}`;
   const operation: Operation = {
-    ...{ token, call, namespace: planned.namespace, process },
-    ...{ beganAt: stage.now, endedAt: undefined, outcome: undefined },
+    token,
+    call,
+    namespace: planned.namespace,
+    process,
+    beganAt: stage.now,
+    endedAt: undefined,
+    outcome: undefined,
   };
   stage.operations.push(operation);
   for (const one of stage.observers) one.asked?.(operation);

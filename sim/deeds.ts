@@ -24,8 +24,15 @@ export async function doDeed(stage: Stage, planned: PlannedDeed, name: string): 
   if (process?.app === undefined || !process.isAwake) return undefined;
   const { namespace } = player.planned;
   const operation: DeedOperation = {
-    ...{ token: `${namespace}:${name}`, planned, namespace, process, beganAt: stage.now },
-    ...{ acceptedAt: undefined, runId: undefined, endedAt: undefined, outcome: undefined },
+    token: `${namespace}:${name}`,
+    planned,
+    namespace,
+    process,
+    beganAt: stage.now,
+    acceptedAt: undefined,
+    runId: undefined,
+    endedAt: undefined,
+    outcome: undefined,
   };
   stage.deeds.push(operation);
   const ended = Promise.withResolvers<undefined>();
@@ -57,7 +64,8 @@ async function perform(stage: Stage, { workflows }: App, operation: DeedOperatio
       const { steps, cleans, ifRunning, ifEnded, build, delayMs, timeoutMs, waits } = deed;
       const input: ScriptInput = { word: token, steps, ...(cleans ? { cleans } : {}) };
       const handle = await workflows.start<string[]>(SCRIPT_TYPES[0], {
-        ...{ id, input },
+        id,
+        input,
         ...(ifRunning === undefined ? {} : { ifRunning }),
         ...(ifEnded === undefined ? {} : { ifEnded }),
         ...(build === undefined ? {} : { build }),

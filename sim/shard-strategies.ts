@@ -43,7 +43,13 @@ export function ownStrategy(
     if (seen.length > REMEMBERED) seen.splice(0, seen.length - REMEMBERED);
     const process = box.process!;
     const advice: Advice = {
-      ...{ process, namespace, type, shard, askedAt: stage.now, endedAt: undefined, said: undefined },
+      process,
+      namespace,
+      type,
+      shard,
+      askedAt: stage.now,
+      endedAt: undefined,
+      said: undefined,
     };
     for (const one of stage.observers) one.adviceAsked?.(advice);
     return advice;

@@ -6,7 +6,12 @@ import type { Plan, PlannedCall, PlannedFault } from "./plan.ts";
 import { shrink } from "./shrink.ts";
 
 const call = (at: number, from: string, id: string): PlannedCall => ({
-  ...{ at, from, id, type: "Ledger", method: "append", timeoutMs: 1_000 },
+  at,
+  from,
+  id,
+  type: "Ledger",
+  method: "append",
+  timeoutMs: 1_000,
   how: { slowMs: 10, throws: "late" },
 });
 

@@ -57,7 +57,9 @@ export function drawWorkflows({ hosts, calls, chaosMs }: Plan, chance: Prng): Dr
       : [];
   const ids = Array.from({ length: 1 + chance.below(8) }, (_, i) => `flow-${i}`);
   const draw: Draw = {
-    ...{ chance, ids, actors },
+    chance,
+    ids,
+    actors,
     ms: chance.chance(0.7) ? 60 : 1_500,
     odd: chance.chance(0.5) ? 0.25 : 0.05,
   };
@@ -184,7 +186,9 @@ function drawStep(draw: Draw, depth: number, isWhole: boolean): ScriptStep {
           (): ScriptStep => ({ do: "all", parts: parts() }),
           (): ScriptStep => ({ do: "race", parts: parts() }),
           (): ScriptStep => ({
-            ...{ do: "child", steps: drawSteps(draw, depth - 1, true), waits: chance.chance(0.7) },
+            do: "child",
+            steps: drawSteps(draw, depth - 1, true),
+            waits: chance.chance(0.7),
             onParentClose: chance.pick(["terminate", "cancel", "abandon"]),
           }),
         ]

@@ -143,7 +143,11 @@ function drawCalls({ hosts, chaosMs }: Plan, chance: Prng): PlannedCall[] {
         type === PLAIN || !chance.chance(0.15 + wipes) ? "append" : chance.chance(wipes * 4) ? "wipe" : "read";
       const method = type !== PLAIN && forgetting.chance(forgets) ? "wipe" : usual;
       calls.push({
-        ...{ at: Math.floor(at), from: chance.pick(callers).name, type, id, method },
+        at: Math.floor(at),
+        from: chance.pick(callers).name,
+        type,
+        id,
+        method,
         how: chance.chance(odd) ? drawHow(chance) : chance.chance(chains) ? drawChain(chance, types, ids) : {},
         timeoutMs: chance.pick([1_000, 5_000, 10_000]),
       });

@@ -177,8 +177,14 @@ describe("the packed package, installed into an empty folder", { timeout: 600_00
 
     await write("checks.mts", TYPE_CHECKS);
     const compilerOptions = {
-      ...{ strict: true, noEmit: true, module: "nodenext", target: "es2024", exactOptionalPropertyTypes: true },
-      ...{ skipLibCheck: false, types: ["node"], typeRoots: [join(ROOT, "node_modules/@types")] },
+      strict: true,
+      noEmit: true,
+      module: "nodenext",
+      target: "es2024",
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      types: ["node"],
+      typeRoots: [join(ROOT, "node_modules/@types")],
     };
     await write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["checks.mts"] }));
     await run(folder, join(ROOT, "node_modules/.bin/tsc"), "-p", ".");

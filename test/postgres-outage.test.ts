@@ -99,7 +99,9 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 600_000
     const ledger = new Ledger();
     const all = stack.move();
     return {
-      ...{ one, two, ledger },
+      one,
+      two,
+      ledger,
       /** The increment is stored, then something else happens, then its process can reach the database again. */
       async addAndLoseAnswer(actor: string, meanwhile: () => Promise<unknown>): Promise<"acked" | "unknown"> {
         const before = (await two.version(actor)) ?? 0;

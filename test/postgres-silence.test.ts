@@ -52,7 +52,12 @@ describe("when PostgreSQL is silent", { timeout: 600_000 }, () => {
     url.port = `${middleman.port}`;
     const storeTimeout = `${STORE_TIMEOUT_MS}ms` as const;
     app = await limpet({
-      ...{ store: url.href, actors: [Counter], workflows: [flow], storeTimeout, cluster: LEASES, logLevel: "silent" },
+      store: url.href,
+      actors: [Counter],
+      workflows: [flow],
+      storeTimeout,
+      cluster: LEASES,
+      logLevel: "silent",
     });
   });
   after(async () => {

@@ -61,9 +61,16 @@ describe("a call with a mistake", () => {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "limpet-types-"));
     const compilerOptions = {
-      ...{ strict: true, noEmit: true, module: "nodenext", target: "es2024", exactOptionalPropertyTypes: true },
-      ...{ skipLibCheck: true, allowImportingTsExtensions: true, types: ["node"] },
-      ...{ lib: ["es2024", "esnext.disposable"], typeRoots: [join(ROOT, "node_modules/@types")] },
+      strict: true,
+      noEmit: true,
+      module: "nodenext",
+      target: "es2024",
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: true,
+      allowImportingTsExtensions: true,
+      types: ["node"],
+      lib: ["es2024", "esnext.disposable"],
+      typeRoots: [join(ROOT, "node_modules/@types")],
     };
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["mistakes.mts"] }));
     await writeFile(join(folder, "mistakes.mts"), `${HEAD}${MISTAKES.map(([code]) => code).join("\n")}\n`);

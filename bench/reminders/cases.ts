@@ -62,7 +62,10 @@ const drainStrangers: BenchCase = {
   name: "drain 100,000 due of 100,000 actors on PostgreSQL, one process",
   ...PER_SECOND,
   ours: onPostgres("reminders/ours-drain.ts", "onPostgres", {
-    ...{ processes: 1, count: 100_000, quickCount: 3_000, actors: 100_000 },
+    processes: 1,
+    count: 100_000,
+    quickCount: 3_000,
+    actors: 100_000,
   }),
   slow: true,
 };

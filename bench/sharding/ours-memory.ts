@@ -31,7 +31,10 @@ function filled(count: number): TypeShards {
   };
   const shards = new TypeShards(settings, [], 0);
   const hosts = Array.from({ length: HOSTS }, (_, number) => ({
-    ...{ incarnation: `incarnation-${number}`, address: `10.1.0.${number}:7400`, name: `app-${number}`, build: "1" },
+    incarnation: `incarnation-${number}`,
+    address: `10.1.0.${number}:7400`,
+    name: `app-${number}`,
+    build: "1",
   }));
   shards.setRegions(hosts, 0);
   for (let shard = 0; shard < count; shard++) {

@@ -9,7 +9,10 @@ export const take: Make = async ({ postgres, params, warmupMs, durationMs }) => 
   const store = await openStore(postgres);
   const requests = (type: string) =>
     Array.from({ length: Number(params.actors) }, (_, i) => ({
-      ...{ namespace: "default", type, id: `actor-${i}`, owner: "me" },
+      namespace: "default",
+      type,
+      id: `actor-${i}`,
+      owner: "me",
     }));
   const [bare, full] = [requests("Bare"), requests("Full")];
   const write = { kind: "whole", data: JSON.stringify("x".repeat(Number(params.bytes))) } as const;

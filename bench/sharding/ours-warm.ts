@@ -4,7 +4,11 @@ import { answered, HashPinger, openHost, ShardedPinger, settled, startOtherHost 
 import { WARM_FIGURES } from "./figures.ts";
 
 export const { local, remote } = warmCalls({
-  ...{ answered, openHost, startOtherHost, settled, figures: WARM_FIGURES },
+  answered,
+  openHost,
+  startOtherHost,
+  settled,
+  figures: WARM_FIGURES,
   async targets(app, count, here) {
     // A shard lives nowhere before it was asked for. So of both kinds there are some elsewhere, which are not called again.
     const sharded = await idsOf(app, ShardedPinger.name, count, here, (id) => app.actor(ShardedPinger, id).ping(0));

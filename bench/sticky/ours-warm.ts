@@ -4,7 +4,11 @@ import { answered, HashPinger, openHost, StickyPinger, settled, startOtherHost }
 import { WARM_FIGURES } from "./figures.ts";
 
 export const { local, remote } = warmCalls({
-  ...{ answered, openHost, startOtherHost, settled, figures: WARM_FIGURES },
+  answered,
+  openHost,
+  startOtherHost,
+  settled,
+  figures: WARM_FIGURES,
   async targets(app, count, here) {
     const sticky = await idsOf(app, StickyPinger.name, count, here);
     const hash = await idsOf(app, HashPinger.name, count, here);

@@ -33,11 +33,14 @@ const MEBIBYTES: Figure = { unit: "MiB", better: "lower" };
 const BYTES: Figure = { unit: "bytes", better: "lower" };
 
 const dbos = (contender: Pick<Contender, "make" | "params">): Peer => ({
-  ...{ name: "DBOS", module: "peers/dbos.mjs", postgres: true },
+  name: "DBOS",
+  module: "peers/dbos.mjs",
+  postgres: true,
   ...contender,
 });
 const restate = (contender: Pick<Contender, "make" | "params">): Peer => ({
-  ...{ name: "Restate", module: "peers/restate.mjs" },
+  name: "Restate",
+  module: "peers/restate.mjs",
   ...contender,
 });
 
@@ -156,8 +159,12 @@ const sleeping: BenchCase = {
     module: "workflows/ours-sleeping.ts",
     make: "sleeping",
     params: {
-      ...{ count: 100_000, due: 2_000, spreadMs: 10_000 },
-      ...{ quickCount: 2_000, quickDue: 100, quickSpreadMs: 1_000 },
+      count: 100_000,
+      due: 2_000,
+      spreadMs: 10_000,
+      quickCount: 2_000,
+      quickDue: 100,
+      quickSpreadMs: 1_000,
     },
     postgres: true,
     gc: true,

@@ -54,7 +54,11 @@ class Scene {
   constructor(name: string, plan: Partial<Plan> = {}) {
     const host = { name: "host-1", machine: "m", namespace: "default", types: ["Ledger"], dedicated: false };
     this.plan = {
-      ...{ seed: 1, settings: {}, latency: { leastMs: 1, moreMs: 1 }, chaosMs: 1_000, faults: [] },
+      seed: 1,
+      settings: {},
+      latency: { leastMs: 1, moreMs: 1 },
+      chaosMs: 1_000,
+      faults: [],
       hosts: [{ ...host, watches: false, clock: {}, startsAt: 0 }],
       calls: [{ at: 0, from: "host-1", type: "Ledger", id: "a", method: "append", how: {}, timeoutMs: 1_000 }],
       ...plan,
@@ -82,7 +86,11 @@ class Scene {
   process(door: Partial<Host> = {}): Process {
     const number = this.processes.length + 1;
     const process = {
-      ...{ number, place: number, hasEnded: false, isAsleep: false, app: { host: door } },
+      number,
+      place: number,
+      hasEnded: false,
+      isAsleep: false,
+      app: { host: door },
       get isAwake(): boolean {
         return !process.isAsleep && !process.hasEnded;
       },
@@ -128,8 +136,13 @@ class Scene {
   ask(process: Process, name: string, method = "append", how: CallHow = {}, type = "Ledger"): Operation {
     const call = { at: this.now, from: "host-1", type, id: "a", method, how, timeoutMs: 1_000 };
     const operation: Operation = {
-      ...{ token: `default:${name}`, call, namespace: "default", process, beganAt: this.now },
-      ...{ endedAt: undefined, outcome: undefined },
+      token: `default:${name}`,
+      call,
+      namespace: "default",
+      process,
+      beganAt: this.now,
+      endedAt: undefined,
+      outcome: undefined,
     };
     this.operations.push(operation);
     this.checker.asked?.(operation);
@@ -163,7 +176,13 @@ const reports = async (scene: Scene, what: RegExp): Promise<void> => assert.matc
 const order = (fields: Record<string, unknown>): unknown => ({
   about: "scheduler",
   message: {
-    ...{ kind: "order", operation: "update", namespace: "default", term: 1, round: 1, types: ["Ledger"], tables: [] },
+    kind: "order",
+    operation: "update",
+    namespace: "default",
+    term: 1,
+    round: 1,
+    types: ["Ledger"],
+    tables: [],
     replicationFactor: 10,
     ...fields,
   },
@@ -1239,12 +1258,10 @@ describe("sticky actors stay", () => {
 describe("sticky agreement", () => {
   const plan: Plan = {
     ...(stickyPlan(2) as Pick<Plan, "hosts" | "sticky">),
-    ...{
-      seed: 1,
-      settings: { cluster: { replicationFactor: 10 } },
-      latency: { leastMs: 0.2, moreMs: 0.5 },
-      chaosMs: 9_000,
-    },
+    seed: 1,
+    settings: { cluster: { replicationFactor: 10 } },
+    latency: { leastMs: 0.2, moreMs: 0.5 },
+    chaosMs: 9_000,
     calls: ["host-1", "host-2"].map((from) => {
       return { at: 8_000, from, type: "Ledger", id: `of-${from}`, method: "append", how: {}, timeoutMs: 1_000 };
     }),

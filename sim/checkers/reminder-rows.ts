@@ -217,8 +217,15 @@ export class ReminderRows implements Observer {
   #rowOf({ generation, key, tick, schedule, data }: StoredReminder, setAt: number): Row {
     const carried = decodeValue(data!) as Carried;
     const row: Row = {
-      ...{ generation, key, op: carried.op, carried, plan: decodePlan(schedule), setAt, tick },
-      ...{ holder: undefined, gone: undefined },
+      generation,
+      key,
+      op: carried.op,
+      carried,
+      plan: decodePlan(schedule),
+      setAt,
+      tick,
+      holder: undefined,
+      gone: undefined,
     };
     this.byGeneration.set(generation, row);
     this.#byOp.set(row.op, [...this.setBy(row), row]);

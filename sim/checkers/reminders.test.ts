@@ -332,7 +332,11 @@ describe("on the grid", () => {
     const scene = new Scene("on the grid");
     const one = scene.process(1);
     await scene.set(one, "default:1", {
-      ...{ due: 500, every: 1_000, ttl: 94_900, missed: "once", onFailure: { attempts: 2 } },
+      due: 500,
+      every: 1_000,
+      ttl: 94_900,
+      missed: "once",
+      onFailure: { attempts: 2 },
     });
     await scene.begin(one, "default:1", { due: 501 });
     await scene.reports(/has the moment 501, which is not on its grid/);

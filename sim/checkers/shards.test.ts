@@ -44,8 +44,14 @@ class Scene {
     const hosts = ["host-1", "host-2"].map((one) => ({ ...host, name: one, startsAt: 0 }));
     const rule: ShardedPlan = { shards: SHARDS, strategy: "least", rebalance: 500, handOff: 1_000, ...more };
     this.plan = {
-      ...{ seed: 1, hosts, settings: { cluster: { lease: "10s" } }, chaosMs: 1_000, calls: [], faults: [] },
-      ...{ latency: { leastMs: 1, moreMs: 1 }, ...(isSharded ? { sharded: { Crate: rule } } : {}) },
+      seed: 1,
+      hosts,
+      settings: { cluster: { lease: "10s" } },
+      chaosMs: 1_000,
+      calls: [],
+      faults: [],
+      latency: { leastMs: 1, moreMs: 1 },
+      ...(isSharded ? { sharded: { Crate: rule } } : {}),
     };
     const kind = CHECKERS.find((one) => one.name === name);
     assert.ok(kind, `there is no checker called ${name}`);
@@ -68,7 +74,12 @@ class Scene {
     const list = async () => ({ actors: active.map((id) => ({ id, epoch: 1 })), next: undefined });
     const door = { list, status: () => ({ ready: true }) } as unknown as Partial<Host>;
     const process = {
-      ...{ number, place: number, hasEnded: false, isAsleep: false, isAwake: true, app: { host: door } },
+      number,
+      place: number,
+      hasEnded: false,
+      isAsleep: false,
+      isAwake: true,
+      app: { host: door },
       clock: { monotonic: () => this.now, now: () => this.now },
     } as unknown as Process;
     this.processes.push(process);
@@ -88,8 +99,13 @@ class Scene {
   ask(process: Process, name: string, id = here, how: CallHow = {}): Operation {
     const call = { at: this.now, from: "host-1", type: "Crate", id, method: "append", how, timeoutMs: 5_000 };
     const operation: Operation = {
-      ...{ token: `default:${name}`, call, namespace: "default", process, beganAt: this.now },
-      ...{ endedAt: undefined, outcome: undefined },
+      token: `default:${name}`,
+      call,
+      namespace: "default",
+      process,
+      beganAt: this.now,
+      endedAt: undefined,
+      outcome: undefined,
     };
     this.checker.asked?.(operation);
     return operation;
@@ -437,8 +453,13 @@ describe("strategy followed", () => {
     scene.process();
     scene.at(100).at(30_000);
     const advice: Advice = {
-      ...{ process, namespace: "default", type: "Crate", shard: 1, askedAt: scene.now },
-      ...{ endedAt: undefined, said: undefined },
+      process,
+      namespace: "default",
+      type: "Crate",
+      shard: 1,
+      askedAt: scene.now,
+      endedAt: undefined,
+      said: undefined,
     };
     scene.checker.adviceAsked?.(advice);
     if (answers.afterMs !== undefined) {

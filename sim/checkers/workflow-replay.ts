@@ -39,7 +39,9 @@ export const workflowReplay: CheckerKind = {
     const runs = runsOf(stage);
     const needs: ExecutionDeps = {
       settle: () => new Promise<void>((resolve) => process.nextTick(resolve)),
-      ...{ namespace: "", queue: "default", nameOf: () => undefined },
+      namespace: "",
+      queue: "default",
+      nameOf: () => undefined,
     };
 
     async function check(run: SeenRun): Promise<void> {

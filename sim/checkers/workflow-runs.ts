@@ -229,8 +229,19 @@ export class WorkflowRuns implements Observer {
       if (before !== undefined) return this.#look(before, { kind: "start", process, start });
       const { ref, namespace, workflowId, runId, type, bound: build } = stored;
       const run: SeenRun = {
-        ...{ ref, namespace, workflowId, runId, type, build, start, stored, beganAt: this.#stage.now },
-        ...{ pages: [], events: [], holder: undefined, closedAt: undefined },
+        ref,
+        namespace,
+        workflowId,
+        runId,
+        type,
+        build,
+        start,
+        stored,
+        beganAt: this.#stage.now,
+        pages: [],
+        events: [],
+        holder: undefined,
+        closedAt: undefined,
       };
       this.byRef.set(ref, run);
       this.byRunId.set(runId, run);

@@ -98,9 +98,19 @@ class Scene {
     const began = { kind: "WorkflowStarted", type: "Script", workflowId: "flow", runId, input, flags: 1 } as const;
     const events: HistoryEvent[] = [{ ...began, ...(continuedFrom === undefined ? {} : { continuedFrom }) }];
     return {
-      ...{ ...FLOW, runId, type: "Script", queue: "default", bound: undefined, attributes: "{}", memo: "{}" },
-      ...{ first: writeEventBatch({ at: this.now, events }), delayMs: 0, ifClosed: "start", lease: undefined },
-      ...{ refusal: undefined, reminders: [] },
+      ...FLOW,
+      runId,
+      type: "Script",
+      queue: "default",
+      bound: undefined,
+      attributes: "{}",
+      memo: "{}",
+      first: writeEventBatch({ at: this.now, events }),
+      delayMs: 0,
+      ifClosed: "start",
+      lease: undefined,
+      refusal: undefined,
+      reminders: [],
       ...more,
     };
   }
@@ -115,8 +125,13 @@ class Scene {
 
   async claim(token: string, how: Partial<TaskClaim> = {}): Promise<void> {
     const request: TaskClaim = {
-      ...{ namespace: "default", queue: "default", types: [scripts(undefined)], limit: 10, staleMs: 1_000 },
-      ...{ isSticky: true, lease: { token, worker: "w1", leaseMs: LEASE_MS } },
+      namespace: "default",
+      queue: "default",
+      types: [scripts(undefined)],
+      limit: 10,
+      staleMs: 1_000,
+      isSticky: true,
+      lease: { token, worker: "w1", leaseMs: LEASE_MS },
       ...how,
     };
     const claims = await this.truth.workflows.claim(request);
@@ -132,8 +147,18 @@ class Scene {
   ): TaskCompletion {
     const page = events.length === 0 ? undefined : writeEventBatch({ at: this.now, events });
     return {
-      ...{ ref, token, last, page, taken: 0, fate: { kind: "keep", leaseMs: LEASE_MS }, affinity: undefined },
-      ...{ attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] },
+      ref,
+      token,
+      last,
+      page,
+      taken: 0,
+      fate: { kind: "keep", leaseMs: LEASE_MS },
+      affinity: undefined,
+      attributes: undefined,
+      memo: undefined,
+      reminders: [],
+      starts: [],
+      arrivals: [],
       ...more,
     };
   }
@@ -161,8 +186,15 @@ class Scene {
   deed(token: string, deed: WorkflowDeed, more: Partial<DeedOperation> = {}): DeedOperation {
     const planned = { at: 0, from: "host-1", workflow: "flow", deed };
     const operation: DeedOperation = {
-      ...{ token, planned, namespace: "default", process: this.process(), beganAt: 0, acceptedAt: undefined },
-      ...{ runId: undefined, endedAt: undefined, outcome: undefined },
+      token,
+      planned,
+      namespace: "default",
+      process: this.process(),
+      beganAt: 0,
+      acceptedAt: undefined,
+      runId: undefined,
+      endedAt: undefined,
+      outcome: undefined,
       ...more,
     };
     this.deeds.push(operation);
@@ -264,16 +296,15 @@ describe("one decision per task", () => {
 
 describe("workflow causality", () => {
   const work = (scene: Scene, key: string, result: string): ActivityRun => ({
-    ...{
-      number: 1,
-      process: scene.process(),
-      workflowId: "flow",
-      runId: key.split(":")[0]!,
-      key,
-      word: "",
-      attempt: 1,
-    },
-    ...{ result, beganAt: 0 },
+    number: 1,
+    process: scene.process(),
+    workflowId: "flow",
+    runId: key.split(":")[0]!,
+    key,
+    word: "",
+    attempt: 1,
+    result,
+    beganAt: 0,
   });
 
   it("the rule 'workflow causality' accepts a result of the worker that ran the activity, after its command", async () => {

@@ -24,7 +24,9 @@ export async function bugTable(options: Arguments, terminal: Terminal): Promise<
   };
   const interrupt = new Interrupt(say);
   const findings = await search(bugs, {
-    ...{ from, limit, jobs },
+    from,
+    limit,
+    jobs,
     isOver: () => interrupt.isAsked,
     onFinding: (finding) => {
       done.push(finding);

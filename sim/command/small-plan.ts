@@ -2,8 +2,14 @@
 import type { Plan, PlannedHost } from "../plan.ts";
 
 export const smallHost = (name: string): PlannedHost => ({
-  ...{ name, machine: `machine-of-${name}`, namespace: "default", types: ["Ledger"] },
-  ...{ dedicated: false, watches: false, clock: {}, startsAt: 0 },
+  name,
+  machine: `machine-of-${name}`,
+  namespace: "default",
+  types: ["Ledger"],
+  dedicated: false,
+  watches: false,
+  clock: {},
+  startsAt: 0,
 });
 
 export const SMALL_PLAN: Plan = {

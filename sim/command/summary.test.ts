@@ -11,8 +11,16 @@ const plain: Paint = (_tint, text) => text;
 function figuresOf(seeds: number, marks: readonly string[]): Figures {
   const figures = new Figures();
   const report: Report = {
-    ...{ seed: 1, violations: [], trace: "", runs: 1, steps: 10, simulatedMs: 1_000, operations: 1 },
-    ...{ faults: {}, marks, told: [] },
+    seed: 1,
+    violations: [],
+    trace: "",
+    runs: 1,
+    steps: 10,
+    simulatedMs: 1_000,
+    operations: 1,
+    faults: {},
+    marks,
+    told: [],
   };
   for (let i = 0; i < seeds; i++) figures.add(report);
   return figures;

@@ -24,8 +24,14 @@ const CHAOS_MS = 30_000;
 const TYPES = ["Ledger", "Purse"];
 
 const host = (name: string, startsAt: number, dedicated = false): PlannedHost => ({
-  ...{ name, machine: `machine of ${name}`, namespace: "default", types: dedicated ? [] : TYPES },
-  ...{ dedicated, watches: false, clock: {}, startsAt },
+  name,
+  machine: `machine of ${name}`,
+  namespace: "default",
+  types: dedicated ? [] : TYPES,
+  dedicated,
+  watches: false,
+  clock: {},
+  startsAt,
 });
 
 /** Three hosts without faults; two more wait until a fault starts them. */

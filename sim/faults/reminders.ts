@@ -196,12 +196,14 @@ function storm(
           const remind = { name: chance.pick(["s0", "s1", "s2"]), when: when(due), how };
           const what = chance.chance(0.25) ? { forget: remind.name } : { remind };
           return {
-            ...{ at: 0, afterMs: Math.floor(chance.between(0, apart)), from: chance.pick(all).from, type, id },
-            ...{
-              method: "remind",
-              how: { ...what, ...(outside ? { outside } : {}) },
-              timeoutMs: outside ? 25_000 : 5_000,
-            },
+            at: 0,
+            afterMs: Math.floor(chance.between(0, apart)),
+            from: chance.pick(all).from,
+            type,
+            id,
+            method: "remind",
+            how: { ...what, ...(outside ? { outside } : {}) },
+            timeoutMs: outside ? 25_000 : 5_000,
           };
         });
         return { calls };

@@ -78,8 +78,12 @@ function atShard(
       if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0 || !isThere(plan)) return [];
       const [ms, nth, leaveMs] = [lengths(chance, 10, 30_000), lengths(chance, 1, 6), lengths(chance, 1, 2_000)];
       return times(chance, plan, 3, () => ({
-        ...{ nth: nth(), ms: ms(), quietly: chance.chance(0.5) },
-        ...{ targets: drawTargets(chance, plan, 6), leaver: chance.pick(names), leaveMs: leaveMs() },
+        nth: nth(),
+        ms: ms(),
+        quietly: chance.chance(0.5),
+        targets: drawTargets(chance, plan, 6),
+        leaver: chance.pick(names),
+        leaveMs: leaveMs(),
       }));
     },
     happen(stage, planned, strike) {

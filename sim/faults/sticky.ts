@@ -72,7 +72,9 @@ function atAnswer(
       return times(chance, plan, 3, () => {
         const targets = Array.from({ length: 1 + chance.below(4) }, () => chance.pick(calls));
         return {
-          ...{ nth: nth(), ms: ms(), quietly: chance.chance(0.5) },
+          nth: nth(),
+          ms: ms(),
+          quietly: chance.chance(0.5),
           targets: targets.map(({ from, type }) => ({ from, type })),
         };
       });

@@ -200,8 +200,10 @@ function storm(name: string, says: string, mostApartMs: number, deed: (number: n
         const targets = [chance.pick(all).workflow, chance.pick(all).workflow];
         const apart = apartMs();
         const deeds = Array.from({ length: 5 + chance.below(25) }, () => ({
-          ...{ afterMs: Math.floor(chance.between(0, apart)), from: chance.pick(all).from },
-          ...{ workflow: chance.pick(targets), deed: deed(chance.number()) },
+          afterMs: Math.floor(chance.between(0, apart)),
+          from: chance.pick(all).from,
+          workflow: chance.pick(targets),
+          deed: deed(chance.number()),
         }));
         return { deeds };
       });

@@ -10,14 +10,31 @@ const NOW = Date.UTC(2030, 0, 1, 12);
 const MINUTE = 60_000;
 
 const set = (type: string, id: string, name: string, more: Partial<ReminderSummary> = {}): ReminderSummary => ({
-  ...{ type, id, name, next: NOW + MINUTE, due: NOW + MINUTE, number: 1, attempt: 0 },
-  ...{ leasedUntil: undefined, overdue: false, schedule: "once", bytes: 0 },
+  type,
+  id,
+  name,
+  next: NOW + MINUTE,
+  due: NOW + MINUTE,
+  number: 1,
+  attempt: 0,
+  leasedUntil: undefined,
+  overdue: false,
+  schedule: "once",
+  bytes: 0,
   ...more,
 });
 
 const given = (name: string, more: Partial<DeadReminderSummary> = {}): DeadReminderSummary => ({
-  ...{ type: "Cart", id: "alice", name, due: NOW - MINUTE, number: 3, attempt: 10, schedule: "every 1h", bytes: 0 },
-  ...{ error: "RangeError: no tea\n    at line 1", diedAt: NOW - MINUTE },
+  type: "Cart",
+  id: "alice",
+  name,
+  due: NOW - MINUTE,
+  number: 3,
+  attempt: 10,
+  schedule: "every 1h",
+  bytes: 0,
+  error: "RangeError: no tea\n    at line 1",
+  diedAt: NOW - MINUTE,
   ...more,
 });
 

@@ -13,14 +13,23 @@ import { FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
 
 const host = { address: "10.0.0.5:7401", name: "alpha", incarnation: "i-1", build: "", leaving: false };
 const VIEW: Omit<ShardsView, "type"> = {
-  ...{ shards: 20, strategy: "own", paused: true, faults: 2, told: [{ shard: 3, host: "beta" }] },
+  shards: 20,
+  strategy: "own",
+  paused: true,
+  faults: 2,
+  told: [{ shard: 3, host: "beta" }],
   hosts: [
     { ...host, shards: [0, 7], actors: [3, 1_000] },
     { ...host, address: "10.0.0.6:7401", name: "", build: "2", leaving: true, shards: [3], actors: undefined },
   ],
   moving: [
     {
-      ...{ shard: 3, phase: "stopping", reason: "leave", from: "10.0.0.6:7401", to: undefined, forMs: 1_500 },
+      shard: 3,
+      phase: "stopping",
+      reason: "leave",
+      from: "10.0.0.6:7401",
+      to: undefined,
+      forMs: 1_500,
       waitsFor: ["10.0.0.6:7401"],
     },
   ],
@@ -75,12 +84,26 @@ test("without a type it shows all of them, a line each", async (t) => {
   assert.match(nothing.stderr, /^No type that is hosted has its actors live in shards\..*placement: sharded\(\)/);
   fake.summaries = [
     {
-      ...{ type: "Cart", shards: 1_000, used: 734, moving: 0, hosts: 2, actors: 103_913 },
-      ...{ strategy: "least", paused: false, faults: 0 },
+      type: "Cart",
+      shards: 1_000,
+      used: 734,
+      moving: 0,
+      hosts: 2,
+      actors: 103_913,
+      strategy: "least",
+      paused: false,
+      faults: 0,
     },
     {
-      ...{ type: "Feed", shards: 8, used: 8, moving: 1, hosts: 12, actors: undefined },
-      ...{ strategy: "own", paused: true, faults: 1 },
+      type: "Feed",
+      shards: 8,
+      used: 8,
+      moving: 1,
+      hosts: 12,
+      actors: undefined,
+      strategy: "own",
+      paused: true,
+      faults: 1,
     },
   ];
   assert.deepEqual((await shards()).stdout.split("\n"), [

@@ -33,15 +33,22 @@ export async function steer(context: Context, target: Target, act: Act, id: stri
 async function start({ terminal, flags, json }: Context, target: Target, id: string | undefined): Promise<void> {
   const type = textFlag(flags, "start")!;
   const fields = {
-    ...{ type, id, queue: textFlag(flags, "queue"), build: textFlag(flags, "build") },
+    type,
+    id,
+    queue: textFlag(flags, "queue"),
+    build: textFlag(flags, "build"),
     ifRunning: choice("if-running", textFlag(flags, "if-running"), IF_RUNNING),
     ifEnded: choice("if-ended", textFlag(flags, "if-ended"), IF_ENDED),
-    ...{ delay: textFlag(flags, "delay"), attributes: readAttributes(flags) },
-    ...{ runTimeout: textFlag(flags, "run-timeout"), timeout: textFlag(flags, "total-timeout") },
+    delay: textFlag(flags, "delay"),
+    attributes: readAttributes(flags),
+    runTimeout: textFlag(flags, "run-timeout"),
+    timeout: textFlag(flags, "total-timeout"),
   };
   const body = bodyOf(fields, { input: readJson(flags, "input"), memo: readJson(flags, "memo") });
   const started = await askJson<{ workflowId: string; runId: string }>(target, {
-    ...{ verb: "POST", path: `${CONTROL}/start`, body },
+    verb: "POST",
+    path: `${CONTROL}/start`,
+    body,
   });
   if (json) {
     terminal.json({ started });

@@ -11,42 +11,108 @@ const NOW = Date.UTC(2030, 0, 1, 12);
 const MINUTE = 60_000;
 
 const task = (more: Partial<StoredTask> = {}): StoredTask => ({
-  ...{ state: "idle", attempt: 0, lost: 0, problem: undefined, at: undefined, worker: undefined, mode: undefined },
-  ...{ claimedAt: undefined, arrived: 2, taken: 2, ...more },
+  state: "idle",
+  attempt: 0,
+  lost: 0,
+  problem: undefined,
+  at: undefined,
+  worker: undefined,
+  mode: undefined,
+  claimedAt: undefined,
+  arrived: 2,
+  taken: 2,
+  ...more,
 });
 
 const summary = (workflowId: string, more: Partial<WorkflowSummary> = {}): WorkflowSummary => ({
-  ...{ workflowId, runId: `${workflowId}-r`, type: "order", queue: "shop", build: undefined, status: "running" },
-  ...{ startedAt: NOW - MINUTE, closedAt: undefined, events: 6, bytes: 2_048, attributes: {}, blocked: undefined },
-  ...{ task: task(), stickyWorker: undefined, stickyUntil: undefined, ...more },
+  workflowId,
+  runId: `${workflowId}-r`,
+  type: "order",
+  queue: "shop",
+  build: undefined,
+  status: "running",
+  startedAt: NOW - MINUTE,
+  closedAt: undefined,
+  events: 6,
+  bytes: 2_048,
+  attributes: {},
+  blocked: undefined,
+  task: task(),
+  stickyWorker: undefined,
+  stickyUntil: undefined,
+  ...more,
 });
 
 const step = (event: number, more: Partial<HistoryStep>): HistoryStep => ({
-  ...{ event, at: NOW - MINUTE + event * 1_000, kind: "note", what: "", state: "told", endedAt: undefined },
-  ...{ input: undefined, result: undefined, error: undefined, failures: 0, due: undefined, ...more },
+  event,
+  at: NOW - MINUTE + event * 1_000,
+  kind: "note",
+  what: "",
+  state: "told",
+  endedAt: undefined,
+  input: undefined,
+  result: undefined,
+  error: undefined,
+  failures: 0,
+  due: undefined,
+  ...more,
 });
 
 const worker: WorkerSummary = {
-  ...{ worker: "w1", queue: "shop", build: "", runtime: "typescript", types: ["order"], activities: undefined },
-  ...{ isSticky: true, isDraining: false, isLive: true, seenAt: NOW - 2_000, capacity: 100, size: 72, hits: 940 },
-  ...{ misses: 31, forced: 8, evictions: 15 },
+  worker: "w1",
+  queue: "shop",
+  build: "",
+  runtime: "typescript",
+  types: ["order"],
+  activities: undefined,
+  isSticky: true,
+  isDraining: false,
+  isLive: true,
+  seenAt: NOW - 2_000,
+  capacity: 100,
+  size: 72,
+  hits: 940,
+  misses: 31,
+  forced: 8,
+  evictions: 15,
 };
 
 const view = (more: Partial<WorkflowView> = {}): WorkflowView => ({
   ...summary("o-1", { attributes: { customer: "alice" }, stickyWorker: "w1", stickyUntil: NOW + MINUTE }),
-  ...{ now: NOW, summary: "order o-1 waits for activity charge and signal approved", isCodeAsked: true },
+  now: NOW,
+  summary: "order o-1 waits for activity charge and signal approved",
+  isCodeAsked: true,
   waitsFor: [
     {
-      ...{ kind: "activity", what: "charge", since: NOW - 50_000, due: NOW + 4_000, failures: 3 },
-      ...{ error: "TypeError: no money\nat all", why: "it is tried again after a pause", isStuck: false },
+      kind: "activity",
+      what: "charge",
+      since: NOW - 50_000,
+      due: NOW + 4_000,
+      failures: 3,
+      error: "TypeError: no money\nat all",
+      why: "it is tried again after a pause",
+      isStuck: false,
     },
     {
-      ...{ kind: "signal", what: "approved", since: undefined, due: undefined, failures: 0 },
-      ...{ error: undefined, why: undefined, isStuck: false },
+      kind: "signal",
+      what: "approved",
+      since: undefined,
+      due: undefined,
+      failures: 0,
+      error: undefined,
+      why: undefined,
+      isStuck: false,
     },
   ],
-  ...{ input: ["tea"], memo: {}, result: undefined, error: undefined, parent: undefined, continuedFrom: undefined },
-  ...{ continuedAs: undefined, timeoutAt: undefined, earlier: 0 },
+  input: ["tea"],
+  memo: {},
+  result: undefined,
+  error: undefined,
+  parent: undefined,
+  continuedFrom: undefined,
+  continuedAs: undefined,
+  timeoutAt: undefined,
+  earlier: 0,
   steps: [
     step(1, { kind: "start", what: "order", input: '["tea"]', at: NOW - MINUTE }),
     step(2, {
@@ -68,7 +134,11 @@ const view = (more: Partial<WorkflowView> = {}): WorkflowView => ({
     step(5, { kind: "timer", state: "done", due: NOW - 45_000, endedAt: NOW - 45_000 }),
     step(6, { kind: "signal", what: "hurry", input: "true" }),
     step(10, {
-      ...{ kind: "activity", what: "charge", state: "pending", failures: 3, due: NOW + 4_000 },
+      kind: "activity",
+      what: "charge",
+      state: "pending",
+      failures: 3,
+      due: NOW + 4_000,
       error: "TypeError: no money\nat all",
     }),
   ],
@@ -184,20 +254,16 @@ test("who works on one, why it is blocked, where it comes from and how it ended 
     mode: "forced_cold_replay",
   } as const;
   workflows.view = view({
-    ...{
-      task: task({ ...leased, arrived: 3 }),
-      stickyUntil: NOW - 1_000,
-      build: "b7",
-      definition: "abc",
-      timeoutAt: NOW + MINUTE,
-    },
-    ...{
-      parent: { workflowId: "p", runId: "p-r" },
-      continuedFrom: "o-0",
-      memo: { a: 1 },
-      isCodeAsked: false,
-      earlier: 9,
-    },
+    task: task({ ...leased, arrived: 3 }),
+    stickyUntil: NOW - 1_000,
+    build: "b7",
+    definition: "abc",
+    timeoutAt: NOW + MINUTE,
+    parent: { workflowId: "p", runId: "p-r" },
+    continuedFrom: "o-0",
+    memo: { a: 1 },
+    isCodeAsked: false,
+    earlier: 9,
   });
   const busy = (await run("o-1")).stdout;
   for (const line of [
@@ -323,8 +389,16 @@ test("starting passes on what was said, numbers untouched, and a type that nobod
   assert.deepEqual(JSON.parse(stdout), { started: { workflowId: "made-up", runId: "run-1" } });
   const [, wish] = workflows.asked[1] as [string, object];
   assert.deepEqual(Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== undefined)), {
-    ...{ type: "ordr", queue: "q", build: "b", delay: "5s", runTimeout: "1h", timeout: "1d", memo: { a: 1 } },
-    ...{ ifRunning: "existing", ifEnded: "fail", attributes: { x: 1 } },
+    type: "ordr",
+    queue: "q",
+    build: "b",
+    delay: "5s",
+    runTimeout: "1h",
+    timeout: "1d",
+    memo: { a: 1 },
+    ifRunning: "existing",
+    ifEnded: "fail",
+    attributes: { x: 1 },
   });
   assert.equal(
     (await run("--start", "ordr")).stderr,
@@ -433,20 +507,16 @@ test("nothing from elsewhere reaches the terminal as it is", async (t) => {
   workflows.overview = { ...workflows.overview, workers: [{ ...worker, worker: evil, queue: evil, types: [evil] }] };
   workflows.history = [{ number: 1, at: NOW, event: { kind: evil, name: evil } }];
   workflows.view = view({
-    ...{
-      summary: evil,
-      runId: evil,
-      queue: evil,
-      blocked: evil,
-      error: evil,
-      attributes: { [evil]: evil },
-      memo: { [evil]: evil },
-    },
-    ...{
-      waitsFor: [{ ...thing!, what: evil, why: evil, error: evil }],
-      stickyWorker: evil,
-      parent: { workflowId: evil, runId: evil },
-    },
+    summary: evil,
+    runId: evil,
+    queue: evil,
+    blocked: evil,
+    error: evil,
+    attributes: { [evil]: evil },
+    memo: { [evil]: evil },
+    waitsFor: [{ ...thing!, what: evil, why: evil, error: evil }],
+    stickyWorker: evil,
+    parent: { workflowId: evil, runId: evil },
     steps: [
       step(1, { kind: "activity", what: evil, input: evil, state: "failed", error: evil }),
       step(2, { kind: "end", what: evil, state: "done", result: evil }),

@@ -177,7 +177,11 @@ async function open(
   parts.withdrawClaim = claimRejections((reason, promise) => catalog.isUnhandledCall(reason, promise));
   meter.collect(() => catalog.measure());
   const reminders = new ReminderNode(reminderSettings(settings), {
-    ...{ clock, random, log, meter, catalog },
+    clock,
+    random,
+    log,
+    meter,
+    catalog,
     store: store.reminders,
   });
   parts.reminders = reminders;
@@ -188,7 +192,14 @@ async function open(
     { workflows, activities, standIn: extras.standIn },
     { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
     {
-      ...{ clock, random, log, meter, catalog, reminders, settle: systemSettle, store: store.workflows },
+      clock,
+      random,
+      log,
+      meter,
+      catalog,
+      reminders,
+      settle: systemSettle,
+      store: store.workflows,
       reminderStore: store.reminders,
     },
   );
@@ -199,7 +210,14 @@ async function open(
   const wire = extras.wire ?? systemWire(settings, { log, meter, coordination: store.coordination });
   const { startPatienceMs = settings.storeTimeout } = extras;
   const world = {
-    ...{ clock, random, log, meter, catalog, coordination: store.coordination, shards: store.shards, wire },
+    clock,
+    random,
+    log,
+    meter,
+    catalog,
+    coordination: store.coordination,
+    shards: store.shards,
+    wire,
     startPatienceMs,
   };
   // What is in memory nobody else can share, unless it was given.

@@ -137,7 +137,13 @@ const classesOf = (error: Error): string[] =>
   [OutOfStock, LimpetError, TypeError, RangeError].filter((each) => error instanceof each).map(({ name }) => name);
 
 const plain = (name: string, message: string, more = {}) => ({
-  ...{ name, message, code: undefined, details: undefined, rest: {}, cause: undefined, classes: [] },
+  name,
+  message,
+  code: undefined,
+  details: undefined,
+  rest: {},
+  cause: undefined,
+  classes: [],
   ...more,
 });
 
@@ -155,7 +161,8 @@ const EXPECTED: Record<keyof typeof THROWN, unknown> = {
   type: plain("TypeError", "undefined is not a function", { classes: ["TypeError"] }),
   range: plain("RangeError", "too far", { classes: ["RangeError"] }),
   limpet: plain("LimpetError", "no tea", {
-    ...{ code: "WORKFLOW_FAILED", classes: ["LimpetError"] },
+    code: "WORKFLOW_FAILED",
+    classes: ["LimpetError"],
     cause: { ...outOfStock(undefined) },
   }),
   text: plain("Error", "a text"),

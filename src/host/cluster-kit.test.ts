@@ -42,8 +42,10 @@ export class Third extends Actor {
 export const isBusy = loadavg()[0]! > 3 * availableParallelism();
 /** A second host waits for a quarter of the leader's lease, so that is not always long. */
 export const LEASES = {
-  ...{ lease: "30s", leaderLease: isBusy ? "10s" : "1s" },
-  ...{ roundTimeout: "20s", moveTimeout: "5s" },
+  lease: "30s",
+  leaderLease: isBusy ? "10s" : "1s",
+  roundTimeout: "20s",
+  moveTimeout: "5s",
 } as const;
 /** For tests that wait for the end of a lease. */
 export const SHORT_LEASES = isBusy

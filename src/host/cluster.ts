@@ -126,7 +126,10 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
   catalog.remembering = remembered;
   const refused = (type: string): void => countRefused(type, namespace, meter);
   const router = new Router(catalog, {
-    ...{ placement: membership, links, clock, refused },
+    placement: membership,
+    links,
+    clock,
+    refused,
     storeTimeoutMs: settings.storeTimeout,
   });
   catalog.join(router);

@@ -119,7 +119,13 @@ describe("a run whose code is elsewhere", () => {
     const again = new RemoteRun(1);
     for (const { at, events } of run.history) again.append({ at, events }, 0);
     const view = ({ last, next, open, wait: opened, latest, isDue, isOver }: RemoteRun) => ({
-      ...{ last, next, open: [...open], opened, latest, isDue, isOver },
+      last,
+      next,
+      open: [...open],
+      opened,
+      latest,
+      isDue,
+      isOver,
     });
     assert.deepEqual(view(again), view(run));
   });

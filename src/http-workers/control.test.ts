@@ -8,20 +8,26 @@ import { Dispatcher } from "../workflows/worker/outgoing.ts";
 import { RemoteControl, type RemoteControlDeps, type StartWish } from "./control.ts";
 
 const WISH: StartWish = {
-  ...{ workflowId: "x", type: "order", queue: "default", input: null, memo: undefined, attributes: undefined },
-  ...{ onDuplicate: "fail", timeoutMs: undefined, runTimeoutMs: undefined, build: undefined },
+  workflowId: "x",
+  type: "order",
+  queue: "default",
+  input: null,
+  memo: undefined,
+  attributes: undefined,
+  onDuplicate: "fail",
+  timeoutMs: undefined,
+  runTimeoutMs: undefined,
+  build: undefined,
 };
 
 function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () => Promise<never>): RemoteControl {
   const { workflows } = new MemoryStore();
   const dispatcher = new Dispatcher({ namespace: "default", queue: "default", book: {} as never, hasType: () => true });
   const world: Partial<RemoteControlDeps> = {
-    ...{
-      random: { number: () => 0.5, id: () => "run-1" },
-      namespace: "default",
-      now: () => 0,
-      dispatcherOf: () => dispatcher,
-    },
+    random: { number: () => 0.5, id: () => "run-1" },
+    namespace: "default",
+    now: () => 0,
+    dispatcherOf: () => dispatcher,
     store: find === undefined ? workflows : ({ find } as never),
     start: async ({ runId }) => ({ ref: 1, runId, status: "running", ...outcome }),
   };

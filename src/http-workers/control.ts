@@ -89,7 +89,10 @@ export class RemoteControl {
     checkSize(memo, "memo");
     const at = this.#deps.now();
     const told = {
-      ...{ type, workflowId, runId: random.id(), input },
+      type,
+      workflowId,
+      runId: random.id(),
+      input,
       ...(memo !== undefined && { memo }),
       ...(attributes !== undefined && { attributes }),
       ...(timeoutMs !== undefined && { timeoutAt: at + timeoutMs }),

@@ -127,8 +127,18 @@ export class RemotePlane {
     this.questions = new RemoteQuestions(clock, random);
     this.questions.asked = () => this.#waiting.nudge();
     this.tasks = new RemoteTasks({
-      ...{ clock, random, log, store, namespace, leaseMs: taskLeaseMs, isSticky, stickyMs, now, dispatcherOf },
-      ...{ staleMs: this.workers.staleMs, pinning: deps.pinning },
+      clock,
+      random,
+      log,
+      store,
+      namespace,
+      leaseMs: taskLeaseMs,
+      isSticky,
+      stickyMs,
+      now,
+      dispatcherOf,
+      staleMs: this.workers.staleMs,
+      pinning: deps.pinning,
       historyLimit: deps.historyLimit,
       maxLostAttempts: deps.maxLostAttempts,
       runs: this.runs,
@@ -139,14 +149,25 @@ export class RemotePlane {
       },
     });
     this.activities = new RemoteActivities({
-      ...{ random, store: deps.reminders, tasks: deps.activityTasks, namespace, leaseMs: activityLeaseMs, now },
+      random,
+      store: deps.reminders,
+      tasks: deps.activityTasks,
+      namespace,
+      leaseMs: activityLeaseMs,
+      now,
       endOf: async ({ workflowId, runId }) => {
         const run = await store.find({ namespace, workflowId, runId });
         return run?.status === "running" ? undefined : (run?.status ?? "unknown");
       },
     });
     this.control = new RemoteControl({
-      ...{ clock, random, store, namespace, client: deps.client, now, dispatcherOf },
+      clock,
+      random,
+      store,
+      namespace,
+      client: deps.client,
+      now,
+      dispatcherOf,
       start: (start, started, at) => deps.start(start, started, at),
       arrive: (arrival) => deps.arrive(arrival),
       query: (run, name, input) => deps.query(run, name, input),
@@ -173,7 +194,8 @@ export class RemotePlane {
   figures(): Promise<StickyFigures> {
     const { store, namespace } = this.deps;
     return stickyFigures({
-      ...{ store, namespace },
+      store,
+      namespace,
       live: async () => (await this.workers.rows()).filter((row) => this.workers.isLive(row)),
       lastMinute: () => this.claims.lastMinute(),
     });

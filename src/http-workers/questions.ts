@@ -96,8 +96,16 @@ export class RemoteQuestions {
     const answer = Promise.withResolvers<Wire>();
     const end = this.#clock.now() + withinMs;
     const question: Waiting = {
-      ...{ id, kind, run, name, input, end, answer },
-      ...{ worker: undefined, attempt: 0, freeAt: Number.POSITIVE_INFINITY },
+      id,
+      kind,
+      run,
+      name,
+      input,
+      end,
+      answer,
+      worker: undefined,
+      attempt: 0,
+      freeAt: Number.POSITIVE_INFINITY,
     };
     this.#waiting.set(id, question);
     const timer = this.#clock.after(withinMs, () => {

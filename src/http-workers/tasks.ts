@@ -110,7 +110,11 @@ export class RemoteTasks {
     const types = worker.workflowTypes.map((type) => typeClaim(type, remoteCode(worker), pinning));
     for (;;) {
       const { tasks, next, now } = await store.claim({
-        ...{ namespace, queue: worker.queue, types, limit: 1, staleMs },
+        namespace,
+        queue: worker.queue,
+        types,
+        limit: 1,
+        staleMs,
         lease: { token: random.id(), worker: worker.id, leaseMs },
         isSticky: isSticky && keepsRuns(worker),
       });
@@ -151,7 +155,15 @@ export class RemoteTasks {
     const id = `${ref}.${token}`;
     const leaseUntil = this.#deps.now() + this.#deps.leaseMs;
     return {
-      ...{ id, run, last: run.last, seen: run.seen, attempt, mode, worker: worker.id, leaseUntil, stored },
+      id,
+      run,
+      last: run.last,
+      seen: run.seen,
+      attempt,
+      mode,
+      worker: worker.id,
+      leaseUntil,
+      stored,
       update: run.nextUpdate,
     };
   }
@@ -203,9 +215,18 @@ export class RemoteTasks {
     { taken, fate }: Pick<TaskCompletion, "taken" | "fate">,
   ): TaskCompletion {
     return {
-      ...{ ref, token, last, taken, fate },
+      ref,
+      token,
+      last,
+      taken,
+      fate,
       page: events.length === 0 ? undefined : writeEventBatch({ at, events }),
-      ...{ affinity: undefined, attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] },
+      affinity: undefined,
+      attributes: undefined,
+      memo: undefined,
+      reminders: [],
+      starts: [],
+      arrivals: [],
     };
   }
 
@@ -261,7 +282,10 @@ export class RemoteTasks {
     } else {
       const more = this.#deps.dispatcherOf(stored.queue).atEnd(run, end, at);
       isDone = await this.#write(run, {
-        ...{ ...append, attributes, memo, fate: closeBy(end) },
+        ...append,
+        attributes,
+        memo,
+        fate: closeBy(end),
         reminders: [...outgoing.reminders, ...more.reminders],
         starts: [...outgoing.starts, ...more.starts.map((start) => inQueue(start, run, queue))],
         arrivals: [...outgoing.arrivals, ...more.arrivals],

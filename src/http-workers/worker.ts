@@ -48,7 +48,9 @@ export interface RemoteWorker {
 
 /** Elsewhere nobody says which other builds they could go on with. */
 export const remoteCode = ({ build, fingerprints }: Pick<RemoteWorker, "build" | "fingerprints">): WorkerCode => ({
-  ...{ build, compatible: [], definitions: fingerprints },
+  build,
+  compatible: [],
+  definitions: fingerprints,
 });
 
 /** The handlers of a workflow type. Type names come from outside, and may equal inherited property names. */
@@ -65,7 +67,11 @@ export function workerRow(namespace: string, worker: RemoteWorker, isSticky: boo
   const { id, queue, build, runtime, workflowTypes, fingerprints, cache, isDraining, ...remote } = worker;
   const about = { runtime, types: workflowTypes, fingerprints, ...cache, remote };
   return {
-    ...{ namespace, worker: id, queue, build, isDraining },
+    namespace,
+    worker: id,
+    queue,
+    build,
+    isDraining,
     isSticky: isSticky && keepsRuns(worker),
     about: JSON.stringify(about),
   };
@@ -85,7 +91,11 @@ export function readWorker(row: StoredWorker): RemoteWorker | undefined {
   if (about.remote === undefined) return undefined;
   return {
     ...about.remote,
-    ...{ id: row.worker, queue: row.queue, build: row.build, isDraining: row.isDraining, runtime: about.runtime },
+    id: row.worker,
+    queue: row.queue,
+    build: row.build,
+    isDraining: row.isDraining,
+    runtime: about.runtime,
     workflowTypes: about.types,
     fingerprints: about.fingerprints,
     cache: cacheOf(about),

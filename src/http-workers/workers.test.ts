@@ -17,17 +17,23 @@ function open() {
 }
 
 const told = (id: string, more: Partial<ToldWorker> = {}): ToldWorker => ({
-  ...{
-    id,
-    queue: "q",
-    build: "",
-    runtime: "python",
-    sdkVersion: undefined,
-    workflowTypes: ["order"],
-    activityTypes: [],
-  },
-  ...{ fingerprints: {}, contracts: {}, capabilities: [], manifest: undefined, sticky: "never", cache: NO_CACHE },
-  ...{ process: {}, slots: {}, mostWorkflowTasks: 1, mostActivities: 1 },
+  id,
+  queue: "q",
+  build: "",
+  runtime: "python",
+  sdkVersion: undefined,
+  workflowTypes: ["order"],
+  activityTypes: [],
+  fingerprints: {},
+  contracts: {},
+  capabilities: [],
+  manifest: undefined,
+  sticky: "never",
+  cache: NO_CACHE,
+  process: {},
+  slots: {},
+  mostWorkflowTasks: 1,
+  mostActivities: 1,
   ...more,
 });
 

@@ -197,8 +197,16 @@ describe("looking at reminders", () => {
     const [late, soon, lost] = reminders;
     const first = { number: 1, attempt: 0 };
     assert.deepEqual(late, {
-      ...{ type: "Cart", id: "alice", name: "late", next: now + 3_600_000, due: now + 3_600_000, ...first },
-      ...{ leasedUntil: undefined, overdue: false, schedule: "every 1h", bytes: 6 },
+      type: "Cart",
+      id: "alice",
+      name: "late",
+      next: now + 3_600_000,
+      due: now + 3_600_000,
+      ...first,
+      leasedUntil: undefined,
+      overdue: false,
+      schedule: "every 1h",
+      bytes: 6,
     });
     // The process has taken it on already.
     assert.ok(soon!.leasedUntil! > now + 1_500);
@@ -261,8 +269,13 @@ describe("dead reminders", () => {
     const [{ diedAt, ...one }] = dead as [(typeof dead)[number]];
     assert.ok(diedAt < app.clock.now());
     assert.deepEqual(one, {
-      ...{ ...NAMES, due: one.due, number: 1, attempt: 3 },
-      ...{ error: "RangeError: no tea at 3", schedule: "every 1h", bytes: 5 },
+      ...NAMES,
+      due: one.due,
+      number: 1,
+      attempt: 3,
+      error: "RangeError: no tea at 3",
+      schedule: "every 1h",
+      bytes: 5,
     });
     assert.deepEqual(await reminders.count(), { all: 0, overdue: 0, dead: 1 });
     await app.actor(Cart, "alice").fail(0);

@@ -30,8 +30,13 @@ describe("a claimer", () => {
     const leases: number[] = [];
     const settings = { namespace: "default", pollMs: 60_000, aheadMs: 0, batchSize: 10, leaseMs };
     const claimer = new Claimer(settings, {
-      ...{ clock, random: { number: () => 0.5, id: () => "token" }, log: silentLog, store: slow as Reminders },
-      ...{ storeClock: new StoreClock(clock), room: new FairCapacity(100), types: () => ["Tea"] },
+      clock,
+      random: { number: () => 0.5, id: () => "token" },
+      log: silentLog,
+      store: slow as Reminders,
+      storeClock: new StoreClock(clock),
+      room: new FairCapacity(100),
+      types: () => ["Tea"],
       claimed: (_reminder, _token, leaseUntil) => leases.push(leaseUntil),
     });
     const askedAt = clock.monotonic();

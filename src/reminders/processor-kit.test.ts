@@ -26,7 +26,12 @@ export interface DeskOptions extends Partial<ProcessorSettings> {
 export type Handler = (delivery: Delivery) => unknown;
 
 const SETTINGS: ProcessorSettings = {
-  ...{ namespace: "default", pollMs: 2_500, aheadMs: 5_000, batchSize: 500, leaseMs: 30_000, concurrency: 1_000 },
+  namespace: "default",
+  pollMs: 2_500,
+  aheadMs: 5_000,
+  batchSize: 500,
+  leaseMs: 30_000,
+  concurrency: 1_000,
 };
 
 /** One process of a bench. */
@@ -53,7 +58,11 @@ export class Desk {
     this.processor = new Processor(
       { ...SETTINGS, ...settings },
       {
-        ...{ clock, random: new Prng(`desk ${process.number}`), log: silentLog, store: this.store, storeClock },
+        clock,
+        random: new Prng(`desk ${process.number}`),
+        log: silentLog,
+        store: this.store,
+        storeClock,
         instruments: {
           ...reminderInstruments(silentMeter, "default"),
           late: (seconds) => void this.late.push(seconds),
@@ -73,7 +82,11 @@ export class Desk {
       },
     );
     this.book = new BatchedReminderWriter({
-      ...{ clock, random: new Prng(`book ${process.number}`), store: this.store, storeClock, patienceMs: 10_000 },
+      clock,
+      random: new Prng(`book ${process.number}`),
+      store: this.store,
+      storeClock,
+      patienceMs: 10_000,
       ownLease: (type, at) => (isIdle ? undefined : this.processor.ownLease(type, at)),
       answered: (type) => this.processor.answered(type),
       holds: (reminder, lease, askedAt) => this.processor.adopt(reminder, lease, askedAt),

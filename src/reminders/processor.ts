@@ -118,7 +118,12 @@ export class Processor {
     this.#settling = new Batcher({ clock, send: (batch) => store.settle(batch) });
     this.#leases = new Leases(settings.leaseMs, { clock, store });
     this.#claimer = new Claimer(settings, {
-      ...{ clock, random, log, store, storeClock, room: this.#room },
+      clock,
+      random,
+      log,
+      store,
+      storeClock,
+      room: this.#room,
       types: () => this.#types(),
       claimed: (reminder, token, leaseUntil) => {
         instruments.claimed(1);

@@ -19,7 +19,9 @@ class Desk {
   readonly store = new MemoryStore(() => this.clock.now());
   readonly told: string[] = [];
   readonly book = new BatchedReminderWriter({
-    ...{ clock: this.clock, random: new Prng("book"), store: this.store.reminders },
+    clock: this.clock,
+    random: new Prng("book"),
+    store: this.store.reminders,
     storeClock: new StoreClock(this.clock),
     patienceMs: 1_000,
     ownLease: (_, at) => (at <= this.clock.now() + 5_000 ? LEASE : undefined),

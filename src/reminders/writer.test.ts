@@ -26,7 +26,10 @@ class Desk {
   readonly wrote: number[] = [];
   readonly changed: ReminderKey[] = [];
   readonly book = new BatchedReminderWriter({
-    ...{ clock: this.clock, random: new Prng("book"), store: this.store.reminders, storeClock: this.storeClock },
+    clock: this.clock,
+    random: new Prng("book"),
+    store: this.store.reminders,
+    storeClock: this.storeClock,
     patienceMs: 1_000,
     ownLease: () => this.lease,
     answered: () => void this.answered++,
@@ -57,8 +60,12 @@ describe("a book", () => {
     const desk = new Desk();
     const write = desk.book.set(key("tea"), { due: "10m", every: "1h", times: 3, data: [1, { a: null }] });
     const shown = {
-      ...{ name: "tea", next: desk.clock.now() + 600_000, number: 1, attempt: 0 },
-      ...{ data: [1, { a: null }], schedule: "every 1h, 3 times" },
+      name: "tea",
+      next: desk.clock.now() + 600_000,
+      number: 1,
+      attempt: 0,
+      data: [1, { a: null }],
+      schedule: "every 1h, 3 times",
     };
     assert.deepEqual(desk.book.shown(write), shown);
     await desk.book.write(write);

@@ -66,7 +66,9 @@ export class Setting {
     this.membership = new Membership(
       { namespace: "n", address: ADDRESS, name: "me", moveTimeoutMs: 1_000 },
       {
-        ...{ ...world, catalog: this.catalog, source: this.#source() },
+        ...world,
+        catalog: this.catalog,
+        source: this.#source(),
         identity: { machine: "m", pid: 7 },
         instruments: new HostInstruments(silentMeter, "n"),
         changed: (types) => {

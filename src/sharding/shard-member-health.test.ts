@@ -14,7 +14,12 @@ test("a host is not well while calls have waited for a home for too long, and is
   const home = { address: "10.0.0.1:1", incarnation: "other", name: "" };
   const table = { hosts: [home], sticky: false, shards: 4, ownShards: false };
   const member = new ShardMember({
-    ...{ clock, log: silentLog, roles: [], incarnation: () => "me", opened() {}, stopped() {} },
+    clock,
+    log: silentLog,
+    roles: [],
+    incarnation: () => "me",
+    opened() {},
+    stopped() {},
     catalog: { types: new Map(), edition: 1, sharding: () => ({ retryMs: 3_000, bufferSize: 1 }) },
     lease: { held: true },
     tables: { newest: () => table, shards: () => table.shards, hostAt: () => home },

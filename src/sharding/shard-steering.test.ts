@@ -33,8 +33,15 @@ describe("shards, looked at", () => {
     assert.deepEqual(
       { ...seen, hosts: seen.hosts.length, moved: seen.moved.length },
       {
-        ...{ type: "Counting", shards: SHARDS, strategy: "least", paused: false, hosts: 2, moving: [], told: [] },
-        ...{ moved: SHARDS / 2, faults: 0 },
+        type: "Counting",
+        shards: SHARDS,
+        strategy: "least",
+        paused: false,
+        hosts: 2,
+        moving: [],
+        told: [],
+        moved: SHARDS / 2,
+        faults: 0,
       },
     );
     const [from, to] = ["a", "b"].map((name) => seen.hosts.find((host) => host.name === name)!.address);

@@ -9,7 +9,11 @@ import { checkedMoves, compareBuilds, type Move, type Region, type Strategy } fr
 const NONE: ReadonlySet<number> = new Set();
 
 const region = (name: string, shards: readonly number[] = [], build = "1"): Region => ({
-  ...{ incarnation: `${name}!`, address: `${name}:7401`, name, build, shards },
+  incarnation: `${name}!`,
+  address: `${name}:7401`,
+  name,
+  build,
+  shards,
 });
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);

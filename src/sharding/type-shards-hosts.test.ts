@@ -5,15 +5,13 @@ import type { ShardEffect, ShardHost, ShardSettings } from "./model/shard-effect
 import { TypeShards } from "./model/type-shards.ts";
 
 const SETTINGS: ShardSettings = {
-  ...{
-    shards: 10,
-    movesAtOnce: 1,
-    rebalanceMs: 10_000,
-    handOffMs: 5_000,
-    chooseMs: 1_000,
-    minHosts: 1,
-    startMs: 10_000,
-  },
+  shards: 10,
+  movesAtOnce: 1,
+  rebalanceMs: 10_000,
+  handOffMs: 5_000,
+  chooseMs: 1_000,
+  minHosts: 1,
+  startMs: 10_000,
 };
 const host = (incarnation: string, build = "") => ({ incarnation, address: `${incarnation}:1`, name: "", build });
 
@@ -169,7 +167,13 @@ describe("moves that people see", () => {
     assert.deepEqual(shards.moves(), [{ ...move, phase: "saving", waitsFor: [] }]);
     const told = shards.saved(3, "b", 160);
     assert.deepEqual(told.at(-1), {
-      ...{ kind: "moved", shard: 3, from: "a", to: "b", reason: "by hand", tookMs: 60, wasForced: true },
+      kind: "moved",
+      shard: 3,
+      from: "a",
+      to: "b",
+      reason: "by hand",
+      tookMs: 60,
+      wasForced: true,
     });
     assert.deepEqual(shards.moves(), []);
   });
@@ -181,7 +185,13 @@ describe("moves that people see", () => {
     shards.asked(3, "b", 500);
     shards.chosen(3, "b");
     assert.deepEqual(shards.saved(3, "b", 530).at(-1), {
-      ...{ kind: "moved", shard: 3, from: "a", to: "b", reason: "lost", tookMs: 30, wasForced: false },
+      kind: "moved",
+      shard: 3,
+      from: "a",
+      to: "b",
+      reason: "lost",
+      tookMs: 30,
+      wasForced: false,
     });
     // Each loss is told once.
     shards.gone("b", 600);

@@ -102,8 +102,15 @@ export class ActivityMock<F extends ActivityFunction> {
   async run(real: ActivityFunction, input: ActivityInput<F>, activity: ActivityContext): Promise<unknown> {
     const { workflowId, runId, attempt, idempotencyKey } = activity;
     const call: Writable<ActivityCall<F>> = {
-      ...{ input, workflowId, runId, attempt, idempotencyKey, at: this.#now() },
-      ...{ outcome: "running", result: undefined, error: undefined },
+      input,
+      workflowId,
+      runId,
+      attempt,
+      idempotencyKey,
+      at: this.#now(),
+      outcome: "running",
+      result: undefined,
+      error: undefined,
     };
     this.#calls.push(call);
     try {

@@ -59,7 +59,9 @@ export async function replayHistory(
   const execution = new Execution(workflow, { settle: systemSettle, guards: processGuards, namespace, queue, nameOf });
   await execution.replay(stepsOf(events));
   return {
-    ...{ workflowId, runId, events: events.length },
+    workflowId,
+    runId,
+    events: events.length,
     isOver: execution.end !== undefined,
     waitsFor: execution.waitsFor,
     decides: execution.fresh.map(describeDecision),

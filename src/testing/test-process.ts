@@ -47,7 +47,11 @@ export class TestProcess {
     const { life } = this;
     this.#app = await openApp(definitions, settings, {
       // Time stands still while it starts: a store that fails then fails the start.
-      ...{ log, checksReplay, random: systemRandom, pingMs: HOUR_MS, startPatienceMs: 0 },
+      log,
+      checksReplay,
+      random: systemRandom,
+      pingMs: HOUR_MS,
+      startPatienceMs: 0,
       clock: mortalClock(clock, life),
       store: this.store,
       standIn: (name, activity) => (life.isOver ? never : mocks.standInFor(name, activity)),

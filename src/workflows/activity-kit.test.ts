@@ -53,8 +53,12 @@ export class TestProcesses implements AsyncDisposable {
       env: {},
     });
     const app = await openApp({ workflows, activities }, settings, {
-      ...{ clock: mortalClock(this.clock, life), store: new MortalStore(world).view, random: systemRandom },
-      ...{ log: log ?? silentLog, checksReplay, pingMs: 3_600_000 },
+      clock: mortalClock(this.clock, life),
+      store: new MortalStore(world).view,
+      random: systemRandom,
+      log: log ?? silentLog,
+      checksReplay,
+      pingMs: 3_600_000,
     });
     this.#apps.set(app, life);
     return app;

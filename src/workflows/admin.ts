@@ -112,7 +112,10 @@ export class StoredWorkflows implements WorkflowAdmin {
     const end = JSON.parse(run.result ?? "{}") as { result?: unknown; error?: unknown };
     return {
       ...summarize(run),
-      ...{ now, summary: summaryOf(facts, waitsFor), waitsFor, isCodeAsked: code !== undefined },
+      now,
+      summary: summaryOf(facts, waitsFor),
+      waitsFor,
+      isCodeAsked: code !== undefined,
       input: started?.input,
       memo: JSON.parse(run.memo) as unknown,
       result: run.status === "completed" ? end.result : undefined,
@@ -122,7 +125,8 @@ export class StoredWorkflows implements WorkflowAdmin {
       continuedAs: run.status === "continued" ? String(end.result) : undefined,
       timeoutAt: earliest(started?.runTimeoutAt, started?.timeoutAt),
       budget: this.#budgetOf(run),
-      ...{ steps: shown, earlier: timeline.steps.length - shown.length },
+      steps: shown,
+      earlier: timeline.steps.length - shown.length,
     };
   }
 
@@ -257,9 +261,21 @@ export class StoredWorkflows implements WorkflowAdmin {
 function summarize(run: StoredRun): WorkflowSummary {
   const { workflowId, runId, type, queue, bound, status, startedAt, closedAt, events, bytes, task } = run;
   return {
-    ...{ workflowId, runId, type, queue, ...readBinding(bound), status, startedAt, closedAt, events, bytes },
+    workflowId,
+    runId,
+    type,
+    queue,
+    ...readBinding(bound),
+    status,
+    startedAt,
+    closedAt,
+    events,
+    bytes,
     attributes: JSON.parse(run.attributes) as unknown,
-    ...{ blocked: task?.problem, task, stickyWorker: run.stickyWorker, stickyUntil: run.stickyUntil },
+    blocked: task?.problem,
+    task,
+    stickyWorker: run.stickyWorker,
+    stickyUntil: run.stickyUntil,
   };
 }
 

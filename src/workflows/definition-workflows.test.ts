@@ -104,15 +104,29 @@ describe("with runs pinned to definitions", () => {
     const bindings = [{ bound: JSON.stringify([null, definition]), binds: JSON.stringify([null, definition]) }];
     await app.workflows.get("h").signal("first", undefined);
     const { tasks } = await store.workflows.claim({
-      ...{ namespace: "default", queue: "default", types: [{ type: "halves", bindings }], limit: 1, isSticky: false },
-      ...{ lease: { token: "t", worker: "gone", leaseMs: 60_000 }, staleMs: 1 },
+      namespace: "default",
+      queue: "default",
+      types: [{ type: "halves", bindings }],
+      limit: 1,
+      isSticky: false,
+      lease: { token: "t", worker: "gone", leaseMs: 60_000 },
+      staleMs: 1,
     });
     const [{ ref, last, arrived: taken } = assert.fail("nothing was claimed")] = tasks;
     await store.workflows.append([
       {
-        ...{ ref, token: "t", last, taken, page: undefined, fate: { kind: "rest" } },
-        ...{ affinity: { worker, ms: 3_600_000 }, attributes: undefined, memo: undefined },
-        ...{ reminders: [], starts: [], arrivals: [] },
+        ref,
+        token: "t",
+        last,
+        taken,
+        page: undefined,
+        fate: { kind: "rest" },
+        affinity: { worker, ms: 3_600_000 },
+        attributes: undefined,
+        memo: undefined,
+        reminders: [],
+        starts: [],
+        arrivals: [],
       },
     ]);
     await app.workflows.get("h").signal("go", undefined);

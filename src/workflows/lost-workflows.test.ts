@@ -27,7 +27,11 @@ async function leave(sites: StickySites): Promise<void> {
 /** A process claims the task and dies at once. */
 async function claimAndDie(sites: StickySites, number: number, leaseMs: number): Promise<void> {
   const { tasks } = await sites.store.workflows.claim({
-    ...{ namespace: NAMESPACE, queue: "default", limit: 1, isSticky: true, staleMs: 1 },
+    namespace: NAMESPACE,
+    queue: "default",
+    limit: 1,
+    isSticky: true,
+    staleMs: 1,
     types: [{ type: "counted", bindings: [{ bound: undefined, binds: undefined }] }],
     lease: { token: `token ${number}`, worker: `dead ${number}`, leaseMs },
   });

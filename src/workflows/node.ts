@@ -146,14 +146,12 @@ export class WorkflowNode {
     this.#questions = new HostQuestions({ clock, random, store: reminderStore, book, namespace, now });
     const isOpen = (run: { readonly workflowId: string; readonly runId: string }) => this.#isOpen(run);
     this.#tasks = new ActivityTasks({
-      ...{
-        store: reminderStore,
-        namespace,
-        now,
-        isOpen,
-        cancel: (key: ReminderKey) => book.write({ kind: "cancel", key }),
-        ...batchActivities(reminderStore, clock, settings.patienceMs),
-      },
+      store: reminderStore,
+      namespace,
+      now,
+      isOpen,
+      cancel: (key: ReminderKey) => book.write({ kind: "cancel", key }),
+      ...batchActivities(reminderStore, clock, settings.patienceMs),
       tell: (run, key, data) => this.#tellText(run, key, data),
       freed: (at) => {
         this.#activityWorker.expect(at);
@@ -161,21 +159,25 @@ export class WorkflowNode {
       },
     });
     this.#activityWorker = new ActivityWorker(settings, {
-      ...{ clock, random, log, now, isOpen, tasks: this.#tasks, runner: this.#activities },
+      clock,
+      random,
+      log,
+      now,
+      isOpen,
+      tasks: this.#tasks,
+      runner: this.#activities,
       renew: (claims, leaseMs) => reminderStore.renew(claims, leaseMs),
       isThere: async (key) => (await reminderStore.get(key)) !== undefined,
     });
     this.worker = new Worker(workflows, settings, {
-      ...{
-        clock,
-        random,
-        log,
-        settle,
-        store: this.#store,
-        dispatcher: this.#dispatcher,
-        activities: this.#activities,
-        now,
-      },
+      clock,
+      random,
+      log,
+      settle,
+      store: this.#store,
+      dispatcher: this.#dispatcher,
+      activities: this.#activities,
+      now,
       callActor: async (type, id, method, args) => {
         return catalog.send(catalog.target(type), id, method, [...args], undefined, { timeoutMs: undefined });
       },
@@ -196,7 +198,14 @@ export class WorkflowNode {
       },
     });
     this.client = new WorkflowClient({
-      ...{ clock, random, namespace, queue, store: this.#store, dispatcher: this.#dispatcher, ends: this.#ends, now },
+      clock,
+      random,
+      namespace,
+      queue,
+      store: this.#store,
+      dispatcher: this.#dispatcher,
+      ends: this.#ends,
+      now,
       updates: this.#updates,
       ended: (ref, runId, end) => this.#ended(ref, runId, end),
       start: (start, started, at) => this.#start(start, started, at),
@@ -214,21 +223,25 @@ export class WorkflowNode {
       httpActivityLeaseMs: activityLeaseMs,
     } = settings;
     this.remote = new RemotePlane({
-      ...{ clock, random, log, store: this.#store, reminders: reminderStore, book, client: this.client },
+      clock,
+      random,
+      log,
+      store: this.#store,
+      reminders: reminderStore,
+      book,
+      client: this.client,
       activityTasks: this.#tasks,
       host: settings.workerId,
-      ...{
-        namespace,
-        queue,
-        isSticky,
-        stickyMs,
-        pinning,
-        historyLimit,
-        maxLostAttempts,
-        taskLeaseMs,
-        activityLeaseMs,
-        now,
-      },
+      namespace,
+      queue,
+      isSticky,
+      stickyMs,
+      pinning,
+      historyLimit,
+      maxLostAttempts,
+      taskLeaseMs,
+      activityLeaseMs,
+      now,
       start: (start, started, at) => this.#start(start, started, at),
       arrive: (arrival) => this.#arrive(arrival),
       hasType: (type) => this.worker.has(type),
@@ -243,8 +256,17 @@ export class WorkflowNode {
     });
     this.#gauges = new StickyGauges({ clock, meter: deps.meter, namespace, figures: () => this.remote.figures() });
     this.door = new StoredWorkflows({
-      ...{ namespace, isSticky, stickyMs, historyLimit, now, client: this.client, plane: this.remote },
-      ...{ store: this.#store, reminders: reminderStore, clock, callTimeoutMs: settings.callTimeoutMs },
+      namespace,
+      isSticky,
+      stickyMs,
+      historyLimit,
+      now,
+      client: this.client,
+      plane: this.remote,
+      store: this.#store,
+      reminders: reminderStore,
+      clock,
+      callTimeoutMs: settings.callTimeoutMs,
       waitsOf: (run) => this.waitsOf(run),
       mend: (run) =>
         mend(run, { store: this.#store, reminders: reminderStore, book, dispatcher: this.#dispatcher, now }),
@@ -469,7 +491,8 @@ export class WorkflowNode {
     const { workers } = this.remote;
     const { workerId: worker, leaseMs } = this.#settings;
     return answerQuery(run, name, input, {
-      ...{ clock: this.#deps.clock, worker },
+      clock: this.#deps.clock,
+      worker,
       hasType: (type) => this.worker.has(type),
       hasCodeOf: (of) => this.worker.hasCodeOf(of),
       here: async (...[of, what, asked]) => {

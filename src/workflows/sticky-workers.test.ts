@@ -128,7 +128,12 @@ describe("the life of a worker", () => {
     const arrived = workflows.arrive([owner.app.workflows.signalTo("s", undefined, "go", 5)]);
     const lease = { token: "t", worker: "somebody", leaseMs: MINUTE };
     const claimed = workflows.claim({
-      ...{ namespace: NAMESPACE, queue: "default", limit: 1, lease, isSticky: false, staleMs: 15_000 },
+      namespace: NAMESPACE,
+      queue: "default",
+      limit: 1,
+      lease,
+      isSticky: false,
+      staleMs: 15_000,
       types: [{ type: "sums", bindings: [{ bound: undefined, binds: undefined }] }],
     });
     assert.deepEqual([(await arrived)[0]?.kind, (await claimed).tasks.length], ["arrived", 1]);
@@ -166,8 +171,14 @@ describe("stickiness bypasses nothing", () => {
     const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] };
     const [outcome] = await workflows.append([
       {
-        ...{ ref: run.ref, token: "stolen", last: run.events, page: { count: 1, data: "{}" }, taken: 1, ...nothing },
-        ...{ fate: { kind: "rest" }, affinity: { worker: owner.worker, ms: 1_000 } },
+        ref: run.ref,
+        token: "stolen",
+        last: run.events,
+        page: { count: 1, data: "{}" },
+        taken: 1,
+        ...nothing,
+        fate: { kind: "rest" },
+        affinity: { worker: owner.worker, ms: 1_000 },
       },
     ]);
     assert.equal(outcome?.kind, "lost");

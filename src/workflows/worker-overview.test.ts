@@ -10,7 +10,13 @@ import { unservedActivities, unservedRuns, workerSummary } from "./worker-overvi
 const NOW = 1_000_000;
 
 const row = (about: object): StoredWorker => ({
-  ...{ namespace: "default", worker: "w1", queue: "shop", build: "", isSticky: true, isDraining: false, seenAt: NOW },
+  namespace: "default",
+  worker: "w1",
+  queue: "shop",
+  build: "",
+  isSticky: true,
+  isDraining: false,
+  seenAt: NOW,
   about: JSON.stringify(about),
 });
 

@@ -43,7 +43,16 @@ export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary
   const { runtime = "", types = [] } = JSON.parse(row.about) as { runtime?: string; types?: string[] };
   const activities = readWorker(row)?.activityTypes;
   return {
-    ...{ worker, queue, ...codeOf(row), runtime, types, activities, isSticky, isDraining, isLive, seenAt },
+    worker,
+    queue,
+    ...codeOf(row),
+    runtime,
+    types,
+    activities,
+    isSticky,
+    isDraining,
+    isLive,
+    seenAt,
     ...readCache(row),
   };
 }

@@ -13,14 +13,13 @@ import { workflow } from "./definition/definition.ts";
 import { type HistoryEvent, writeEventBatch } from "./engine/events.ts";
 
 const theft = (worker: string): TaskClaim => ({
-  ...{
-    namespace: NAMESPACE,
-    queue: "default",
-    types: [{ type: "held", bindings: [{ bound: undefined, binds: undefined }] }],
-    limit: 10,
-    isSticky: false,
-  },
-  ...{ staleMs: 1, lease: { token: `of ${worker}`, worker, leaseMs: 3_600_000 } },
+  namespace: NAMESPACE,
+  queue: "default",
+  types: [{ type: "held", bindings: [{ bound: undefined, binds: undefined }] }],
+  limit: 10,
+  isSticky: false,
+  staleMs: 1,
+  lease: { token: `of ${worker}`, worker, leaseMs: 3_600_000 },
 });
 
 const NOTHING = {

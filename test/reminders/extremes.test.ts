@@ -225,7 +225,11 @@ for (const { store, open } of GROUNDS) {
       const due = new Date();
       const claimed = (): number => Number(/limpet_reminders_claimed_total\S* (\d+)/.exec(app.metrics())?.[1] ?? 0);
       await using elsewhere = await limpet({
-        ...{ actors: [Note], store: place.store, cluster: false, namespace: "elsewhere", logLevel: "silent" },
+        actors: [Note],
+        store: place.store,
+        cluster: false,
+        namespace: "elsewhere",
+        logLevel: "silent",
         reminders: { pollInterval: "100ms", fetchAhead: "300ms", lease: "2s" },
       });
       const before = claimed();

@@ -36,8 +36,12 @@ for (const { name, open } of STORES) {
       await using place = await open();
       const start = (historyEvents: number): Promise<App> =>
         limpet({
-          ...{ store: place.store, cluster: false, logLevel: "error", actors: [Clerk] },
-          ...{ workflows: [listens, suggested, canceller], worker: { historyEvents } },
+          store: place.store,
+          cluster: false,
+          logLevel: "error",
+          actors: [Clerk],
+          workflows: [listens, suggested, canceller],
+          worker: { historyEvents },
         });
       const ids = ["raised", ...Object.keys(ENDS)];
       const app = await start(MOST);
@@ -65,7 +69,10 @@ for (const { name, open } of STORES) {
     test("suggests to continue as new in time, and the code that does is never parked", async () => {
       await using place = await open();
       await using app = await limpet({
-        ...{ store: place.store, cluster: false, logLevel: "error", workflows: [suggested] },
+        store: place.store,
+        cluster: false,
+        logLevel: "error",
+        workflows: [suggested],
         worker: { historyMegabytes: 5 },
       });
       const handle = await app.workflows.start(suggested, { input: 1 });

@@ -7,9 +7,14 @@ const resolve = (options?: unknown) => resolveSharded(sharded(options as Sharded
 describe("how shards are spread, as a class says it", () => {
   it("is evenly, within limits, unless it says something else", () => {
     assert.deepEqual(resolve().rule, {
-      ...{ shards: 1_000, ownShards: false, movesAtOnce: 5, rebalanceMs: 10_000, handOffMs: 10_000 },
+      shards: 1_000,
+      ownShards: false,
+      movesAtOnce: 5,
+      rebalanceMs: 10_000,
+      handOffMs: 10_000,
       strategy: { kind: "least", absoluteLimit: 100, relativeLimit: 0.1, threshold: 1 },
-      ...{ minHosts: 1, startMs: 10_000 },
+      minHosts: 1,
+      startMs: 10_000,
     });
     assert.equal(resolve().strategy, undefined);
     const { strategy } = resolve({ absoluteLimit: 5, relativeLimit: 1 }).rule;

@@ -8,7 +8,10 @@ import { dataOf, ownError, type RemindArguments, remindArguments, settlementOf, 
 const TICK = { at: 70, due: 60, number: 3, attempt: 2 };
 const DONE: Settlement = { kind: "done", generation: 9, token: "t" };
 const NEXT: Settlement = {
-  ...{ kind: "next", generation: 9, token: "t", leaseMs: undefined },
+  kind: "next",
+  generation: 9,
+  token: "t",
+  leaseMs: undefined,
   tick: { at: 80, due: 75, number: 4, attempt: 0 },
 };
 

@@ -73,8 +73,15 @@ export class MissingMethods {
     // The actor lives here. A host of an earlier release takes the question for a call, and answers that it
     // is not the owner.
     const call: RemoteCall = {
-      ...{ namespace, type, id, method: HAS_METHOD, args: [method], timeoutMs: ANSWER_MS },
-      ...{ hops: 0, passOn: false, causes: [] },
+      namespace,
+      type,
+      id,
+      method: HAS_METHOD,
+      args: [method],
+      timeoutMs: ANSWER_MS,
+      hops: 0,
+      passOn: false,
+      causes: [],
     };
     return new Promise((resolve) => {
       let open = hosts.length;

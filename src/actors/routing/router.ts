@@ -79,7 +79,9 @@ export class Router implements Routes, Dispatcher, LinkService {
     this.#clock = clock;
     this.#refused = refused;
     this.#missing = new MissingMethods({
-      ...{ namespace: catalog.namespace, clock, links },
+      namespace: catalog.namespace,
+      clock,
+      links,
       hostsOf: (type) => placement.hostsOf(type).filter((address) => address !== placement.address),
     });
     this.#room = new WaitingQueue(clock, {

@@ -230,7 +230,10 @@ test("the waiting calls of a type are limited by its capacity, and each retries 
   const clock = new StandingClock();
   const left: Turn[] = [];
   const room = new WaitingQueue(clock, {
-    ...{ leave: (turn) => void left.push(turn), problem, capacity: () => 2, lookAgainMs: () => 250 },
+    leave: (turn) => void left.push(turn),
+    problem,
+    capacity: () => 2,
+    lookAgainMs: () => 250,
   });
   const turns = ["a", "b", "c"].map((id) => callTo(id, clock));
   const outcomes = turns.map((turn) =>

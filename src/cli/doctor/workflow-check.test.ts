@@ -6,13 +6,31 @@ import { workflowChecks } from "./workflow-check.ts";
 const NOW = Date.UTC(2030, 0, 1, 12);
 
 const worker = (more: Partial<WorkerSummary> = {}): WorkerSummary => ({
-  ...{ worker: "w1", queue: "default", build: "", runtime: "typescript", types: ["order"], activities: undefined },
-  ...{ isSticky: true, isDraining: false, isLive: true, seenAt: NOW, capacity: 100, size: 1, hits: 0, misses: 0 },
-  ...{ forced: 0, evictions: 0, ...more },
+  worker: "w1",
+  queue: "default",
+  build: "",
+  runtime: "typescript",
+  types: ["order"],
+  activities: undefined,
+  isSticky: true,
+  isDraining: false,
+  isLive: true,
+  seenAt: NOW,
+  capacity: 100,
+  size: 1,
+  hits: 0,
+  misses: 0,
+  forced: 0,
+  evictions: 0,
+  ...more,
 });
 
 const overview = (more: Partial<WorkerOverview> = {}): WorkerOverview => ({
-  ...{ now: NOW, running: 3, blocked: 0, workers: [worker()], unserved: [] },
+  now: NOW,
+  running: 3,
+  blocked: 0,
+  workers: [worker()],
+  unserved: [],
   sticky: { runs: 1, ready: 0, leased: 0, owned: 0, isEnabled: true, ttlMs: 300_000 },
   lastMinute: { sticky_hit_expected: 0, cold_replay: 0, forced_cold_replay: 0, miss: 0 },
   ...more,

@@ -28,16 +28,14 @@ const status: HostStatus = {
 };
 
 const host = (incarnation: string, address: string, more: Partial<ClusterHost> = {}): ClusterHost => ({
-  ...{
-    namespace: "default",
-    address,
-    name: "",
-    incarnation,
-    state: "member",
-    leaseLeftMs: 1,
-    types: ["Cart"],
-    actors: 0,
-  },
+  namespace: "default",
+  address,
+  name: "",
+  incarnation,
+  state: "member",
+  leaseLeftMs: 1,
+  types: ["Cart"],
+  actors: 0,
   ...more,
 });
 
@@ -74,7 +72,11 @@ test("a glance never fails and never waits long: what is not known is left out",
 
 test("a scheduler says where hosts find it, whether it leads, and how to join", () => {
   const ready = {
-    ...{ version: "1.2.3", readyInMs: 12, url: "http://127.0.0.1:7300", store: "/x.db", needsKey: false },
+    version: "1.2.3",
+    readyInMs: 12,
+    url: "http://127.0.0.1:7300",
+    store: "/x.db",
+    needsKey: false,
     address: "127.0.0.1:7400",
     cluster: { address: ADDRESS, joined: true, term: 2, leader: "127.0.0.1:7400", leaderHere: false },
     join: "limpet dev app.ts --schedulers 127.0.0.1:7400",

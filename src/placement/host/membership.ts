@@ -101,7 +101,10 @@ export class Membership implements Placement {
     this.#tables = new HostTables(settings.address);
     this.#sticky = new StickyMember(settings, this.#tables, { ...deps, wants: (type) => this.#types.includes(type) });
     this.#shards = new ShardMember({
-      ...{ ...deps, tables: this.#tables, lease: this.#lease, roles: settings.roles ?? [] },
+      ...deps,
+      tables: this.#tables,
+      lease: this.#lease,
+      roles: settings.roles ?? [],
       incarnation: () => this.#incarnation,
       outside: (type, id) => this.#outsideShards(type, id),
       stopped: () => this.#notify(),

@@ -35,7 +35,9 @@ function setting() {
     { flush() {}, letGoOfAll() {} } as unknown as StickyMember,
     { address: HERE.address, moveTimeoutMs: 1_000 },
     {
-      ...{ clock: new VirtualClock(), catalog: catalog as unknown as Catalog, changed() {} },
+      clock: new VirtualClock(),
+      catalog: catalog as unknown as Catalog,
+      changed() {},
       instruments: new HostInstruments(meter, "n"),
     },
   );

@@ -20,14 +20,12 @@ const SETTINGS = {
 
 function world(clock: VirtualClock, coordination: Coordination): ConstructorParameters<typeof SchedulerNode>[1] {
   return {
-    ...{
-      clock,
-      coordination,
-      shards: new MemoryStore().shards,
-      random: systemRandom,
-      log: silentLog,
-      meter: new Metrics(),
-    },
+    clock,
+    coordination,
+    shards: new MemoryStore().shards,
+    random: systemRandom,
+    log: silentLog,
+    meter: new Metrics(),
     identity: { machine: "here", pid: 1 },
     hasEnded: () => false,
     openDoor: async () => assert.fail("nobody else is there"),

@@ -45,7 +45,9 @@ class Setting {
     setting.#leading = new LeaderTerm(term, [], [], 0, SETTINGS, {
       // Nothing about shards is answered.
       shards: { ...new MemoryStore().shards, noteHomes: () => new Promise(() => {}) },
-      ...{ clock: setting.clock, log: silentLog, instruments: new SchedulerInstruments(new Metrics()) },
+      clock: setting.clock,
+      log: silentLog,
+      instruments: new SchedulerInstruments(new Metrics()),
       coordination: { ...NOTHING_ELSE, persist: (of, changes) => setting.#note(of, changes) },
       hasEnded: () => false,
       lasts: () => setting.lasts,
@@ -74,8 +76,17 @@ class Setting {
   host(name: string, sharded?: ShardedRules, sent: SchedulerMessage[] = []): ControlListener<HostMessage> {
     const listener = this.leading.report({ send: (message) => void sent.push(message), close() {} });
     listener.message({
-      ...{ kind: "hello", namespace: "default", incarnation: name, replaces: undefined, address: name, name },
-      ...{ types: ["Cart"], sharded, unlocked: new Map(), machine: "m", pid: 1 },
+      kind: "hello",
+      namespace: "default",
+      incarnation: name,
+      replaces: undefined,
+      address: name,
+      name,
+      types: ["Cart"],
+      sharded,
+      unlocked: new Map(),
+      machine: "m",
+      pid: 1,
     });
     return listener;
   }

@@ -120,7 +120,12 @@ export class LeaderTerm {
     const { clock, log, instruments } = this.#deps;
     return new ShardLeader(
       {
-        ...{ namespace, clock, log, instruments, table: (type) => room.table(type), hosts: () => room.hosts },
+        namespace,
+        clock,
+        log,
+        instruments,
+        table: (type) => room.table(type),
+        hosts: () => room.hosts,
         host: (incarnation) => room.host(incarnation),
         speaker: (stream) => room.speaker(stream),
         send: (streams, message) => {
@@ -383,7 +388,9 @@ export class LeaderTerm {
       throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
     }
     const desk = new ShardOperations(leader, {
-      ...{ namespace, clock: this.#deps.clock, host: (incarnation) => room.host(incarnation) },
+      namespace,
+      clock: this.#deps.clock,
+      host: (incarnation) => room.host(incarnation),
       hosts: () => room.hosts,
       ask: (hosts, of, question) => {
         const streams = hosts.flatMap((incarnation) => room.host(incarnation)?.stream ?? []);

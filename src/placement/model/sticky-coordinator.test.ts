@@ -48,8 +48,17 @@ class Leader {
 
   join(stream: number, name = `host-${stream}`, more: Partial<Hello> = {}): void {
     const hello: Hello = {
-      ...{ kind: "hello", namespace: "default", replaces: undefined, machine: "m", pid: stream, unlocked: new Map() },
-      ...{ incarnation: name, name, address: `${name}:1`, types: ["Cart"], sticky: new Map([["Cart", 0]]) },
+      kind: "hello",
+      namespace: "default",
+      replaces: undefined,
+      machine: "m",
+      pid: stream,
+      unlocked: new Map(),
+      incarnation: name,
+      name,
+      address: `${name}:1`,
+      types: ["Cart"],
+      sticky: new Map([["Cart", 0]]),
       ...more,
     };
     this.#perform(this.room.hello(stream, hello, this.now));

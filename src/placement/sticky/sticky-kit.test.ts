@@ -86,7 +86,12 @@ export class StickySites implements AsyncDisposable {
     await workflows.seen(row);
     const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] };
     const { tasks } = await workflows.claim({
-      ...{ namespace: NAMESPACE, queue: "default", limit: 1, lease, isSticky: true, staleMs: 15_000 },
+      namespace: NAMESPACE,
+      queue: "default",
+      limit: 1,
+      lease,
+      isSticky: true,
+      staleMs: 15_000,
       types: [{ type: "sums", bindings: [{ bound: undefined, binds: undefined }] }],
     });
     const [task] = tasks.filter(({ workflowId }) => workflowId === id);

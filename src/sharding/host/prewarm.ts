@@ -88,8 +88,15 @@ export class Prewarm {
     links.call(
       address,
       {
-        ...{ namespace: catalog.namespace, type, id: NOBODY, method: METHOD, args },
-        ...{ timeoutMs: KEEP_MS, hops: 0, passOn: false, causes: [] },
+        namespace: catalog.namespace,
+        type,
+        id: NOBODY,
+        method: METHOD,
+        args,
+        timeoutMs: KEEP_MS,
+        hops: 0,
+        passOn: false,
+        causes: [],
       },
       UNHEARD,
     );

@@ -5,13 +5,21 @@ import type { ShardHostInfo, ShardStrategy } from "../../kernel/shard-strategy.t
 import { answerStrategyRequest } from "./strategy-server.ts";
 
 const host = (name: string, shards: number[]): ShardHostInfo => ({
-  ...{ name, shards, address: `${name}:1`, incarnation: `${name}-1`, build: "" },
+  name,
+  shards,
+  address: `${name}:1`,
+  incarnation: `${name}-1`,
+  build: "",
 });
 
 const ask = (strategy: ShardStrategy, wanted: readonly number[]) =>
   answerStrategyRequest(
     {
-      ...{ kind: "askStrategy", question: 3, type: "Cart", regions: [host("a", [1, 2]), host("b", [])], moving: [] },
+      kind: "askStrategy",
+      question: 3,
+      type: "Cart",
+      regions: [host("a", [1, 2]), host("b", [])],
+      moving: [],
       wanted: wanted.map((shard) => ({ shard, asker: undefined })),
     },
     strategy,
@@ -45,7 +53,10 @@ describe("a strategy of the application that fails", () => {
     const wishes = [null, 7, "all", { shard: "1" }, { shard: 9, to: "b" }, { shard: 1, to: Object.create(null) }];
     const moves = () => [...wishes, { shard: 2, to: "b" }] as never;
     assert.deepEqual(await ask({ home: () => "a", moves }, []), {
-      ...{ kind: "strategyAnswer", question: 3, type: "Cart", problem: undefined },
+      kind: "strategyAnswer",
+      question: 3,
+      type: "Cart",
+      problem: undefined,
       choices: [{ shard: 2, incarnation: "b-1" }],
     });
   });

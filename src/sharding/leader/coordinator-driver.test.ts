@@ -10,7 +10,11 @@ import { VirtualClock } from "../../world/virtual-clock.ts";
 import { ShardLeader } from "./coordinator-driver.ts";
 
 const RULE = {
-  ...{ shards: 10, ownShards: false, strategy: { kind: "hashed" }, movesAtOnce: 5, rebalanceMs: 10_000 },
+  shards: 10,
+  ownShards: false,
+  strategy: { kind: "hashed" },
+  movesAtOnce: 5,
+  rebalanceMs: 10_000,
   handOffMs: 10_000,
   minHosts: 1,
   startMs: 10_000,
@@ -20,13 +24,28 @@ const RULE = {
 function host(incarnation: string, stream: number, types: readonly string[]): HostRecord {
   const sharded = new Map(types.map((type) => [type, RULE]));
   const about = {
-    ...{ name: incarnation, machine: "", pid: 0, build: "", confirmsHomes: incarnation === "b", sticky: new Map() },
-    ...{ saving: undefined, actors: 0, isInformed: true, isFresh: false },
+    name: incarnation,
+    machine: "",
+    pid: 0,
+    build: "",
+    confirmsHomes: incarnation === "b",
+    sticky: new Map(),
+    saving: undefined,
+    actors: 0,
+    isInformed: true,
+    isFresh: false,
   };
   return {
     ...about,
-    ...{ incarnation, address: `${incarnation}:1`, stream, types: new Set(types), sharded, held: new Set(["Cart"]) },
-    ...{ state: "member", leaseUntil: 10_000, unlocked: new Map() },
+    incarnation,
+    address: `${incarnation}:1`,
+    stream,
+    types: new Set(types),
+    sharded,
+    held: new Set(["Cart"]),
+    state: "member",
+    leaseUntil: 10_000,
+    unlocked: new Map(),
   } as HostRecord;
 }
 
@@ -36,7 +55,9 @@ function lead(hosts: readonly HostRecord[]) {
   const mayHost = hosts.filter(({ types }) => types.has("Cart"));
   const leader = new ShardLeader(
     {
-      ...{ namespace: "default", clock: new VirtualClock(), log: silentLog },
+      namespace: "default",
+      clock: new VirtualClock(),
+      log: silentLog,
       instruments: new SchedulerInstruments(silentMeter),
       host: (incarnation) => hosts.find((one) => one.incarnation === incarnation),
       speaker: (stream) => hosts.find((one) => one.stream === stream),

@@ -137,7 +137,12 @@ export class ShardLeader {
     const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#deps.host(host) !== undefined);
     const told = left?.told ?? new Map<number, string>();
     this.#types.set(type, {
-      ...{ rule, told, strategy: strategyOf(rule.strategy, told), leaving: new Set(), moves: [], faults: 0 },
+      rule,
+      told,
+      strategy: strategyOf(rule.strategy, told),
+      leaving: new Set(),
+      moves: [],
+      faults: 0,
       shards: this.#newShards(rule, homes, left?.isPaused ?? false, now),
       advice: new StrategyRequests(CHOOSE_MS),
     });

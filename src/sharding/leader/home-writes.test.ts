@@ -21,7 +21,9 @@ function notesOn(answers: (boolean | Error)[]) {
     return answer ?? assert.fail("the store is asked once more than expected");
   };
   const notes = new HomeWrites(7, {
-    ...{ clock, log: silentLog, shards: { noteHomes } as unknown as Shards },
+    clock,
+    log: silentLog,
+    shards: { noteHomes } as unknown as Shards,
     over: (why) => void over.push(why),
   });
   return { clock, notes, over, terms };

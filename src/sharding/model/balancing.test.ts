@@ -4,15 +4,13 @@ import { Balancing } from "./balancing.ts";
 import type { ShardSettings } from "./shard-effects.ts";
 
 const SETTINGS: ShardSettings = {
-  ...{
-    shards: 100,
-    movesAtOnce: 5,
-    rebalanceMs: 10_000,
-    handOffMs: 5_000,
-    chooseMs: 1_000,
-    minHosts: 1,
-    startMs: 10_000,
-  },
+  shards: 100,
+  movesAtOnce: 5,
+  rebalanceMs: 10_000,
+  handOffMs: 5_000,
+  chooseMs: 1_000,
+  minHosts: 1,
+  startMs: 10_000,
 };
 
 const movesOf = (count: number) => Array.from({ length: count }, (_, shard) => ({ shard, to: "b" }));

@@ -5,15 +5,13 @@ import type { ShardEffect, ShardSettings } from "./shard-effects.ts";
 import { TypeShards } from "./type-shards.ts";
 
 const SETTINGS: ShardSettings = {
-  ...{
-    shards: 100,
-    movesAtOnce: 3,
-    rebalanceMs: 10_000,
-    handOffMs: 5_000,
-    chooseMs: 1_000,
-    minHosts: 1,
-    startMs: 10_000,
-  },
+  shards: 100,
+  movesAtOnce: 3,
+  rebalanceMs: 10_000,
+  handOffMs: 5_000,
+  chooseMs: 1_000,
+  minHosts: 1,
+  startMs: 10_000,
 };
 
 const host = (incarnation: string) => ({ incarnation, address: `${incarnation}:1`, name: incarnation, build: "1" });

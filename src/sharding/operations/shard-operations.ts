@@ -80,7 +80,11 @@ export class ShardOperations {
       paused: shards.isPaused,
       hosts: hosts.sort((a, b) => (a.address < b.address ? -1 : 1)),
       moving: shards.moves().map(({ shard, phase, reason, from, to, startedAt, waitsFor }) => ({
-        ...{ shard, phase, reason, from: addressOf(from), to: to === undefined ? undefined : addressOf(to) },
+        shard,
+        phase,
+        reason,
+        from: addressOf(from),
+        to: to === undefined ? undefined : addressOf(to),
         forMs: Math.max(Math.round(now - startedAt), 0),
         waitsFor: waitsFor.map(addressOf),
       })),

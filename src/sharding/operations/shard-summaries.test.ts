@@ -5,10 +5,21 @@ import type { ShardsOfHost, ShardsView } from "../../ports/shard-admin.ts";
 import { summarise } from "./shard-summaries.ts";
 
 const host: Omit<ShardsOfHost, "shards" | "actors"> = {
-  ...{ address: "10.0.0.5:7401", name: "alpha", incarnation: "i-1", build: "", leaving: false },
+  address: "10.0.0.5:7401",
+  name: "alpha",
+  incarnation: "i-1",
+  build: "",
+  leaving: false,
 };
 const view = (type: string, hosts: readonly ShardsOfHost[]): ShardsView => ({
-  ...{ type, shards: 20, strategy: "least", paused: true, faults: 2, hosts, moved: [], told: [] },
+  type,
+  shards: 20,
+  strategy: "least",
+  paused: true,
+  faults: 2,
+  hosts,
+  moved: [],
+  told: [],
   moving: [
     { shard: 3, phase: "stopping", reason: "leave", from: "10.0.0.6:1", to: undefined, forMs: 1_500, waitsFor: [] },
   ],

@@ -29,7 +29,13 @@ function summaryOf({ type, shards, strategy, paused, hosts, moving, faults }: Sh
   const isSilent = hosts.some(({ actors }) => actors === undefined);
   const counts = hosts.flatMap(({ actors }) => actors ?? []);
   return {
-    ...{ type, shards, strategy, paused, faults, moving: moving.length, hosts: hosts.length },
+    type,
+    shards,
+    strategy,
+    paused,
+    faults,
+    moving: moving.length,
+    hosts: hosts.length,
     used: hosts.reduce((sum, host) => sum + host.shards.length, 0),
     actors: isSilent ? undefined : counts.reduce((sum, count) => sum + count, 0),
   };

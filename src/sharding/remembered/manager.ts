@@ -209,7 +209,10 @@ export class RememberedActors implements Remembering {
       const { meter, catalog, known } = this.#deps;
       const instruments = rememberedInstruments(meter, catalog.namespace, type.name);
       starter = new RememberedStarter(type, rule, {
-        ...{ ...this.#deps, instruments, standing: known.standing, daemons: this.#daemonsOf(type) },
+        ...this.#deps,
+        instruments,
+        standing: known.standing,
+        daemons: this.#daemonsOf(type),
         dismiss: (id) => void this.#write(type, id, false).catch(() => {}),
       });
       if (this.#isOver) starter.stop();

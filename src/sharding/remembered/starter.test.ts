@@ -50,7 +50,9 @@ class Setting {
       type as unknown as ActorType,
       { startsPerSecond, restartAfterMs: RESTART_MS, restartAtMostMs: LONGEST_MS },
       {
-        ...{ clock: this.clock, log: silentLog, catalog: catalog as unknown as Catalog },
+        clock: this.clock,
+        log: silentLog,
+        catalog: catalog as unknown as Catalog,
         instruments: rememberedInstruments(silentMeter, "n", "T"),
         shards: { remembered: (...args: [ShardKey, string | undefined, number]) => this.#read(...args) } as Shards,
         standing: (_, shard) => (typeof this.standing === "string" ? this.standing : this.standing(shard)),

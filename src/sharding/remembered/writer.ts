@@ -27,7 +27,11 @@ export class RememberedWriter {
   constructor(patienceMs: number, { clock, random, meter, shards }: RememberedWriterDeps) {
     this.#shards = shards;
     this.#calls = new GroupCall({
-      ...{ clock, random, patienceMs, lanes: 1, eager: Number.POSITIVE_INFINITY },
+      clock,
+      random,
+      patienceMs,
+      lanes: 1,
+      eager: Number.POSITIVE_INFINITY,
       ...storeInstruments(meter, "remember"),
       weigh: () => 1,
       actorOf: ({ change: { type, id } }) => `${type.length}:${type}${id}`,

@@ -75,7 +75,11 @@ export function* manyNew(count: number): Generator<MemberChange[]> {
 }
 
 export const entryOf = ({ incarnation, address, machine, pid, dedicated }: Candidate, leader: boolean) => ({
-  ...{ incarnation, address, machine, pid, dedicated },
+  incarnation,
+  address,
+  machine,
+  pid,
+  dedicated,
   leader,
 });
 

@@ -53,7 +53,12 @@ export function reminderSettlingContract({ opened }: RemindersHarness): void {
       const tick = { at: 5_000, due: 4_000, number: 2, attempt: 0 };
       assert.equal(await it.settle({ kind: "next", tick, leaseMs: undefined, generation, token }), true);
       assert.deepEqual(await it.reminders.get(it.key("tea")), {
-        ...{ key: it.key("tea"), generation, tick, schedule: "once", data: "data of tea", bytes: 11 },
+        key: it.key("tea"),
+        generation,
+        tick,
+        schedule: "once",
+        data: "data of tea",
+        bytes: 11,
         leasedUntil: undefined,
       });
       assert.equal(await it.settle({ kind: "done", generation, token }), false);

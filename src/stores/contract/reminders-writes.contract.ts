@@ -26,7 +26,13 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       const tick = { at: 1_900_000_000_123, due: 1_900_000_000_001, number: 7, attempt: 3 };
       const generation = await it.set(key, { ...tick, schedule: "every 5 minutes", data: "milk" });
       assert.deepEqual(await it.reminders.get(key), {
-        ...{ key, generation, tick, schedule: "every 5 minutes", data: "milk", bytes: 4, leasedUntil: undefined },
+        key,
+        generation,
+        tick,
+        schedule: "every 5 minutes",
+        data: "milk",
+        bytes: 4,
+        leasedUntil: undefined,
       });
     });
 
@@ -108,7 +114,13 @@ export function reminderWritesContract({ opened }: RemindersHarness): void {
       assert.notEqual(after, before);
       const tick = { at: 2, due: 2, number: 1, attempt: 0 };
       assert.deepEqual(await it.reminders.get(key), {
-        ...{ key, generation: after, tick, schedule: "new", data: undefined, bytes: 0, leasedUntil: undefined },
+        key,
+        generation: after,
+        tick,
+        schedule: "new",
+        data: undefined,
+        bytes: 0,
+        leasedUntil: undefined,
       });
       assert.equal((await it.reminders.list({ namespace: it.namespace, limit: 10 })).length, 1);
     });

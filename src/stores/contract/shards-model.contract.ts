@@ -44,7 +44,10 @@ const step = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       kind: fc.constant("read" as const),
-      ...{ type, shard, after: fc.option(id, { nil: undefined }), limit: fc.integer({ min: 1, max: 4 }) },
+      type,
+      shard,
+      after: fc.option(id, { nil: undefined }),
+      limit: fc.integer({ min: 1, max: 4 }),
     }),
   },
 );

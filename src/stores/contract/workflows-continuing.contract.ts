@@ -64,7 +64,10 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       const ref = await goOn(it, "a", held);
       assert.deepEqual(await it.inbox(ref), [[1, "signal"]]);
       assert.deepEqual(await it.arrive("a", "timer 1", { goesAlong: false, runId: (await it.stored("a")).runId }), {
-        ...{ kind: "arrived", ref, runId: (await it.stored("a")).runId, number: 2 },
+        kind: "arrived",
+        ref,
+        runId: (await it.stored("a")).runId,
+        number: 2,
       });
     });
 

@@ -87,13 +87,30 @@ export class WorkflowModel {
     if (latest !== undefined && ifClosed === "keep") return outcome(latest, false);
     if (latest?.status === "completed" && ifClosed === "start unless completed") return outcome(latest, false);
     const task: ModelTask = {
-      ...{ state: lease === undefined ? "ready" : "leased", token: lease?.token, worker: lease?.worker },
+      state: lease === undefined ? "ready" : "leased",
+      token: lease?.token,
+      worker: lease?.worker,
       at: this.clock + (lease?.leaseMs ?? delayMs) / MINUTE,
-      ...{ attempt: lease === undefined ? 0 : 1, lost: 0, arrived: 0, taken: 0, sticky: undefined },
+      attempt: lease === undefined ? 0 : 1,
+      lost: 0,
+      arrived: 0,
+      taken: 0,
+      sticky: undefined,
     };
     const run: ModelRun = {
-      ...{ ref, workflowId, runId, type, bound, status: "running", result: undefined, closedAt: undefined },
-      ...{ closedBy: undefined, isWatched: false, events: first.data.split("\n"), inbox: [], task },
+      ref,
+      workflowId,
+      runId,
+      type,
+      bound,
+      status: "running",
+      result: undefined,
+      closedAt: undefined,
+      closedBy: undefined,
+      isWatched: false,
+      events: first.data.split("\n"),
+      inbox: [],
+      task,
     };
     this.#runs.push(run);
     return outcome(run, true);

@@ -50,11 +50,11 @@ const BINDINGS: (readonly ClaimedBinding[])[] = [
 
 const steps = {
   start: fc.record({
-    ...{ kind: fc.constant("start" as const), which, bound: fc.constantFrom(undefined, undefined, "b1", "b2") },
-    ...{
-      lease: maybe(leaseFor),
-      delay: fc.constantFrom(0, 0, 15, 35),
-    },
+    kind: fc.constant("start" as const),
+    which,
+    bound: fc.constantFrom(undefined, undefined, "b1", "b2"),
+    lease: maybe(leaseFor),
+    delay: fc.constantFrom(0, 0, 15, 35),
     ifClosed: fc.constantFrom("start", "start", "start unless completed", "keep"),
     isAgain: fc.constantFrom(false, false, false, true),
   }),
@@ -77,8 +77,11 @@ const steps = {
   }),
   again: fc.record({ kind: fc.constant("again" as const) }),
   claim: fc.record({
-    ...{ kind: fc.constant("claim" as const), worker, lease: leaseFor, limit: fc.integer({ min: 1, max: 4 }) },
-    ...{ types: fc.constantFrom(["A", "B"], ["A", "B"], ["A"], ["B"]) },
+    kind: fc.constant("claim" as const),
+    worker,
+    lease: leaseFor,
+    limit: fc.integer({ min: 1, max: 4 }),
+    types: fc.constantFrom(["A", "B"], ["A", "B"], ["A"], ["B"]),
     isSticky: fc.constantFrom(true, true, true, false),
     bindings: fc.constantFrom(...BINDINGS),
   }),
@@ -88,7 +91,9 @@ const steps = {
     lease: leaseFor,
   }),
   giveBack: fc.record({
-    ...{ kind: fc.constant("giveBack" as const), of: remembered, pause: fc.constantFrom(0, 15, 25) },
+    kind: fc.constant("giveBack" as const),
+    of: remembered,
+    pause: fc.constantFrom(0, 15, 25),
     problem: maybe(fc.constant("broken")),
   }),
   wake: fc.record({ kind: fc.constant("wake" as const), which }),
@@ -218,7 +223,11 @@ class Story {
   async #start({ which, bound, lease, delay, ifClosed, isAgain }: Of<"start">): Promise<void> {
     const own = lease === undefined ? undefined : { token: freshId(), worker: "w1", leaseMs: lease * MINUTE };
     const fresh = this.#site.startOf(idOf(which), {
-      ...{ type: typeOf(which), bound, lease: own, ifClosed, first: page(`${++this.#events}`) },
+      type: typeOf(which),
+      bound,
+      lease: own,
+      ifClosed,
+      first: page(`${++this.#events}`),
       delayMs: lease === undefined ? delay * MINUTE : 0,
     });
     const start =
@@ -304,7 +313,12 @@ class Story {
     const token = freshId();
     const held = { token, worker, leaseMs: lease * MINUTE };
     const { now, tasks, next } = await this.#site.claim({
-      ...{ types, bindings, limit, isSticky, lease: held, staleMs: STALE * MINUTE },
+      types,
+      bindings,
+      limit,
+      isSticky,
+      lease: held,
+      staleMs: STALE * MINUTE,
     });
     const { ready, later } = this.#model.matches({ worker, types, bindings, isSticky, stale: STALE });
     const wanted = ready.slice(0, limit).map(({ order, at }) => [order, at]);
@@ -341,14 +355,28 @@ class Story {
       moment === undefined ? undefined : Math.round((moment - now) / MINUTE) + this.#model.clock;
     const listed = await it.workflows.list({ namespace: it.namespace, limit: 1_000 });
     const stored = listed.map(({ ref, workflowId, runId, status, result, events, task, closedAt, ...run }) => ({
-      ...{ ref, workflowId, runId, status, result, events, closedAt: minute(closedAt), bound: run.bound },
+      ref,
+      workflowId,
+      runId,
+      status,
+      result,
+      events,
+      closedAt: minute(closedAt),
+      bound: run.bound,
       sticky: run.stickyWorker && [run.stickyWorker, run.stickyUntil === 0 ? 0 : minute(run.stickyUntil)],
       task: task && [task.state, minute(task.at), task.attempt, task.lost, task.arrived, task.taken, task.worker],
     }));
     const expected = this.#model
       .all()
       .map(({ ref, workflowId, runId, status, result, events, task, closedAt, bound }) => ({
-        ...{ ref, workflowId, runId, status, result, events: events.length, closedAt, bound },
+        ref,
+        workflowId,
+        runId,
+        status,
+        result,
+        events: events.length,
+        closedAt,
+        bound,
         sticky: task?.sticky && [task.sticky.worker, Math.max(0, task.sticky.until)],
         task: task && [task.state, task.at, task.attempt, task.lost, task.arrived, task.taken, task.worker],
       }));

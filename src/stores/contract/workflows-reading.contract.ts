@@ -137,7 +137,9 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       for (let i = 0; i < 4; i++) await it.start(`order/${i}`, { type: "Order", queue: "main", attributes: `{"a":1}` });
       const all = {
         ...({ prefix: "order/", type: "Order", status: "running", queue: "main", attributes: { a: 1 } } as const),
-        ...{ startedFrom: 0, startedBefore: 2 ** 50, isBlocked: false },
+        startedFrom: 0,
+        startedBefore: 2 ** 50,
+        isBlocked: false,
       } as const;
       const query = { namespace: it.namespace, limit: 2, ...all };
       const first = await it.workflows.list(query);

@@ -127,16 +127,18 @@ export class Site {
   startOf(workflowId: string, options: StartOptions = {}): RunStart {
     return {
       ...this.key(workflowId),
-      ...{ runId: freshId(), type: "Order", queue: "main", bound: undefined, first: page("started") },
-      ...{
-        attributes: "{}",
-        memo: "{}",
-        delayMs: 0,
-        ifClosed: "start",
-        lease: undefined,
-        reminders: [],
-        refusal: undefined,
-      },
+      runId: freshId(),
+      type: "Order",
+      queue: "main",
+      bound: undefined,
+      first: page("started"),
+      attributes: "{}",
+      memo: "{}",
+      delayMs: 0,
+      ifClosed: "start",
+      lease: undefined,
+      reminders: [],
+      refusal: undefined,
       ...options,
     };
   }
@@ -196,8 +198,18 @@ export class Site {
   appendOf(held: HeldTask, options: AppendOptions = {}): TaskCompletion {
     const { ref, token, last, taken } = held;
     return {
-      ...{ ref, token, last, taken, page: undefined, fate: REST, affinity: undefined, attributes: undefined },
-      ...{ memo: undefined, reminders: [], starts: [], arrivals: [] },
+      ref,
+      token,
+      last,
+      taken,
+      page: undefined,
+      fate: REST,
+      affinity: undefined,
+      attributes: undefined,
+      memo: undefined,
+      reminders: [],
+      starts: [],
+      arrivals: [],
       ...options,
     };
   }

@@ -28,9 +28,21 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       const found = await it.stored(ODD);
       const { startedAt, task, ...rest } = found;
       assert.deepEqual(rest, {
-        ...{ ...it.key(ODD), ref, runId, type: ODD, queue: ODD, bound: ODD, status: "running" },
-        ...{ attributes: `{"a":1}`, memo: LARGE, closedAt: undefined, result: undefined, events: 2 },
-        ...{ bytes: Buffer.byteLength(first.data), stickyWorker: undefined, stickyUntil: undefined },
+        ...it.key(ODD),
+        ref,
+        runId,
+        type: ODD,
+        queue: ODD,
+        bound: ODD,
+        status: "running",
+        attributes: `{"a":1}`,
+        memo: LARGE,
+        closedAt: undefined,
+        result: undefined,
+        events: 2,
+        bytes: Buffer.byteLength(first.data),
+        stickyWorker: undefined,
+        stickyUntil: undefined,
       });
       assertAbout(startedAt, await it.now());
       assert.deepEqual([task?.state, task?.attempt, task?.arrived, task?.taken], ["ready", 0, 0, 0]);
@@ -65,8 +77,17 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       const { token, ...task } = await it.theTask({ lease: lease("w1", HOUR, "the token") });
       assert.equal(token, "the token");
       assert.deepEqual(task, {
-        ...{ ...it.key("a"), ref, runId, type: "Order", attempt: 1, mode: "cold_replay", bound: undefined },
-        ...{ lost: 0, last: 3, taken: 0, arrived: 0 },
+        ...it.key("a"),
+        ref,
+        runId,
+        type: "Order",
+        attempt: 1,
+        mode: "cold_replay",
+        bound: undefined,
+        lost: 0,
+        last: 3,
+        taken: 0,
+        arrived: 0,
       });
     });
 
@@ -120,7 +141,9 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       for (const ifClosed of ["start", "start unless completed", "keep"] as const) {
         const start = it.startOf(ifClosed, {
-          ...{ ifClosed, lease: lease(), reminders: [setOf(it.place.key(ifClosed))] },
+          ifClosed,
+          lease: lease(),
+          reminders: [setOf(it.place.key(ifClosed))],
         });
         const first = await it.send(start);
         await it.place.cancel(it.place.key(ifClosed));

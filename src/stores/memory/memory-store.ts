@@ -132,8 +132,19 @@ export class MemoryStore implements Store {
 
   #insert({ namespace, type, id, owner }: TakeRequest): Row {
     const row: Row = {
-      ...{ ref: this.#rows.length + 1, namespace, type, id, owner, epoch: 0, version: 0, commitId: undefined },
-      ...{ whole: undefined, changes: [], bytes: 0, takenAt: 0, committedAt: undefined },
+      ref: this.#rows.length + 1,
+      namespace,
+      type,
+      id,
+      owner,
+      epoch: 0,
+      version: 0,
+      commitId: undefined,
+      whole: undefined,
+      changes: [],
+      bytes: 0,
+      takenAt: 0,
+      committedAt: undefined,
     };
     this.#rows.push(row);
     const types = this.#index.get(namespace) ?? new Map<string, Map<string, Row>>();

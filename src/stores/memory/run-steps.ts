@@ -157,9 +157,21 @@ export class RunSteps {
   #open(run: Run, { lease, delayMs }: RunStart): void {
     const now = this.#now();
     const task: Task = {
-      ...{ run, generation: run.ref, state: "idle", at: 0, token: lease?.token, worker: lease?.worker, attempt: 0 },
-      ...{ lost: 0, problem: undefined, mode: undefined, claimedAt: undefined, arrived: 0, taken: 0 },
-      ...{ stickyWorker: undefined, stickyUntil: 0 },
+      run,
+      generation: run.ref,
+      state: "idle",
+      at: 0,
+      token: lease?.token,
+      worker: lease?.worker,
+      attempt: 0,
+      lost: 0,
+      problem: undefined,
+      mode: undefined,
+      claimedAt: undefined,
+      arrived: 0,
+      taken: 0,
+      stickyWorker: undefined,
+      stickyUntil: 0,
     };
     run.task = task;
     if (lease === undefined) {

@@ -56,7 +56,10 @@ export class PostgresReminders implements Reminders {
     const self = randomUUID();
     this.#announcer = new Announcer(this.#connections, channel, self);
     this.#ears = new ReminderEars({
-      ...{ settings, channel, self, holders },
+      settings,
+      channel,
+      self,
+      holders,
       areDue: (namespace) => this.#listing.areDue(namespace, TOLD_AHEAD_MS),
       heard: ({ namespace, longAgo }) => {
         if (longAgo !== undefined) this.#lows.straggler(namespace, undefined, longAgo);

@@ -189,7 +189,18 @@ export class WorkflowClaims {
 function taskOf(row: ClaimedRow, namespace: string, token: string): ClaimedTask {
   const [ref, workflowId, runId, type, attempt, mode, last, taken, arrived, bound, lost] = row;
   return {
-    ...{ namespace, workflowId, ref, runId, type, token, attempt, lost },
-    ...{ mode: MODES[mode] as ReplayMode, bound: bound ?? undefined, last, taken, arrived },
+    namespace,
+    workflowId,
+    ref,
+    runId,
+    type,
+    token,
+    attempt,
+    lost,
+    mode: MODES[mode] as ReplayMode,
+    bound: bound ?? undefined,
+    last,
+    taken,
+    arrived,
   };
 }

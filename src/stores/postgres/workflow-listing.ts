@@ -205,8 +205,21 @@ function storedOf(row: Row): StoredRun {
   ];
   const [sticky, stickyUntil] = all.slice(25) as [string | null, number];
   return {
-    ...{ ref, namespace, workflowId, runId, type, queue, bound: bound ?? undefined, attributes, memo, startedAt },
-    ...{ closedAt: closedAt ?? undefined, status: status ?? "running", result: result ?? undefined, events, bytes },
+    ref,
+    namespace,
+    workflowId,
+    runId,
+    type,
+    queue,
+    bound: bound ?? undefined,
+    attributes,
+    memo,
+    startedAt,
+    closedAt: closedAt ?? undefined,
+    status: status ?? "running",
+    result: result ?? undefined,
+    events,
+    bytes,
     task: state === null ? undefined : taskOf(all),
     ...(sticky
       ? { stickyWorker: sticky, stickyUntil: Math.max(0, stickyUntil) }
@@ -220,7 +233,11 @@ function taskOf(row: RunRow): StoredTask {
   ];
   const lost = row[27] as number;
   return {
-    ...{ state: STATES[state]!, attempt, problem: problem ?? undefined, arrived, taken },
+    state: STATES[state]!,
+    attempt,
+    problem: problem ?? undefined,
+    arrived,
+    taken,
     lost: Math.min(lost, state === LEASED ? attempt - 1 : attempt),
     at: state === LEASED ? leasedUntil : state === READY ? at : undefined,
     worker: state === LEASED ? (worker ?? undefined) : undefined,

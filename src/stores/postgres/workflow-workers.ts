@@ -58,7 +58,14 @@ export class WorkflowWorkers {
     const rows = await this.#connections.run(listWorkers(this.#schema), [namespace], "harmless");
     return (rows as unknown as [string, string, string, boolean, boolean, string, number][]).map(
       ([worker, queue, build, isSticky, isDraining, about, seenAt]) => ({
-        ...{ namespace, worker, queue, build, isSticky, isDraining, about, seenAt },
+        namespace,
+        worker,
+        queue,
+        build,
+        isSticky,
+        isDraining,
+        about,
+        seenAt,
       }),
     );
   }

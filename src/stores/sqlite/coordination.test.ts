@@ -167,7 +167,11 @@ describe("coordination on a busy SQLite file", { timeout: 600_000 }, () => {
   test("a step of coordination in progress can be repeated on the next thread when its thread is lost", async () => {
     const workers: Worker[] = [];
     const link = new WorkerLink({
-      ...{ file, busyTimeoutMs: 60_000, stallTimeoutMs: 60_000, restartable: true, log: silentLog },
+      file,
+      busyTimeoutMs: 60_000,
+      stallTimeoutMs: 60_000,
+      restartable: true,
+      log: silentLog,
       spawn: (start) => {
         const worker = spawnWorker(start);
         workers.push(worker);

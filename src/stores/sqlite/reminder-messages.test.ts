@@ -29,7 +29,9 @@ const write: fc.Arbitrary<ReminderWrite> = fc.oneof(
   record({ kind: fc.constant("cancel" as const), key }),
   record({
     kind: fc.constant("set" as const),
-    ...{ key, tick, isNew: fc.boolean() },
+    key,
+    tick,
+    isNew: fc.boolean(),
     content: record({ schedule: text, data: maybe(text) }),
     lease: maybe(record({ token: text, leaseMs: count })),
   }),
@@ -52,7 +54,12 @@ test("encoded writes and settlements are decoded unchanged", () => {
 
 test("claimed reminders are decoded as they were encoded", () => {
   const row: fc.Arbitrary<ClaimedRow> = record({
-    ...{ generation: count, typePlace: fc.nat(2), id: text, name: text, tick, schedule: text },
+    generation: count,
+    typePlace: fc.nat(2),
+    id: text,
+    name: text,
+    tick,
+    schedule: text,
     data: fc.option(text),
   });
   fc.assert(
@@ -64,7 +71,9 @@ test("claimed reminders are decoded as they were encoded", () => {
         reminders: rows.map(({ generation, typePlace, id, name, tick, schedule, data }) => ({
           generation,
           key: { namespace: "n", type: request.types[typePlace], id, name },
-          ...{ tick, schedule, data: data ?? undefined },
+          tick,
+          schedule,
+          data: data ?? undefined,
         })),
       });
     }),
@@ -82,7 +91,9 @@ test("attached reminders are decoded with the commit that they belong to", () =>
         batch.map((one): Commit => ({ ref: 1, epoch: 1, version: 1, id: "", write: { kind: "keep" }, ...one })),
       );
       const all = batch.map(({ settle = [], reminders = [] }, place) => ({
-        ...{ place, settlements: settle, writes: reminders },
+        place,
+        settlements: settle,
+        writes: reminders,
       }));
       const expected = all.filter(({ settlements, writes }) => settlements.length + writes.length > 0);
       assert.deepEqual(riders ? unpackRiders(riders) : [], expected);

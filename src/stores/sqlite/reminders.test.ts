@@ -178,7 +178,11 @@ describe("reminders on a busy SQLite file", { timeout: 600_000 }, () => {
   test("reminder operations other than claims and renewals are ambiguous when the thread is lost, and a new thread goes on", async () => {
     const workers: Worker[] = [];
     const link = new WorkerLink({
-      ...{ file, busyTimeoutMs: 60_000, stallTimeoutMs: 60_000, restartable: true, log: silentLog },
+      file,
+      busyTimeoutMs: 60_000,
+      stallTimeoutMs: 60_000,
+      restartable: true,
+      log: silentLog,
       spawn: (start) => {
         const worker = spawnWorker(start);
         workers.push(worker);

@@ -51,7 +51,9 @@ export function packHomeChanges(changes: readonly ShardHomeChange[]): Packed {
 
 export const unpackHomeChanges = (packed: Packed): ShardHomeChange[] =>
   new FlatReader(packed).all((from) => ({
-    ...{ namespace: from.string(), type: from.string(), shard: from.number() },
+    namespace: from.string(),
+    type: from.string(),
+    shard: from.number(),
     incarnation: from.number() === 0 ? undefined : from.string(),
   }));
 
@@ -67,8 +69,11 @@ export function packRemembered(changes: readonly RememberedChange[]): Packed {
 
 export const unpackRemembered = (packed: Packed): RememberedChange[] =>
   new FlatReader(packed).all((from) => ({
-    ...{ namespace: from.string(), type: from.string(), id: from.string() },
-    ...{ shard: from.number(), isKept: from.number() === 1 },
+    namespace: from.string(),
+    type: from.string(),
+    id: from.string(),
+    shard: from.number(),
+    isKept: from.number() === 1,
   }));
 
 /** The homes of one type, in the order of their shards. */

@@ -28,7 +28,10 @@ function openStore(options: Partial<LinkOptions> = {}) {
   const file = options.file ?? join(folder, `${++files}.db`);
   const { spawn = spawnWorker, ...rest } = options;
   const link = new WorkerLink({
-    ...{ file, busyTimeoutMs: 60_000, stallTimeoutMs: 60_000, restartable: true },
+    file,
+    busyTimeoutMs: 60_000,
+    stallTimeoutMs: 60_000,
+    restartable: true,
     ...rest,
     log: { ...silentLog, warn: (event) => logged.push(event) },
     spawn: (start) => {

@@ -45,12 +45,26 @@ const reminder: fc.Arbitrary<ReminderWrite> = record({
 });
 const page = record({ count, data: text });
 const arrival: fc.Arbitrary<InboxMessage> = record({
-  ...{ namespace: text, workflowId: text, runId: maybe(text), key: text, data: text, goesAlong: fc.boolean() },
+  namespace: text,
+  workflowId: text,
+  runId: maybe(text),
+  key: text,
+  data: text,
+  goesAlong: fc.boolean(),
   wakes: fc.boolean(),
 });
 const start: fc.Arbitrary<RunStart> = record({
-  ...{ namespace: text, workflowId: text, runId: text, type: text, queue: text, bound: maybe(text), first: page },
-  ...{ attributes: text, memo: text, delayMs: count, reminders: few(reminder) },
+  namespace: text,
+  workflowId: text,
+  runId: text,
+  type: text,
+  queue: text,
+  bound: maybe(text),
+  first: page,
+  attributes: text,
+  memo: text,
+  delayMs: count,
+  reminders: few(reminder),
   ifClosed: fc.constantFrom("start" as const, "start unless completed" as const, "keep" as const),
   lease: maybe(record({ token: text, worker: text, leaseMs: count })),
   refusal: maybe(arrival),
@@ -62,9 +76,18 @@ const fate: fc.Arbitrary<TaskFate> = fc.oneof(
   record({ kind: fc.constant("close" as const), status: fc.constantFrom(...ends), result: text }),
 );
 const step: fc.Arbitrary<TaskCompletion> = record({
-  ...{ ref: count, token: text, last: count, page: maybe(page), taken: count, fate },
-  ...{ affinity: maybe(record({ worker: text, ms: count })), attributes: maybe(text), memo: maybe(text) },
-  ...{ reminders: few(reminder), starts: few(start), arrivals: few(arrival) },
+  ref: count,
+  token: text,
+  last: count,
+  page: maybe(page),
+  taken: count,
+  fate,
+  affinity: maybe(record({ worker: text, ms: count })),
+  attributes: maybe(text),
+  memo: maybe(text),
+  reminders: few(reminder),
+  starts: few(start),
+  arrivals: few(arrival),
 });
 
 test("encoded starts, messages and steps are decoded unchanged", () => {
@@ -115,16 +138,17 @@ test("claimed tasks are decoded as they were encoded", () => {
   const types = ["A", "B"].map((type) => ({ type, bindings: [] }));
   const request = { namespace: "n", types, lease, queue: "q", limit: 9, isSticky: true, staleMs: 1 };
   const task: fc.Arbitrary<ClaimedTask> = record({
-    ...{ namespace: fc.constant("n"), workflowId: text, runId: text, token: fc.constant("t") },
-    ...{
-      ref: count,
-      type: fc.constantFrom("A", "B"),
-      lost: fc.nat(),
-      attempt: count,
-      last: count,
-      taken: count,
-      arrived: count,
-    },
+    namespace: fc.constant("n"),
+    workflowId: text,
+    runId: text,
+    token: fc.constant("t"),
+    ref: count,
+    type: fc.constantFrom("A", "B"),
+    lost: fc.nat(),
+    attempt: count,
+    last: count,
+    taken: count,
+    arrived: count,
     bound: maybe(text),
     mode: fc.constantFrom("sticky_hit_expected" as const, "cold_replay" as const, "forced_cold_replay" as const),
   });
@@ -137,8 +161,13 @@ test("claimed tasks are decoded as they were encoded", () => {
 
 test("attached workflows of commits are decoded with their places", () => {
   const commit: fc.Arbitrary<Commit> = record({
-    ...{ ref: count, epoch: count, version: count, id: text, write: fc.constant({ kind: "keep" as const }) },
-    ...{ starts: maybe(few(start)), arrivals: maybe(few(arrival)) },
+    ref: count,
+    epoch: count,
+    version: count,
+    id: text,
+    write: fc.constant({ kind: "keep" as const }),
+    starts: maybe(few(start)),
+    arrivals: maybe(few(arrival)),
   });
   fc.assert(
     fc.property(fc.array(commit), (batch) => {

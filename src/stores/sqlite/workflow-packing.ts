@@ -82,7 +82,14 @@ export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
       flags & HAS_LEASE ? { leaseMs: from.number(), token: from.string(), worker: from.string() } : undefined;
     return {
       ...key,
-      ...{ type, queue, bound, first: { count, data }, attributes, memo, delayMs, lease },
+      type,
+      queue,
+      bound,
+      first: { count, data },
+      attributes,
+      memo,
+      delayMs,
+      lease,
       refusal: flags & HAS_REFUSAL ? readArrival(from) : undefined,
       ifClosed: IF_CLOSED[Math.floor(flags / IF_CLOSED_UNIT)] as RunStart["ifClosed"],
       reminders: writes.take(brought),
@@ -200,7 +207,14 @@ export function unpackSteps({ steps, brought }: PackedSteps): TaskCompletion[] {
     const memo = flags & HAS_MEMO ? from.string() : undefined;
     const isBringing = (flags & BRINGS) !== 0;
     return {
-      ...{ ref, last, taken, token, page, affinity, attributes, memo },
+      ref,
+      last,
+      taken,
+      token,
+      page,
+      affinity,
+      attributes,
+      memo,
       reminders: writes.take(isBringing ? from.number() : 0),
       starts: starts.take(isBringing ? from.number() : 0),
       arrivals: arrivals.take(isBringing ? from.number() : 0),

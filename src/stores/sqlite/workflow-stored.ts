@@ -30,8 +30,19 @@ export function storedOf(row: StoredRow): StoredRun {
   const [startedAt, closedAt, result, events, bytes] = more;
   const task = row[RUN_COLUMNS] === null ? undefined : (row.slice(RUN_COLUMNS) as TaskRow);
   return {
-    ...{ ref, namespace, workflowId, runId, type, queue, bound: bound ?? undefined, status: statusOf(status) },
-    ...{ attributes, memo, startedAt, closedAt: closedAt ?? undefined, result: result ?? undefined },
+    ref,
+    namespace,
+    workflowId,
+    runId,
+    type,
+    queue,
+    bound: bound ?? undefined,
+    status: statusOf(status),
+    attributes,
+    memo,
+    startedAt,
+    closedAt: closedAt ?? undefined,
+    result: result ?? undefined,
     events: task === undefined ? events : task[1],
     bytes: task === undefined ? bytes : task[2],
     task: task && taskOf(task),

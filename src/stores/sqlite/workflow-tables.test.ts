@@ -279,7 +279,11 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
     test("requests in progress when the thread is lost fail as ambiguous, and may be sent again", async () => {
       const workers: Worker[] = [];
       const link = new WorkerLink({
-        ...{ file, busyTimeoutMs: 60_000, stallTimeoutMs: 60_000, restartable: true, log: silentLog },
+        file,
+        busyTimeoutMs: 60_000,
+        stallTimeoutMs: 60_000,
+        restartable: true,
+        log: silentLog,
         spawn: (start) => {
           const worker = spawnWorker(start);
           workers.push(worker);

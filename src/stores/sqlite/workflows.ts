@@ -189,7 +189,17 @@ function queryOf(query: RunQuery): RunQuery {
   const { startedFrom, startedBefore, isBlocked, before, limit } = query;
   const asked = attributes && { ...attributes };
   return {
-    ...{ namespace, workflowId, prefix, type, status, queue, attributes: asked },
-    ...{ startedFrom, startedBefore, isBlocked, before, limit },
+    namespace,
+    workflowId,
+    prefix,
+    type,
+    status,
+    queue,
+    attributes: asked,
+    startedFrom,
+    startedBefore,
+    isBlocked,
+    before,
+    limit,
   };
 }

@@ -80,7 +80,9 @@ function writeReport(message: HostMessage): proto.HostReport["report"] {
 
 const writeTypes = ({ types, sticky, sharded }: Extract<HostMessage, { kind: "types" }>): proto.HostedTypes =>
   create(proto.HostedTypesSchema, {
-    ...{ actorTypes: [...types], sticky: writeRules(sticky), sharded: writeShardedRules(sharded) },
+    actorTypes: [...types],
+    sticky: writeRules(sticky),
+    sharded: writeShardedRules(sharded),
   });
 
 function writeHello(hello: Hello): proto.Host {

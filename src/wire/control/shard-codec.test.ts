@@ -25,7 +25,11 @@ const id = fc.constantFrom("i-1", "8f0c");
 const address = fc.constantFrom("10.0.0.1:7401", "[::1]:1");
 const host = record({ address, incarnation: id, name: fc.constantFrom("", "web-1") });
 const region = record({
-  ...{ address, incarnation: id, name: fc.constantFrom("", "web-1"), build: fc.constantFrom("", "1.2"), shards },
+  address,
+  incarnation: id,
+  name: fc.constantFrom("", "web-1"),
+  build: fc.constantFrom("", "1.2"),
+  shards,
 });
 const step = { type, shard, move: number };
 
@@ -37,31 +41,42 @@ const report: fc.Arbitrary<ShardReport> = fc.oneof(
   record({ kind: fc.constant("shardStopped" as const), ...step, wasForced: fc.boolean() }),
   record({ kind: fc.constant("leaveShards" as const), types: fc.uniqueArray(type) }),
   record({
-    ...{ kind: fc.constant("strategyAnswer" as const), question: number, type },
+    kind: fc.constant("strategyAnswer" as const),
+    question: number,
+    type,
     choices: fc.array(record({ shard, incarnation: optional(id) }), { maxLength: 5 }),
     problem: optional(fc.constantFrom("", "no idea")),
   }),
   fc
     .tuple(type, number, fc.uniqueArray(fc.tuple(shard, fc.nat(9)), { selector: ([which]) => which, maxLength: 5 }))
     .map(([of, question, counts]) => ({
-      ...{ kind: "shardStats" as const, question, type: of },
-      ...{ shards: counts.map(([which]) => which), actors: counts.map(([, count]) => count) },
+      kind: "shardStats" as const,
+      question,
+      type: of,
+      shards: counts.map(([which]) => which),
+      actors: counts.map(([, count]) => count),
     })),
 );
 
 const order: fc.Arbitrary<ShardOrder> = fc.oneof(
   record({
-    ...{ kind: fc.constant("shardHomes" as const), type },
+    kind: fc.constant("shardHomes" as const),
+    type,
     homes: fc.array(record({ shard, host: optional(host) }), { maxLength: 5 }),
   }),
   record({
-    ...{ kind: fc.constant("shardHomes" as const), type, confirm: fc.constant(true) },
+    kind: fc.constant("shardHomes" as const),
+    type,
+    confirm: fc.constant(true),
     homes: fc.array(record({ shard, host: optional(host) }), { maxLength: 5 }),
   }),
   record({ kind: fc.constant("beginHandOff" as const), ...step }),
   record({ kind: fc.constant("handOff" as const), ...step, to: optional(host) }),
   record({
-    ...{ kind: fc.constant("askStrategy" as const), question: number, type, moving: shards },
+    kind: fc.constant("askStrategy" as const),
+    question: number,
+    type,
+    moving: shards,
     regions: fc.array(region, { maxLength: 3 }),
     wanted: fc.array(record({ shard, asker: optional(id) }), { maxLength: 5 }),
   }),
@@ -78,21 +93,24 @@ const strategy: fc.Arbitrary<ShardedRule["strategy"]> = fc.oneof(
   }),
 );
 const rule: fc.Arbitrary<ShardedRule> = record({
-  ...{ shards: fc.integer({ min: 1, max: MOST_SHARDS }), ownShards: fc.boolean(), strategy },
-  ...{ movesAtOnce: fc.integer({ min: 1, max: 1_000 }), rebalanceMs: fc.nat(99_999), handOffMs: fc.nat(99_999) },
-  ...{ minHosts: fc.integer({ min: 1, max: 9 }), startMs: fc.integer({ min: 1, max: 99_999 }) },
+  shards: fc.integer({ min: 1, max: MOST_SHARDS }),
+  ownShards: fc.boolean(),
+  strategy,
+  movesAtOnce: fc.integer({ min: 1, max: 1_000 }),
+  rebalanceMs: fc.nat(99_999),
+  handOffMs: fc.nat(99_999),
+  minHosts: fc.integer({ min: 1, max: 9 }),
+  startMs: fc.integer({ min: 1, max: 99_999 }),
 });
 
 const ms = fc.constantFrom(0, 1.25, 99_999);
 const reason = fc.constantFrom(...MOVE_REASONS);
 const place = record({ shard, host: optional(fc.constantFrom("alpha", "10.0.0.1:1")) });
 const view: fc.Arbitrary<ShardsView> = record({
-  ...{
-    type: fc.constant("Cart"),
-    shards: fc.integer({ min: 1, max: MOST_SHARDS }),
-    paused: fc.boolean(),
-    faults: number,
-  },
+  type: fc.constant("Cart"),
+  shards: fc.integer({ min: 1, max: MOST_SHARDS }),
+  paused: fc.boolean(),
+  faults: number,
   strategy: fc.constantFrom("least" as const, "hashed" as const, "told" as const, "own" as const),
   hosts: fc.array(
     fc.tuple(region, fc.boolean(), fc.boolean()).map(([one, leaving, isSilent]) => {
@@ -102,14 +120,24 @@ const view: fc.Arbitrary<ShardsView> = record({
   ),
   moving: fc.array(
     record({
-      ...{ shard, reason, from: address, to: optional(address), forMs: ms, waitsFor: fc.uniqueArray(address) },
+      shard,
+      reason,
+      from: address,
+      to: optional(address),
+      forMs: ms,
+      waitsFor: fc.uniqueArray(address),
       phase: fc.constantFrom("gathering" as const, "stopping" as const, "choosing" as const, "saving" as const),
     }),
     { maxLength: 3 },
   ),
   moved: fc.array(
     record({
-      ...{ shard, reason, from: address, to: optional(address), tookMs: ms, forced: fc.boolean() },
+      shard,
+      reason,
+      from: address,
+      to: optional(address),
+      tookMs: ms,
+      forced: fc.boolean(),
       at: fc.constantFrom(0, 1_700_000_000_000),
     }),
     { maxLength: 3 },
@@ -149,7 +177,9 @@ describe("what is said about shards", () => {
 
   it("a rule of a host that does not know the newer options has their defaults", () => {
     const old = create(proto.ShardedRuleSchema, {
-      ...{ shards: 10, movesAtOnce: 5, strategy: { case: "least", value: create(proto.LeastShardsSchema) } },
+      shards: 10,
+      movesAtOnce: 5,
+      strategy: { case: "least", value: create(proto.LeastShardsSchema) },
     });
     const value = create(proto.HostedTypesSchema, { actorTypes: ["Cart"], sharded: { Cart: old } });
     const message = readHostMessage(create(proto.HostReportSchema, { report: { case: "types", value } }));
@@ -186,7 +216,8 @@ describe("what is said about shards", () => {
       refused,
     );
     const nowhere = create(proto.SteerShardsRequestSchema, {
-      ...{ namespace: "n", actorType: "T" },
+      namespace: "n",
+      actorType: "T",
       act: { case: "move", value: create(proto.ShardPlaceSchema, { shard: 1 }) },
     });
     assert.throws(() => readSteering(nowhere), refused);

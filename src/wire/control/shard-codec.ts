@@ -29,7 +29,11 @@ function writeRule({
   startMs,
 }: ShardedRule): proto.ShardedRule {
   return create(proto.ShardedRuleSchema, {
-    ...{ shards, ownShards, movesAtOnce, strategy: writeStrategy(strategy), minHosts },
+    shards,
+    ownShards,
+    movesAtOnce,
+    strategy: writeStrategy(strategy),
+    minHosts,
     rebalanceMs: writeWhole(rebalanceMs, "a pause"),
     handOffMs: writeWhole(handOffMs, "a limit"),
     startTimeoutMs: writeWhole(startMs, "a limit"),
@@ -64,7 +68,10 @@ function readRule({
 }: proto.ShardedRule): ShardedRule {
   if (shards < 1 || shards > MOST_SHARDS) refuse(`a type has 1 to ${MOST_SHARDS} shards, not ${shards}`);
   return {
-    ...{ shards, ownShards, movesAtOnce, strategy: readStrategy(strategy) },
+    shards,
+    ownShards,
+    movesAtOnce,
+    strategy: readStrategy(strategy),
     rebalanceMs: readWhole(rebalanceMs, "a pause"),
     handOffMs: readWhole(handOffMs, "a limit"),
     // A host of the previous release sends neither.

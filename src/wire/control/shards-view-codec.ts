@@ -34,16 +34,31 @@ const readHost = (host: string): string => readId(host, "a host");
 export function writeShardsView(view: ShardsView): proto.DescribeShardsResponse {
   const { shards, strategy, paused, hosts, moving, moved, told, faults } = view;
   return create(proto.DescribeShardsResponseSchema, {
-    ...{ shards, strategy, paused, faults: writeWhole(faults, "a number of faults") },
+    shards,
+    strategy,
+    paused,
+    faults: writeWhole(faults, "a number of faults"),
     hosts: hosts.map(writeHost),
     moving: moving.map(({ shard, phase, reason, from, to, forMs, waitsFor }) =>
       create(proto.DescribedMoveSchema, {
-        ...{ shard, phase, reason, from, ...(to === undefined ? {} : { to }), forMs, waitsFor: [...waitsFor] },
+        shard,
+        phase,
+        reason,
+        from,
+        ...(to === undefined ? {} : { to }),
+        forMs,
+        waitsFor: [...waitsFor],
       }),
     ),
     moved: moved.map(({ shard, reason, from, to, tookMs, forced, at }) =>
       create(proto.DescribedMovedSchema, {
-        ...{ shard, reason, from, ...(to === undefined ? {} : { to }), tookMs, forced, at: writeTime(at) },
+        shard,
+        reason,
+        from,
+        ...(to === undefined ? {} : { to }),
+        tookMs,
+        forced,
+        at: writeTime(at),
       }),
     ),
     told: told.map(writePlace),
@@ -52,8 +67,10 @@ export function writeShardsView(view: ShardsView): proto.DescribeShardsResponse 
 
 const writeHost = (host: ShardsOfHost): proto.DescribedShardHost =>
   create(proto.DescribedShardHostSchema, {
-    ...{ region: writeRegion(host), leaving: host.leaving },
-    ...{ actors: [...(host.actors ?? [])], silent: host.actors === undefined },
+    region: writeRegion(host),
+    leaving: host.leaving,
+    actors: [...(host.actors ?? [])],
+    silent: host.actors === undefined,
   });
 
 export function readShardsView(type: string, response: proto.DescribeShardsResponse): ShardsView {
@@ -79,13 +96,23 @@ function readShardHost({ region, leaving, actors, silent }: proto.DescribedShard
 }
 
 const readMove = ({ shard, phase, reason, from, to, forMs, waitsFor }: proto.DescribedMove): ShardMove => ({
-  ...{ shard, phase: oneOf(phase, PHASES, "the phase of a move"), reason: readReason(reason) },
-  ...{ from: readHost(from), to: maybe(to), forMs: readMs(forMs), waitsFor: waitsFor.map(readHost) },
+  shard,
+  phase: oneOf(phase, PHASES, "the phase of a move"),
+  reason: readReason(reason),
+  from: readHost(from),
+  to: maybe(to),
+  forMs: readMs(forMs),
+  waitsFor: waitsFor.map(readHost),
 });
 
 const readMoved = ({ shard, reason, from, to, tookMs, forced, at }: proto.DescribedMoved): ShardMoved => ({
-  ...{ shard, reason: readReason(reason), from: readHost(from), to: maybe(to) },
-  ...{ tookMs: readMs(tookMs), forced, at: readTime(at) },
+  shard,
+  reason: readReason(reason),
+  from: readHost(from),
+  to: maybe(to),
+  tookMs: readMs(tookMs),
+  forced,
+  at: readTime(at),
 });
 
 // ——— What is to be done.

@@ -19,7 +19,9 @@ class Setting {
   constructor(named: readonly string[] = ["a:1", "b:1", "c:1"]) {
     const random = { number: () => 0, id: () => "", bytes: () => new Uint8Array() };
     this.source = new WatchedSchedulers(named, {
-      ...{ clock: this.clock, random: random as never, log: silentLog },
+      clock: this.clock,
+      random: random as never,
+      log: silentLog,
       connect: (address) => this.#connect(address),
     });
     this.source.onChange = () => void this.changes++;

@@ -190,7 +190,8 @@ export class WatchedSchedulers implements LeaderSource {
 /** The same client may serve one term after another. */
 function leaderAt(client: SchedulerClient, term: number): Leader {
   return {
-    ...{ address: client.address, term },
+    address: client.address,
+    term,
     report: (listener) => client.report(listener),
     describe: () => client.describe(),
     drain: (host) => client.drain(host),

@@ -220,8 +220,14 @@ export class FakeHost implements Host {
 }
 
 const NO_SHARDS: Omit<ShardsView, "type"> = {
-  ...{ shards: 4, strategy: "least", paused: false, faults: 0 },
-  ...{ hosts: [], moving: [], moved: [], told: [] },
+  shards: 4,
+  strategy: "least",
+  paused: false,
+  faults: 0,
+  hosts: [],
+  moving: [],
+  moved: [],
+  told: [],
 };
 
 export async function openDoor(

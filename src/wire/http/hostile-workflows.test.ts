@@ -10,7 +10,8 @@ const FOREVER = "9007199254740991ms";
 
 async function steer(api: Api, act: string, body: Json, headers: Record<string, string> = {}) {
   const response = await fetch(`${api.app.url}/v1.0/control/workflows/${act}`, {
-    ...{ method: "POST", body: JSON.stringify(body) },
+    method: "POST",
+    body: JSON.stringify(body),
     headers: { "content-type": "application/json", ...headers },
   });
   const text = await response.text();

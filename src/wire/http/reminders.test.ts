@@ -230,7 +230,13 @@ test("reminders are listed page by page, and dead ones apart", async (t) => {
   reminders.reminders = ["ä", "b", "c"].map(some);
   const dead: DeadReminderSummary = {
     ...NAMES,
-    ...{ due: 1, number: 1, attempt: 10, error: "TypeError: tea", diedAt: 2, schedule: "once", bytes: 0 },
+    due: 1,
+    number: 1,
+    attempt: 10,
+    error: "TypeError: tea",
+    diedAt: 2,
+    schedule: "once",
+    bytes: 0,
   };
   reminders.dead = [dead];
   const path = "/v1.0/inspect/reminders";

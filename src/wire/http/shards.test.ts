@@ -11,8 +11,15 @@ test("the shards of a type are shown as the host tells them", async (t) => {
   assert.deepEqual(await answer.json(), JSON.parse(JSON.stringify({ ...host.shardsView, type: "A B" })));
   host.summaries = [
     {
-      ...{ type: "Cart", shards: 4, used: 2, moving: 0, hosts: 1, actors: 7 },
-      ...{ strategy: "told", paused: false, faults: 0 },
+      type: "Cart",
+      shards: 4,
+      used: 2,
+      moving: 0,
+      hosts: 1,
+      actors: 7,
+      strategy: "told",
+      paused: false,
+      faults: 0,
     },
   ];
   const all = await fetch(`${url}/v1.0/inspect/shards`);

@@ -26,13 +26,18 @@ export function parseStart(body: unknown): StartWish {
     throw invalid("attributes must be an object of texts, numbers, booleans and nulls");
   }
   return {
-    ...{ type: checked("workflow", needed(fields, "type")), id, input },
-    ...{ queue: textOf(fields, "queue"), build: textOf(fields, "build") },
+    type: checked("workflow", needed(fields, "type")),
+    id,
+    input,
+    queue: textOf(fields, "queue"),
+    build: textOf(fields, "build"),
     ifRunning: wordOf(fields, "ifRunning", IF_RUNNING),
     ifEnded: wordOf(fields, "ifEnded", IF_ENDED),
     memo: memo as StartWish["memo"],
     attributes: attributes as StartWish["attributes"],
-    ...{ timeout: textOf(fields, "timeout"), runTimeout: textOf(fields, "runTimeout"), delay: textOf(fields, "delay") },
+    timeout: textOf(fields, "timeout"),
+    runTimeout: textOf(fields, "runTimeout"),
+    delay: textOf(fields, "delay"),
   };
 }
 

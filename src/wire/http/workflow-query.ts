@@ -30,7 +30,11 @@ export function parseWorkflowQuery(query: string): WorkflowPageQuery {
   const queue = given.get("queue");
   if (queue !== undefined) checked("queue", queue);
   return {
-    ...{ workflowId, type, queue, prefix: parsePrefix(given.get("prefix")), status: parseStatus(given.get("status")) },
+    workflowId,
+    type,
+    queue,
+    prefix: parsePrefix(given.get("prefix")),
+    status: parseStatus(given.get("status")),
     attributes: parseAttributes(given.get("attributes")),
     isBlocked: parseFlag(given.get("blocked"), "blocked"),
     startedFrom: parseMoment(given.get("startedFrom"), "startedFrom"),

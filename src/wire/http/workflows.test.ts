@@ -26,20 +26,34 @@ async function open(t: TestContext) {
 }
 
 const summary = (workflowId: string): WorkflowSummary => ({
-  ...{ workflowId, runId: "r", type: "order", queue: "default", build: undefined, status: "running", startedAt: 1 },
-  ...{ closedAt: undefined, events: 1, bytes: 2, attributes: {}, blocked: undefined, task: undefined },
-  ...{ stickyWorker: undefined, stickyUntil: undefined },
+  workflowId,
+  runId: "r",
+  type: "order",
+  queue: "default",
+  build: undefined,
+  status: "running",
+  startedAt: 1,
+  closedAt: undefined,
+  events: 1,
+  bytes: 2,
+  attributes: {},
+  blocked: undefined,
+  task: undefined,
+  stickyWorker: undefined,
+  stickyUntil: undefined,
 });
 
 const NO_FILTER = {
-  ...{ workflowId: undefined, type: undefined, queue: undefined, prefix: undefined, status: undefined },
-  ...{
-    attributes: undefined,
-    isBlocked: undefined,
-    startedFrom: undefined,
-    startedBefore: undefined,
-    before: undefined,
-  },
+  workflowId: undefined,
+  type: undefined,
+  queue: undefined,
+  prefix: undefined,
+  status: undefined,
+  attributes: undefined,
+  isBlocked: undefined,
+  startedFrom: undefined,
+  startedBefore: undefined,
+  before: undefined,
 };
 
 test("workflows are listed page by page, and every filter is handed on", async (t) => {
@@ -55,8 +69,15 @@ test("workflows are listed page by page, and every filter is handed on", async (
   workflows.asked.length = 0;
   const attributes = { customer: "alice", total: 12, paid: true };
   const query = new URLSearchParams({
-    ...{ id: "o/1".replace("/", "-"), prefix: "o", type: "order", status: "timed out", queue: "shop", blocked: "true" },
-    ...{ attributes: JSON.stringify(attributes), startedFrom: "5", startedBefore: "2030-01-01T00:00:00Z" },
+    id: "o/1".replace("/", "-"),
+    prefix: "o",
+    type: "order",
+    status: "timed out",
+    queue: "shop",
+    blocked: "true",
+    attributes: JSON.stringify(attributes),
+    startedFrom: "5",
+    startedBefore: "2030-01-01T00:00:00Z",
   });
   assert.equal((await send("GET", `${LIST}?${query}`)).status, 200);
   const asked = { workflowId: "o-1", prefix: "o", type: "order", status: "timed out", queue: "shop", isBlocked: true };
@@ -109,11 +130,22 @@ test("one workflow is looked at by its id, with a run and a number of steps", as
 test("a workflow is started with what was said of it and nothing else", async (t) => {
   const { workflows, send } = await open(t);
   assert.deepEqual((await send("POST", `${CONTROL}/start`, { type: "order" })).json, {
-    ...{ workflowId: "made-up", runId: "run-1" },
+    workflowId: "made-up",
+    runId: "run-1",
   });
   const all = {
-    ...{ type: "order", id: "o", input: ["tea"], queue: "q", build: "b", ifRunning: "existing", ifEnded: "fail" },
-    ...{ memo: { a: [1] }, attributes: { x: 1, y: null }, timeout: "1d", runTimeout: "1h", delay: "5s" },
+    type: "order",
+    id: "o",
+    input: ["tea"],
+    queue: "q",
+    build: "b",
+    ifRunning: "existing",
+    ifEnded: "fail",
+    memo: { a: [1] },
+    attributes: { x: 1, y: null },
+    timeout: "1d",
+    runTimeout: "1h",
+    delay: "5s",
   };
   assert.equal((await send("POST", `${CONTROL}/start`, all)).status, 200);
   assert.deepEqual(workflows.asked[1], ["start", all]);

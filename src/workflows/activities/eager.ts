@@ -35,7 +35,11 @@ export async function runEagerly(
   let said: Wire | undefined;
   try {
     const result = await deps.activities.run({
-      ...{ ...activity, options, attempt: 1, lastHeartbeat: undefined, signal },
+      ...activity,
+      options,
+      attempt: 1,
+      lastHeartbeat: undefined,
+      signal,
       limitMs: () => attemptMs(activity, deps.now()),
       heartbeat: (details) => {
         said = details;

@@ -8,7 +8,14 @@ import { firstLook, LOOK_MS, lateness, lookAt } from "./limits.ts";
 
 const NOW = 100_000;
 const activity = (options: ActivityOptionsTold, more: Partial<QueuedActivity> = {}): QueuedActivity => ({
-  ...{ workflowId: "w", runId: "r", n: 1, name: "act", input: null, options, attempts: 0, scheduledAt: NOW },
+  workflowId: "w",
+  runId: "r",
+  n: 1,
+  name: "act",
+  input: null,
+  options,
+  attempts: 0,
+  scheduledAt: NOW,
   ...more,
 });
 

@@ -8,7 +8,13 @@ import { failureOf } from "./failure.ts";
 import { ActivityTasks, type ClaimedActivity } from "./tasks.ts";
 
 const ACTIVITY: QueuedActivity = {
-  ...{ workflowId: "w", runId: "r", n: 1, name: "act", input: { a: 1 }, attempts: 0, scheduledAt: 0 },
+  workflowId: "w",
+  runId: "r",
+  n: 1,
+  name: "act",
+  input: { a: 1 },
+  attempts: 0,
+  scheduledAt: 0,
 };
 const type = activityType("q", "act");
 const isLost = (error: unknown): boolean => isLimpetError(error, "LEASE_LOST");

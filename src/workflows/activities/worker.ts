@@ -186,7 +186,10 @@ export class ActivityWorker {
     let end: () => Promise<unknown>;
     try {
       const result = await runner.run({
-        ...{ ...activity, options: activity.options, attempt, signal: one.stop.signal },
+        ...activity,
+        options: activity.options,
+        attempt,
+        signal: one.stop.signal,
         limitMs: () => attemptMs(activity, now()),
         lastHeartbeat: activity.heartbeat,
         heartbeat: (details) => {

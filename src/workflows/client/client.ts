@@ -129,7 +129,10 @@ export class WorkflowClient {
     const runTimeoutAt = until(options.runTimeout, "runTimeout");
     const timeoutAt = until(options.timeout, "timeout");
     const told: Omit<Started, "kind" | "flags"> = {
-      ...{ type, workflowId, runId: random.id(), input: payload(options.input, "the input") },
+      type,
+      workflowId,
+      runId: random.id(),
+      input: payload(options.input, "the input"),
       ...(options.memo !== undefined && { memo: payload(options.memo, "memo") }),
       ...(options.attributes !== undefined && {
         attributes: payload(presentAttributes(options.attributes), "attributes"),

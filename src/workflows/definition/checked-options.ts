@@ -10,12 +10,30 @@ const IF_ENDED = ["start", "start unless completed", "fail", "existing"];
 const STATUSES = ["running", "completed", "failed", "cancelled", "terminated", "timed out", "continued"];
 
 const START_NAMES: Record<keyof StartOptions<unknown>, true> = {
-  ...{ id: true, input: true, queue: true, build: true, ifRunning: true, ifEnded: true },
-  ...{ memo: true, attributes: true, timeout: true, runTimeout: true, delay: true },
+  id: true,
+  input: true,
+  queue: true,
+  build: true,
+  ifRunning: true,
+  ifEnded: true,
+  memo: true,
+  attributes: true,
+  timeout: true,
+  runTimeout: true,
+  delay: true,
 };
 const QUERY_NAMES: Record<keyof WorkflowQuery, true> = {
-  ...{ workflowId: true, prefix: true, type: true, status: true, queue: true, attributes: true },
-  ...{ startedFrom: true, startedBefore: true, isBlocked: true, before: true, limit: true },
+  workflowId: true,
+  prefix: true,
+  type: true,
+  status: true,
+  queue: true,
+  attributes: true,
+  startedFrom: true,
+  startedBefore: true,
+  isBlocked: true,
+  before: true,
+  limit: true,
 };
 
 /** Throws OPTION_INVALID. */

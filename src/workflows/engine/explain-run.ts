@@ -141,7 +141,9 @@ function otherDefinitions(definition: string): string {
 
 /** What is not said by an older host is nothing. */
 export const codeOfSummary = ({ build, compatible = [], definitions = {} }: WorkerSummary): WorkerCode => ({
-  ...{ build, compatible, definitions },
+  build,
+  compatible,
+  definitions,
 });
 
 // ——— In one sentence.

@@ -28,7 +28,10 @@ import { checkPayload } from "./payload-size.ts";
 const POLICIES: readonly ParentClosePolicy[] = ["terminate", "cancel", "abandon"];
 
 const CHILD_NAMES: Record<keyof ChildOptions<unknown>, true> = {
-  ...{ id: true, input: true, queue: true, onParentClose: true },
+  id: true,
+  input: true,
+  queue: true,
+  onParentClose: true,
 };
 
 type Named = string | { readonly signal: string } | { readonly query: string } | { readonly update: string };

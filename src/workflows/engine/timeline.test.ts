@@ -7,7 +7,12 @@ import { errorText, shown, Timeline } from "./timeline.ts";
 
 const T = 1_000_000;
 const started: HistoryEvent = {
-  ...{ kind: "WorkflowStarted", type: "order", workflowId: "o", runId: "r", input: ["tea"], flags: 1 },
+  kind: "WorkflowStarted",
+  type: "order",
+  workflowId: "o",
+  runId: "r",
+  input: ["tea"],
+  flags: 1,
 };
 const error = serializeError(new RangeError("no tea"));
 
@@ -31,8 +36,14 @@ test("a decision stands together with what came of it", () => {
   );
   assert.deepEqual(brief(timeline), [
     {
-      ...{ event: 2, at: T + 1_000, kind: "activity", what: "charge", state: "done", endedAt: T + 3_000 },
-      ...{ input: "12", result: '{"receipt":7}' },
+      event: 2,
+      at: T + 1_000,
+      kind: "activity",
+      what: "charge",
+      state: "done",
+      endedAt: T + 3_000,
+      input: "12",
+      result: '{"receipt":7}',
     },
     { event: 3, at: T + 2_000, kind: "timer", state: "done", endedAt: T + 4_000, due: T + 60_000 },
   ]);
@@ -48,12 +59,23 @@ test("what is pending is known, with its failures and when it is tried again", (
     { kind: "ActivityRetryScheduled", of: 1, attempts: 3, pause: 5_000, error },
   );
   const pending = timeline.pending.map(({ what, failures, error: why, due, queue, isQueued, n }) => ({
-    ...{ what, failures, why, due, queue, isQueued, n },
+    what,
+    failures,
+    why,
+    due,
+    queue,
+    isQueued,
+    n,
   }));
   assert.deepEqual(pending, [
     {
-      ...{ what: "charge", failures: 3, why: "RangeError: no tea", due: T + 8_000, queue: undefined },
-      ...{ isQueued: true, n: 1 },
+      what: "charge",
+      failures: 3,
+      why: "RangeError: no tea",
+      due: T + 8_000,
+      queue: undefined,
+      isQueued: true,
+      n: 1,
     },
     { what: "ship", failures: 0, why: undefined, due: undefined, queue: "far", isQueued: true, n: 2 },
   ]);

@@ -102,7 +102,11 @@ export class Waits {
   #whenOver(timer: number, resolve: () => void): void {
     if (timer > 0)
       this.#answers.set(timer, {
-        ...{ kind: "TimerScheduled", resolve, reject: () => {}, isShielded: isShielded(), place: this.#placeOf() },
+        kind: "TimerScheduled",
+        resolve,
+        reject: () => {},
+        isShielded: isShielded(),
+        place: this.#placeOf(),
       });
   }
 

@@ -7,8 +7,19 @@ import { VirtualClock } from "../../world/virtual-clock.ts";
 import { checkAttempts, Suspects } from "./lost-attempts.ts";
 
 const task = (ref: number, lost: number): ClaimedTask => ({
-  ...{ namespace: "n", workflowId: `w-${ref}`, runId: `r-${ref}`, ref, type: "order", token: `t-${ref}` },
-  ...{ attempt: lost + 1, lost, mode: "cold_replay", bound: undefined, last: 1, taken: 0, arrived: 0 },
+  namespace: "n",
+  workflowId: `w-${ref}`,
+  runId: `r-${ref}`,
+  ref,
+  type: "order",
+  token: `t-${ref}`,
+  attempt: lost + 1,
+  lost,
+  mode: "cold_replay",
+  bound: undefined,
+  last: 1,
+  taken: 0,
+  arrived: 0,
 });
 
 function scene(maxLost = 3) {

@@ -153,7 +153,11 @@ export class Dispatcher {
     // One that may outlive its parent is free when it continues as new: otherwise the old code could never go.
     const staysBound = build !== undefined && onParentClose !== "abandon";
     const child = {
-      ...{ type, workflowId: decision.workflowId, runId: `${runId}-${n}`, input, parent },
+      type,
+      workflowId: decision.workflowId,
+      runId: `${runId}-${n}`,
+      input,
+      parent,
       ...(timeout !== undefined && { timeoutAt: now + timeout }),
       ...(runTimeout !== undefined && { runTimeoutAt: now + runTimeout }),
     };
@@ -215,7 +219,9 @@ export class Dispatcher {
   ): RunStart {
     const delayMs = Math.min(how.delayMs ?? 0, END_OF_TIME - how.at);
     const started: Started = {
-      ...{ kind: "WorkflowStarted", flags: ENGINE_FLAGS, ...told },
+      kind: "WorkflowStarted",
+      flags: ENGINE_FLAGS,
+      ...told,
       ...(told.timeoutAt !== undefined && { timeoutAt: inTime(told.timeoutAt) }),
       ...(told.runTimeoutAt !== undefined && { runTimeoutAt: inTime(told.runTimeoutAt) }),
     };

@@ -55,7 +55,11 @@ export class Replayer {
     const { settle, activities, guards } = this.#deps;
     const { namespace, queue } = this.#settings;
     return new Execution(definition, {
-      ...{ settle, namespace, queue, knowsPlaces, guards },
+      settle,
+      namespace,
+      queue,
+      knowsPlaces,
+      guards,
       nameOf: (activity) => activities.nameOf(activity),
       whyUnknown: (activity) => activities.whyUnknown(activity),
     });

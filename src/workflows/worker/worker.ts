@@ -125,7 +125,11 @@ export class Worker {
     const check =
       settings.isChecked === true ? (run: LoadedRun, step: Step) => this.replayer.check(run, step) : undefined;
     this.#task = {
-      ...{ ...deps, queue, leaseMs, historyLimit, check },
+      ...deps,
+      queue,
+      leaseMs,
+      historyLimit,
+      check,
       affinity: () => (this.#isOpen && !this.#presence.isDrained ? affinity : undefined),
       isDraining: () => !this.#isOpen,
       written: (append, outcome, runId) => {
@@ -185,8 +189,14 @@ export class Worker {
     const { capacity, numbers } = this.cache;
     const fingerprints = this.#code.definitions;
     const about = {
-      ...{ runtime: "typescript", types: this.types, compatible, fingerprints, capacity, ...numbers },
-      ...{ working: this.working, minute: this.#minute.all },
+      runtime: "typescript",
+      types: this.types,
+      compatible,
+      fingerprints,
+      capacity,
+      ...numbers,
+      working: this.working,
+      minute: this.#minute.all,
     };
     return { namespace, worker, queue, build, isSticky: isSticky && this.cache.isOn, about: JSON.stringify(about) };
   }
@@ -235,7 +245,9 @@ export class Worker {
         this.#isNudged = false;
         const { namespace, queue, leaseMs, workerId } = this.#settings;
         const claims = await this.#deps.store.claim({
-          ...{ namespace, queue, types: this.#types },
+          namespace,
+          queue,
+          types: this.#types,
           limit: Math.min(this.#room, MOST_CLAIMED),
           lease: this.#lease(),
           isSticky: this.cache.isOn,

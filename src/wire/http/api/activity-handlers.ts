@@ -32,7 +32,11 @@ export async function completeActivity(call: ApiCall): Promise<ApiAnswer> {
 }
 
 const told = ({ taskId, attemptId }: ActivityHolder): Record<string, unknown> => ({
-  ...{ task_id: taskId, activity_attempt_id: attemptId, recorded: true, reason: null, next_task_id: null },
+  task_id: taskId,
+  activity_attempt_id: attemptId,
+  recorded: true,
+  reason: null,
+  next_task_id: null,
 });
 
 const KINDS = [
@@ -71,8 +75,13 @@ export async function activityStatus(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const { leaseUntil } = await call.plane.activities.status(holder);
   return ok({
-    ...{ task_id: holder.taskId, activity_attempt_id: holder.attemptId, lease_owner: holder.worker, ...GOES_ON },
-    ...{ reason: null, heartbeat_recorded: false, lease_expires_at: isoTime(leaseUntil) },
+    task_id: holder.taskId,
+    activity_attempt_id: holder.attemptId,
+    lease_owner: holder.worker,
+    ...GOES_ON,
+    reason: null,
+    heartbeat_recorded: false,
+    lease_expires_at: isoTime(leaseUntil),
   });
 }
 
@@ -90,18 +99,33 @@ export async function activityHeartbeat(call: ApiCall): Promise<ApiAnswer> {
     if (wire !== undefined) checkPayload(wire, "details");
     const { leaseUntil } = await call.plane.activities.heartbeat(holder, wire);
     return ok({
-      ...{ task_id: holder.taskId, activity_attempt_id: holder.attemptId, ...GOES_ON, reason: null },
-      ...{ run_closed_reason: null, run_closed_at: null, heartbeat_recorded: true, lease_owner: holder.worker },
-      ...{ lease_expires_at: isoTime(leaseUntil), last_heartbeat_at: at },
+      task_id: holder.taskId,
+      activity_attempt_id: holder.attemptId,
+      ...GOES_ON,
+      reason: null,
+      run_closed_reason: null,
+      run_closed_at: null,
+      heartbeat_recorded: true,
+      lease_owner: holder.worker,
+      lease_expires_at: isoTime(leaseUntil),
+      last_heartbeat_at: at,
     });
   } catch (error) {
     if (!(error instanceof Refused) || error.reason !== "task_not_found" || error.extras.cancel_requested !== true)
       throw error;
     return ok({
-      ...{ task_id: holder.taskId, activity_attempt_id: holder.attemptId, cancel_requested: true, can_continue: false },
-      ...{ reason: "task_not_found", stop_reason: "task_not_found", run_closed_at: null },
+      task_id: holder.taskId,
+      activity_attempt_id: holder.attemptId,
+      cancel_requested: true,
+      can_continue: false,
+      reason: "task_not_found",
+      stop_reason: "task_not_found",
+      run_closed_at: null,
       run_closed_reason: error.extras.run_closed_reason ?? null,
-      ...{ heartbeat_recorded: false, lease_owner: null, lease_expires_at: null, last_heartbeat_at: at },
+      heartbeat_recorded: false,
+      lease_owner: null,
+      lease_expires_at: null,
+      last_heartbeat_at: at,
     });
   }
 }

@@ -10,7 +10,9 @@ it("a child is bound to the build of its parent if the parent's worker has its c
   await api.worker("w1", { build_id: "b1", supported_workflow_types: ["order", "part"] });
   await api.start("o-1", []);
   const child = (workflow_type: string, more: object = {}) => ({
-    ...{ type: "start_child_workflow", workflow_type, arguments: envelope([]) },
+    type: "start_child_workflow",
+    workflow_type,
+    arguments: envelope([]),
     ...more,
   });
   const told = await api.complete(await api.task("w1", "workflow", { build_id: "b1" }), [

@@ -54,11 +54,21 @@ export function requestEvent(run: RemoteRun, { id, at, deadline, reason }: Clean
   const times = { requested_at: iso(at), cleanup_deadline_at: iso(deadline) };
   const told = { reason: reason === "" ? null : reason };
   return {
-    ...{ workflow_command_id: id, ...names, ...times, ...told },
+    workflow_command_id: id,
+    ...names,
+    ...times,
+    ...told,
     cancellation: {
-      ...{ schema: CONTEXT, request_id: id, root_request_id: id, parent_request_id: null },
-      ...{ root_workflow_instance_id: run.workflowId, root_workflow_run_id: run.runId },
-      ...{ ...told, ...times, requester: { type: "api" }, source: "control_plane" },
+      schema: CONTEXT,
+      request_id: id,
+      root_request_id: id,
+      parent_request_id: null,
+      root_workflow_instance_id: run.workflowId,
+      root_workflow_run_id: run.runId,
+      ...told,
+      ...times,
+      requester: { type: "api" },
+      source: "control_plane",
       lineage: [{ request_id: id, ...names }],
     },
   };
@@ -67,8 +77,12 @@ export function requestEvent(run: RemoteRun, { id, at, deadline, reason }: Clean
 export function deliveryEvent({ runId, workflowId }: RemoteRun, delivery: Delivery): Payload {
   const { id, sequence, span, call, operation } = delivery;
   return {
-    ...{ workflow_command_id: id, workflow_instance_id: workflowId, workflow_run_id: runId },
-    ...{ sequence, sequence_span: span, call_kind: call },
+    workflow_command_id: id,
+    workflow_instance_id: workflowId,
+    workflow_run_id: runId,
+    sequence,
+    sequence_span: span,
+    call_kind: call,
     ...(operation !== undefined && {
       operation_sequence: operation.sequence,
       operation_sequence_span: operation.span,

@@ -9,16 +9,25 @@ const SIZE = 2;
 /** A member of a selection of two steps, each of them a member. */
 const member = (index: number, key: string, kind: string): Json => {
   const entry = {
-    ...{ parallel_group_id: "select-calls:1:2", parallel_group_kind: "mixed", parallel_group_mode: "select" },
-    ...{ parallel_group_base_sequence: 1, parallel_group_size: SIZE, parallel_group_index: index },
-    ...{ selection_member_key: key, selection_member_index: index, selection_member_base_sequence: 1 + index },
-    ...{ selection_member_size: 1, selection_member_kind: kind },
+    parallel_group_id: "select-calls:1:2",
+    parallel_group_kind: "mixed",
+    parallel_group_mode: "select",
+    parallel_group_base_sequence: 1,
+    parallel_group_size: SIZE,
+    parallel_group_index: index,
+    selection_member_key: key,
+    selection_member_index: index,
+    selection_member_base_sequence: 1 + index,
+    selection_member_size: 1,
+    selection_member_kind: kind,
   };
   return { ...entry, parallel_group_path: [entry] };
 };
 
 const charge = (more: Json = {}): Json => ({
-  ...{ type: "schedule_activity", activity_type: "charge", arguments: envelope(["o"]) },
+  type: "schedule_activity",
+  activity_type: "charge",
+  arguments: envelope(["o"]),
   ...more,
 });
 const timer = (more: Json = {}): Json => ({ type: "start_timer", delay_seconds: 3_600, ...more });
@@ -42,10 +51,18 @@ describe("a selection of a worker elsewhere", () => {
     assert.deepEqual(eventTypes(next).slice(-2), ["ActivityCompleted", "SelectionResolved"]);
     const runId = String(next.run_id);
     assert.deepEqual(eventOf(next, "SelectionResolved").payload, {
-      ...{ selection_group_id: "select-calls:1:2", selection_group_base_sequence: 1, selection_group_size: SIZE },
-      ...{ member_key: "paid", member_index: 0, member_base_sequence: 1, member_size: 1, operation_kind: "activity" },
-      ...{ operation_identity: `${runId}:1`, outcome: "completed" },
-      ...{ resolution_event_id: `${runId}:4`, resolution_event_type: "ActivityCompleted" },
+      selection_group_id: "select-calls:1:2",
+      selection_group_base_sequence: 1,
+      selection_group_size: SIZE,
+      member_key: "paid",
+      member_index: 0,
+      member_base_sequence: 1,
+      member_size: 1,
+      operation_kind: "activity",
+      operation_identity: `${runId}:1`,
+      outcome: "completed",
+      resolution_event_id: `${runId}:4`,
+      resolution_event_type: "ActivityCompleted",
     });
   });
 
@@ -63,8 +80,13 @@ describe("a selection of a worker elsewhere", () => {
     await api.activity(await api.task("w1", "activity"), "complete", { result: envelope("paid") });
     const next = await api.task("w1");
     const cancel = {
-      ...{ type: "cancel_selection_operation", selection_group_id: "select-calls:1:2", member_key: "late" },
-      ...{ member_index: 1, member_base_sequence: 2, member_size: 1, operation_kind: "timer" },
+      type: "cancel_selection_operation",
+      selection_group_id: "select-calls:1:2",
+      member_key: "late",
+      member_index: 1,
+      member_base_sequence: 2,
+      member_size: 1,
+      operation_kind: "timer",
       operation_identity: `${next.run_id}:2`,
     };
     const wrong = await api.complete(next, [{ ...cancel, operation_identity: "x" }, timer()]);
@@ -139,8 +161,12 @@ describe("a memo that a workflow elsewhere changes", () => {
 
 describe("a local activity", () => {
   const local = (more: Json): Json => ({
-    ...{ type: "record_local_activity", activity_type: "charge", execution_mode: "local", arguments: envelope(["o"]) },
-    ...{ attempts: [{}, {}], ...more },
+    type: "record_local_activity",
+    activity_type: "charge",
+    execution_mode: "local",
+    arguments: envelope(["o"]),
+    attempts: [{}, {}],
+    ...more,
   });
 
   it("a local activity is in the history with its result, and no worker gets it as a task", async (t) => {

@@ -87,7 +87,8 @@ function unknownCommand(i: number, type: unknown): Refused {
 /** The reason and `unsupported` name the unsupported command or field; docs/worker-protocol.md lists all of them. */
 const unsupported = (i: number, command: string, problem: string): Refused =>
   new Refused(409, "unsupported_command", `commands[${i}]: ${problem}`, {
-    ...{ unsupported: command, supported_workflow_task_commands: COMMANDS },
+    unsupported: command,
+    supported_workflow_task_commands: COMMANDS,
     errors: { [`commands.${i}`]: [problem] },
   });
 
@@ -140,7 +141,9 @@ function parseCommand(kind: Command["kind"], fields: Fields): Command {
       return { kind, entries: readPayload(fields.entries, "entries") };
     case "record_local_activity":
       return {
-        ...{ kind, name: nameOf(fields, "activity_type"), input: readArguments(fields.arguments, "arguments") },
+        kind,
+        name: nameOf(fields, "activity_type"),
+        input: readArguments(fields.arguments, "arguments"),
         outcome: localOutcome(fields),
       };
     case "cancel_selection_operation":

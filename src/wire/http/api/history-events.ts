@@ -51,8 +51,14 @@ function tellEvent(run: RemoteRun, event: HistoryEvent, sequence: number, at: nu
   const [event_type, payload] = tell(run, event, at);
   const when = isoMoment(at);
   return {
-    ...{ id: `${run.runId}:${sequence}`, sequence, event_type, payload },
-    ...{ workflow_task_id: null, workflow_command_id: commandOf(event), recorded_at: when, timestamp: when },
+    id: `${run.runId}:${sequence}`,
+    sequence,
+    event_type,
+    payload,
+    workflow_task_id: null,
+    workflow_command_id: commandOf(event),
+    recorded_at: when,
+    timestamp: when,
   };
 }
 
@@ -209,7 +215,10 @@ function activity(run: RemoteRun, n: number): Payload {
   if (scheduled?.kind !== "ActivityScheduled") return { ...step(n), activity_execution_id };
   const { name, group, local, options } = scheduled;
   return {
-    ...{ ...step(n), activity_type: name, activity_execution_id, ...parallel(group) },
+    ...step(n),
+    activity_type: name,
+    activity_execution_id,
+    ...parallel(group),
     ...(local === true && { execution_mode: "local", local_activity: true }),
     ...(options?.onCancel !== undefined && { cancellation_policy: options.onCancel }),
   };
@@ -224,8 +233,12 @@ function member(run: RemoteRun, selection: Selection | undefined): Payload {
   if (selection === undefined) return {};
   const { key, index, base, size, kind } = selection.member;
   return {
-    ...{ selection_group_id: selection.id, member_key: key, member_index: index },
-    ...{ member_base_sequence: base, member_size: size, operation_kind: kind },
+    selection_group_id: selection.id,
+    member_key: key,
+    member_index: index,
+    member_base_sequence: base,
+    member_size: size,
+    operation_kind: kind,
     operation_identity: identityOf(run, selection.member),
   };
 }
@@ -234,9 +247,12 @@ function winner(run: RemoteRun, event: Extract<HistoryEvent, { kind: "SelectionR
   const selection = selectionOf(run.steps.get(event.winner)?.group);
   const decided = tellHistory(run, event.by - 1, event.by, 1)[0];
   return {
-    ...{ selection_group_base_sequence: selection?.base, selection_group_size: selection?.size },
+    selection_group_base_sequence: selection?.base,
+    selection_group_size: selection?.size,
     ...member(run, selection),
-    ...{ outcome: event.outcome, resolution_event_id: decided?.id, resolution_event_type: decided?.event_type },
+    outcome: event.outcome,
+    resolution_event_id: decided?.id,
+    resolution_event_type: decided?.event_type,
   };
 }
 
@@ -245,7 +261,9 @@ function child(run: RemoteRun, n: number): Payload {
   const more =
     scheduled?.kind === "ChildWorkflowScheduled"
       ? {
-          ...{ child_workflow_type: scheduled.type, workflow_type: scheduled.type, ...parallel(scheduled.group) },
+          child_workflow_type: scheduled.type,
+          workflow_type: scheduled.type,
+          ...parallel(scheduled.group),
           parent_close_policy: scheduled.onParentClose === "cancel" ? "request_cancel" : scheduled.onParentClose,
         }
       : {};

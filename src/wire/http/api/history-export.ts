@@ -24,10 +24,16 @@ export function exportBundle(stored: StoredRun, run: RemoteRun, now: number): Re
     dedupe_key: `${stored.runId}:${stored.events}`,
     history_complete: stored.status !== "running",
     workflow: {
-      ...{ instance_id: stored.workflowId, run_id: stored.runId, workflow_type: stored.type },
-      ...{ workflow_class: stored.type, status: statusWord(stored), status_bucket: bucketWord(stored.status) },
-      ...{ task_queue: stored.queue, last_history_sequence: stored.events },
-      ...{ started_at: iso(stored.startedAt), closed_at: iso(stored.closedAt) },
+      instance_id: stored.workflowId,
+      run_id: stored.runId,
+      workflow_type: stored.type,
+      workflow_class: stored.type,
+      status: statusWord(stored),
+      status_bucket: bucketWord(stored.status),
+      task_queue: stored.queue,
+      last_history_sequence: stored.events,
+      started_at: iso(stored.startedAt),
+      closed_at: iso(stored.closedAt),
       memo: plainJson(JSON.parse(stored.memo)),
       search_attributes: plainJson(JSON.parse(stored.attributes)),
     },
@@ -60,7 +66,9 @@ function integrityOf(bundle: unknown): Record<string, unknown> {
     canonicalization: CANONICAL,
     checksum_algorithm: "sha256",
     checksum: createHash("sha256").update(canonical(bundle)).digest("hex"),
-    ...{ signature_algorithm: null, signature: null, key_id: null },
+    signature_algorithm: null,
+    signature: null,
+    key_id: null,
   };
 }
 

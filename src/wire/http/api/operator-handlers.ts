@@ -30,8 +30,13 @@ function tellWorker(row: StoredWorker, { plane }: ApiCall): Record<string, unkno
     task_slots: remote?.slots ?? {},
     process_metrics: remote?.process ?? {},
     sticky_cache: {
-      ...{ enabled: row.isSticky, capacity, size, hit_count: hits, miss_count: misses },
-      ...{ forced_cold_replay_count: forced, eviction_count: evictions },
+      enabled: row.isSticky,
+      capacity,
+      size,
+      hit_count: hits,
+      miss_count: misses,
+      forced_cold_replay_count: forced,
+      eviction_count: evictions,
     },
   };
 }

@@ -34,7 +34,8 @@ const question = (api: Api, worker: string, kind: string, more: Json = {}): Prom
   });
 
 const holderOf = (task: Json): Json => ({
-  ...{ lease_owner: task.lease_owner, query_task_attempt: task.query_task_attempt },
+  lease_owner: task.lease_owner,
+  query_task_attempt: task.query_task_attempt,
   update_validation_attempt: task.update_validation_attempt,
 });
 

@@ -33,16 +33,23 @@ it("a task after an activity tells which one, and how it ended", async (t) => {
   const { api, run } = await after(t, [ACTIVITY]);
   await api.activity(await api.task("w1", "activity"), "complete", { result: envelope("paid") });
   assert.deepEqual(context(await api.task("w1")), {
-    ...{ resume_source_kind: "activity_execution", resume_source_id: `${run}:1`, activity_execution_id: `${run}:1` },
-    ...{ activity_type: "charge", workflow_sequence: 1, workflow_event_type: "ActivityCompleted" },
+    resume_source_kind: "activity_execution",
+    resume_source_id: `${run}:1`,
+    activity_execution_id: `${run}:1`,
+    activity_type: "charge",
+    workflow_sequence: 1,
+    workflow_event_type: "ActivityCompleted",
   });
 });
 
 it("a task after a timer tells which one", async (t) => {
   const { api, run } = await after(t, [{ type: "start_timer", delay_seconds: 0 }]);
   assert.deepEqual(context(await api.task("w1")), {
-    ...{ resume_source_kind: "timer", resume_source_id: `${run}:1`, timer_id: `${run}:1` },
-    ...{ workflow_sequence: 1, workflow_event_type: "TimerFired" },
+    resume_source_kind: "timer",
+    resume_source_id: `${run}:1`,
+    timer_id: `${run}:1`,
+    workflow_sequence: 1,
+    workflow_event_type: "TimerFired",
   });
 });
 
@@ -50,9 +57,15 @@ it("a task after a signal tells its name, and the wait in which it came", async 
   const { api, run } = await after(t, [WAIT]);
   await api.post("/workflows/o-1/signal/go", { request_id: "s-1" });
   assert.deepEqual(context(await api.task("w1")), {
-    ...{ workflow_wait_kind: "condition", open_wait_id: `${run}:wait-1`, condition_wait_id: `${run}:wait-1` },
-    ...{ resume_source_kind: "workflow_signal", resume_source_id: "s-1", workflow_signal_id: "s-1", signal_name: "go" },
-    ...{ workflow_sequence: 1, workflow_event_type: "SignalReceived" },
+    workflow_wait_kind: "condition",
+    open_wait_id: `${run}:wait-1`,
+    condition_wait_id: `${run}:wait-1`,
+    resume_source_kind: "workflow_signal",
+    resume_source_id: "s-1",
+    workflow_signal_id: "s-1",
+    signal_name: "go",
+    workflow_sequence: 1,
+    workflow_event_type: "SignalReceived",
   });
 });
 
@@ -61,9 +74,13 @@ it("a task for an update tells which one", async (t) => {
   const updating = api.post("/workflows/o-1/update/rename", { request_id: "u-1", wait_for: "completed" });
   const task = await api.task("w1");
   assert.deepEqual(context(task), {
-    ...{ workflow_wait_kind: "update", open_wait_id: `${run}:wait-1`, signal_wait_id: `${run}:wait-1` },
-    ...{ resume_source_kind: "workflow_update", resume_source_id: "u-1" },
-    ...{ workflow_update_id: "u-1", workflow_command_id: "u-1" },
+    workflow_wait_kind: "update",
+    open_wait_id: `${run}:wait-1`,
+    signal_wait_id: `${run}:wait-1`,
+    resume_source_kind: "workflow_update",
+    resume_source_id: "u-1",
+    workflow_update_id: "u-1",
+    workflow_command_id: "u-1",
   });
   await api.complete(task, [{ type: "complete_update", update_id: "u-1", result: envelope(1) }]);
   assert.equal((await updating).status, 200);
@@ -74,8 +91,12 @@ it("a task after a child tells which run it was", async (t) => {
   const { api, run } = await after(t, [child]);
   await api.complete(await api.task("w1"), [{ type: "complete_workflow", result: envelope(1) }]);
   assert.deepEqual(context(await api.task("w1")), {
-    ...{ workflow_wait_kind: "child", resume_source_kind: "child_workflow_run", resume_source_id: `${run}-1` },
-    ...{ child_call_id: `${run}:1`, child_workflow_run_id: `${run}-1` },
-    ...{ workflow_sequence: 1, workflow_event_type: "ChildRunCompleted" },
+    workflow_wait_kind: "child",
+    resume_source_kind: "child_workflow_run",
+    resume_source_id: `${run}-1`,
+    child_call_id: `${run}:1`,
+    child_workflow_run_id: `${run}-1`,
+    workflow_sequence: 1,
+    workflow_event_type: "ChildRunCompleted",
   });
 });

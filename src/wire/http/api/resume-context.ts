@@ -4,11 +4,24 @@ import type { WorkflowTask } from "../../../http-workers/tasks.ts";
 import { type ToldEvent, tellHistory } from "./history-events.ts";
 
 const NOTHING = {
-  ...{ workflow_wait_kind: null, open_wait_id: null, resume_source_kind: null, resume_source_id: null },
-  ...{ workflow_update_id: null, workflow_command_id: null, workflow_signal_id: null, signal_name: null },
-  ...{ signal_wait_id: null, condition_wait_id: null, activity_execution_id: null, activity_attempt_id: null },
-  ...{ activity_type: null, child_call_id: null, child_workflow_run_id: null, timer_id: null },
-  ...{ workflow_sequence: null, workflow_event_type: null },
+  workflow_wait_kind: null,
+  open_wait_id: null,
+  resume_source_kind: null,
+  resume_source_id: null,
+  workflow_update_id: null,
+  workflow_command_id: null,
+  workflow_signal_id: null,
+  signal_name: null,
+  signal_wait_id: null,
+  condition_wait_id: null,
+  activity_execution_id: null,
+  activity_attempt_id: null,
+  activity_type: null,
+  child_call_id: null,
+  child_workflow_run_id: null,
+  timer_id: null,
+  workflow_sequence: null,
+  workflow_event_type: null,
 } as const;
 
 export function resumeContext(task: WorkflowTask): Record<string, unknown> {
@@ -17,7 +30,8 @@ export function resumeContext(task: WorkflowTask): Record<string, unknown> {
   const waitId = wait === undefined ? null : `${run.runId}:wait-${wait.n}`;
   const isCondition = wait?.kind === "ConditionWaitOpened";
   const open = {
-    ...{ ...NOTHING, open_wait_id: waitId },
+    ...NOTHING,
+    open_wait_id: waitId,
     workflow_wait_kind: wait === undefined ? null : isCondition ? "condition" : "signal",
     ...(isCondition ? { condition_wait_id: waitId } : { signal_wait_id: waitId }),
   };
@@ -44,7 +58,8 @@ function happened({ event_type, payload }: ToldEvent): Record<string, unknown> {
   };
   const source = (kind: string, id: unknown): Record<string, unknown> => ({
     ...told,
-    ...{ resume_source_kind: kind, resume_source_id: id },
+    resume_source_kind: kind,
+    resume_source_id: id,
   });
   if (/^Activity(Completed|Failed|TimedOut|Cancelled)$/.test(event_type)) {
     const { activity_execution_id, activity_type = null } = payload;

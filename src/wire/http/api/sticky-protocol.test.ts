@@ -98,8 +98,10 @@ describe("the protocol of workers elsewhere", () => {
       await api.signal();
       const { sticky_execution } = await api.now("w1");
       assert.deepEqual(sticky_execution, {
-        ...{ sticky_worker_id: "w1", sticky_until },
-        ...{ replay_mode: "sticky_hit_expected", cache_directive: "resume_if_present" },
+        sticky_worker_id: "w1",
+        sticky_until,
+        replay_mode: "sticky_hit_expected",
+        cache_directive: "resume_if_present",
       });
     });
   }
@@ -145,8 +147,13 @@ describe("the protocol of workers elsewhere", () => {
     await using api = await Elsewhere.open();
     await api.worker("w1", OWN);
     const sticky_cache = {
-      ...{ enabled: true, capacity: 100, size: 72, hit_count: 940, miss_count: 31 },
-      ...{ forced_cold_replay_count: 8, eviction_count: 15 },
+      enabled: true,
+      capacity: 100,
+      size: 72,
+      hit_count: 940,
+      miss_count: 31,
+      forced_cold_replay_count: 8,
+      eviction_count: 15,
     };
     assert.equal((await api.post("/worker/heartbeat", { worker_id: "w1", sticky_cache })).status, 200);
     assert.deepEqual((await api.get("/workers/w1")).body.sticky_cache, sticky_cache);
@@ -348,8 +355,13 @@ describe("operator metrics", () => {
   it("sticky_execution_workers counts caches near or above their capacity", async () => {
     await using api = await Elsewhere.open();
     const cache = (size: number): Json => ({
-      ...{ enabled: true, capacity: 100, size, hit_count: 940, miss_count: 31 },
-      ...{ forced_cold_replay_count: 8, eviction_count: 15 },
+      enabled: true,
+      capacity: 100,
+      size,
+      hit_count: 940,
+      miss_count: 31,
+      forced_cold_replay_count: 8,
+      eviction_count: 15,
     });
     await api.worker("w1", OWN);
     await api.worker("w2", OWN);
@@ -357,8 +369,14 @@ describe("operator metrics", () => {
     await api.beat(cache(101), "w2");
     const { sticky_execution_workers } = await api.metrics();
     assert.deepEqual(sticky_execution_workers, {
-      ...{ worker_count: 2, cache_capacity: 200, cache_size: 173, hit_count: 1880, miss_count: 62 },
-      ...{ forced_cold_replay_count: 16, eviction_count: 30, capacity_pressure_worker_count: 1 },
+      worker_count: 2,
+      cache_capacity: 200,
+      cache_size: 173,
+      hit_count: 1880,
+      miss_count: 62,
+      forced_cold_replay_count: 16,
+      eviction_count: 30,
+      capacity_pressure_worker_count: 1,
     });
   });
 

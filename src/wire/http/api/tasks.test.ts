@@ -27,7 +27,10 @@ describe("a task", () => {
     assert.deepEqual([task.workflow_task_attempt, task.lease_owner, task.payload_codec], [1, "w1", "avro"]);
     assert.deepEqual(unwrap(task.arguments), ["tea", 2]);
     assert.deepEqual(task.sticky_execution, {
-      ...{ sticky_worker_id: null, sticky_until: null, replay_mode: "cold_replay", cache_directive: "cold_replay" },
+      sticky_worker_id: null,
+      sticky_until: null,
+      replay_mode: "cold_replay",
+      cache_directive: "cold_replay",
     });
     const [started] = task.history_events as Json[];
     assert.deepEqual([started!.sequence, started!.event_type], [1, "WorkflowStarted"]);
@@ -230,13 +233,13 @@ describe("commands", () => {
     const { api, task } = await begun(t);
     const group = (base: number, size: number): Json[] =>
       Array.from({ length: size }, (_, index) => ({
-        ...{ ...ACTIVITY, arguments: envelope([index]), parallel_group_id: `g:${base}:${size}` },
-        ...{
-          parallel_group_kind: "activity",
-          parallel_group_base_sequence: base,
-          parallel_group_size: size,
-          parallel_group_index: index,
-        },
+        ...ACTIVITY,
+        arguments: envelope([index]),
+        parallel_group_id: `g:${base}:${size}`,
+        parallel_group_kind: "activity",
+        parallel_group_base_sequence: base,
+        parallel_group_size: size,
+        parallel_group_index: index,
       }));
     await api.complete(task, group(1, 2));
     const [a, b] = [await api.task("w1", "activity"), await api.task("w1", "activity")];

@@ -38,7 +38,9 @@ export function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolea
     sticky_until,
     sticky_replay_mode: mode,
     sticky_execution: {
-      ...{ sticky_worker_id, sticky_until, replay_mode: mode },
+      sticky_worker_id,
+      sticky_until,
+      replay_mode: mode,
       cache_directive: mode === "sticky_hit_expected" ? "resume_if_present" : "cold_replay",
     },
     ...resumeContext(task),

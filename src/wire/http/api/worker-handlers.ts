@@ -61,7 +61,13 @@ function parseWorker(fields: Fields, minor: number, makeId: () => string): ToldW
   checkFloors(capabilities, manifest, minor);
   const sticky = stickinessOf(fields, capabilities, manifest);
   return {
-    ...{ id, queue, runtime, capabilities, mostWorkflowTasks, mostActivities, sticky },
+    id,
+    queue,
+    runtime,
+    capabilities,
+    mostWorkflowTasks,
+    mostActivities,
+    sticky,
     build: optionalText(fields, "build_id") ?? "",
     sdkVersion: optionalText(fields, "sdk_version", 64),
     workflowTypes: typeNames(fields, "supported_workflow_types"),
@@ -105,7 +111,9 @@ function checkFloors(capabilities: readonly string[], manifest: Fields | undefin
     if (!isSupported || floor <= minor) continue;
     const what = `${capability} needs version 1.${floor} of the protocol or a later one`;
     throw new Refused(409, "worker_capability_protocol_floor_mismatch", what, {
-      ...{ capability, requested_version: `1.${minor}`, minimum_protocol_version: `1.${floor}` },
+      capability,
+      requested_version: `1.${minor}`,
+      minimum_protocol_version: `1.${floor}`,
     });
   }
 }

@@ -145,8 +145,13 @@ describe("what a worker says with the tasks that it completes", () => {
     }
     await api.post("/worker/heartbeat", { worker_id: "w1" });
     assert.deepEqual((await api.get("/workers/w1")).body.sticky_cache, {
-      ...{ enabled: true, capacity: 100, size: 4, hit_count: 7, miss_count: 3 },
-      ...{ forced_cold_replay_count: 2, eviction_count: 3 },
+      enabled: true,
+      capacity: 100,
+      size: 4,
+      hit_count: 7,
+      miss_count: 3,
+      forced_cold_replay_count: 2,
+      eviction_count: 3,
     });
     const { sticky_execution } = (await api.get("/system/operator-metrics")).body as Record<string, Json>;
     // The first number was counted before it was heard of.

@@ -19,7 +19,10 @@ describe("what this system says of itself", () => {
     const capabilities = worker_protocol!.server_capabilities as Json;
     assert.equal(capabilities.query_tasks, true);
     assert.deepEqual(capabilities.sticky_execution, {
-      ...{ supported: true, enabled: true, ttl_seconds: 300, history_tail: true },
+      supported: true,
+      enabled: true,
+      ttl_seconds: 300,
+      history_tail: true,
     });
     assert.deepEqual(capabilities.leases, { workflow_task_seconds: 60, activity_task_seconds: 300 });
   });
@@ -78,8 +81,11 @@ describe("registering", () => {
   it("takes both ways of saying that a worker keeps runs in memory", async (t) => {
     const api = await openApi(t);
     const plain = await api.post("/worker/register", {
-      ...{ worker_id: "orders-worker-01", task_queue: "orders", runtime: "python" },
-      ...{ sticky_cache_enabled: true, sticky_cache_capacity: 100 },
+      worker_id: "orders-worker-01",
+      task_queue: "orders",
+      runtime: "python",
+      sticky_cache_enabled: true,
+      sticky_cache_capacity: 100,
     });
     assert.equal(plain.status, 201);
     assert.deepEqual(plain.body.status, "active");
@@ -150,8 +156,13 @@ describe("heartbeats", () => {
     const api = await openApi(t);
     await api.worker("w1", { sticky_cache_enabled: true, sticky_cache_capacity: 100 });
     const sticky_cache = {
-      ...{ enabled: true, capacity: 100, size: 95, hit_count: 940, miss_count: 31 },
-      ...{ forced_cold_replay_count: 8, eviction_count: 15 },
+      enabled: true,
+      capacity: 100,
+      size: 95,
+      hit_count: 940,
+      miss_count: 31,
+      forced_cold_replay_count: 8,
+      eviction_count: 15,
     };
     const told = await api.post("/worker/heartbeat", {
       worker_id: "w1",
@@ -167,8 +178,14 @@ describe("heartbeats", () => {
       Json
     >;
     assert.deepEqual(sticky_execution_workers, {
-      ...{ worker_count: 1, cache_capacity: 100, cache_size: 95, hit_count: 940, miss_count: 31 },
-      ...{ forced_cold_replay_count: 8, eviction_count: 15, capacity_pressure_worker_count: 1 },
+      worker_count: 1,
+      cache_capacity: 100,
+      cache_size: 95,
+      hit_count: 940,
+      miss_count: 31,
+      forced_cold_replay_count: 8,
+      eviction_count: 15,
+      capacity_pressure_worker_count: 1,
     });
     assert.equal(sticky_execution!.miss_last_minute, 0, "the counters of a first heartbeat began before it");
     assert.equal(sticky_execution!.capacity_pressure_tasks, 0, "there are no tasks");

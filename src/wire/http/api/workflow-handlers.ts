@@ -39,11 +39,9 @@ export async function startWorkflow({ plane, fields }: ApiCall): Promise<ApiAnsw
   const businessKey = optionalText(fields, "business_key");
   const policy = oneOf(fields, "duplicate_policy", ["fail", "use-existing", "use_existing"]);
   const { run, isNew } = await plane.control.start({
-    ...{
-      workflowId,
-      type: text(fields, "workflow_type"),
-      queue: optionalText(fields, "task_queue") ?? plane.deps.queue,
-    },
+    workflowId,
+    type: text(fields, "workflow_type"),
+    queue: optionalText(fields, "task_queue") ?? plane.deps.queue,
     input: readInput(fields.input, "input"),
     memo: plainOf(fields, "memo"),
     attributes: attributesOf(fields, businessKey),
@@ -107,7 +105,10 @@ export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswe
   }
   const before = numberIn(query, "next_page_token", 1, Number.MAX_SAFE_INTEGER);
   const asked: RunQuery = {
-    ...{ namespace: plane.deps.namespace, limit, before, status: status as RunStatus | undefined },
+    namespace: plane.deps.namespace,
+    limit,
+    before,
+    status: status as RunStatus | undefined,
     type: query.get("workflow_type") ?? undefined,
     queue: query.get("task_queue") ?? undefined,
     ...filterOf(query),
@@ -180,8 +181,13 @@ async function describeRun({ plane }: ApiCall, name: RunName): Promise<ApiAnswer
     wait_reason: task?.problem ?? null,
     workflow_task: task === undefined ? null : tellTask(task),
     actions: {
-      ...{ can_signal: isOpen, can_query: true, can_update: isOpen, can_cancel: isOpen, can_terminate: isOpen },
-      ...{ can_repair: false, can_archive: false },
+      can_signal: isOpen,
+      can_query: true,
+      can_update: isOpen,
+      can_cancel: isOpen,
+      can_terminate: isOpen,
+      can_repair: false,
+      can_archive: false,
     },
   });
 }
@@ -278,7 +284,9 @@ export async function queryWorkflow(call: ApiCall): Promise<ApiAnswer> {
   const { run: stored, result } = await call.plane.control.query(run, name, readInput(call.fields.input, "input"));
   return ok({
     ...commandHead(stored),
-    ...{ query_name: name, result: plainJson(result), result_envelope: envelopeOf(result) },
+    query_name: name,
+    result: plainJson(result),
+    result_envelope: envelopeOf(result),
   });
 }
 

@@ -75,9 +75,16 @@ export async function deliverCancellation(call: ApiCall): Promise<ApiAnswer> {
   await call.plane.tasks.deliver(holder, delivery);
   const { id, sequence, span, call: kind, operation } = delivery;
   return ok({
-    ...{ task_id: holder.taskId, workflow_task_attempt: holder.attempt, delivered: true, reason: null },
-    ...{ request_id: id, sequence, call_kind: kind, sequence_span: span },
-    ...{ operation_sequence: operation?.sequence ?? null, operation_sequence_span: operation?.span ?? 1 },
+    task_id: holder.taskId,
+    workflow_task_attempt: holder.attempt,
+    delivered: true,
+    reason: null,
+    request_id: id,
+    sequence,
+    call_kind: kind,
+    sequence_span: span,
+    operation_sequence: operation?.sequence ?? null,
+    operation_sequence_span: operation?.span ?? 1,
   });
 }
 
