@@ -1,12 +1,12 @@
-// Checks the documents: links lead to files and headings, and each decision has a number, a row in the index
-// and four sections.
+// Checks the documents: links lead to files and headings, each decision has a number, a row in the index and
+// four sections, and the reading list of the source stays short.
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { test } from "node:test";
 import { ROOT, slashed } from "../scripts/module-graph.ts";
 
-const pages = globSync(["*.md", "docs/**/*.md", ".github/**/*.md"], { cwd: ROOT }).map(slashed);
+const pages = globSync(["*.md", "docs/**/*.md", "src/*.md", ".github/**/*.md"], { cwd: ROOT }).map(slashed);
 const textOf = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 /** Without code, which may hold brackets and lines that begin with `#`. */
 const proseOf = (path: string): string => textOf(path).replace(/^```[\s\S]*?^```/gm, "");
@@ -73,6 +73,19 @@ test("every decision has the next number, its row in the index, and four section
     const sections = [...textOf(page).matchAll(/^## (.+)$/gm)].map(([, section]) => section);
     assert.deepEqual(sections, ["Context", "Decision", "Alternatives", "Consequences"], page);
   }
+});
+
+test("the reading list of src names each file once, with one line, and stays within 45 files and 9,500 lines", () => {
+  const entries = textOf("src/README.md").match(/^- .*$/gm) ?? [];
+  const files = entries.map((entry) => {
+    const [, name, link] = /^- \[([^\]]+)\]\(([^)]+)\): .+\.$/.exec(entry) ?? [];
+    assert.ok(name !== undefined && name === link, `not a link with its own path and a sentence: ${entry}`);
+    return `src/${link}`;
+  });
+  const lines = files.reduce((sum, file) => sum + textOf(file).split("\n").length - 1, 0);
+  assert.equal(new Set(files).size, files.length, "a file is listed twice");
+  assert.ok(files.length >= 30 && files.length <= 45, `${files.length} files`);
+  assert.ok(lines <= 9_500, `${lines} lines: replace a long file by a shorter one, or leave one out`);
 });
 
 test("every npm script that a document or the CI workflow names exists", () => {
