@@ -1,4 +1,4 @@
-// Any message that may travel, for the tests of the codec.
+// Generators of any valid message, for the tests of the codecs.
 import fc from "fast-check";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
@@ -56,7 +56,7 @@ const optional = <T>(some: fc.Arbitrary<T>) => fc.option(some, { nil: undefined 
 const byText = (a: string, b: string) => (a < b ? -1 : 1);
 
 const tableHost: fc.Arbitrary<TableHost> = record({ address, incarnation: id, name: text });
-/** What is not there is left out, and not undefined. */
+/** Leaves an absent part out instead of setting it to undefined. */
 const perhaps = <T extends object>(some: fc.Arbitrary<T>, part: fc.Arbitrary<object>): fc.Arbitrary<T> =>
   fc.tuple(some, fc.oneof(fc.constant({}), part)).map(([one, more]) => ({ ...one, ...more }));
 const stickyRules = record({
@@ -196,7 +196,7 @@ export const clusterView: fc.Arbitrary<ClusterView> = record({
   tables: fc.array(clusterTable, { maxLength: 4 }),
 });
 
-/** Every part of it is there, perhaps as undefined: so it comes out of the wire. */
+/** Every field is present, possibly as undefined: the form in which the wire delivers it. */
 export const stickyQuery: fc.Arbitrary<StickyQuery> = fc.oneof(
   record<StickyQuery>({
     type: optional(word),

@@ -1,5 +1,5 @@
-// What comes from another process is believed only after a look here. Whatever is wrong becomes PROTOCOL and says what it
-// is about. The other way round, a value of our own that cannot be sent is a bug.
+// Checks of values from other processes. An invalid value becomes PROTOCOL with a message that names the
+// field. An own value that cannot be sent is a bug and fails an invariant.
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
@@ -20,7 +20,7 @@ export function writeWhole(value: number, what: string): bigint {
   return BigInt(value);
 }
 
-/** A namespace or an actor type. */
+/** Reads a namespace or an actor type. */
 export function readWord(value: string, what: string): string {
   const problem = nameProblem(value, LIMITS.wordBytes);
   return problem === undefined ? value : refuse(`${what} ${problem}`);
@@ -31,7 +31,10 @@ export function readActorId(value: string): string {
   return problem === undefined ? value : refuse(`actor id ${problem}`);
 }
 
-/** A time on some wall clock. It travels as a floating point number, which costs less to read than a large whole one. */
+/**
+ * Reads a wall-clock time. Times travel as floating point numbers, which are cheaper to read than large
+ * integers.
+ */
 export function readTime(value: number): number {
   return isTime(value) ? value : refuse("a time must be a whole number of milliseconds since 1970");
 }
@@ -43,9 +46,9 @@ export function writeTime(value: number): number {
 
 const isTime = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
-/** Actor types, each of them once. */
+/** Reads actor types without duplicates. */
 export function readTypes(values: readonly string[], most = Number.POSITIVE_INFINITY): readonly string[] {
-  if (values.length > most) refuse(`${values.length} actor types are more than the ${most} that one host may report`);
+  if (values.length > most) refuse(`${values.length} actor types are more than the limit of ${most} per host`);
   for (const value of values) readWord(value, "actor type");
   if (new Set(values).size < values.length) refuse("an actor type is given twice");
   return values;
@@ -55,7 +58,7 @@ export function readTypes(values: readonly string[], most = Number.POSITIVE_INFI
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
-/** A text that only people, or the process that wrote it, look into. */
+/** Reads a text that only people, or the process that wrote it, interpret. */
 export function readText(value: string, what: string): string {
   if (value.length * 3 > LIMITS.idBytes && Buffer.byteLength(value) > LIMITS.idBytes) {
     refuse(`${what} must be at most ${LIMITS.idBytes} bytes`);
@@ -68,17 +71,17 @@ export function readId(value: string, what: string): string {
   return value === "" ? refuse(`${what} is missing`) : readText(value, what);
 }
 
-/** What is said to people may be long, and loses its end. */
+/** Truncates a reason for display to its size limit. */
 export function cutReason(value: string): string {
   const reason = value.toWellFormed();
   if (Buffer.byteLength(reason) <= LIMITS.reasonBytes) return reason;
-  // A character that was cut in two shows as one that stands for an unreadable one, which takes three bytes.
+  // A character that was cut in two decodes as a replacement character, which takes three bytes.
   return Buffer.from(reason).toString("utf8", 0, LIMITS.reasonBytes - 3);
 }
 
 const ADDRESS = /^(?<host>\[[0-9a-f:.]+(?:%[\w.-]+)?\]|[^\s:[\]/?#@\\]+):(?<port>[1-9]\d{0,4})$/i;
 
-/** Host and port of an address; undefined when it is none. IPv6 stands in brackets. */
+/** Host and port of an address, with IPv6 in brackets; undefined when the text is not an address. */
 export function parseAddress(address: string): { readonly host: string; readonly port: number } | undefined {
   const { host, port } = ADDRESS.exec(address)?.groups ?? {};
   return host === undefined || Number(port) > 65_535 ? undefined : { host, port: Number(port) };
@@ -89,10 +92,11 @@ export function readAddress(value: string, what: string): string {
   return value;
 }
 
-/** An address with its port beside it, as hosts are introduced. */
+/** Reads an address and its separate port, the form in which hosts are introduced. */
 export function readHostAddress(name: string, port: bigint): string {
   const address = readAddress(name, "the address of a host");
-  if (BigInt(parseAddress(address)!.port) !== port) refuse(`host ${address} comes with another port, ${port}`);
+  if (BigInt(parseAddress(address)!.port) !== port)
+    refuse(`host ${address} has another port in its port field: ${port}`);
   return address;
 }
 

@@ -1,5 +1,5 @@
-// A client of one scheduler: the stream of a host, the list of schedulers, and questions of people. Everything it is told
-// is checked, and everything that goes wrong is a LimpetError.
+// Client of one scheduler: a host's stream, the list of schedulers, and operator requests. It checks every
+// received message and reports every failure as a LimpetError.
 import { type CallOptions, type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -30,32 +30,38 @@ export interface ControlClientOptions {
 
 export interface WatchListener {
   list(list: SchedulerList): void;
-  /** Comes once, last. Without an error when it was stopped here. */
+  /** Called once, last. Without an error when this process stopped the watch. */
   closed(error: LimpetError | undefined): void;
 }
 
 export interface ControlClient {
-  /** Opens a host's stream. Whether that works out is heard by the listener. */
+  /** Opens a host's stream. The listener is notified of its success or failure. */
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage>;
-  /** Hears the list of schedulers at once and whenever it changes, until what is returned is called. */
+  /**
+   * Notifies the listener of the list of schedulers at once and after every change. The returned function
+   * stops it.
+   */
   watch(listener: WatchListener): () => void;
   describe(): Promise<ClusterView>;
-  /** ANSWER_LOST: the host may or may not have been asked to drain. */
+  /** ANSWER_LOST: the host may or may not have received the request to drain. */
   drain(host: string): Promise<void>;
-  /** Sticky actors of one namespace; at most LIMITS.listPage of them, and where the next page begins. */
+  /** Sticky actors of one namespace: at most LIMITS.listPage of them, and where the next page begins. */
   sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
-  /** ANSWER_LOST: the host that holds the actor may or may not have been asked to let go of it. */
+  /** ANSWER_LOST: the host that holds the actor may or may not have received the request to release it. */
   release(namespace: string, type: string, id: string): Promise<void>;
   shards(namespace: string, type: string): Promise<ShardsView>;
-  /** ANSWER_LOST: it may or may not have been done. */
+  /** ANSWER_LOST: the operation may or may not have been executed. */
   steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void>;
-  /** Ends every stream, and closes the connection once they have ended or a moment has passed. */
+  /** Ends every stream. Closes the connection once the streams have ended or a time limit has passed. */
   close(): Promise<void>;
 }
 
 export function controlClient(options: ControlClientOptions, limits: ControlLimits = CONTROL_LIMITS): ControlClient {
   if (parseAddress(options.address) === undefined || !URL.canParse(`http://${options.address}`)) {
-    throw new LimpetError("OPTION_INVALID", `${options.address} is no address of a scheduler, like 10.0.0.7:7400`);
+    throw new LimpetError(
+      "OPTION_INVALID",
+      `the address of a scheduler must be like 10.0.0.7:7400; got "${options.address}"`,
+    );
   }
   return new GrpcClient(options, limits);
 }
@@ -66,7 +72,7 @@ class GrpcClient implements ControlClient {
   readonly #limits: ControlLimits;
   readonly #connection: Connection;
   readonly #scheduler: Client<typeof Scheduler>;
-  /** Takes larger answers. */
+  /** A client with a larger limit for answers. */
   readonly #describer: Client<typeof Scheduler>;
   readonly #streams = new Set<SchedulerStream>();
   readonly #watches = new Set<() => void>();
@@ -101,7 +107,7 @@ class GrpcClient implements ControlClient {
     return stop;
   }
 
-  /** Resolves with why it ended. */
+  /** Resolves with the reason of the end. */
   async #follow(listener: WatchListener, signal: AbortSignal): Promise<LimpetError | undefined> {
     try {
       for await (const response of this.#scheduler.watchHosts({}, { signal })) {
@@ -115,7 +121,7 @@ class GrpcClient implements ControlClient {
     }
   }
 
-  /** A listener that throws is a bug, and not a reason to stop telling it what comes next. */
+  /** A listener that throws is a bug, but it still gets the next list. */
   #shielded(tell: () => void): void {
     try {
       tell();
@@ -152,7 +158,7 @@ class GrpcClient implements ControlClient {
     return this.#order((soon) => this.#scheduler.steerShards(writeSteering(namespace, type, steering), soon));
   }
 
-  /** What changes nothing, and may be asked again. */
+  /** Sends a request that changes nothing and may be retried. */
   async #ask<T>(question: (soon: CallOptions) => Promise<T>): Promise<T> {
     try {
       return await question({ timeoutMs: this.#limits.answerMs });
@@ -161,14 +167,14 @@ class GrpcClient implements ControlClient {
     }
   }
 
-  /** What changes something: whoever hears no answer does not know whether it has. */
+  /** Sends a request that changes state. Without an answer the caller cannot know whether it was executed. */
   async #order(order: (soon: CallOptions) => Promise<unknown>): Promise<void> {
     await this.#connection.ready();
     try {
       await order({ timeoutMs: this.#limits.answerMs });
     } catch (thrown) {
       const error = fromStatus(thrown, this.#address);
-      // It was on its way when the line or this client was closed.
+      // The request was in flight when the connection or this client was closed.
       if (error.code !== "UNREACHABLE" && this.#closed === undefined) throw error;
       throw new LimpetError("ANSWER_LOST", error.message, { cause: thrown });
     }

@@ -1,4 +1,5 @@
-// The list of schedulers and the look at the whole cluster as protobuf, and back. What is read is checked.
+// Encodes the list of schedulers and the cluster view as protobuf, and decodes them. Decoding checks every
+// field.
 import { create } from "@bufbuild/protobuf";
 import { invariant } from "../../kernel/errors.ts";
 import type { ClusterHost, ClusterSticky, ClusterTable, ClusterView } from "../../ports/host-admin.ts";
@@ -13,7 +14,7 @@ export function writeSchedulerList({ term, hosts }: SchedulerList): proto.WatchH
 
 export function readSchedulerList({ term, hosts }: proto.WatchHostsResponse): SchedulerList {
   const schedulers = hosts.map(readScheduler);
-  if (schedulers.filter(({ leader }) => leader).length > 1) refuse("more than one scheduler is said to lead");
+  if (schedulers.filter(({ leader }) => leader).length > 1) refuse("more than one scheduler leads");
   return { term: readWhole(term, "a term"), hosts: schedulers };
 }
 
@@ -66,11 +67,11 @@ const PHASES: Record<ClusterTable["phase"], proto.ClusterTable_Phase> = {
 
 function wordOf<Word extends string>(codes: Record<Word, number>, code: number, what: string): Word {
   const found = Object.entries(codes).find(([, known]) => known === code);
-  return found === undefined ? refuse(`${code} is no ${what}`) : (found[0] as Word);
+  return found === undefined ? refuse(`${code} is not a ${what}`) : (found[0] as Word);
 }
 
 function writeHost(host: ClusterHost): proto.ClusterHost {
-  invariant(Number.isFinite(host.leaseLeftMs), "what is left of a lease is a number");
+  invariant(Number.isFinite(host.leaseLeftMs), "the remaining time of a lease is a number");
   return create(proto.ClusterHostSchema, {
     ...host,
     types: [...host.types],
@@ -80,7 +81,7 @@ function writeHost(host: ClusterHost): proto.ClusterHost {
 }
 
 function readHost(host: proto.ClusterHost): ClusterHost {
-  if (!Number.isFinite(host.leaseLeftMs)) refuse("what is left of a lease is no number");
+  if (!Number.isFinite(host.leaseLeftMs)) refuse("the remaining time of a lease must be a number");
   return {
     namespace: readWord(host.namespace, "namespace"),
     address: readAddress(host.address, "the address of a host"),

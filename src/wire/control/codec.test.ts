@@ -18,7 +18,7 @@ import { readClusterView, readSchedulerList, writeClusterView, writeSchedulerLis
 import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./codec.ts";
 import { OrderParts, writeOrder } from "./order-codec.ts";
 
-/** Through bytes, as on the wire. */
+/** Serializes and deserializes, as on the wire. */
 const travel = <D extends DescMessage>(schema: D, message: MessageShape<D>): MessageShape<D> =>
   fromBinary(schema, toBinary(schema, message));
 
@@ -27,8 +27,8 @@ function receive(message: SchedulerMessage): (SchedulerMessage | undefined)[] {
   return writeSchedulerMessage(message, true).map((reply) => reader.read(travel(proto.SchedulerReplySchema, reply)));
 }
 
-describe("messages on the wire", () => {
-  it("carry everything a host can say", () => {
+describe("control message codec", () => {
+  it("every message of a host is decoded as it was encoded", () => {
     fc.assert(
       fc.property(hostMessage, (message) => {
         const report = travel(proto.HostReportSchema, writeHostMessage(message));
@@ -37,11 +37,11 @@ describe("messages on the wire", () => {
     );
   });
 
-  it("carry everything a scheduler can say", () => {
+  it("every message of a scheduler is decoded as it was encoded", () => {
     fc.assert(fc.property(schedulerMessage, (message) => assert.deepEqual(receive(message), [message])));
   });
 
-  it("carry a large order in parts that come together as one", () => {
+  it("a large order travels in parts that are joined to one order", () => {
     fc.assert(
       fc.property(order, fc.integer({ min: 1, max: 2_000 }), fc.boolean(), (sent, partBytes, isShort) => {
         const parts = new OrderParts();
@@ -54,7 +54,7 @@ describe("messages on the wire", () => {
     );
   });
 
-  it("list hosts once that several tables have, and refuse a list that is nobody's", () => {
+  it("hosts that several tables share are listed once, and a reference to an unknown list is rejected", () => {
     const hosts = ["a:1", "b:1", "c:1"].map((address) => ({ address, incarnation: `i-${address}`, name: "n" }));
     const version = { term: 1, number: 2 };
     const tables = ["one", "three", "two"].map((type, i) => {
@@ -104,7 +104,7 @@ describe("messages on the wire", () => {
     );
   });
 
-  it("keep every part of a large order within the size of a message", () => {
+  it("every part of a large order stays within the size of a message", () => {
     const hosts = Array.from({ length: 1_000 }, (_, i) => ({
       address: `10.0.${i >> 8}.${i & 255}:7400`,
       incarnation: "i".repeat(36),
@@ -123,7 +123,7 @@ describe("messages on the wire", () => {
     assert.ok(Math.max(...parts) <= LIMITS.controlMessageBytes / 2, `${parts}`);
   });
 
-  it("carry the list of schedulers and a look at the cluster", () => {
+  it("the list of schedulers and the cluster view are decoded as they were encoded", () => {
     fc.assert(
       fc.property(schedulerList, (list) => {
         const response = travel(proto.WatchHostsResponseSchema, writeSchedulerList(list));
@@ -138,7 +138,7 @@ describe("messages on the wire", () => {
     );
   });
 
-  it("cut what is said to people and is too long, between two characters", () => {
+  it("a reason that is too long is cut between two characters", () => {
     const reason = "ä".repeat(LIMITS.reasonBytes);
     const [received] = receive({ kind: "removed", reason }) as unknown as [{ reason: string }];
     assert.ok(Buffer.byteLength(received.reason) <= LIMITS.reasonBytes);
@@ -180,7 +180,7 @@ const ORDER: PlacementOrder = {
 const refused = (read: () => unknown, about: RegExp, name?: string) =>
   assert.throws(read, (error) => isLimpetError(error, "PROTOCOL") && about.test(error.message), name);
 
-describe("what comes from another process", () => {
+describe("invalid input from another process", () => {
   const host = (change: Partial<proto.Host>) => () => {
     const report = writeHostMessage(HELLO);
     Object.assign(report.report.value as proto.Host, change);
@@ -197,18 +197,18 @@ describe("what comes from another process", () => {
     "no address": [{ name: "" }, /must be an address/],
     "an address without a port": [{ name: "10.0.0.1" }, /must be an address/],
     "an address with a port that is none": [{ name: "10.0.0.1:70000" }, /must be an address/],
-    "another port": [{ port: 1n }, /comes with another port/],
+    "another port": [{ port: 1n }, /has another port/],
     "a name with a line feed": [{ appID: "a\nb" }, /must not contain control characters/],
     "a type that is none": [{ actorTypes: [""] }, /^actor type must not be empty/],
     "a type twice": [{ actorTypes: ["Cart", "Cart"] }, /given twice/],
-    "too many types": [{ actorTypes: many }, /1001 actor types are more than the 1000/],
+    "too many types": [{ actorTypes: many }, /1001 actor types are more than the limit of 1000/],
     "a type that is too long": [{ actorTypes: ["T".repeat(200)] }, /at most 128 bytes/],
     "an unlocked type that is none": [{ unlocked: { "a/b": version(1n, 1n) } }, /^actor type must not/],
     "an unlocked version that is too large": [{ unlocked: { Cart: version(1n, 2n ** 60n) } }, /a version must/],
     "a process id that is too large": [{ pid: 2n ** 63n }, /a process id must/],
   };
   for (const [what, [change, about]] of Object.entries(hellos)) {
-    it(`is refused when a host introduces itself with ${what}`, () => refused(host(change), about));
+    it(`a hello with ${what} is rejected`, () => refused(host(change), about));
   }
 
   const placement = (change: Partial<proto.PlacementOrder>) => () =>
@@ -226,13 +226,13 @@ describe("what comes from another process", () => {
   };
 
   const orders: Record<string, [Partial<proto.PlacementOrder>, RegExp]> = {
-    "no operation": [{ operation: 0 }, /0 is no operation/],
-    "an unknown operation": [{ operation: 9 as never }, /9 is no operation/],
+    "no operation": [{ operation: 0 }, /0 is not an operation/],
+    "an unknown operation": [{ operation: 9 as never }, /9 is not an operation/],
     "a term that is too large": [{ term: 2n ** 53n }, /a term must/],
     "a round that is too large": [{ round: 2n ** 53n }, /a round must/],
     "a type twice": [{ actorTypes: ["Cart", "Cart"] }, /given twice/],
-    "a version without a table": [{ versions: { Cart: 1n, Order: 1n } }, /version of Order, but no table/],
-    "a table without a version": [{ versions: {} }, /table of Cart comes without its version/],
+    "a version without a table": [{ versions: { Cart: 1n, Order: 1n } }, /the version of Order has no table/],
+    "a table without a version": [{ versions: {} }, /table of Cart has no version/],
     "a host under another name": [member({ name: "10.0.0.2:7400" }), /a host under the name of another/],
     "a host with another port": [member({ port: 7n }), /another port/],
     "a host without incarnation": [member({ incarnation: "" }), /incarnation of a host/],
@@ -241,23 +241,23 @@ describe("what comes from another process", () => {
     "a base that is too large": [table({ base: version(2n ** 53n, 0n) }), /a term must/],
   };
   for (const [what, [change, about]] of Object.entries(orders)) {
-    it(`is refused when an order comes with ${what}`, () => refused(placement(change), about));
+    it(`an order with ${what} is rejected`, () => refused(placement(change), about));
   }
 
   const report = (init: MessageInitShape<typeof proto.HostReportSchema>["report"]) => () =>
     readHostMessage(create(proto.HostReportSchema, init === undefined ? {} : { report: init }));
 
-  it("is refused when a report is empty, or says what nobody knows", () => {
-    refused(report(undefined), /says nothing that this process knows/);
-    refused(report({ case: "ack", value: { round: 1n } }), /0 is no operation/);
+  it("a report that is empty or of an unknown kind is rejected", () => {
+    refused(report(undefined), /has an unknown kind/);
+    refused(report({ case: "ack", value: { round: 1n } }), /0 is not an operation/);
     refused(report({ case: "ack", value: { operation: 1, round: 2n ** 53n } }), /a round must/);
     refused(report({ case: "ack", value: { operation: 1, actorTypes: ["a", "a"] } }), /given twice/);
-    refused(report({ case: "types", value: { actorTypes: many } }), /more than the 1000/);
+    refused(report({ case: "types", value: { actorTypes: many } }), /more than the limit of 1000/);
     refused(report({ case: "renew", value: { sequence: 2n ** 53n } }), /a sequence must/);
-    refused(() => new ReplyReader().read(create(proto.SchedulerReplySchema)), /says nothing that this process knows/);
+    refused(() => new ReplyReader().read(create(proto.SchedulerReplySchema)), /has an unknown kind/);
   });
 
-  it("is refused when the parts of an order do not belong together, or are interrupted", () => {
+  it("parts of an order that do not belong together, or are interrupted, are rejected", () => {
     const part = (changes: Partial<proto.PlacementOrder>) => ({ ...writeOrder(ORDER)[0]!, more: true, ...changes });
     const begun = () => {
       const parts = new OrderParts();
@@ -278,7 +278,7 @@ describe("what comes from another process", () => {
     }, /interrupted/);
   });
 
-  it("is refused when a list of schedulers or a look at the cluster is wrong", () => {
+  it("an invalid list of schedulers or cluster view is rejected", () => {
     const leader = { address: "10.0.0.1:1", leader: true, incarnation: "i" };
     const list = (hosts: object[]) => () => readSchedulerList(create(proto.WatchHostsResponseSchema, { hosts }));
     refused(list([leader, { ...leader, incarnation: "j" }]), /more than one scheduler/);
@@ -290,20 +290,20 @@ describe("what comes from another process", () => {
     const view = (parts: MessageInitShape<typeof proto.DescribeClusterResponseSchema>) => () =>
       readClusterView(create(proto.DescribeClusterResponseSchema, parts));
     assert.doesNotThrow(view({ hosts: [one], tables: [cart] }));
-    refused(view({ hosts: [{ ...one, state: 77 as never }] }), /77 is no state/);
-    refused(view({ hosts: [{ ...one, leaseLeftMs: Number.NaN }] }), /no number/);
-    refused(view({ tables: [{ ...cart, phase: 0 }] }), /0 is no phase/);
+    refused(view({ hosts: [{ ...one, state: 77 as never }] }), /77 is not a state/);
+    refused(view({ hosts: [{ ...one, leaseLeftMs: Number.NaN }] }), /must be a number/);
+    refused(view({ tables: [{ ...cart, phase: 0 }] }), /0 is not a phase/);
     refused(view({ tables: [{ ...cart, hosts: ["x"] }] }), /must be an address/);
   });
 
-  it("never leads to anything but a message or PROTOCOL, whatever the bytes are", () => {
+  it("arbitrary bytes decode to a message or fail with PROTOCOL", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {
           readHostMessage(fromBinary(proto.HostReportSchema, bytes));
           new ReplyReader().read(fromBinary(proto.SchedulerReplySchema, bytes));
         } catch (error) {
-          // What is no protobuf at all is the library's to refuse.
+          // Bytes that are not protobuf are rejected by the library.
           assert.ok(isLimpetError(error, "PROTOCOL") || !isLimpetError(error), String(error));
         }
       }),

@@ -1,4 +1,5 @@
-// The messages of a host's stream as protobuf, and back. What is read is checked: nothing behind this file has to doubt it.
+// Encodes the messages of a host's stream as protobuf, and decodes them. Decoding checks every field, so
+// other files can rely on the messages.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -34,7 +35,7 @@ import {
   writeStickyReport,
 } from "./sticky-codec.ts";
 
-// ——— Of hosts.
+// ——— Messages of hosts.
 
 export function writeHostMessage(message: HostMessage): proto.HostReport {
   return create(proto.HostReportSchema, { report: writeReport(message) });
@@ -107,7 +108,10 @@ function writeHello(hello: Hello): proto.Host {
   });
 }
 
-/** The last report of a host that ends its stream with an error. It is no message; the stream looks for it first. */
+/**
+ * The last report of a host that ends its stream with an error. It is not a `HostMessage`; the stream looks
+ * for it first.
+ */
 export function writeFailure({ code, message }: { readonly code: string; readonly message: string }): proto.HostReport {
   const value = create(proto.FailureSchema, { code, message: cutReason(message) });
   return create(proto.HostReportSchema, { report: { case: "failure", value } });
@@ -153,7 +157,7 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
     case "goodbye":
       return { kind: "goodbye" };
     default:
-      return refuse("a report of a host says nothing that this process knows");
+      return refuse("a report of a host has an unknown kind");
   }
 }
 
@@ -179,9 +183,9 @@ function readHello(host: proto.Host): Hello {
   };
 }
 
-// ——— Of the leading scheduler.
+// ——— Messages of the leading scheduler.
 
-/** Nearly always one; an order with many tables becomes several. `isShort`: see writeOrder. */
+/** Nearly always one reply; an order with many tables becomes several. `isShort`: see writeOrder. */
 export function writeSchedulerMessage(message: SchedulerMessage, isShort = false): readonly proto.SchedulerReply[] {
   if (message.kind === "order") return writtenOrder(message, isShort);
   return [create(proto.SchedulerReplySchema, { reply: writeReply(message) })];
@@ -191,7 +195,7 @@ type Written = WeakMap<PlacementOrder, readonly proto.SchedulerReply[]>;
 const short: Written = new WeakMap();
 const long: Written = new WeakMap();
 
-/** One order goes to every host, and may be large. The bytes of each form are made once. */
+/** One order goes to every host and may be large, so the bytes of each form are made once. */
 function writtenOrder(order: PlacementOrder, isShort: boolean): readonly proto.SchedulerReply[] {
   const written = isShort ? short : long;
   let replies = written.get(order);
@@ -202,7 +206,7 @@ function writtenOrder(order: PlacementOrder, isShort: boolean): readonly proto.S
   return replies;
 }
 
-/** A field that protobuf does not know it passes on as it is: here the order, which is in bytes already. */
+/** Protobuf passes an unknown field on unchanged: here the order, which is serialized already. */
 function sealed(order: proto.PlacementOrder): proto.SchedulerReply {
   const data = new BinaryWriter().bytes(toBinary(proto.PlacementOrderSchema, order)).finish();
   const no = proto.SchedulerReplySchema.field.order.number;
@@ -244,7 +248,7 @@ function writeReply(message: Exclude<SchedulerMessage, { kind: "order" }>): prot
 export class ReplyReader {
   readonly #parts = new OrderParts();
 
-  /** The message, unless more of it is to come. */
+  /** Returns the message, unless more parts of it follow. */
   read({ reply }: proto.SchedulerReply): SchedulerMessage | undefined {
     if (reply.case === "order") return this.#parts.add(reply.value);
     if (this.#parts.open) refuse("an order is interrupted before its last part");
@@ -273,7 +277,7 @@ export class ReplyReader {
       case "shardCount":
         return readShardReply(reply);
       default:
-        return refuse("a reply of the scheduler says nothing that this process knows");
+        return refuse("a reply of the scheduler has an unknown kind");
     }
   }
 }

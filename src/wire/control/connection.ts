@@ -1,5 +1,6 @@
-// The one connection of a client to its scheduler. It opens when something is asked, stands once the other end has spoken
-// HTTP/2, and opens again for the next question after it broke. What cannot be reached says so within a limit.
+// The one connection of a client to its scheduler. It opens at the first request and is ready once the peer
+// has answered in HTTP/2. After a failure it opens again for the next request. An attempt to connect is
+// limited in time.
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -18,7 +19,7 @@ export class Connection {
   readonly #security: ClusterSecurity;
   readonly #limits: ControlLimits;
   readonly #options: SecureClientSessionOptions;
-  /** One that is being closed may still carry streams. */
+  /** A session that is closing may still carry streams. */
   readonly #sessions = new Set<ClientHttp2Session>();
   #session: ClientHttp2Session | undefined;
   #opening: Promise<ClientHttp2Session> | undefined;
@@ -33,7 +34,7 @@ export class Connection {
     this.authority = new URL(`${tls === undefined ? "http" : "https"}://${address}`).origin;
   }
 
-  /** For the library, which sends every request this way. */
+  /** Called by the library, which sends every request through this method. */
   async request(method: string, path: string, headers: OutgoingHttpHeaders): Promise<ClientHttp2Stream> {
     const session = await this.ready();
     const stream = session.request({ ...headers, ":method": method, ":path": path }, { endStream: false });
@@ -53,16 +54,16 @@ export class Connection {
     return new LimpetError("UNREACHABLE", `${this.#address} was lost: it closed the stream without an answer`);
   }
 
-  /** The library tells what it has read; here connections are looked at in another way. */
+  /** The library reports read bytes; this class detects dead connections in another way. */
   notifyResponseByteRead(): void {}
 
-  /** At once, with everything on it. */
+  /** Closes the connection immediately, with all of its streams. */
   close(): void {
     this.#closed = true;
     for (const session of this.#sessions) session.destroy();
   }
 
-  /** Rejects with a LimpetError, and then nothing was sent. */
+  /** Rejects with a LimpetError, in which case nothing was sent. */
   async ready(): Promise<ClientHttp2Session> {
     if (this.#closed) throw this.#lost();
     const session = this.#session;
@@ -76,7 +77,7 @@ export class Connection {
   async #open(): Promise<ClientHttp2Session> {
     const session = connect(this.authority, this.#options);
     this.#sessions.add(session);
-    // Streams hear of it themselves; without a listener it would be an uncaught error.
+    // Each stream is notified itself. Without a listener this would be an uncaught error.
     session.on("error", () => {});
     session.once("close", () => this.#sessions.delete(session));
     try {
@@ -90,7 +91,7 @@ export class Connection {
     return session;
   }
 
-  /** That the socket is connected says little: a black hole can be connected to, and so can a web server. */
+  /** A connected socket proves little: a black hole or a web server accepts connections too. */
   #settled(session: ClientHttp2Session): Promise<void> {
     const { connectMs } = this.#limits;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

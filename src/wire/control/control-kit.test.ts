@@ -1,4 +1,5 @@
-// What the tests of the control plane share: a scheduler that is not there, a door in front of it, clients of all kinds.
+// Shared parts of the control tests: a fake scheduler, a control server in front of it, and clients of all
+// kinds.
 
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { TestContext } from "node:test";
@@ -28,15 +29,15 @@ export const HELLO: Hello = {
   pid: 42,
 };
 
-/** Resolves when the condition holds. The test's own timeout is the limit. */
+/** Resolves when the condition holds. The timeout of the test is the limit. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
-/** One end of a stream: what it heard, and how it ended. */
+/** One end of a stream: it records the received messages and the end. */
 export class Ear<In> implements ControlListener<In> {
   readonly heard: In[] = [];
-  /** How often it was told of the end. */
+  /** Number of notifications of the end. */
   ends = 0;
   error: Error | undefined;
   readonly #ended = Promise.withResolvers<LimpetError | undefined>();
@@ -177,7 +178,7 @@ export function openClient(
   return client;
 }
 
-/** A host that has said hello, and the scheduler's end of its stream. */
+/** A host that has sent its hello, and the scheduler's end of its stream. */
 export async function openHost(t: TestContext, setting: Setting = {}) {
   const door = await openDoor(t, setting);
   const client = openClient(t, door, setting);
@@ -194,7 +195,7 @@ export const hasCode =
   (error: unknown) =>
     isLimpetError(error, code) && about.test(error.message);
 
-/** Remembers what was logged, as `event`. */
+/** Records log lines. */
 export function rememberingLog(): { log: Log; lines: { level: string; event: string; fields: LogFields }[] } {
   const lines: { level: string; event: string; fields: LogFields }[] = [];
   const at =
@@ -204,7 +205,7 @@ export function rememberingLog(): { log: Log; lines: { level: string; event: str
   return { log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") }, lines };
 }
 
-/** Stands between a client and a door, and can cut the line or let it go dead. */
+/** A proxy between a client and a server that can cut or freeze the connection. */
 export async function openProxy(t: TestContext, port: number) {
   const sockets = new Set<Socket>();
   const keep = (socket: Socket): Socket => {
@@ -228,13 +229,13 @@ export async function openProxy(t: TestContext, port: number) {
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut,
-    /** As when a process ends in good order. */
+    /** Closes as a process does that ends in good order. */
     hangUp: () => {
       for (const socket of sockets) socket.end();
     },
-    /** Ends of connections. */
+    /** Number of open sockets. */
     open: () => sockets.size,
-    /** Nothing gets through any more, and nobody is told. */
+    /** Stops all traffic without closing a connection. */
     freeze: () => {
       for (const socket of sockets) socket.unpipe().pause();
     },

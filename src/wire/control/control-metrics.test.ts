@@ -5,7 +5,7 @@ import { metricValue } from "../../../test/metrics/metric-values.ts";
 import { Metrics } from "../../observe/metrics.ts";
 import { hasCode, openClient, openDoor, openHost, until } from "./control-kit.test.ts";
 
-describe("the metrics of the control server", () => {
+describe("metrics of the control server", () => {
   it("limpet_control_streams counts open streams, and no longer those that ended", async (t) => {
     const meter = new Metrics();
     const open = (): number | undefined => metricValue(meter.render(), "limpet_control_streams");

@@ -1,4 +1,4 @@
-// One HTTP/2 stream at the control door: who is at its other end, when it is over, and how it is refused or cut off.
+// One HTTP/2 stream at the control server: its peer, its end, and its rejection.
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { createContextKey } from "@connectrpc/connect";
 import { isLoopback } from "../../kernel/addresses.ts";
@@ -7,7 +7,7 @@ import { cutReason } from "./checks.ts";
 import type { Peer } from "./service.ts";
 import { CODE_HEADER, grpcCode } from "./status.ts";
 
-/** For the library to hand to our methods. */
+/** Context key under which the library passes the exchange to our methods. */
 export const EXCHANGE = createContextKey<Exchange | undefined>(undefined);
 
 export class Exchange {
@@ -20,10 +20,11 @@ export class Exchange {
     this.request = request;
     this.response = response;
     this.peer = peerOf(request);
-    // What goes wrong with a stream is seen by its end. Without listeners, an error would be an uncaught one.
+    // The end of the stream reports its failures. Without listeners, an error would be an uncaught one.
     request.on("error", () => {});
     response.on("error", () => {});
-    // A client that was answered may still send; for a while that is let pass, so that it can read the answer.
+    // An answered client may still send. The stream stays open for a while, so that the client can read the
+    // answer.
     request.stream.once("finish", () => {
       const timer = setTimeout(() => this.cut(), lingerMs);
       this.onClose(() => clearTimeout(timer));
@@ -31,7 +32,7 @@ export class Exchange {
     this.onClose(() => this.#gone.abort(request.stream.errored ?? brokenOff(this.peer, request.stream.rstCode)));
   }
 
-  /** Aborts when the stream is no more. The request alone may seem to be closed before that. */
+  /** Aborts when the stream has ended. The request alone may seem closed before that. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
@@ -41,13 +42,13 @@ export class Exchange {
     else this.request.stream.once("close", listener);
   }
 
-  /** Ends it at once. */
+  /** Ends the stream immediately. */
   cut(): void {
     const { stream } = this.request;
     if (!stream.destroyed) stream.close(constants.NGHTTP2_CANCEL, () => {});
   }
 
-  /** A gRPC answer that is nothing but an error. */
+  /** Answers with a gRPC status that carries only an error. */
   refuse(error: LimpetError): void {
     this.#answer(200, {
       "content-type": "application/grpc",
@@ -57,7 +58,7 @@ export class Exchange {
     });
   }
 
-  /** For somebody who does not speak gRPC. */
+  /** Answers a peer that does not use gRPC. */
   refusePlainly(status: number): void {
     this.#answer(status, {});
   }
@@ -82,7 +83,7 @@ export function exchangeOf(values: { get(key: typeof EXCHANGE): Exchange | undef
 function brokenOff({ address }: Peer, code: number): LimpetError {
   return new LimpetError(
     "UNREACHABLE",
-    `the process at ${address} was lost: its stream was broken off (HTTP/2 code ${code})`,
+    `the process at ${address} was lost: its stream was reset (HTTP/2 code ${code})`,
   );
 }
 

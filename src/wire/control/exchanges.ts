@@ -1,4 +1,4 @@
-// The streams that are open at the control door, and which connections carry them.
+// The open streams at the control server and the connections that carry them.
 import type { Http2Session } from "node:http2";
 import type { Exchange } from "./exchange.ts";
 
@@ -22,12 +22,12 @@ export class Exchanges {
     exchange.onClose(() => this.#change(session, -1));
   }
 
-  /** The connection carries a stream. */
+  /** Returns whether the connection carries a stream. */
   on(session: Http2Session): boolean {
     return this.#carried.has(session);
   }
 
-  /** Resolves when none is open, but not later than the time that is given. */
+  /** Resolves when no stream is open, or when the time limit has passed. */
   quiet(withinMs: number): Promise<void> {
     if (this.#open === 0) return Promise.resolve();
     return new Promise((resolve) => {

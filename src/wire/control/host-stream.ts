@@ -1,6 +1,7 @@
-// A host's stream at the scheduler's end. Its first message is hello and no other is; a host on another machine must not
-// say that it lives on loopback, because nobody would find it there. Whoever breaks a rule, or does not read what it is
-// sent, is told why and cut off, and the service hears of it like of any other end.
+// A host's stream at the scheduler. Its first message, and no other, must be a hello. A host on another
+// machine must not announce a loopback address, because no other host could reach it there.
+// The scheduler reports a violation to the host, or a host that does not read, and ends the stream. The
+// service is notified like of any other end.
 import { setImmediate as soon } from "node:timers/promises";
 import { isLoopback } from "../../kernel/addresses.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
@@ -18,9 +19,9 @@ import { asLimpetError, fromStatus, rebuildError, toStatus } from "./status.ts";
 export interface HostStreamDeps {
   readonly service: ControlService;
   readonly peer: Peer;
-  /** Aborts when nothing can be sent any more, and says why. */
+  /** Aborts with the reason when nothing can be sent any more. */
   readonly over: AbortSignal;
-  /** Ends the stream at once, without a word, unless it has ended. */
+  /** Ends the stream immediately, without a status, unless it has ended. */
   readonly cut: () => void;
   readonly log: Log;
   readonly limits: ControlLimits;
@@ -30,10 +31,10 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   readonly #deps: HostStreamDeps;
   readonly #outbox: Outbox<SchedulerMessage, SchedulerReply>;
   readonly #listener: ControlListener<HostMessage>;
-  /** For the first message. */
+  /** Timer for the first message. */
   readonly #patience: NodeJS.Timeout | undefined;
   #greeted = false;
-  /** The host understands tables that refer to the hosts of another one. */
+  /** The host understands tables that refer to the hosts of another table. */
   #isShort = false;
   #closed = false;
 
@@ -42,13 +43,13 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     this.#deps = deps;
     this.#outbox = new Outbox(limits.queue, (message) => writeSchedulerMessage(message, this.#isShort));
     this.#listener = service.report(this, peer);
-    // A follower has closed it by now.
+    // A follower has closed the stream by now.
     if (this.#closed) return;
     this.#patience = setTimeout(() => this.#refuse(tooLate(limits)), limits.firstMessageMs);
     over.addEventListener("abort", () => this.#lost(over.reason), { once: true });
   }
 
-  /** What is sent to the host. */
+  /** Returns the replies to the host. */
   serve(reports: AsyncIterable<HostReport>): AsyncIterable<SchedulerReply> {
     void this.#listen(reports);
     return this.#outbox;
@@ -56,8 +57,8 @@ export class HostStream implements ControlStream<SchedulerMessage> {
 
   send(message: SchedulerMessage): void {
     if (this.#closed || this.#outbox.push(message)) return;
-    this.#end(new LimpetError("LINK_FULL", `the host at ${this.#deps.peer.address} does not read what it is sent`));
-    // There is no way to tell somebody who does not read.
+    this.#end(new LimpetError("LINK_FULL", `the host at ${this.#deps.peer.address} does not read its messages`));
+    // A host that does not read cannot be notified.
     this.#deps.cut();
   }
 
@@ -69,9 +70,9 @@ export class HostStream implements ControlStream<SchedulerMessage> {
 
   async #listen(reports: AsyncIterable<HostReport>): Promise<void> {
     try {
-      // After the end, what still comes is read and dropped, so that the host can read why.
+      // After the end, further reports are read and dropped, so that the host can read the reason.
       for await (const report of reports) if (!this.#closed) this.#take(report);
-      // A stream that was broken off looks like one that has ended, for a moment.
+      // For a moment, a broken stream looks like one that has ended.
       await soon();
       if (!this.#deps.over.aborted) this.close();
     } catch (error) {
@@ -90,7 +91,9 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     }
     const message = readHostMessage({ report, ...rest });
     if ((message.kind === "hello") === this.#greeted) {
-      refuse(this.#greeted ? "a host says hello once" : "the first message of a host is hello");
+      refuse(
+        this.#greeted ? "a host must send one hello, got a second one" : "the first message of a host must be a hello",
+      );
     }
     if (message.kind === "hello") this.#greet(message.address);
     if (report.case === "hello") this.#isShort = report.value.readsSameHostsAs;
@@ -123,7 +126,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     this.#end(error);
   }
 
-  /** Neither end says anything more. The service hears of it when whatever it is doing is done. */
+  /** Ends the stream for both sides. The service is notified after its current work. */
   #end(error: LimpetError | undefined): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -137,7 +140,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     });
   }
 
-  /** The last word. Whoever does not take it is cut off. */
+  /** Sends the final status. A host that does not read it is disconnected. */
   #say(error: LimpetError | undefined): void {
     this.#outbox.end(error && toStatus(error));
     setTimeout(this.#deps.cut, this.#deps.limits.lingerMs).unref();
@@ -145,7 +148,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
 }
 
 const tooLate = ({ firstMessageMs }: ControlLimits) =>
-  new LimpetError("REQUEST_TIMEOUT", `a host says hello within ${firstMessageMs} ms of opening its stream`);
+  new LimpetError("REQUEST_TIMEOUT", `a host must send a hello within ${firstMessageMs} ms after it opens its stream`);
 
 const notUnderstood = (error: unknown) =>
   new LimpetError("PROTOCOL", `a report of a host cannot be read: ${(error as Error).message}`, { cause: error });
@@ -153,6 +156,6 @@ const notUnderstood = (error: unknown) =>
 const unfindable = (address: string, peer: Peer) =>
   new LimpetError(
     "OPTION_INVALID",
-    `the host at ${peer.address} says that it is reached at ${address}, which no other machine can; ` +
+    `the host at ${peer.address} announces the address ${address}, which other machines cannot reach; ` +
       "set cluster.host to an address of its machine",
   );

@@ -1,4 +1,4 @@
-// Whatever comes in at the control door, everybody else is served as before.
+// Hostile input at the control server. Other peers are served as before.
 import assert from "node:assert/strict";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, connect, createServer } from "node:net";
@@ -38,7 +38,7 @@ async function openWitnessed(t: TestContext, setting: Parameters<typeof openHost
   };
 }
 
-/** Sends bytes to the port; resolves when the door has closed the connection. */
+/** Sends bytes to the port; resolves when the server has closed the connection. */
 function throwAt(port: number, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
@@ -51,22 +51,22 @@ function throwAt(port: number, bytes: string | Buffer): Promise<string> {
   });
 }
 
-describe("somebody who speaks no gRPC", () => {
-  it("is disconnected for an HTTP/1 request", async (t) => {
+describe("peers without gRPC at the control server", () => {
+  it("a peer that sends an HTTP/1 request is disconnected", async (t) => {
     const { port, unharmed } = await openWitnessed(t);
     await throwAt(port, "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
     await throwAt(port, `POST ${SERVICE}/DrainHost HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n`);
     await unharmed();
   });
 
-  it("is disconnected for bytes without meaning", async (t) => {
+  it("a peer that sends random bytes is disconnected", async (t) => {
     const { port, unharmed } = await openWitnessed(t);
     const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     await Promise.all([
       throwAt(port, Buffer.alloc(1_000, 0xff)),
       throwAt(port, Buffer.from("160301020001", "hex")),
       throwAt(port, Buffer.concat([preface, Buffer.alloc(1_000, 0xff)])),
-      // A frame of headers on stream 0, and one that promises more than is allowed.
+      // A headers frame on stream 0, and one with a length above the limit.
       throwAt(
         port,
         Buffer.concat([preface, Buffer.from("000000040000000000" + "000005010000000000" + "0000000000", "hex")]),
@@ -76,7 +76,7 @@ describe("somebody who speaks no gRPC", () => {
     await unharmed();
   });
 
-  it("is told that a path leads nowhere", async (t) => {
+  it("a request to an unknown path is rejected", async (t) => {
     const { port, unharmed } = await openWitnessed(t);
     const session = dial(t, port);
     for (const path of ["/", "/nowhere", `${SERVICE}/Nothing`, `${SERVICE}/DrainHost/x`, "//", "/%00"]) {
@@ -88,7 +88,7 @@ describe("somebody who speaks no gRPC", () => {
     await unharmed();
   });
 
-  it("is refused for another kind of content, and for another verb", async (t) => {
+  it("a request with another content type or another verb is rejected", async (t) => {
     const { port, unharmed } = await openWitnessed(t);
     const session = dial(t, port);
     for (const headers of [
@@ -108,7 +108,7 @@ describe("somebody who speaks no gRPC", () => {
     await unharmed();
   });
 
-  it("is refused for an authority that is none", async (t) => {
+  it("a request with an invalid authority is rejected", async (t) => {
     const { port, unharmed } = await openWitnessed(t);
     const { stream, answer } = call(dial(t, port), `${SERVICE}/DescribeCluster`, { ":authority": "[:::" });
     stream.end();
@@ -116,7 +116,7 @@ describe("somebody who speaks no gRPC", () => {
     await unharmed();
   });
 
-  it("is refused for headers without end", async (t) => {
+  it("a request with endless headers is rejected", async (t) => {
     const { port, unharmed } = await openWitnessed(t);
     const session = dial(t, port);
     const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`h${i}`, "x".repeat(1_000)]));
@@ -126,7 +126,7 @@ describe("somebody who speaks no gRPC", () => {
     await unharmed();
   });
 
-  it("may open and reset streams as fast as it likes", async (t) => {
+  it("a peer that opens and resets streams rapidly disturbs no other peer", async (t) => {
     const { port, unharmed, service } = await openWitnessed(t);
     const session = dial(t, port);
     for (let i = 0; i < 100 && !session.destroyed; i++) {
@@ -140,7 +140,7 @@ describe("somebody who speaks no gRPC", () => {
   });
 });
 
-describe("a stream that breaks a rule", () => {
+describe("protocol violations on a host's stream", () => {
   const says = async (t: TestContext, bytes: Buffer) => {
     const { port, service, unharmed } = await openWitnessed(t, { limits: { lingerMs: 50 } });
     const { stream, answer } = callReport(dial(t, port));
@@ -154,56 +154,59 @@ describe("a stream that breaks a rule", () => {
   };
   const goodbye = report({ report: { case: "goodbye", value: {} } });
 
-  it("is refused when its first message is not hello", async (t) => {
+  it("a stream whose first message is not a hello is rejected", async (t) => {
     const { heard, message, ...status } = await says(t, goodbye);
     assert.deepEqual(status, { code: "PROTOCOL", grpcStatus: "3" });
-    assert.match(message, /the first message of a host is hello/);
+    assert.match(message, /the first message of a host must be a hello/);
     assert.deepEqual(heard, []);
   });
 
-  it("is refused when it says hello again", async (t) => {
+  it("a stream with a second hello is rejected", async (t) => {
     const { code, message, heard } = await says(t, Buffer.concat([HELLO_FRAME, HELLO_FRAME, goodbye]));
     assert.equal(code, "PROTOCOL");
-    assert.match(message, /says hello once/);
+    assert.match(message, /must send one hello/);
     assert.deepEqual(heard, [HELLO]);
   });
 
-  it("is refused when a message is no protobuf, or says nothing", async (t) => {
+  it("a message that is not protobuf, or is empty, is rejected", async (t) => {
     for (const bytes of [Buffer.from("ffffffff", "hex"), Buffer.alloc(0), Buffer.from("0a05", "hex")]) {
       assert.equal((await says(t, Buffer.concat([HELLO_FRAME, frame(bytes)]))).code, "PROTOCOL");
     }
   });
 
-  it("is refused when a message is nested without end", async (t) => {
-    // Groups that nobody knows, a hundred thousand deep.
+  it("a message that is nested without end is rejected", async (t) => {
+    // Unknown groups, a hundred thousand deep.
     assert.equal((await says(t, frame(Buffer.alloc(100_000, 0xfb)))).code, "PROTOCOL");
   });
 
-  it("is refused when a message is too large, before it has come in", async (t) => {
+  it("a message that is too large is rejected before it has arrived", async (t) => {
     const { code, message } = await says(t, frame(Buffer.alloc(10), 0, CONTROL_LIMITS.messageBytes + 1));
     assert.equal(code, "PROTOCOL");
     assert.match(message, /4194305 is larger/);
   });
 
-  it("is refused when a message is compressed", async (t) => {
+  it("a compressed message is rejected", async (t) => {
     assert.equal((await says(t, frame(Buffer.alloc(10), 1))).code, "PROTOCOL");
   });
 
-  it("is refused when it names an unusual type or version", async (t) => {
+  it("a report with an invalid type or version is rejected", async (t) => {
     const types = report({ report: { case: "types", value: { actorTypes: ["a/b"] } } });
     assert.match((await says(t, Buffer.concat([HELLO_FRAME, types]))).message, /actor type must not contain/);
   });
 
-  it("is refused when it speaks of sticky actors in the wrong way", async (t) => {
+  it("an invalid message about sticky actors is rejected", async (t) => {
     const actorIds = Array.from({ length: LIMITS.stickyChunk + 1 }, (_, i) => `${i}`);
     const key = { actorType: "Cart", actorId: "7" };
     const wrong: [NonNullable<Parameters<typeof report>[0]["report"]>, RegExp][] = [
-      [{ case: "stickyReleased", value: { actorType: "Cart", actorIds } }, /2001 sticky actors are more than the 2000/],
+      [
+        { case: "stickyReleased", value: { actorType: "Cart", actorIds } },
+        /2001 sticky actors are more than the limit of 2000/,
+      ],
       [{ case: "stickyReleased", value: { actorType: "Cart", actorIds: ["a/b"] } }, /actor id must not contain/],
-      [{ case: "acquireSticky", value: { acquisitions: [{ correlationId: 1n }] } }, /comes without its key/],
+      [{ case: "acquireSticky", value: { acquisitions: [{ correlationId: 1n }] } }, /has no key/],
       [{ case: "acquireSticky", value: { acquisitions: [{ actorKey: key, since: 0.5 }] } }, /a time must/],
-      [{ case: "stickyClaims", value: { actorType: "Cart", actorIds: ["7"], since: [1, 2] } }, /1 ids come with 2/],
-      [{ case: "types", value: { actorTypes: ["Cart"], sticky: { Cart: {} } } }, /without a rule/],
+      [{ case: "stickyClaims", value: { actorType: "Cart", actorIds: ["7"], since: [1, 2] } }, /1 ids have 2/],
+      [{ case: "types", value: { actorTypes: ["Cart"], sticky: { Cart: {} } } }, /has no rule/],
     ];
     for (const [said, about] of wrong) {
       const { code, message, heard } = await says(t, Buffer.concat([HELLO_FRAME, report({ report: said })]));
@@ -213,7 +216,7 @@ describe("a stream that breaks a rule", () => {
     }
   });
 
-  it("is refused when it ends within a message", async (t) => {
+  it("a stream that ends within a message is rejected", async (t) => {
     const { port, service, unharmed } = await openWitnessed(t);
     const { stream, answer } = callReport(dial(t, port));
     stream.end(Buffer.concat([HELLO_FRAME, goodbye.subarray(0, 3)]));
@@ -222,7 +225,7 @@ describe("a stream that breaks a rule", () => {
     await unharmed();
   });
 
-  it("is told why even if it goes on sending", async (t) => {
+  it("a host that keeps sending after a violation still learns the reason", async (t) => {
     const { port, unharmed } = await openWitnessed(t, { limits: { lingerMs: 20 } });
     const { stream, answer } = callReport(dial(t, port));
     stream.write(goodbye);
@@ -233,17 +236,17 @@ describe("a stream that breaks a rule", () => {
   });
 });
 
-describe("somebody who waits", () => {
-  it("is closed when a stream says nothing", async (t) => {
+describe("slow peers at the control server", () => {
+  it("a stream without a first message is closed", async (t) => {
     const { door, unharmed, service } = await openWitnessed(t, { limits: { firstMessageMs: 30 } });
     const ear = new Ear<SchedulerMessage>();
     openClient(t, door).report(ear);
-    assert.ok(hasCode("REQUEST_TIMEOUT", /says hello within 30 ms/)(await ear.ended));
+    assert.ok(hasCode("REQUEST_TIMEOUT", /must send a hello within 30 ms/)(await ear.ended));
     assert.ok(hasCode("REQUEST_TIMEOUT")(await service.hosts[1]!.ended));
     await unharmed();
   });
 
-  it("is refused when a question is never complete", async (t) => {
+  it("a request that is never complete is rejected", async (t) => {
     const { port, unharmed } = await openWitnessed(t, { limits: { firstMessageMs: 30, lingerMs: 50 } });
     const session = dial(t, port);
     for (const method of ["WatchHosts", "DescribeCluster", "DrainHost", "ListSticky", "ReleaseSticky"]) {
@@ -255,7 +258,7 @@ describe("somebody who waits", () => {
     await unharmed();
   });
 
-  it("is cut off when it does not read what it is sent", async (t) => {
+  it("a host that does not read is disconnected", async (t) => {
     const { port, service, unharmed } = await openWitnessed(t, { limits: { queue: 50 } });
     const { stream, answer } = callReport(dial(t, port));
     stream.pause();
@@ -267,15 +270,15 @@ describe("somebody who waits", () => {
       host.stream.send(removed);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    assert.ok(hasCode("LINK_FULL", /does not read what it is sent/)(await host.ended));
+    assert.ok(hasCode("LINK_FULL", /does not read its messages/)(await host.ended));
     stream.resume();
     assert.notEqual((await answer).grpcStatus, "0");
     await unharmed();
   });
 });
 
-describe("a crowd", () => {
-  it("is served up to the limit, and the next one is told to come later", async (t) => {
+describe("stream limit of the control server", () => {
+  it("streams are served up to the limit, and the next one is asked to retry later", async (t) => {
     const { door, client, unharmed } = await openWitnessed(t, { limits: { streams: 3 } });
     const stop = client.watch({ list: () => {}, closed: () => {} });
     await until(() => door.service.watchers.size === 1);
@@ -283,7 +286,7 @@ describe("a crowd", () => {
     await until(() => door.service.watchers.size === 2);
     const ear = new Ear<SchedulerMessage>();
     client.report(ear).send(HELLO);
-    assert.ok(hasCode("HOST_FULL", /serves 3 streams already/)(await ear.ended));
+    assert.ok(hasCode("HOST_FULL", /serves 3 streams, which is the limit/)(await ear.ended));
     stop();
     another();
     await until(() => door.service.watchers.size === 0);
@@ -291,7 +294,7 @@ describe("a crowd", () => {
   });
 });
 
-describe("a host on another machine", () => {
+describe("hosts on other machines", () => {
   const seen = async (address: string, sameMachine: boolean) => {
     const service = new FakeScheduler();
     const over = new AbortController();
@@ -312,21 +315,21 @@ describe("a host on another machine", () => {
     return { error, heard: heard.length };
   };
 
-  it("is refused when it says that it is reached on loopback", async () => {
+  it("a host on another machine is rejected when it announces a loopback address", async () => {
     for (const address of ["127.0.0.1:7400", "localhost:7400", "[::1]:7400"]) {
       const { error, heard } = await seen(address, false);
-      assert.ok(hasCode("OPTION_INVALID", /no other machine can; set cluster.host/)(error), address);
+      assert.ok(hasCode("OPTION_INVALID", /other machines cannot reach; set cluster.host/)(error), address);
       assert.equal(heard, 0);
     }
   });
 
-  it("is welcome with an address of its own, and so is one on this machine with any", async () => {
+  it("a remote host with its own address is accepted, and a local host with any address", async () => {
     assert.deepEqual(await seen("10.0.0.5:7400", false), { error: undefined, heard: 1 });
     assert.deepEqual(await seen("127.0.0.1:7400", true), { error: undefined, heard: 1 });
   });
 });
 
-describe("a client whose scheduler is none", () => {
+describe("a control client in front of a server that is not a scheduler", () => {
   const listen = async (t: TestContext, hello: string) => {
     const server = createServer((socket) => {
       t.after(() => socket.destroy());
@@ -338,12 +341,12 @@ describe("a client whose scheduler is none", () => {
     return { address: `127.0.0.1:${(server.address() as AddressInfo).port}` };
   };
 
-  it("says so of a web server", async (t) => {
+  it("a control client reports a web server as unreachable", async (t) => {
     const client = openClient(t, await listen(t, "HTTP/1.1 400 Bad Request\r\n\r\n"));
     await assert.rejects(client.describe(), hasCode("UNREACHABLE", /hung up at once; it may be no Limpet/));
   });
 
-  it("says so of somebody who takes the connection and never answers", async (t) => {
+  it("a control client reports a server that never answers", async (t) => {
     const client = openClient(t, await listen(t, ""), { limits: { connectMs: 30 } });
     await assert.rejects(client.describe(), hasCode("UNREACHABLE", /no answer within 30 ms/));
     const ear = new Ear<SchedulerMessage>();
@@ -351,7 +354,7 @@ describe("a client whose scheduler is none", () => {
     assert.ok(hasCode("UNREACHABLE", /no answer within 30 ms/)(await ear.ended));
   });
 
-  it("says so of answers that are none", async (t) => {
+  it("a control client reports invalid answers", async (t) => {
     const with200 = (bytes?: Buffer) => (stream: ServerHttp2Stream) => {
       stream.respond({ ":status": 200, "content-type": "application/grpc" });
       stream.end(bytes);
@@ -375,12 +378,12 @@ describe("a client whose scheduler is none", () => {
     }
   });
 
-  it("says so of answers about sticky actors that are none", async (t) => {
+  it("a control client reports invalid answers about sticky actors", async (t) => {
     const actorIds = Array.from({ length: LIMITS.stickyChunk + 1 }, (_, i) => `${i}`);
     const refusal = { case: "refusal", value: { code: "CALL_TIMEOUT", message: "" } } as const;
     const replies: [NonNullable<MessageInitShape<typeof SchedulerReplySchema>["reply"]>, RegExp][] = [
-      [{ case: "sticky", value: { responses: [{ correlationId: 1n, result: refusal }] } }, /a reason that is none/],
-      [{ case: "sticky", value: { responses: [{ correlationId: 1n }] } }, /says nothing that this process knows/],
+      [{ case: "sticky", value: { responses: [{ correlationId: 1n, result: refusal }] } }, /an unknown reason/],
+      [{ case: "sticky", value: { responses: [{ correlationId: 1n }] } }, /has an unknown kind/],
       [{ case: "stickyRelease", value: { actorType: "Cart", actorIds } }, /2001 sticky actors are more than/],
       [{ case: "stickyGranted", value: { actorType: "Cart", actorIds: [".."] } }, /actor id must not be/],
     ];
@@ -398,7 +401,7 @@ describe("a client whose scheduler is none", () => {
     }
   });
 
-  it("gives up on one that does not read", async (t) => {
+  it("a control client gives up on a scheduler that does not read", async (t) => {
     const raw = await openRawServer(t, (stream) => stream.pause());
     const ear = new Ear<SchedulerMessage>();
     const stream = openClient(t, raw, { limits: { queue: 50 } }).report(ear);
@@ -410,11 +413,11 @@ describe("a client whose scheduler is none", () => {
     assert.ok(hasCode("LINK_FULL")(await ear.ended));
   });
 
-  it("does not send what is too large, and says so", async (t) => {
+  it("a control client does not send a message that is too large, and reports it", async (t) => {
     const { stream, ear, host } = await openHost(t, { limits: { messageBytes: 10_000 } });
     stream.send({ kind: "types", types: Array.from({ length: 1_000 }, (_, i) => `${i}${"T".repeat(100)}`) });
     assert.ok(hasCode("PROTOCOL")(await ear.ended));
-    // Whether the other end sees a stream that was reset or one that ended is a matter of who is quicker.
+    // The scheduler sees a stream that was reset or one that ended, depending on timing.
     await host.ended;
     assert.ok(host.heard.every(({ kind }) => kind !== "types"));
   });

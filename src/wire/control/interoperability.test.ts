@@ -1,4 +1,4 @@
-// The control door is plain gRPC: here it is talked to with nothing but HTTP/2 and frames made by hand.
+// The control server is plain gRPC: these tests use only HTTP/2 and hand-made frames.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -8,8 +8,8 @@ import { writeHostMessage } from "./codec.ts";
 import { HELLO, openDoor } from "./control-kit.test.ts";
 import { call, callReport, dial, frame, HELLO_FRAME, report, SERVICE } from "./raw-kit.test.ts";
 
-describe("any gRPC client", () => {
-  it("can ask a question", async (t) => {
+describe("control server with a plain gRPC client", () => {
+  it("a plain gRPC client can send a request", async (t) => {
     const door = await openDoor(t);
     const { stream, answer } = call(dial(t, door.port), `${SERVICE}/DescribeCluster`);
     stream.end(frame(new Uint8Array()));
@@ -18,7 +18,7 @@ describe("any gRPC client", () => {
     assert.equal(fromBinary(proto.DescribeClusterResponseSchema, messages[0]!).term, 1n);
   });
 
-  it("reads an error in the status, and ours beside it", async (t) => {
+  it("a plain gRPC client reads an error in the status, and the Limpet code beside it", async (t) => {
     const door = await openDoor(t);
     door.service.onDrain = async () => {
       throw new LimpetError("HOST_UNKNOWN", "there is no host „web“");
@@ -30,7 +30,7 @@ describe("any gRPC client", () => {
     assert.equal(message, "there is no host „web“");
   });
 
-  it("can be a host, with frames that are cut anywhere", async (t) => {
+  it("a plain gRPC client can act as a host, with frames that are cut anywhere", async (t) => {
     const door = await openDoor(t);
     const { stream, answer } = callReport(dial(t, door.port));
     const renew = report({ report: { case: "renew", value: { sequence: 1n, actors: 2n } } });
@@ -74,7 +74,7 @@ describe("any gRPC client", () => {
     assert.deepEqual(await entriesFor(true), [2, 0]);
   });
 
-  it("can watch the schedulers", async (t) => {
+  it("a plain gRPC client can watch the schedulers", async (t) => {
     const door = await openDoor(t);
     const { stream, answer } = call(dial(t, door.port), `${SERVICE}/WatchHosts`);
     stream.end(frame(new Uint8Array()));

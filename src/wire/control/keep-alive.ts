@@ -1,14 +1,14 @@
-// Notices that the other end of a connection is gone although nobody said so: a machine without power, a cut cable.
-// A connection on which nothing came in since the last look is asked for a sign of life. Silence is counted in looks and
-// not by the clock, so that a process that slept or was busy itself does not blame the others.
+// Detects a peer that is gone without closing its connection: a machine without power, a cut cable. A
+// connection that received nothing since the last check gets a ping. Silence is counted in checks and not by
+// the clock, so a process that slept or was busy does not blame its peers.
 import type { Http2Session } from "node:http2";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ControlLimits } from "./limits.ts";
 
 export interface Watched {
-  /** How it is named when it is given up. */
+  /** The name of the peer in the error. */
   readonly who: string;
-  /** False: it may be closed when that has lasted. */
+  /** False for a long time: the connection may be closed. */
   readonly inUse: () => boolean;
 }
 
@@ -23,11 +23,11 @@ export function keepAlive(session: Http2Session, { who, inUse }: Watched, limits
     seen = bytesRead;
     unused = inUse() ? 0 : unused + 1;
     if (silent >= limits.silentTicks) {
-      session.destroy(new LimpetError("UNREACHABLE", `${who} does not answer any more`));
+      session.destroy(new LimpetError("UNREACHABLE", `${who} no longer answers`));
     } else if (unused >= limits.idleTicks) {
       session.close();
     } else if (silent > 0 && !session.closed && !session.connecting) {
-      // Whatever comes back is a sign of life; that the ping itself failed says nothing more.
+      // Any received byte is a sign of life; a failed ping adds no information.
       session.ping(() => {});
     }
   };

@@ -1,27 +1,26 @@
-// How much of this process a control stream gets, and how long it is waited for. Tests shrink these; nobody else changes
-// them.
+// Limits of the control streams: sizes, numbers and waiting times. Only tests use smaller values.
 import { LIMITS } from "../../kernel/limits.ts";
 
 export const CONTROL_LIMITS = {
   messageBytes: LIMITS.controlMessageBytes as number,
   viewBytes: LIMITS.clusterViewBytes as number,
-  /** Open at a time, of all kinds. */
+  /** Open streams of all kinds. */
   streams: LIMITS.controlStreams as number,
   streamsPerConnection: 128,
-  /** Messages that wait until the other end reads. */
+  /** Messages that wait for the peer to read. */
   queue: LIMITS.controlQueue as number,
   connectMs: LIMITS.clusterConnectMs as number,
-  /** For a stream to say its first word, or a request to be complete. */
+  /** Time for the first message of a stream, or for a request to be complete. */
   firstMessageMs: 5_000,
-  /** For an answer to a single question. */
+  /** Time for the answer to a single request. */
   answerMs: 10_000,
-  /** How often each connection is looked at. One that has been silent is asked for a sign of life. */
+  /** Interval between checks of a connection. A silent connection gets a ping. */
   tickMs: 1_000,
-  /** Looks in a row at which a connection was silent, until it counts as broken. */
+  /** Consecutive checks without received bytes after which a connection counts as broken. */
   silentTicks: 5,
-  /** Looks in a row at which a connection carried no stream, until it is closed. */
+  /** Consecutive checks without a stream after which a connection is closed. */
   idleTicks: 60,
-  /** After the end of a stream, for the other end to take what was sent to it. */
+  /** Time after the end of a stream for the peer to read the last messages. */
   lingerMs: 1_000,
   headerBytes: 16 * 1024,
 };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadInPortions } from "./loading.ts";
 
-test("everything that a control stream needs can be loaded bit by bit, and others have their turn in between", async () => {
+test("the modules of a control stream load in portions, and other work runs in between", async () => {
   let turns = 0;
   const others = setInterval(() => turns++, 1);
   await loadInPortions();

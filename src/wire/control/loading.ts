@@ -1,8 +1,8 @@
-// Loads the library of the control stream and what is built on it, bit by bit. All of it at once would keep a process from doing anything
-// else for more than a tenth of a second, in which its actors are called already.
+// Loads the library of the control stream and the modules built on it in portions. Loading all of it at once
+// would block the process for more than a tenth of a second, while its actors already receive calls.
 import { setTimeout as pause } from "node:timers/promises";
 
-/** What each brings that those before it have not: about as much everywhere. */
+/** Each portion loads about the same amount of new code. */
 const PORTIONS: readonly (() => Promise<unknown>)[] = [
   () => import("@bufbuild/protobuf/wire"),
   () => import("@bufbuild/protobuf/reflect"),
@@ -17,7 +17,7 @@ const PORTIONS: readonly (() => Promise<unknown>)[] = [
   () => import("./methods.ts"),
   () => import("./server.ts"),
 ];
-/** What has gathered meanwhile is done in between. */
+/** Pause between portions for other work. */
 const PAUSE_MS = 10;
 
 export async function loadInPortions(): Promise<void> {

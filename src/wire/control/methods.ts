@@ -1,4 +1,4 @@
-// What the door does for each method of the protocol: from protobuf to the service and back.
+// The gRPC methods of the control server: decode the request, call the service, encode the answer.
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
@@ -21,7 +21,7 @@ export class Methods {
   readonly #service: ControlService;
   readonly #log: Log;
   readonly #limits: ControlLimits;
-  /** How the streams that are open are told that the door closes. */
+  /** Callbacks that notify the open streams of the end of the server. */
   readonly #stops = new Set<() => void>();
 
   constructor(service: ControlService, log: Log, limits: ControlLimits) {
@@ -76,7 +76,7 @@ export class Methods {
     );
   }
 
-  /** Ends every stream, with a word. */
+  /** Ends every stream with the reason. */
   stop(): void {
     for (const stop of this.#stops) stop();
   }

@@ -1,6 +1,6 @@
-// Orders and their tables as protobuf. Protobuf keeps no order in a map, so tables come out in order of type, and hosts in
-// order of address. An order with many tables travels in parts; `OrderParts` puts them together again. Hosts as a rule have the
-// same types, so tables of one message that list the same hosts list them once.
+// Encodes placement orders and their tables as protobuf, and decodes them. Protobuf maps are unordered, so
+// tables are sorted by type and hosts by address. An order with many tables travels in parts; `OrderParts`
+// joins them. Hosts usually have the same types, so tables of one message with the same hosts list them once.
 import { create } from "@bufbuild/protobuf";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { TableVersion } from "../../kernel/versions.ts";
@@ -35,7 +35,7 @@ const CODES: Record<Operation, proto.PlacementOrder_Operation> = {
 export const writeOperation = (operation: Operation): proto.PlacementOrder_Operation => CODES[operation];
 
 export function readOperation(code: proto.PlacementOrder_Operation): Operation {
-  return OPERATIONS.find((operation) => CODES[operation] === code) ?? refuse(`${code} is no operation`);
+  return OPERATIONS.find((operation) => CODES[operation] === code) ?? refuse(`${code} is not an operation`);
 }
 
 export function writeVersion({ term, number }: TableVersion): { term: bigint; number: bigint } {
@@ -48,11 +48,12 @@ export function readVersion({ term, number }: { readonly term: bigint; readonly 
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-// ——— Writing.
+// ——— Encoding.
 
 /**
- * The parts of an order, of which each fits into a message. `isShort`: a table may refer to the hosts of another one. Only a host that has
- * asked for it gets such an order; for every other reader each table lists its own hosts.
+ * Splits an order into parts that each fit into a message. `isShort`: a table may refer to the hosts of
+ * another one. Only a host that has announced support for it gets such an order; for every other reader each
+ * table lists its own hosts.
  */
 export function writeOrder(order: PlacementOrder, isShort = false, partBytes: number = LIMITS.controlMessageBytes / 4) {
   const parts = split(order.tables, isShort ? COMPARED : 0, partBytes);
@@ -94,18 +95,18 @@ function writeTable({
 export const writeTableHost = ({ address, name, incarnation }: TableHost): proto.TableHost =>
   create(proto.TableHostSchema, { name: address, port: writePort(address), appID: name, incarnation });
 
-/** A table, and the type before it in the same part that has the same hosts; empty when there is none. */
+/** A table, and an earlier type in the same part that has the same hosts; empty when there is none. */
 interface Entry {
   readonly table: TypeTable;
   readonly like: string;
 }
 
-/** Lists of hosts that a table is compared with. */
+/** Number of host lists to compare a table with. */
 const COMPARED = 8;
 
 function split(tables: readonly TypeTable[], compared: number, partBytes: number): Entry[][] {
   const parts: Entry[][] = [[]];
-  /** Those of the part that list their hosts, the latest first. */
+  /** Tables of the part that list their hosts, the latest first. */
   let lists: TypeTable[] = [];
   let bytes = 0;
   for (const table of tables) {
@@ -133,7 +134,7 @@ function haveSame(some: readonly TableHost[], others: readonly TableHost[]): boo
   });
 }
 
-/** With what protobuf puts around, and never too low. */
+/** Includes the overhead of protobuf, and is never too low. */
 function tableBytes({ type, hosts }: TypeTable, like: string): number {
   let bytes = 2 * Buffer.byteLength(type) + Buffer.byteLength(like) + 100;
   if (like !== "") return bytes;
@@ -143,18 +144,18 @@ function tableBytes({ type, hosts }: TypeTable, like: string): number {
   return bytes;
 }
 
-// ——— Reading.
+// ——— Decoding.
 
-/** Puts the parts of an order together. */
+/** Joins the parts of an order. */
 export class OrderParts {
   #parts: PlacementOrder[] = [];
 
-  /** Parts are missing, and nothing else may come before them. */
+  /** Parts are missing, and no other message may come before them. */
   get open(): boolean {
     return this.#parts.length > 0;
   }
 
-  /** The order, when this was its last part. */
+  /** Returns the order after its last part. */
   add(part: proto.PlacementOrder): PlacementOrder | undefined {
     const order = readPart(part);
     const parts = this.#parts;
@@ -184,7 +185,7 @@ function readPart(order: proto.PlacementOrder): PlacementOrder {
     refuse(`a replication factor must be at most ${LIMITS.replicationFactor}, not ${replicationFactor}`);
   }
   for (const type of Object.keys(order.versions)) {
-    if (!Object.hasOwn(entries, type)) refuse(`there is a version of ${readWord(type, "actor type")}, but no table`);
+    if (!Object.hasOwn(entries, type)) refuse(`the version of ${readWord(type, "actor type")} has no table`);
   }
   return {
     kind: "order",
@@ -202,11 +203,12 @@ function readTables(entries: Record<string, proto.PlacementTable>, versions: Rec
   const lists = new Map<string, readonly TableHost[]>();
   for (const [type, table] of Object.entries(entries)) {
     if (table.sameHostsAs === "") lists.set(type, readHosts(table));
-    else if (Object.keys(table.hosts).length > 0) refuse("a table has hosts of its own and those of another");
+    else if (Object.keys(table.hosts).length > 0) refuse("a table has its own hosts and refers to another table");
   }
   return Object.entries(entries)
     .map(([type, table]) => {
-      const hosts = lists.get(table.sameHostsAs || type) ?? refuse("a table has the hosts of one that lists none");
+      const hosts =
+        lists.get(table.sameHostsAs || type) ?? refuse("a table refers to the hosts of a table that lists none");
       return readTable(type, table, hosts, versions);
     })
     .sort((a, b) => byText(a.type, b.type));
@@ -224,9 +226,9 @@ function readTable(
   versions: Record<string, bigint>,
 ): TypeTable {
   readWord(type, "actor type");
-  // A later release may know others. It becomes a label of a metric, so it is one of few.
+  // A later release may know more reasons. The reason becomes a label of a metric, so it is one of few.
   const reason = CHANGE_REASONS.find((known) => known === table.reason);
-  if (!Object.hasOwn(versions, type)) refuse(`the table of ${type} comes without its version`);
+  if (!Object.hasOwn(versions, type)) refuse(`the table of ${type} has no version`);
   return {
     type,
     version: readVersion({ term: table.term, number: versions[type]! }),

@@ -3,12 +3,12 @@ import { describe, it } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import { Outbox } from "./outbox.ts";
 
-/** Each item is as many pieces as it says. */
+/** Each item consists of as many chunks as its field states. */
 const outbox = (most = 10) =>
   new Outbox<{ readonly pieces: number }, number>(most, ({ pieces }) => Array.from({ length: pieces }, (_, i) => i));
 
-describe("an outbox", () => {
-  it("gives out pieces in order, whether they wait or are waited for", async () => {
+describe("control outbox", () => {
+  it("an outbox delivers chunks in order, whether chunk or reader waits", async () => {
     const box = outbox();
     box.push({ pieces: 3 });
     assert.deepEqual(
@@ -20,7 +20,7 @@ describe("an outbox", () => {
     assert.deepEqual(await waiting, { value: 0, done: false });
   });
 
-  it("gives out what waits before its end, and an error last and once", async () => {
+  it("an outbox delivers waiting chunks before its end, and an error last and once", async () => {
     const box = outbox();
     box.push({ pieces: 2 });
     box.end(new LimpetError("STOPPING", "the end"));
@@ -31,7 +31,7 @@ describe("an outbox", () => {
     assert.deepEqual(await box.next(), { value: undefined, done: true });
   });
 
-  it("tells whoever waits that it has ended", async () => {
+  it("an outbox notifies a waiting reader of its end", async () => {
     const box = outbox();
     const waiting = box.next();
     box.end();
@@ -42,7 +42,7 @@ describe("an outbox", () => {
     await failed;
   });
 
-  it("says when it is full", () => {
+  it("an outbox reports when it is full", () => {
     const box = outbox(2);
     assert.deepEqual(
       [1, 2, 3].map((pieces) => box.push({ pieces })),
@@ -50,7 +50,7 @@ describe("an outbox", () => {
     );
   });
 
-  it("keeps only the newest where only that matters", async () => {
+  it("an outbox that is replaced delivers only the newest item", async () => {
     const box = outbox(1);
     for (const pieces of [3, 4, 1]) box.replace({ pieces });
     box.end();
@@ -59,7 +59,7 @@ describe("an outbox", () => {
     assert.deepEqual(pieces, [0]);
   });
 
-  it("drops what waits when nobody reads on", async () => {
+  it("an outbox drops waiting items when the reader stops", async () => {
     const box = outbox();
     box.push({ pieces: 5 });
     for await (const _ of box) break;
@@ -69,7 +69,7 @@ describe("an outbox", () => {
     assert.deepEqual(await thrown.throw(), { value: undefined, done: true });
   });
 
-  it("fails with what cannot be turned into pieces", async () => {
+  it("an outbox fails with the error of an item that cannot be serialized", async () => {
     const box = new Outbox<object, number>(1, () => {
       throw new LimpetError("INVARIANT", "it cannot be sent");
     });

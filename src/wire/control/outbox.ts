@@ -1,11 +1,11 @@
-// What waits to be sent on one stream, in the form in which the library asks for it: one piece after the other. Bounded:
-// whoever fills it is told so. What is put in must not change afterwards; it is turned into pieces when its turn comes.
+// Bounded queue of one stream, as the async iterator that the library reads. `push` reports a full queue. A
+// queued item must not change; it is serialized into chunks when its turn comes.
 
 export class Outbox<In extends object, Out> implements AsyncIterableIterator<Out> {
   readonly #most: number;
   readonly #write: (item: In) => readonly Out[];
   readonly #items: In[] = [];
-  /** Of the item whose turn it is, the last piece first. */
+  /** Chunks of the current item, the last one first. */
   #pieces: Out[] = [];
   #waiting: PromiseWithResolvers<IteratorResult<Out>> | undefined;
   #end: { readonly error: Error | undefined } | undefined;
@@ -15,7 +15,7 @@ export class Outbox<In extends object, Out> implements AsyncIterableIterator<Out
     this.#write = write;
   }
 
-  /** False: it is full. After the end, things are dropped. */
+  /** Returns false when the queue is full. After the end, items are dropped. */
   push(item: In): boolean {
     if (this.#end !== undefined) return true;
     if (this.#items.length >= this.#most) return false;
@@ -24,19 +24,19 @@ export class Outbox<In extends object, Out> implements AsyncIterableIterator<Out
     return true;
   }
 
-  /** Where only the newest matters: takes the place of everything that waits. */
+  /** Replaces all waiting items, for streams where only the newest matters. */
   replace(item: In): void {
     this.#items.length = 0;
     this.push(item);
   }
 
-  /** Nothing more comes. What waits is still given out, and then the error, if there is one. */
+  /** Accepts no more items. Waiting items are still delivered, and then the error, if there is one. */
   end(error?: Error): void {
     this.#end ??= { error };
     this.#wake();
   }
 
-  /** The end, and what waits is dropped. */
+  /** Ends the queue and drops the waiting items. */
   cut(error?: Error): void {
     this.#items.length = 0;
     this.#pieces = [];
@@ -53,7 +53,7 @@ export class Outbox<In extends object, Out> implements AsyncIterableIterator<Out
       return this.#waiting.promise;
     }
     const { error } = this.#end;
-    // It is given out once.
+    // The error is thrown once.
     this.#end = { error: undefined };
     if (error !== undefined) throw error;
     return { value: undefined, done: true };

@@ -1,4 +1,4 @@
-// gRPC by hand: frames and headers as they are on the wire, right or wrong.
+// gRPC by hand: frames and headers as they are on the wire, valid or invalid.
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -24,7 +24,7 @@ export function frame(bytes: Uint8Array, flag = 0, length = bytes.length): Buffe
   return Buffer.concat([head, bytes]);
 }
 
-/** The messages in what came back. */
+/** The messages in the received bytes. */
 export function unframe(bytes: Buffer): Buffer[] {
   const messages: Buffer[] = [];
   for (let at = 0; at + 5 <= bytes.length; ) {
@@ -97,7 +97,7 @@ function read(stream: ClientHttp2Stream): Promise<RawAnswer> {
   );
 }
 
-/** A server that answers every stream in its own way. */
+/** A server with a given answer to every stream. */
 export async function openRawServer(t: TestContext, answer: (stream: ServerHttp2Stream) => void) {
   const server = createServer();
   server.on("session", (session) => {

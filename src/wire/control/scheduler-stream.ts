@@ -1,5 +1,5 @@
-// A host's stream at the host's end. What its owner sends is queued, what the scheduler says is checked and handed on, and
-// however it ends, its owner hears of it once.
+// A host's stream at the host. It queues the messages of its owner, and checks and passes on the messages of
+// the scheduler. It notifies its owner of its end exactly once.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
@@ -12,7 +12,7 @@ import { fromStatus } from "./status.ts";
 
 type Parting = { readonly code: string; readonly message: string };
 
-/** How the library opens a stream. */
+/** The library function that opens a stream. */
 export type OpenStream = (
   reports: AsyncIterable<HostReport>,
   options: { readonly signal: AbortSignal },
@@ -28,7 +28,7 @@ export class SchedulerStream implements ControlStream<HostMessage> {
   readonly #reader = new ReplyReader();
   #linger: NodeJS.Timeout | undefined;
   #closed = false;
-  /** Resolves when nothing of it is left. Never rejects. */
+  /** Resolves when the stream has released everything. Never rejects. */
   readonly over: Promise<void>;
 
   constructor(
@@ -48,7 +48,7 @@ export class SchedulerStream implements ControlStream<HostMessage> {
 
   send(message: HostMessage): void {
     if (this.#closed || this.#outbox.push(message)) return;
-    this.#end(new LimpetError("LINK_FULL", `${this.#address} does not read what it is sent`));
+    this.#end(new LimpetError("LINK_FULL", `${this.#address} does not read its messages`));
     this.#gone.abort();
   }
 
@@ -61,7 +61,7 @@ export class SchedulerStream implements ControlStream<HostMessage> {
   async #listen(open: OpenStream): Promise<void> {
     try {
       for await (const reply of open(this.#outbox, { signal: this.#gone.signal })) {
-        // After the end, what still comes is read and dropped.
+        // After the end, further messages are read and dropped.
         const message = this.#closed ? undefined : this.#reader.read(reply);
         if (message !== undefined) this.#hand(message);
       }
@@ -83,13 +83,13 @@ export class SchedulerStream implements ControlStream<HostMessage> {
       this.#listener.message(message);
     } catch (err) {
       this.#log.error("control.failed", { err, message: message.kind });
-      const error = new LimpetError("INVARIANT", "something broke inside the host; its log says what", { cause: err });
+      const error = new LimpetError("INVARIANT", "internal error in the host; see its log", { cause: err });
       this.#end(error);
       this.#leave(error);
     }
   }
 
-  /** The owner hears of it when whatever it is doing is done. */
+  /** The owner is notified after its current work. */
   #end(error: LimpetError | undefined): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -102,7 +102,9 @@ export class SchedulerStream implements ControlStream<HostMessage> {
     });
   }
 
-  /** What was sent is on its way before the stream ends; a scheduler that does not take it is not waited for. */
+  /**
+   * Queued messages are sent before the stream ends; the wait for a scheduler that does not read is limited.
+   */
   #leave(parting: Parting | undefined): void {
     if (parting !== undefined) this.#outbox.push(parting);
     this.#outbox.end();

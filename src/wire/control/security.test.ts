@@ -1,4 +1,4 @@
-// The control plane with a cluster key: who is let in, and what everybody else is told.
+// The control plane with a cluster key: admission and rejection of clients.
 import assert from "node:assert/strict";
 import { connect as connectTcp } from "node:net";
 import { describe, it } from "node:test";
@@ -21,15 +21,15 @@ const OLD: ClusterSecurity = { keys: ["the old key of this cluster"] };
 const NEW: ClusterSecurity = { keys: ["the new key of this cluster"] };
 const BOTH: ClusterSecurity = { keys: [...NEW.keys, ...OLD.keys] };
 
-describe("a door with a cluster key", () => {
-  it("serves whoever has it", async (t) => {
+describe("control server with a cluster key", () => {
+  it("a client with the cluster key is served", async (t) => {
     const { client, host, ear } = await openHost(t, { security: OLD });
     host.stream.send({ kind: "drain" });
     assert.deepEqual(await ear.hears(1), [{ kind: "drain" }]);
     assert.deepEqual(await client.describe(), EMPTY_VIEW);
   });
 
-  it("turns away whoever has another one, and both learn why", async (t) => {
+  it("a client with another cluster key is rejected, and both sides learn the reason", async (t) => {
     const { log, lines } = rememberingLog();
     const door = await openDoor(t, { security: OLD, needs: { log } });
     const client = openClient(t, door, { security: NEW });
@@ -42,14 +42,14 @@ describe("a door with a cluster key", () => {
     assert.ok(!JSON.stringify(lines).includes(OLD.keys[0]!));
   });
 
-  it("takes each of its keys while they are being changed", async (t) => {
+  it("a control server accepts each of its keys while they are being changed", async (t) => {
     const door = await openDoor(t, { security: BOTH });
     for (const security of [OLD, NEW, BOTH]) {
       assert.deepEqual(await openClient(t, door, { security }).describe(), EMPTY_VIEW);
     }
   });
 
-  it("turns away whoever comes without TLS, which is told what may be missing", async (t) => {
+  it("a client without TLS is rejected and learns that a key may be missing", async (t) => {
     const door = await openDoor(t, { security: OLD });
     const client = openClient(t, door);
     await assert.rejects(client.describe(), hasCode("UNREACHABLE", /want a cluster key that this process lacks/));
@@ -58,7 +58,7 @@ describe("a door with a cluster key", () => {
     assert.ok(hasCode("UNREACHABLE")(await ear.ended));
   });
 
-  it("is not disturbed by bytes without meaning, or by somebody with the key who speaks no HTTP/2", async (t) => {
+  it("a control server with a key survives random bytes and a peer without HTTP/2", async (t) => {
     const { door, client } = await openHost(t, { security: OLD, limits: { lingerMs: 50 } });
     const closed = async (socket: ReturnType<typeof connectTcp>) => {
       socket.on("error", () => {}).resume();
@@ -72,7 +72,7 @@ describe("a door with a cluster key", () => {
     assert.deepEqual(await client.describe(), EMPTY_VIEW);
   });
 
-  it("is closed at once although somebody is in the middle of shaking hands", async (t) => {
+  it("a control server closes at once during an unfinished TLS handshake", async (t) => {
     const door = await openDoor(t, { security: OLD });
     const socket = connectTcp(door.port, "127.0.0.1");
     socket.on("error", () => {}).resume();
@@ -83,8 +83,8 @@ describe("a door with a cluster key", () => {
   });
 });
 
-describe("a client with a cluster key", () => {
-  it("does not talk to a door without one", async (t) => {
+describe("control client with a cluster key", () => {
+  it("a client with a cluster key rejects a server without one", async (t) => {
     const door = await openDoor(t, { security: NO_SECURITY });
     const client = openClient(t, door, { security: OLD });
     await assert.rejects(client.describe(), hasCode("UNAUTHENTICATED", /speaks without TLS/));

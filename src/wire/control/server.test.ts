@@ -29,7 +29,7 @@ import type { SchedulerList } from "./service.ts";
 
 const execFile = promisify(execFileWithCallback);
 
-/** What a watcher heard. */
+/** Records the received lists. */
 class Watcher {
   readonly lists: SchedulerList[] = [];
   readonly #ended = Promise.withResolvers<LimpetError | undefined>();
@@ -44,8 +44,8 @@ class Watcher {
   }
 }
 
-describe("a host's stream", () => {
-  it("carries any message in both directions, in order", async (t) => {
+describe("host stream", () => {
+  it("a stream carries any message in both directions, in order", async (t) => {
     const { stream, host, ear } = await openHost(t);
     assert.deepEqual(host.heard, [HELLO]);
     const sent = fc.sample(hostMessage, 200).filter(({ kind }) => kind !== "hello");
@@ -57,7 +57,7 @@ describe("a host's stream", () => {
     assert.deepEqual(await ear.hears(answers.length), answers);
   });
 
-  it("carries an order with the tables of many types as one", async (t) => {
+  it("a stream carries an order with the tables of many types as one message", async (t) => {
     const { host, ear } = await openHost(t);
     const hosts = Array.from({ length: 500 }, (_, i) => ({
       address: `10.0.${i >> 8}.${i & 255}:7400`,
@@ -88,12 +88,12 @@ describe("a host's stream", () => {
     assert.deepEqual(await ear.hears(2), [order, { kind: "drain" }]);
   });
 
-  it("knows where the host is", async (t) => {
+  it("a stream knows the address of the host", async (t) => {
     const { host } = await openHost(t);
     assert.deepEqual(host.peer, { address: "127.0.0.1", sameMachine: true });
   });
 
-  it("ends for both when the host closes it, after everything it sent", async (t) => {
+  it("a stream ends for both sides when the host closes it, after all sent messages", async (t) => {
     const { stream, host, ear } = await openHost(t);
     stream.send({ kind: "goodbye" });
     stream.close();
@@ -102,14 +102,14 @@ describe("a host's stream", () => {
     assert.deepEqual(host.heard.at(-1), { kind: "goodbye" });
   });
 
-  it("tells the scheduler with which error the host closed it", async (t) => {
+  it("the scheduler receives the error with which the host closed the stream", async (t) => {
     const { stream, host, ear } = await openHost(t);
     stream.close(new LimpetError("LEASE_LOST", "the lease ran out"));
     assert.ok(hasCode("LEASE_LOST", /^the lease ran out$/)(await host.ended));
     assert.equal(await ear.ended, undefined);
   });
 
-  it("ends for both when the scheduler closes it, after everything it sent", async (t) => {
+  it("a stream ends for both sides when the scheduler closes it, after all sent messages", async (t) => {
     const { host, ear } = await openHost(t);
     host.stream.send({ kind: "removed", reason: "it was gone for too long" });
     host.stream.close();
@@ -118,7 +118,7 @@ describe("a host's stream", () => {
     assert.equal(await host.ended, undefined);
   });
 
-  it("tells the host with which error the scheduler closed it", async (t) => {
+  it("the host receives the error with which the scheduler closed the stream", async (t) => {
     const { host, ear } = await openHost(t);
     const message = "not any more: „ü“ leads\n— ask there";
     host.stream.close(new LimpetError("NOT_LEADER", message));
@@ -129,7 +129,7 @@ describe("a host's stream", () => {
     assert.equal(error.message, message);
   });
 
-  it("can be refused at once by a follower", async (t) => {
+  it("a follower can reject a stream at once", async (t) => {
     const service = new FakeScheduler();
     service.onHost = ({ stream }) => stream.close({ code: "NOT_LEADER", message: "10.0.0.9:7400 leads" });
     const client = openClient(t, await openDoor(t, { service }));
@@ -140,7 +140,7 @@ describe("a host's stream", () => {
     assert.equal(await service.hosts[0]!.ended, undefined);
   });
 
-  it("ends once, however often it is closed, and drops what is sent afterwards", async (t) => {
+  it("a stream that is closed repeatedly ends once, and later messages are dropped", async (t) => {
     const { stream, host, ear } = await openHost(t);
     host.stream.close();
     host.stream.close(new LimpetError("NOT_LEADER", "too late"));
@@ -154,7 +154,7 @@ describe("a host's stream", () => {
 
   for (const how of ["cut", "hangUp"] as const) {
     for (const welcomed of [false, true]) {
-      it(`is an error to both when the connection goes: ${how}, ${welcomed ? "after" : "before"} a reply`, async (t) => {
+      it(`both sides get an error when the connection is lost: ${how}, ${welcomed ? "after" : "before"} a reply`, async (t) => {
         const door = await openDoor(t);
         const between = await openProxy(t, door.port);
         const ear = new Ear<SchedulerMessage>();
@@ -170,14 +170,14 @@ describe("a host's stream", () => {
     }
   }
 
-  it("does not fall with a listener that throws", async (t) => {
+  it("a stream survives a listener that throws", async (t) => {
     const { log, lines } = rememberingLog();
     const { door, host, ear, stream, service } = await openHost(t, { needs: { log } });
     host.message = () => {
       throw new TypeError("a bug");
     };
     stream.send({ kind: "types", types: [] });
-    assert.ok(hasCode("INVARIANT", /its log says what/)(await ear.ended));
+    assert.ok(hasCode("INVARIANT", /see its log/)(await ear.ended));
     assert.ok(hasCode("INVARIANT")(await host.ended));
     assert.ok(lines.some(({ level, event }) => level === "error" && event === "control.failed"));
     const next = new Ear<SchedulerMessage>();
@@ -185,7 +185,7 @@ describe("a host's stream", () => {
     await (await service.host(1)).hears(1);
   });
 
-  it("serves two hundred hosts at once", async (t) => {
+  it("a control server serves two hundred hosts at once", async (t) => {
     // All of them share one processor with the scheduler here.
     const patient = { limits: { connectMs: 60_000, firstMessageMs: 60_000 } };
     const door = await openDoor(t, patient);
@@ -211,8 +211,8 @@ describe("a host's stream", () => {
   });
 });
 
-describe("watching schedulers", () => {
-  it("tells the list at once, and every change", async (t) => {
+describe("watch of the schedulers", () => {
+  it("a watcher receives the list at once, and every change", async (t) => {
     const door = await openDoor(t);
     const watcher = new Watcher();
     openClient(t, door).watch(watcher);
@@ -229,7 +229,7 @@ describe("watching schedulers", () => {
     ]);
   });
 
-  it("ends when it is stopped, and the scheduler forgets the watcher", async (t) => {
+  it("a watch ends when it is stopped, and the scheduler forgets the watcher", async (t) => {
     const door = await openDoor(t);
     const watcher = new Watcher();
     const stop = openClient(t, door).watch(watcher);
@@ -239,7 +239,7 @@ describe("watching schedulers", () => {
     await until(() => door.service.watchers.size === 0);
   });
 
-  it("skips what was overtaken while the watcher did not read, and ends with the newest", async (t) => {
+  it("a slow watcher skips outdated lists and receives the newest", async (t) => {
     const door = await openDoor(t);
     const watcher = new Watcher();
     openClient(t, door).watch(watcher);
@@ -249,7 +249,7 @@ describe("watching schedulers", () => {
     assert.ok(watcher.lists.length < 100, `it heard ${watcher.lists.length}`);
   });
 
-  it("goes on for a watcher that throws", async (t) => {
+  it("a watch continues for a watcher that throws", async (t) => {
     const door = await openDoor(t);
     const terms: number[] = [];
     const list = ({ term }: SchedulerList) => {
@@ -263,8 +263,8 @@ describe("watching schedulers", () => {
   });
 });
 
-describe("questions", () => {
-  it("are answered with any look at the cluster", async (t) => {
+describe("operator requests", () => {
+  it("a cluster view of any content is answered unchanged", async (t) => {
     const door = await openDoor(t);
     const client = openClient(t, door);
     for (const view of fc.sample(clusterView, 50)) {
@@ -273,7 +273,7 @@ describe("questions", () => {
     }
   });
 
-  it("may have an answer that is larger than a message of a stream", async (t) => {
+  it("the answer to a request may be larger than a message of a stream", async (t) => {
     const door = await openDoor(t, { limits: { messageBytes: 1_000 } });
     const host = {
       namespace: "default",
@@ -290,13 +290,13 @@ describe("questions", () => {
     assert.deepEqual(await openClient(t, door).describe(), view);
   });
 
-  it("pass on which host to drain", async (t) => {
+  it("a drain request passes on the host", async (t) => {
     const door = await openDoor(t);
     await openClient(t, door).drain("web-1");
     assert.deepEqual(door.service.drained, ["web-1"]);
   });
 
-  it("pass on which sticky actors are meant, and are answered with any page of them", async (t) => {
+  it("a request for sticky actors passes on the query, and is answered with any page", async (t) => {
     const door = await openDoor(t);
     const client = openClient(t, door);
     const queries = fc.sample(stickyQuery, 50);
@@ -310,7 +310,7 @@ describe("questions", () => {
     );
   });
 
-  it("get a full page when they want more rows than that", async (t) => {
+  it("a request for more rows than a page holds gets a full page", async (t) => {
     const door = await openDoor(t);
     const actor = { type: "Cart", address: "10.0.0.1:7400", name: "n".repeat(LIMITS.idBytes), since: 1, away: false };
     door.service.page = async () => ({
@@ -325,13 +325,13 @@ describe("questions", () => {
     assert.equal(door.service.asked[0]![1].limit, LIMITS.listPage);
   });
 
-  it("pass on which sticky actor to release", async (t) => {
+  it("a release request passes on the sticky actor", async (t) => {
     const door = await openDoor(t);
     await openClient(t, door).release("shop", "Cart", "ü 7");
     assert.deepEqual(door.service.released, [["shop", "Cart", "ü 7"]]);
   });
 
-  it("about sticky actors fail with the error of the scheduler", async (t) => {
+  it("a request about sticky actors fails with the error of the scheduler", async (t) => {
     const door = await openDoor(t);
     const client = openClient(t, door);
     door.service.onRelease = async () => {
@@ -349,12 +349,12 @@ describe("questions", () => {
     const asked = [door.service.asked.length, door.service.released.length];
     await assert.rejects(client.release("shop", "Cart", ""), hasCode("PROTOCOL", /actor id must not be empty/));
     await assert.rejects(client.release("a/b", "Cart", "7"), hasCode("PROTOCOL", /namespace must not contain/));
-    await assert.rejects(client.sticky("shop", { id: "7", limit: 1 }), hasCode("PROTOCOL", /without its type/));
-    await assert.rejects(client.sticky("shop", { limit: 0 }), hasCode("PROTOCOL", /one row at least/));
+    await assert.rejects(client.sticky("shop", { id: "7", limit: 1 }), hasCode("PROTOCOL", /must name its type/));
+    await assert.rejects(client.sticky("shop", { limit: 0 }), hasCode("PROTOCOL", /must be at least 1/));
     assert.deepEqual([door.service.asked.length, door.service.released.length], asked);
   });
 
-  it("fail with the error of the scheduler", async (t) => {
+  it("a request fails with the error of the scheduler", async (t) => {
     const door = await openDoor(t);
     const client = openClient(t, door);
     door.service.onDrain = async () => {
@@ -368,13 +368,13 @@ describe("questions", () => {
     await assert.rejects(client.drain(""), hasCode("PROTOCOL", /the host to drain is missing/));
   });
 
-  it("learn nothing of a bug but that there is one", async (t) => {
+  it("a request that meets a bug learns only that there is one", async (t) => {
     const { log, lines } = rememberingLog();
     const door = await openDoor(t, { needs: { log } });
     door.service.view = async () => {
       throw new TypeError("secret");
     };
-    await assert.rejects(openClient(t, door).describe(), hasCode("INVARIANT", /its log says what/));
+    await assert.rejects(openClient(t, door).describe(), hasCode("INVARIANT", /see its log/));
     const failed = lines.filter(({ event }) => event === "control.failed");
     assert.deepEqual(
       failed.map(({ fields }) => (fields.err as Error).message),
@@ -382,7 +382,7 @@ describe("questions", () => {
     );
   });
 
-  it("do not wait for ever", async (t) => {
+  it("a request without an answer times out", async (t) => {
     const door = await openDoor(t);
     door.service.view = () => new Promise(() => {});
     door.service.onDrain = () => new Promise(() => {});
@@ -396,8 +396,8 @@ describe("questions", () => {
   });
 });
 
-describe("closing", () => {
-  it("tells every stream that the scheduler is stopping", async (t) => {
+describe("end of control server and client", () => {
+  it("a closing control server notifies every stream that the scheduler is stopping", async (t) => {
     const { door, ear, host, client, service } = await openHost(t);
     const watcher = new Watcher();
     client.watch(watcher);
@@ -410,7 +410,7 @@ describe("closing", () => {
     await assert.rejects(client.describe(), hasCode("UNREACHABLE"));
   });
 
-  it("does not wait for a question that is never answered", async (t) => {
+  it("a closing control server does not wait for a request that is never answered", async (t) => {
     const door = await openDoor(t, { limits: { lingerMs: 20 } });
     const asked = Promise.withResolvers<void>();
     door.service.onDrain = () => {
@@ -423,7 +423,7 @@ describe("closing", () => {
     await drained;
   });
 
-  it("of a client ends its streams in good order, and what it is asked later fails", async (t) => {
+  it("a closing client ends its streams in good order, and later requests fail", async (t) => {
     const { client, stream, ear, host, service } = await openHost(t);
     const watcher = new Watcher();
     client.watch(watcher);
@@ -441,7 +441,7 @@ describe("closing", () => {
     assert.ok(hasCode("STOPPING")(await late.ended));
   });
 
-  it("of a client ends questions that are under way", async (t) => {
+  it("a closing client ends the requests in progress", async (t) => {
     const door = await openDoor(t);
     const asked = Promise.withResolvers<void>();
     door.service.view = () => {
@@ -458,20 +458,20 @@ describe("closing", () => {
     await Promise.all([described, drained]);
   });
 
-  it("of a client does not wait for a scheduler that keeps the stream open", async (t) => {
+  it("a closing client does not wait for a scheduler that keeps the stream open", async (t) => {
     const { client, host } = await openHost(t, { limits: { lingerMs: 20 } });
-    // It never hears the end, because it is busy with something else.
+    // The scheduler never closes its end, because it is busy.
     host.stream.close = () => {};
     await client.close();
     await host.ended;
   });
 });
 
-describe("when both ends are closed", () => {
-  it("nothing keeps the process alive", async () => {
+describe("process life after the end of both sides", () => {
+  it("a closed client and server do not keep the process alive", async () => {
     const program = `
       import { controlClient } from "./client.ts";
-      import { openControlDoor } from "./server.ts";
+      import { openControlServer } from "./server.ts";
       const log = { debug() {}, info() {}, warn() {}, error() {} };
       const none = { add() {}, set() {}, observe() {} };
       const meter = { counter: () => none, gauge: () => none, histogram: () => none };
@@ -483,7 +483,7 @@ describe("when both ends are closed", () => {
         describe: () => new Promise(() => {}),
         drain: async () => {},
       };
-      const door = await openControlDoor(service, { host: "127.0.0.1", port: 0, security }, { log, meter });
+      const door = await openControlServer(service, { host: "127.0.0.1", port: 0, security }, { log, meter });
       const client = controlClient({ address: door.address, security, log });
       client.watch({ list() {}, closed() {} });
       client.describe().catch(() => {});
@@ -501,8 +501,8 @@ describe("when both ends are closed", () => {
   });
 });
 
-describe("a client", () => {
-  it("comes back over a new connection when the scheduler is back", async (t) => {
+describe("control client", () => {
+  it("a client reconnects when the scheduler is back", async (t) => {
     const first = await openHost(t);
     await first.door.close();
     await first.ear.ended;
@@ -513,7 +513,7 @@ describe("a client", () => {
     await (await again.service.host()).hears(1);
   });
 
-  it("says that nobody listens there", async (t) => {
+  it("a client reports an address without a listener", async (t) => {
     const door = await openDoor(t);
     await door.close();
     const client = openClient(t, door);
@@ -524,7 +524,7 @@ describe("a client", () => {
     assert.ok(hasCode("UNREACHABLE", /ECONNREFUSED/)(await ear.ended));
   });
 
-  it("refuses an address that is none", () => {
+  it("a client rejects an invalid address", () => {
     const options = { security: { keys: [] }, log: rememberingLog().log };
     for (const address of ["", "10.0.0.1", "http://10.0.0.1:1", "a b:1", "10.0.0.1:0", "[fe80::1%eth0]:1"]) {
       assert.throws(() => controlClient({ address, ...options }), hasCode("OPTION_INVALID"), address);
@@ -532,13 +532,13 @@ describe("a client", () => {
   });
 });
 
-describe("a door", () => {
-  it("says in plain words that its port is taken", async (t) => {
+describe("control server address", () => {
+  it("a control server reports that its port is in use", async (t) => {
     const door = await openDoor(t);
     await assert.rejects(openDoor(t, { port: door.port }), hasCode("ADDRESS_IN_USE", /stop the process/));
   });
 
-  it("says in plain words that an address is none of this machine", async () => {
+  it("a control server reports that an address does not belong to this machine", async () => {
     const listen = { host: "192.0.2.1", port: 0, security: { keys: [] } };
     const opening = openControlServer(new FakeScheduler(), listen, { log: silentLog, meter: silentMeter });
     await assert.rejects(opening, hasCode("OPTION_INVALID", /no address of this machine/));

@@ -1,5 +1,5 @@
-// The control door: plain gRPC over HTTP/2, in front of a scheduler. Whatever arrives gets a defined answer or a closed
-// connection; nothing that comes in can disturb the others, and no exception leaves this file.
+// The control server: plain gRPC over HTTP/2 in front of a scheduler. Every input gets a defined answer or a
+// closed connection. No input disturbs other peers, and no exception leaves this file.
 import {
   createSecureServer,
   createServer,
@@ -35,10 +35,10 @@ export interface ControlServerDeps {
 }
 
 export interface ControlServer {
-  /** Where it listens, `host:port`. */
+  /** The address on which it listens, `host:port`. */
   readonly address: string;
   readonly port: number;
-  /** Tells every stream that the scheduler is stopping, and closes every connection soon after. */
+  /** Notifies every stream that the scheduler is stopping, and closes every connection soon after. */
   close(): Promise<void>;
 }
 
@@ -78,10 +78,10 @@ class ListeningControlServer {
     this.#limits = limits;
     this.#methods = new Methods(service, log, limits);
     this.#handlers = handlersOf(this.#methods, limits);
-    const open = meter.gauge("limpet_control_streams", "Streams that are open at the control door.");
+    const open = meter.gauge("limpet_control_streams", "Open streams of the control server.");
     this.#exchanges = new Exchanges((count) => open.set(count));
     this.#refused = (code) =>
-      meter.counter("limpet_control_refused_total", "Requests that the control door refused.", { code });
+      meter.counter("limpet_control_refused_total", "Requests rejected by the control server.", { code });
     const options = serverOptions(limits);
     const tls = serverTls(keysOrSecret(security));
     this.#server = tls === undefined ? createServer(options) : createSecureServer({ ...options, ...tls });
@@ -90,7 +90,7 @@ class ListeningControlServer {
       .on("connection", (socket: Socket) => this.#connected(socket))
       .on("session", (session: ServerHttp2Session) => this.#watch(session))
       .on("request", (request: Http2ServerRequest, response: Http2ServerResponse) => this.#begin(request, response))
-      // Somebody who is no gRPC client, or has no key. The connection is closed already.
+      // A peer that is not a gRPC client, or has no key. The connection is closed already.
       .on("sessionError", (err: Error) => this.#log.debug("control.broken", { err }))
       .on("tlsClientError", (err: Error, socket: Socket) => this.#keyless(err, socket));
   }
@@ -133,7 +133,7 @@ class ListeningControlServer {
     try {
       this.#serve(exchange);
     } catch (err) {
-      // The library refuses some requests by throwing.
+      // The library rejects some requests by throwing.
       this.#log.debug("control.broken", { err });
       exchange.refusePlainly(400);
     }
@@ -151,15 +151,15 @@ class ListeningControlServer {
       this.#refuse(exchange, refused!);
       return;
     }
-    // A stream of a host looks after itself; of everything else, the whole question must be there soon.
+    // A host's stream has its own time limit; every other request must be complete soon.
     if (handler.method.methodKind !== "bidi_streaming") this.#hurry(exchange);
-    // Clients keep their deadlines themselves; here one would only be a timer that outlives the stream.
+    // Clients enforce their own deadlines; here a deadline would only be a timer that outlives the stream.
     delete request.headers["grpc-timeout"];
     const values = createContextValues().set(EXCHANGE, exchange);
     const asked = universalRequestFromNodeRequest(request, response, undefined, values);
     handler({ ...asked, signal: exchange.gone })
       .then((answer) => universalResponseToNodeResponse(answer, response))
-      // What our own code failed with is logged there. The rest is a client that went away.
+      // Failures of our own code are logged there. This one is a client that disconnected.
       .catch((err: unknown) => this.#log.debug("control.broken", { err }));
   }
 
@@ -176,7 +176,7 @@ class ListeningControlServer {
     if (this.#closed !== undefined) return new LimpetError("STOPPING", "this scheduler is stopping");
     const { streams } = this.#limits;
     if (this.#exchanges.size <= streams) return undefined;
-    return new LimpetError("HOST_FULL", `this scheduler serves ${streams} streams already`);
+    return new LimpetError("HOST_FULL", `this scheduler serves ${streams} streams, which is the limit; retry later`);
   }
 
   #refuse(exchange: Exchange, error: LimpetError): void {
@@ -189,7 +189,7 @@ function handlersOf(methods: Methods, { messageBytes }: ControlLimits): Map<stri
   const router = createConnectRouter({
     connect: false,
     grpcWeb: false,
-    // A few bytes could otherwise become a great many.
+    // A few compressed bytes could otherwise expand to a great many.
     acceptCompression: [],
     readMaxBytes: messageBytes,
     writeMaxBytes: messageBytes,
@@ -212,4 +212,4 @@ function speaksGrpc({ method, headers }: Http2ServerRequest): boolean {
 }
 
 const unknownPath = (path: string) =>
-  new LimpetError("ROUTE_UNKNOWN", `there is no ${path.slice(0, 200)} at the control door`);
+  new LimpetError("ROUTE_UNKNOWN", `the control server has no method ${path.slice(0, 200)}`);

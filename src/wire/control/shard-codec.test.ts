@@ -1,4 +1,4 @@
-// What is said about shards comes through bytes as it was, and what nobody may say is refused.
+// Shard messages are decoded as they were encoded, and invalid ones are rejected.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
@@ -151,8 +151,8 @@ const steering: fc.Arbitrary<ShardSteering> = fc.oneof(
   record({ kind: fc.constant("allocate" as const), places: fc.array(place, { maxLength: 4 }) }),
 );
 
-describe("what is said about shards", () => {
-  it("by hosts and by the leader comes through as it was", () => {
+describe("shard message codec", () => {
+  it("shard messages of hosts and of the leader are decoded as they were encoded", () => {
     fc.assert(
       fc.property(report, (message) => {
         assert.deepEqual(readHostMessage(travel(proto.HostReportSchema, writeHostMessage(message))), message);
@@ -166,7 +166,7 @@ describe("what is said about shards", () => {
     );
   });
 
-  it("by rules comes through as it was", () => {
+  it("sharding rules are decoded as they were encoded", () => {
     fc.assert(
       fc.property(rule, (one) => {
         const message = { kind: "types" as const, types: ["Cart"], sharded: new Map([["Cart", one]]) };
@@ -188,7 +188,7 @@ describe("what is said about shards", () => {
     assert.deepEqual([minHosts, startMs, strategy.kind === "least" && strategy.threshold], [1, 10_000, 1]);
   });
 
-  it("to people and by people comes through as it was", () => {
+  it("shard views and operator requests are decoded as they were encoded", () => {
     fc.assert(
       fc.property(view, (one) => {
         const response = travel(proto.DescribeShardsResponseSchema, writeShardsView(one));
@@ -203,7 +203,7 @@ describe("what is said about shards", () => {
     );
   });
 
-  it("is refused when it makes no sense", () => {
+  it("an invalid shard message is rejected", () => {
     const refused = { code: "PROTOCOL" };
     const said = (report: proto.HostReport["report"]) => () =>
       readHostMessage(create(proto.HostReportSchema, { report }));

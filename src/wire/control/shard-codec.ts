@@ -1,4 +1,4 @@
-// What is said about shards on a host's stream, as protobuf and back. What is read is checked.
+// Encodes the shard messages of a host's stream as protobuf, and decodes them. Decoding checks every field.
 import { create } from "@bufbuild/protobuf";
 import { parseDuration } from "../../kernel/durations.ts";
 import { invariant } from "../../kernel/errors.ts";
@@ -46,13 +46,12 @@ function writeStrategy(rule: StrategyRule): proto.ShardedRule["strategy"] {
   return { case: "least", value: create(proto.LeastShardsSchema, { absoluteLimit, relativeLimit, threshold }) };
 }
 
-/** As a part of the message they belong to: nothing when there are none. */
+/** Returns a part of the enclosing message: empty when there are no rules. */
 export function readShardedRules(rules: Record<string, proto.ShardedRule>): { readonly sharded?: ShardedRules } {
   const entries = Object.entries(rules);
   if (entries.length === 0) return {};
   const most = LIMITS.typesPerHost;
-  if (entries.length > most)
-    refuse(`${entries.length} sharded types are more than the ${most} that one host may report`);
+  if (entries.length > most) refuse(`${entries.length} sharded types are more than the limit of ${most} per host`);
   return { sharded: new Map(entries.map(([type, rule]) => [readWord(type, "actor type"), readRule(rule)])) };
 }
 
@@ -66,7 +65,7 @@ function readRule({
   minHosts,
   startTimeoutMs,
 }: proto.ShardedRule): ShardedRule {
-  if (shards < 1 || shards > MOST_SHARDS) refuse(`a type has 1 to ${MOST_SHARDS} shards, not ${shards}`);
+  if (shards < 1 || shards > MOST_SHARDS) refuse(`a type must have 1 to ${MOST_SHARDS} shards; got ${shards}`);
   return {
     shards,
     ownShards,
@@ -74,21 +73,21 @@ function readRule({
     strategy: readStrategy(strategy),
     rebalanceMs: readWhole(rebalanceMs, "a pause"),
     handOffMs: readWhole(handOffMs, "a limit"),
-    // A host of the previous release sends neither.
+    // A host of the previous release sends neither field.
     minHosts: minHosts || SHARDING.minHosts,
     startMs: readWhole(startTimeoutMs, "a limit") || START_MS,
   };
 }
 
 function readStrategy(strategy: proto.ShardedRule["strategy"]): StrategyRule {
-  if (strategy.case === undefined) return refuse("a sharded type comes without a strategy");
+  if (strategy.case === undefined) return refuse("a sharded type has no strategy");
   if (strategy.case !== "least") return { kind: strategy.case };
   const { absoluteLimit, relativeLimit, threshold } = strategy.value;
-  if (!(relativeLimit >= 0 && relativeLimit <= 1)) refuse("the relative limit of moves is a share");
+  if (!(relativeLimit >= 0 && relativeLimit <= 1)) refuse("the relative limit of moves must be from 0 to 1");
   return { kind: "least", absoluteLimit, relativeLimit, threshold: threshold || SHARDING.rebalanceThreshold };
 }
 
-// ——— Of hosts.
+// ——— Messages of hosts.
 
 type Report = Extract<
   proto.HostReport["report"],
@@ -114,7 +113,7 @@ const writeStep = ({ type, shard, move }: Step): proto.ShardStep =>
   create(proto.ShardStepSchema, { actorType: type, shard, move: writeWhole(move, "a move") });
 
 function readStep(step: proto.ShardStep | undefined): Step {
-  if (step === undefined) return refuse("it is not said which shard moves");
+  if (step === undefined) return refuse("a shard message does not name its shard");
   return {
     type: readWord(step.actorType, "actor type"),
     shard: readShard(step.shard),
@@ -125,7 +124,7 @@ function readStep(step: proto.ShardStep | undefined): Step {
 const readShard = (shard: number): number => (shard < MOST_SHARDS ? shard : refuse(`there is no shard ${shard}`));
 
 function readShards(shards: readonly number[]): readonly number[] {
-  if (shards.length > MOST_SHARDS) refuse(`${shards.length} shards are more than there can be`);
+  if (shards.length > MOST_SHARDS) refuse(`${shards.length} shards are more than the limit of ${MOST_SHARDS}`);
   return shards.map(readShard);
 }
 
@@ -142,7 +141,7 @@ const readAsked = ({ question, actorType }: { question: bigint; actorType: strin
   return { question: readWhole(question, "a question"), type: readWord(actorType, "actor type") };
 };
 
-/** There is one for each shard at most. */
+/** A list has at most one item per shard. */
 function fewEnough<T>(list: readonly T[]): T[] {
   invariant(list.length <= MOST_SHARDS, "a message is about each shard once");
   return list as T[];
@@ -203,7 +202,7 @@ export function readShardReport(report: Report): ShardReport {
       return readAdvice(report.value);
     case "shardCounts": {
       const [shards, actors] = [readShards(report.value.shards), report.value.actors];
-      if (actors.length !== shards.length) refuse("a number of actors belongs to each shard");
+      if (actors.length !== shards.length) refuse("the number of actor counts must equal the number of shards");
       return { kind: "shardStats", ...readAsked(report.value), shards, actors };
     }
   }
@@ -221,7 +220,7 @@ function writeAdvice(message: Advice): proto.ShardAdvice {
 
 function readAdvice(advice: proto.ShardAdvice): Advice {
   const { choices, problem } = advice;
-  if (choices.length > MOST_SHARDS) refuse(`${choices.length} shards are more than there can be`);
+  if (choices.length > MOST_SHARDS) refuse(`${choices.length} shards are more than the limit of ${MOST_SHARDS}`);
   return {
     kind: "strategyAnswer",
     ...readAsked(advice),
@@ -233,7 +232,7 @@ function readAdvice(advice: proto.ShardAdvice): Advice {
   };
 }
 
-// ——— Of the leading scheduler.
+// ——— Messages of the leading scheduler.
 
 type Reply = Extract<
   proto.SchedulerReply["reply"],
@@ -246,7 +245,7 @@ export const writeRegion = (region: ShardRegionEntry): proto.ShardRegion => {
 };
 
 export function readRegion({ host, build, shards }: proto.ShardRegion): ShardRegionEntry {
-  if (host === undefined) return refuse("it is not said whose shards these are");
+  if (host === undefined) return refuse("a list of shards does not name its host");
   return { ...readTableHost(host), build: readText(build, "the build of a host"), shards: readShards(shards) };
 }
 
@@ -263,7 +262,7 @@ function writeQuestion(message: Question): proto.ShardAdviceRequest {
 
 function readQuestion(question: proto.ShardAdviceRequest): Question {
   const { regions, moving, wanted } = question;
-  if (wanted.length > MOST_SHARDS) refuse(`${wanted.length} shards are more than there can be`);
+  if (wanted.length > MOST_SHARDS) refuse(`${wanted.length} shards are more than the limit of ${MOST_SHARDS}`);
   return {
     kind: "askStrategy",
     ...readAsked(question),
@@ -303,7 +302,7 @@ export function readShardReply(reply: Reply): ShardOrder {
   switch (reply.case) {
     case "shardHomes": {
       const { actorType, homes, confirm } = reply.value;
-      if (homes.length > MOST_SHARDS) refuse(`${homes.length} shards are more than there can be`);
+      if (homes.length > MOST_SHARDS) refuse(`${homes.length} shards are more than the limit of ${MOST_SHARDS}`);
       return {
         kind: "shardHomes",
         type: readWord(actorType, "actor type"),

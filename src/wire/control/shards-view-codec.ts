@@ -1,4 +1,4 @@
-// Questions of people about shards, and what they have done with them, as protobuf and back. What is read is checked.
+// Encodes operator requests about shards as protobuf, and decodes them. Decoding checks every field.
 import { create } from "@bufbuild/protobuf";
 import { MOST_SHARDS } from "../../kernel/shards.ts";
 import {
@@ -19,17 +19,18 @@ const PHASES = ["gathering", "stopping", "choosing", "saving"] as const;
 const STRATEGIES = ["least", "hashed", "told", "own"] as const;
 
 function oneOf<T extends string>(word: string, words: readonly T[], what: string): T {
-  return words.find((each) => each === word) ?? refuse(`${what} is not known: ${word.slice(0, 50)}`);
+  return words.find((each) => each === word) ?? refuse(`unknown value of ${what}: ${word.slice(0, 50)}`);
 }
 
 const readReason = (reason: string): MoveReason => oneOf(reason, MOVE_REASONS, "the reason of a move");
 const atMost = <T>(list: readonly T[]): readonly T[] =>
-  list.length <= MOST_SHARDS ? list : refuse(`${list.length} shards are more than there can be`);
+  list.length <= MOST_SHARDS ? list : refuse(`${list.length} shards are more than the limit of ${MOST_SHARDS}`);
 const maybe = (host: string | undefined): string | undefined => (host === undefined ? undefined : readHost(host));
-const readMs = (ms: number): number => (ms >= 0 && Number.isFinite(ms) ? ms : refuse("nothing takes that long"));
+const readMs = (ms: number): number =>
+  ms >= 0 && Number.isFinite(ms) ? ms : refuse("a duration must be a finite number of milliseconds from 0");
 const readHost = (host: string): string => readId(host, "a host");
 
-// ——— What is seen.
+// ——— Views.
 
 export function writeShardsView(view: ShardsView): proto.DescribeShardsResponse {
   const { shards, strategy, paused, hosts, moving, moved, told, faults } = view;
@@ -89,9 +90,10 @@ export function readShardsView(type: string, response: proto.DescribeShardsRespo
 }
 
 function readShardHost({ region, leaving, actors, silent }: proto.DescribedShardHost): ShardsOfHost {
-  if (region === undefined) return refuse("it is not said whose shards these are");
+  if (region === undefined) return refuse("a list of shards does not name its host");
   const read = readRegion(region);
-  if (!silent && actors.length !== read.shards.length) refuse("a number of actors belongs to each shard");
+  if (!silent && actors.length !== read.shards.length)
+    refuse("the number of actor counts must equal the number of shards");
   return { ...read, leaving, actors: silent ? undefined : actors };
 }
 
@@ -115,7 +117,7 @@ const readMoved = ({ shard, reason, from, to, tookMs, forced, at }: proto.Descri
   at: readTime(at),
 });
 
-// ——— What is to be done.
+// ——— Operations.
 
 const writePlace = ({ shard, host }: ShardPlace): proto.ShardPlace =>
   create(proto.ShardPlaceSchema, { shard, ...(host === undefined ? {} : { host }) });
@@ -158,13 +160,13 @@ function readAct(act: proto.SteerShardsRequest["act"]): ShardSteering {
   switch (act.case) {
     case "move": {
       const { shard, host } = readPlace(act.value);
-      return host === undefined ? refuse("it is not said where a shard shall move") : { kind: "move", shard, host };
+      return host === undefined ? refuse("a shard move does not name its target host") : { kind: "move", shard, host };
     }
     case "pause":
       return { kind: "pause", paused: act.value };
     case "allocate":
       return { kind: "allocate", places: atMost(act.value.places).map(readPlace) };
     default:
-      return refuse("it is not said what shall be done with shards");
+      return refuse("a shard request has an unknown kind");
   }
 }

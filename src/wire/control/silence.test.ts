@@ -1,4 +1,5 @@
-// A line that goes dead without a word, as when a machine loses its power: both ends must notice by themselves.
+// A connection that goes dead without a close, as when a machine loses power: both ends must detect it
+// themselves.
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { describe, it } from "node:test";
@@ -10,12 +11,12 @@ import { CONTROL_LIMITS } from "./limits.ts";
 const KEYED: ClusterSecurity = { keys: ["a key of a cluster in a test"] };
 const quick = { tickMs: 20, silentTicks: 5 };
 
-describe("a dead line", () => {
+describe("dead connection", () => {
   for (const [how, security] of [
     ["without TLS", NO_SECURITY],
     ["with TLS", KEYED],
   ] as const) {
-    it(`is noticed by both ends ${how}`, async (t) => {
+    it(`a dead connection is detected by both ends ${how}`, async (t) => {
       const door = await openDoor(t, { security, limits: quick });
       const between = await openProxy(t, door.port);
       const ear = new Ear<SchedulerMessage>();
@@ -23,29 +24,29 @@ describe("a dead line", () => {
       const host = await door.service.host();
       await host.hears(1);
       between.freeze();
-      assert.ok(hasCode("UNREACHABLE", /does not answer any more/)(await ear.ended));
+      assert.ok(hasCode("UNREACHABLE", /no longer answers/)(await ear.ended));
       assert.ok(hasCode("UNREACHABLE")(await host.ended));
     });
 
-    it(`is not suspected where both ends only have nothing to say ${how}`, async (t) => {
+    it(`a connection without messages is not taken for dead ${how}`, async (t) => {
       const door = await openDoor(t, { security, limits: quick });
       const between = await openProxy(t, door.port);
       const ear = new Ear<SchedulerMessage>();
       openClient(t, between, { security, limits: quick }).report(ear).send(HELLO);
       const host = await door.service.host();
       await host.hears(1);
-      // More than twice the time in which silence is noticed.
+      // More than twice the time in which silence is detected.
       await new Promise((resolve) => setTimeout(resolve, 300));
       host.stream.send({ kind: "drain" });
       assert.deepEqual(await ear.hears(1), [{ kind: "drain" }]);
     });
   }
 
-  it("is noticed in about five seconds unless a test wants it sooner", () => {
+  it("a dead connection is detected in about five seconds by default", () => {
     assert.equal(CONTROL_LIMITS.tickMs * CONTROL_LIMITS.silentTicks, 5_000);
   });
 
-  it("is what somebody is taken for who connects and says nothing", async (t) => {
+  it("a peer that connects and sends nothing counts as dead", async (t) => {
     const door = await openDoor(t, { limits: quick });
     const socket = connect(door.port, "127.0.0.1");
     socket.on("error", () => {}).resume();
@@ -53,8 +54,8 @@ describe("a dead line", () => {
   });
 });
 
-describe("a connection without streams", () => {
-  it("is closed after a while, and opened again when it is needed", async (t) => {
+describe("connection without streams", () => {
+  it("a connection without streams is closed after a while, and opened again for the next request", async (t) => {
     const door = await openDoor(t, { limits: { tickMs: 10, idleTicks: 3 } });
     const between = await openProxy(t, door.port);
     const client = openClient(t, between);

@@ -7,15 +7,15 @@ import { asLimpetError, fromStatus, grpcCode, rebuildError, toStatus } from "./s
 
 const codes = Object.keys(CATALOGUE) as ErrorCode[];
 
-describe("an error in a gRPC status", () => {
-  it("comes back as what it was, for every error there is", () => {
+describe("error in a gRPC status", () => {
+  it("every Limpet error is restored from its gRPC status", () => {
     for (const code of codes) {
       const error = fromStatus(toStatus(new LimpetError(code, "what happened")), "10.0.0.1:7400");
       assert.deepEqual([error.code, error.message], [code, "what happened"]);
     }
   });
 
-  it("has the gRPC code that any client understands", () => {
+  it("an error has the gRPC code that any client understands", () => {
     const expected: [ErrorCode, Code][] = [
       ["NOT_LEADER", Code.FailedPrecondition],
       ["PROTOCOL", Code.InvalidArgument],
@@ -35,19 +35,19 @@ describe("an error in a gRPC status", () => {
     for (const [code, grpc] of expected) assert.equal(grpcCode(new LimpetError(code, "")), grpc, code);
   });
 
-  it("is cut when it is long, and mended when it is no text", () => {
+  it("a long error message is cut, and an ill-formed one is repaired", () => {
     const long = toStatus(new LimpetError("PROTOCOL", "x".repeat(100_000)));
     assert.ok(long.rawMessage.length <= LIMITS.reasonBytes);
     assert.equal(toStatus(new LimpetError("PROTOCOL", "a\ud800b")).rawMessage, "a\ufffdb");
   });
 
-  it("is found in what the library made of it", () => {
+  it("an error is found behind the wrapping of the library", () => {
     const ours = new LimpetError("UNREACHABLE", "no answer");
     assert.equal(fromStatus(new ConnectError("x", Code.Internal, undefined, undefined, ours), "there"), ours);
     assert.equal(fromStatus(new TypeError("x", { cause: new TypeError("y", { cause: ours }) }), "there"), ours);
   });
 
-  it("of somebody else becomes one of ours", () => {
+  it("an error of another origin becomes a LimpetError", () => {
     const from = (code: Code) => fromStatus(new ConnectError("why", code), "10.0.0.1:7400");
     assert.equal(from(Code.Unauthenticated).code, "UNAUTHENTICATED");
     assert.equal(from(Code.Unimplemented).code, "PROTOCOL");
@@ -55,13 +55,13 @@ describe("an error in a gRPC status", () => {
     assert.equal(from(Code.Unavailable).code, "UNREACHABLE");
     assert.match(from(Code.Unavailable).message, /^10.0.0.1:7400 was lost: why$/);
     assert.equal(fromStatus("odd", "there").code, "UNREACHABLE");
-    // A newer process may know errors that this one does not.
+    // A newer process may send error codes that this one does not know.
     const unknown = new ConnectError("why", Code.Unavailable, { "limpet-code": "constructor" });
     assert.equal(fromStatus(unknown, "there").code, "UNREACHABLE");
     assert.equal(rebuildError("NEWER_ERROR", "why"), undefined);
   });
 
-  it("says nothing of what broke inside", () => {
+  it("an internal error reveals no details", () => {
     const error = asLimpetError(new TypeError("secret"));
     assert.equal(error.code, "INVARIANT");
     assert.ok(!error.message.includes("secret"));

@@ -1,5 +1,5 @@
-// Errors on their way through gRPC. The status carries the nearest gRPC code, for any client; `limpet-code` beside it
-// carries ours, for ourselves. What is read back is always a LimpetError.
+// Maps errors to gRPC status and back. The status carries the nearest gRPC code for any client; `limpet-code`
+// beside it carries the Limpet code. Decoding always returns a LimpetError.
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CATALOGUE, type ErrorCode, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { cutReason } from "./checks.ts";
@@ -20,7 +20,7 @@ const BY_STATUS: Record<number, Code> = {
   504: Code.DeadlineExceeded,
 };
 
-/** Where the HTTP status says less than gRPC can. */
+/** Codes for which gRPC is more precise than the HTTP status. */
 const BY_CODE: Partial<Record<ErrorCode, Code>> = {
   NOT_LEADER: Code.FailedPrecondition,
   ROUTE_UNKNOWN: Code.Unimplemented,
@@ -28,10 +28,10 @@ const BY_CODE: Partial<Record<ErrorCode, Code>> = {
   LINK_FULL: Code.ResourceExhausted,
 };
 
-/** One that is ours stays so; anything else is a bug of ours, of which the other end learns nothing. */
+/** Returns a LimpetError unchanged. Any other error is a bug, and the peer learns no details of it. */
 export function asLimpetError(thrown: unknown): LimpetError {
   if (isLimpetError(thrown)) return thrown;
-  const what = "something broke inside the scheduler; its log says what";
+  const what = "internal error in the scheduler; see its log";
   return new LimpetError("INVARIANT", what, { cause: thrown });
 }
 
@@ -48,7 +48,10 @@ export function toStatus(error: LimpetError): ConnectError {
   return new ConnectError(cutReason(error.message), grpcCode(error), { [CODE_HEADER]: error.code });
 }
 
-/** What the other end said, or what became of the stream. `who` it is stands at the start of the sentence. */
+/**
+ * Returns the error that the peer sent, or the failure of the stream. Messages begin with the peer's name,
+ * `who`.
+ */
 export function fromStatus(thrown: unknown, who: string): LimpetError {
   const inner = causeOf(thrown);
   if (inner !== undefined) return inner;
@@ -61,7 +64,7 @@ export function fromStatus(thrown: unknown, who: string): LimpetError {
     case Code.InvalidArgument:
     case Code.ResourceExhausted:
     case Code.Unimplemented:
-      return new LimpetError("PROTOCOL", `${who} does not speak as this process does: ${error.rawMessage}`, {
+      return new LimpetError("PROTOCOL", `${who} uses another protocol: ${error.rawMessage}`, {
         cause: thrown,
       });
     default:
@@ -69,7 +72,7 @@ export function fromStatus(thrown: unknown, who: string): LimpetError {
   }
 }
 
-/** Errors of our own pass through the library as causes. */
+/** Our own errors pass through the library as causes. */
 function causeOf(thrown: unknown): LimpetError | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
     if (isLimpetError(error)) return error;

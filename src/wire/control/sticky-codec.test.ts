@@ -20,7 +20,7 @@ import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage }
 import { HELLO } from "./control-kit.test.ts";
 import { readStickyPage, readStickyQuery, writeStickyPage, writeStickyQuery } from "./sticky-page-codec.ts";
 
-/** Through bytes, as on the wire. */
+/** Serializes and deserializes, as on the wire. */
 const travel = <D extends DescMessage>(schema: D, message: MessageShape<D>): MessageShape<D> =>
   fromBinary(schema, toBinary(schema, message));
 
@@ -35,7 +35,7 @@ const hear = (report: Report) => readHostMessage(create(proto.HostReportSchema, 
 const obey = (reply: Reply) => new ReplyReader().read(create(proto.SchedulerReplySchema, { reply }));
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
-/** As long as an id may be. */
+/** An id of the greatest length. */
 const longId = (i: number): string => String(i).padStart(LIMITS.idBytes, "x");
 const FULL = many(LIMITS.stickyChunk, longId);
 const TOO_MANY = many(LIMITS.stickyChunk + 1, (i) => `${i}`);
@@ -50,8 +50,8 @@ const BAD_IDS: Record<string, RegExp> = {
 };
 const BAD_TIMES = [Number.NaN, Number.POSITIVE_INFINITY, 0.5, -1, 2 ** 53];
 
-describe("questions about sticky actors", () => {
-  it("travel as they are, and so do their answers", () => {
+describe("codec of requests about sticky actors", () => {
+  it("requests about sticky actors and their answers are decoded as they were encoded", () => {
     fc.assert(
       fc.property(fc.constantFrom("default", "__proto__", "ä b"), stickyQuery, (namespace, query) => {
         const request = travel(proto.ListStickyRequestSchema, writeStickyQuery(namespace, query));
@@ -66,27 +66,27 @@ describe("questions about sticky actors", () => {
     );
   });
 
-  it("ask for a full page when they ask for more than one", () => {
+  it("a request for more than one page asks for a full page", () => {
     const { query } = readStickyQuery(writeStickyQuery("default", { limit: LIMITS.listPage + 1 }));
     assert.equal(query.limit, LIMITS.listPage);
   });
 
-  it("are refused when they make no sense", () => {
+  it("an invalid request about sticky actors is rejected", () => {
     const ask = (change: MessageInitShape<typeof proto.ListStickyRequestSchema>) => () =>
       readStickyQuery(create(proto.ListStickyRequestSchema, { namespace: "default", limit: 1n, ...change }));
     assert.doesNotThrow(ask({}));
     refused(ask({ namespace: "" }), /^namespace must not be empty/);
-    refused(ask({ limit: 0n }), /one row at least/);
+    refused(ask({ limit: 0n }), /must be at least 1/);
     refused(ask({ limit: 2n ** 60n }), /limit of a page must/);
     refused(ask({ actorType: "a/b" }), /^actor type must not contain/);
-    refused(ask({ actorId: "7" }), /without its type/);
+    refused(ask({ actorId: "7" }), /must name its type/);
     refused(ask({ actorType: "Cart", actorId: "" }), /^actor id must not be empty/);
     refused(ask({ prefix: "a\nb" }), /beginning of an actor id must not contain control/);
     refused(ask({ prefix: "a".repeat(600) }), /at most 512 bytes/);
     refused(ask({ after: { actorType: "Cart" } }), /^actor id must not be empty/);
   });
 
-  it("are not answered by a page that is wrong, or too long", () => {
+  it("a page of sticky actors that is invalid or too long is rejected", () => {
     const actor: StickyActor = { type: "Cart", id: "7", address: HOST.address, name: "web", since: 1, away: false };
     const page = (change: MessageInitShape<typeof proto.StickyActorSchema>) => () => {
       const response = writeStickyPage({ actors: [actor], next: undefined });
@@ -94,7 +94,7 @@ describe("questions about sticky actors", () => {
       return readStickyPage(response);
     };
     assert.doesNotThrow(page({}));
-    refused(page({ actorKey: undefined } as never), /comes without its key/);
+    refused(page({ actorKey: undefined } as never), /has no key/);
     refused(page({ address: "nowhere" }), /must be an address/);
     refused(page({ name: "a\nb" }), /name of a host must not contain/);
     for (const since of BAD_TIMES) refused(page({ since }), /a time must be a whole number/, `${since}`);
@@ -103,15 +103,15 @@ describe("questions about sticky actors", () => {
     const { actors } = writeStickyPage({ actors: many(LIMITS.listPage, () => actor), next: undefined });
     refused(
       () => readStickyPage(create(proto.ListStickyResponseSchema, { actors: [...actors, actors[0]!] })),
-      /1001 rows are more than the 1000/,
+      /1001 rows are more than the limit of 1000/,
     );
     const long = { actors: many(LIMITS.listPage + 1, () => actor), next: undefined };
     fails("INVARIANT", () => writeStickyPage(long), /a page holds 1000 rows, not 1001/);
   });
 });
 
-describe("messages about sticky actors", () => {
-  it("fit the size of a message when they are as large as they may be", () => {
+describe("size of messages about sticky actors", () => {
+  it("a sticky message of the greatest size fits into a control message", () => {
     const text = "ü".repeat(LIMITS.idBytes / 2);
     const host = { address: `${"h".repeat(500)}:65535`, incarnation: text, name: text };
     const type = "T".repeat(LIMITS.wordBytes);
@@ -145,7 +145,7 @@ describe("messages about sticky actors", () => {
     }
   });
 
-  it("are not sent when they are too long, or a time is none", () => {
+  it("a sticky message that is too long, or has an invalid time, is not sent", () => {
     const since = TOO_MANY.map(() => 1);
     const wish: StickyWish = { correlation: 1, type: "Cart", id: "7", since: 1 };
     const says = (message: HostMessage) => () => writeHostMessage(message);
@@ -165,7 +165,7 @@ describe("messages about sticky actors", () => {
     }
   });
 
-  it("lose the end of a refusal that is too long", () => {
+  it("a refusal that is too long is cut", () => {
     const why = "ä".repeat(LIMITS.reasonBytes);
     const [reply] = writeSchedulerMessage({
       kind: "acquired",
@@ -177,13 +177,13 @@ describe("messages about sticky actors", () => {
     assert.ok(heard.answers[0].why.startsWith("ä".repeat(400)));
   });
 
-  it("leave out rules where there are none", () => {
+  it("a message without sticky rules leaves the field out", () => {
     const report = writeHostMessage({ kind: "types", types: [], sticky: new Map() });
     assert.deepEqual(readHostMessage(travel(proto.HostReportSchema, report)), { kind: "types", types: [] });
   });
 });
 
-describe("what a host says about sticky actors", () => {
+describe("sticky messages of a host", () => {
   const key = (actorType: string, actorId: string) => create(proto.StickyActorKeySchema, { actorType, actorId });
   const acquire = (change: MessageInitShape<typeof proto.StickyAcquisitionSchema>) => () =>
     hear({
@@ -195,7 +195,7 @@ describe("what a host says about sticky actors", () => {
   const release = (change: MessageInitShape<typeof proto.StickyReleasedSchema>) => () =>
     hear({ case: "stickyReleased", value: { actorType: "Cart", actorIds: ["7"], ...change } });
 
-  it("is refused when an id is none", () => {
+  it("a sticky message with an invalid id is rejected", () => {
     for (const read of [acquire({}), claim({}), release({})]) assert.doesNotThrow(read);
     for (const [id, about] of Object.entries(BAD_IDS)) {
       refused(acquire({ actorKey: key("Cart", id) }), about);
@@ -204,23 +204,23 @@ describe("what a host says about sticky actors", () => {
     }
   });
 
-  it("is refused when a type is none", () => {
+  it("a sticky message with an invalid type is rejected", () => {
     refused(acquire({ actorKey: key("", "7") }), /^actor type must not be empty/);
     refused(claim({ actorType: "a/b" }), /^actor type must not contain/);
     refused(release({ actorType: "" }), /^actor type must not be empty/);
   });
 
-  it("is refused when there are too many actors in one message", () => {
-    const most = /2001 sticky actors are more than the 2000/;
+  it("a sticky message with too many actors is rejected", () => {
+    const most = /2001 sticky actors are more than the limit of 2000/;
     const acquisitions = TOO_MANY.map((actorId) => ({ actorKey: { actorType: "Cart", actorId } }));
     refused(() => hear({ case: "acquireSticky", value: { acquisitions } }), most);
     refused(claim({ actorIds: TOO_MANY, since: TOO_MANY.map(() => 1) }), most);
     refused(release({ actorIds: TOO_MANY }), most);
   });
 
-  it("is refused when a key is missing, or a number is none", () => {
+  it("a sticky message without a key, or with an invalid number, is rejected", () => {
     const keyless = { acquisitions: [{ correlationId: 1n, since: 1 }] };
-    refused(() => hear({ case: "acquireSticky", value: keyless }), /comes without its key/);
+    refused(() => hear({ case: "acquireSticky", value: keyless }), /has no key/);
     refused(acquire({ correlationId: 2n ** 53n }), /a correlation must/);
     refused(claim({ part: 2n ** 53n }), /a part must/);
     for (const time of BAD_TIMES) {
@@ -229,20 +229,20 @@ describe("what a host says about sticky actors", () => {
     }
   });
 
-  it("is refused when there are not as many times as ids", () => {
-    refused(claim({ since: [] }), /1 ids come with 0 times/);
-    refused(claim({ since: [1, 2] }), /1 ids come with 2 times/);
+  it("sticky claims with a different number of times and ids are rejected", () => {
+    refused(claim({ since: [] }), /1 ids have 0 times/);
+    refused(claim({ since: [1, 2] }), /1 ids have 2 times/);
   });
 
-  it("is refused when a rule for lost hosts is none", () => {
+  it("an invalid rule for lost hosts is rejected", () => {
     const rules: [Record<string, MessageInitShape<typeof proto.StickyRuleSchema>>, RegExp][] = [
-      [{ Cart: {} }, /without a rule/],
-      [{ Cart: { lost: { case: "never", value: false } } }, /without a rule/],
+      [{ Cart: {} }, /has no rule/],
+      [{ Cart: { lost: { case: "never", value: false } } }, /has no rule/],
       [{ Cart: { lost: { case: "afterMs", value: 2n ** 53n } } }, /a delay must/],
       [{ "a/b": { lost: { case: "afterMs", value: 1n } } }, /^actor type must not contain/],
       [
         Object.fromEntries(many(LIMITS.typesPerHost + 1, (i) => [`T${i}`, {}])),
-        /1001 sticky types are more than the 1000/,
+        /1001 sticky types are more than the limit of 1000/,
       ],
     ];
     for (const [sticky, about] of rules) {
@@ -256,34 +256,34 @@ describe("what a host says about sticky actors", () => {
   });
 });
 
-describe("what a leader says about sticky actors", () => {
+describe("sticky messages of the leader", () => {
   const answer = (result: MessageInitShape<typeof proto.StickyAcquisitionResponseSchema>) => () =>
     obey({ case: "sticky", value: { responses: [{ correlationId: 1n, ...result }] } });
   const owner = { name: HOST.address, port: 7400n, appID: HOST.name, incarnation: HOST.incarnation };
 
-  it("is refused when an answer is none", () => {
+  it("an invalid answer about a sticky actor is rejected", () => {
     assert.doesNotThrow(answer({ result: { case: "granted", value: true } }));
-    refused(answer({}), /says nothing that this process knows/);
-    refused(answer({ result: { case: "granted", value: false } }), /says nothing that this process knows/);
+    refused(answer({}), /has an unknown kind/);
+    refused(answer({ result: { case: "granted", value: false } }), /has an unknown kind/);
     refused(answer({ correlationId: 2n ** 53n, result: { case: "granted", value: true } }), /a correlation must/);
   });
 
-  it("is refused when an owner is no host", () => {
+  it("an answer with an invalid owner is rejected", () => {
     assert.doesNotThrow(answer({ result: { case: "ownerHost", value: owner } }));
     refused(answer({ result: { case: "ownerHost", value: { ...owner, name: "" } } }), /must be an address/);
     refused(answer({ result: { case: "ownerHost", value: { ...owner, port: 1n } } }), /another port/);
     refused(answer({ result: { case: "ownerHost", value: { ...owner, incarnation: "" } } }), /incarnation of a host/);
   });
 
-  it("is refused when an actor is refused for a reason that nobody knows", () => {
+  it("a refusal with an unknown reason is rejected", () => {
     assert.doesNotThrow(answer({ result: { case: "refusal", value: { code: "OWNER_AWAY" } } }));
     for (const code of ["", "CALL_TIMEOUT", "constructor", "owner_away"]) {
-      refused(answer({ result: { case: "refusal", value: { code } } }), /a reason that is none/, code);
+      refused(answer({ result: { case: "refusal", value: { code } } }), /an unknown reason/, code);
     }
   });
 
-  it("is refused when there are too many actors in one message, or an id is none", () => {
-    const most = /2001 sticky actors are more than the 2000/;
+  it("a leader's message with too many actors, or an invalid id, is rejected", () => {
+    const most = /2001 sticky actors are more than the limit of 2000/;
     const responses = TOO_MANY.map(() => ({ result: { case: "granted", value: true } as const }));
     refused(() => obey({ case: "sticky", value: { responses } }), most);
     for (const about of ["stickyGranted", "stickyRelease"] as const) {
@@ -296,7 +296,7 @@ describe("what a leader says about sticky actors", () => {
     refused(() => obey({ case: "stickyNoted", value: { part: 2n ** 53n } }), /a part must/);
   });
 
-  it("is refused when a look at a sticky type is wrong", () => {
+  it("an invalid view of a sticky type is rejected", () => {
     const rule = { lost: { case: "afterMs", value: 0n } } as const;
     const holder = { address: HOST.address, name: HOST.name, actors: 1n };
     const look = (sticky: MessageInitShape<typeof proto.ClusterStickySchema>) => () => {
@@ -304,7 +304,7 @@ describe("what a leader says about sticky actors", () => {
       return readClusterView(create(proto.DescribeClusterResponseSchema, { tables: [table] }));
     };
     assert.doesNotThrow(look({ rule, holders: [holder] }));
-    refused(look({ holders: [holder] }), /without a rule/);
+    refused(look({ holders: [holder] }), /has no rule/);
     refused(look({ rule, holders: [{ ...holder, address: "" }] }), /must be an address/);
     refused(look({ rule, holders: [{ ...holder, name: "\n" }] }), /name of a host must not/);
     refused(look({ rule, holders: [{ ...holder, actors: 2n ** 53n }] }), /a number of actors must/);

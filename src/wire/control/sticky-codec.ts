@@ -1,5 +1,6 @@
-// What is said about sticky actors on a host's stream, as protobuf and back. What is read is checked. These messages come in
-// great numbers after a change of leaders and whenever many actors come to life, so each id is looked at once.
+// Encodes the messages about sticky actors as protobuf, and decodes them. Decoding checks every field. These
+// messages are numerous after a change of leaders and when many actors activate, so each id is checked only
+// once.
 import { create } from "@bufbuild/protobuf";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -28,26 +29,25 @@ export function writeRule(lost: LostRule): proto.StickyRule {
 export function readRule(rule: proto.StickyRule | undefined): LostRule {
   if (rule?.lost.case === "afterMs") return readWhole(rule.lost.value, "a delay");
   if (rule?.lost.case === "never" && rule.lost.value) return "never";
-  return refuse("a sticky type comes without a rule for hosts that are lost");
+  return refuse("a sticky type has no rule for lost hosts");
 }
 
 export function writeRules(rules: StickyRules | undefined): Record<string, proto.StickyRule> {
   return Object.fromEntries([...(rules ?? [])].map(([type, lost]) => [type, writeRule(lost)]));
 }
 
-/** As a part of the message they belong to: nothing when there are none. */
+/** Returns a part of the enclosing message: empty when there are no rules. */
 export function readRules(rules: Record<string, proto.StickyRule>): { readonly sticky?: StickyRules } {
   const entries = Object.entries(rules);
   if (entries.length === 0) return {};
   const most = LIMITS.typesPerHost;
-  if (entries.length > most)
-    refuse(`${entries.length} sticky types are more than the ${most} that one host may report`);
+  if (entries.length > most) refuse(`${entries.length} sticky types are more than the limit of ${most} per host`);
   return { sticky: new Map(entries.map(([type, rule]) => [readWord(type, "actor type"), readRule(rule)])) };
 }
 
 // ——— Lists.
 
-/** Things of which one message carries only so many. */
+/** Checks the limit of items in one message. */
 function fewEnough<T>(list: readonly T[]): T[] {
   const { length } = list;
   invariant(length <= LIMITS.stickyChunk, `a message carries ${LIMITS.stickyChunk} sticky actors, not ${length}`);
@@ -56,7 +56,7 @@ function fewEnough<T>(list: readonly T[]): T[] {
 
 function readCount(count: number): void {
   const most = LIMITS.stickyChunk;
-  if (count > most) refuse(`${count} sticky actors are more than the ${most} that one message may carry`);
+  if (count > most) refuse(`${count} sticky actors are more than the limit of ${most} per message`);
 }
 
 interface Some {
@@ -72,7 +72,7 @@ function readSome({ actorType, actorIds }: { readonly actorType: string; readonl
   return { type: readWord(actorType, "actor type"), ids: actorIds };
 }
 
-const KEYLESS = "a sticky actor comes without its key";
+const KEYLESS = "a sticky actor has no key";
 
 export function writeActorKey({ type, id }: { readonly type: string; readonly id: string }): proto.StickyActorKey {
   return create(proto.StickyActorKeySchema, { actorType: type, actorId: id });
@@ -83,7 +83,7 @@ export function readActorKey(key: proto.StickyActorKey | undefined): { readonly 
   return { type: readWord(key.actorType, "actor type"), id: readActorId(key.actorId) };
 }
 
-// ——— Of hosts.
+// ——— Messages of hosts.
 
 type HostSays = Extract<HostMessage, { kind: "acquire" | "claims" | "claimed" | "released" }>;
 type Report = Extract<
@@ -119,7 +119,7 @@ export function readStickyReport(report: Report): HostSays {
     }
     case "stickyClaims": {
       const { part, actorIds, since } = report.value;
-      if (actorIds.length !== since.length) refuse(`${actorIds.length} ids come with ${since.length} times`);
+      if (actorIds.length !== since.length) refuse(`${actorIds.length} ids have ${since.length} times`);
       const some = readSome(report.value);
       for (const time of since) readTime(time);
       return { kind: "claims", part: readWhole(part, "a part"), ...some, since };
@@ -148,7 +148,7 @@ function readWish({ correlationId, actorKey, since }: proto.StickyAcquisition): 
   };
 }
 
-// ——— Of the leading scheduler.
+// ——— Messages of the leading scheduler.
 
 type SchedulerSays = Extract<SchedulerMessage, { kind: "acquired" | "noted" | "granted" | "release" }>;
 type Reply = Extract<
@@ -214,10 +214,10 @@ function readAnswer({ correlationId, result }: proto.StickyAcquisitionResponse):
   const correlation = readWhole(correlationId, "a correlation");
   if (result.case === "granted" && result.value) return { correlation, kind: "granted" };
   if (result.case === "ownerHost") return { correlation, kind: "owner", host: readTableHost(result.value) };
-  if (result.case !== "refusal") return refuse("an answer about a sticky actor says nothing that this process knows");
+  if (result.case !== "refusal") return refuse("an answer about a sticky actor has an unknown kind");
   const { code, message } = result.value;
   return { correlation, kind: "refused", code: readRefusal(code), why: cutReason(message) };
 }
 
 const readRefusal = (code: string): StickyRefusal =>
-  STICKY_REFUSALS.find((known) => known === code) ?? refuse("a sticky actor is refused for a reason that is none");
+  STICKY_REFUSALS.find((known) => known === code) ?? refuse("the refusal of a sticky actor has an unknown reason");

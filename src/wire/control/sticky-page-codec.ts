@@ -1,4 +1,4 @@
-// Questions of people about sticky actors, as protobuf and back. What is read is checked.
+// Encodes operator requests about sticky actors as protobuf, and decodes them. Decoding checks every field.
 import { create } from "@bufbuild/protobuf";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -29,15 +29,15 @@ export function writeStickyQuery(namespace: string, query: StickyQuery): proto.L
   });
 }
 
-/** Whoever wants more rows than a page holds gets a full page, and is told where the next one begins. */
+/** A request for more rows than a page holds gets a full page and the start of the next one. */
 export function readStickyQuery(request: proto.ListStickyRequest): {
   readonly namespace: string;
   readonly query: StickyQuery;
 } {
   const { namespace, actorType, actorId, prefix, after } = request;
   const limit = readWhole(request.limit, "the limit of a page");
-  if (limit === 0) refuse("a page holds one row at least");
-  if (actorId !== undefined && actorType === undefined) refuse("one sticky actor is asked for without its type");
+  if (limit === 0) refuse("the limit of a page must be at least 1");
+  if (actorId !== undefined && actorType === undefined) refuse("a request for one sticky actor must name its type");
   return {
     namespace: readWord(namespace, "namespace"),
     query: {
@@ -60,7 +60,7 @@ export function writeStickyPage({ actors, next }: StickyPage): proto.ListStickyR
 
 export function readStickyPage({ actors, next }: proto.ListStickyResponse): StickyPage {
   const most = LIMITS.listPage;
-  if (actors.length > most) refuse(`${actors.length} rows are more than the ${most} that a page may hold`);
+  if (actors.length > most) refuse(`${actors.length} rows are more than the limit of ${most} per page`);
   return { actors: actors.map(readActor), next: next && readActorKey(next) };
 }
 

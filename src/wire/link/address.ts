@@ -1,4 +1,4 @@
-// Where a host is called: "ip:port", with brackets around the ip when it is version 6.
+// Network addresses of hosts: "ip:port", with brackets around an IPv6 address.
 import { bareHost } from "../../kernel/addresses.ts";
 
 export function formatAddress(host: string, port: number): string {
@@ -6,7 +6,7 @@ export function formatAddress(host: string, port: number): string {
   return bare.includes(":") ? `[${bare}]:${port}` : `${bare}:${port}`;
 }
 
-/** Undefined when it is no address. */
+/** Returns undefined when the text is not an address. */
 export function parseAddress(address: string): { readonly host: string; readonly port: number } | undefined {
   const colon = address.lastIndexOf(":");
   const host = bareHost(address.slice(0, Math.max(colon, 0)));

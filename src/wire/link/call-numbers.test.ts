@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { SentCalls, ServedCalls } from "./call-numbers.ts";
 
-test("a number means one call until the last word on it, and is then used again", () => {
+test("a number stands for one call until its final answer, and is then reused", () => {
   const operations = fc.array(fc.oneof(fc.constant("add" as const), fc.nat(50)), { maxLength: 200 });
   fc.assert(
     fc.property(operations, (given) => {
@@ -31,7 +31,7 @@ test("a number means one call until the last word on it, and is then used again"
   );
 });
 
-test("a number that was never given out means nothing", () => {
+test("a number that was never assigned stands for no call", () => {
   const calls = new SentCalls<string>();
   calls.add("one");
   assert.equal(calls.get(1), undefined);
@@ -40,7 +40,7 @@ test("a number that was never given out means nothing", () => {
   assert.equal(calls.size, 1);
 });
 
-test("on the serving side a number is taken once at a time, and only below the limit", () => {
+test("the serving side accepts a number once at a time, and only below the limit", () => {
   const calls = new ServedCalls<string>(100);
   assert.ok(calls.put(99, "last"));
   assert.ok(!calls.put(99, "again"));

@@ -1,7 +1,7 @@
-// Which call is meant by a number: on the side that calls, and on the side that serves. Numbers are small and used again,
-// so both are plain arrays.
+// Maps call numbers to calls, on the calling side and on the serving side. Numbers are small and reused, so
+// both sides use plain arrays.
 
-/** The calls that were sent and whose last word is not in. */
+/** Calls that were sent and have no final answer. */
 export class SentCalls<T> {
   readonly #calls: (T | undefined)[] = [];
   readonly #free: number[] = [];
@@ -10,7 +10,7 @@ export class SentCalls<T> {
     return this.#calls.length - this.#free.length;
   }
 
-  /** Its number, until the last word on it. */
+  /** Returns the number of the call, which is valid until its final answer. */
   add(call: T): number {
     const number = this.#free.pop();
     if (number === undefined) return this.#calls.push(call) - 1;
@@ -18,12 +18,12 @@ export class SentCalls<T> {
     return number;
   }
 
-  /** Undefined: there is none of that number. */
+  /** Undefined: no call has this number. */
   get(number: number): T | undefined {
     return number < this.#calls.length ? this.#calls[number] : undefined;
   }
 
-  /** The last word on it is in. */
+  /** Frees the number after the final answer. */
   remove(number: number): void {
     if (this.get(number) === undefined) return;
     this.#calls[number] = undefined;
@@ -38,7 +38,7 @@ export class SentCalls<T> {
   }
 }
 
-/** The calls that have arrived and got no last word. The other side chooses their numbers, below a limit. */
+/** Received calls without a final answer. The caller chooses their numbers, below a limit. */
 export class ServedCalls<T> {
   readonly #limit: number;
   readonly #calls: (T | undefined)[] = [];
@@ -56,7 +56,7 @@ export class ServedCalls<T> {
     return number < this.#limit;
   }
 
-  /** False: the number is in use, or none that may be used. */
+  /** Returns false when the number is in use or above the limit. */
   put(number: number, call: T): boolean {
     const calls = this.#calls;
     if (number >= this.#limit || this.get(number) !== undefined) return false;

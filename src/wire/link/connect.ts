@@ -1,5 +1,5 @@
-// Opens the socket of a link, with TLS when the cluster has a key and with a proof when the store has a secret. Reports its success or
-// failure once.
+// Opens the socket of a link, with TLS when the cluster has a key and with a proof when the store has a
+// secret. Reports success or failure once.
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -8,7 +8,7 @@ import { proveAsClient } from "./proof.ts";
 
 export interface Connecting {
   readonly socket: Socket;
-  /** Says nothing any more. */
+  /** Stops all reports from this attempt. */
   stop(): void;
 }
 
@@ -33,13 +33,15 @@ export function openSocket(
   };
   const onError = (error: Error): void =>
     settle(stopProof ? unproven(address, NO_PROOF, error) : connectFailure(error, address, security));
-  const onClose = (): void => settle(stopProof ? unproven(address, NO_PROOF) : unreachable(address, "it hung up"));
+  const onClose = (): void =>
+    settle(stopProof ? unproven(address, NO_PROOF) : unreachable(address, "it closed the connection"));
   const timer = setTimeout(() => settle(unreachable(address, `no answer within ${timeoutMs} ms`)), timeoutMs).unref();
   const stop = (): void => {
     clearTimeout(timer);
     stopProof?.();
     socket.off(standing, onStanding).off("error", onError).off("close", onClose);
-    // What fails from now on is no news here, and must not be an uncaught error.
+    // Later failures of the socket belong to its next owner. Without a listener they would be uncaught
+    // errors.
     socket.on("error", () => {});
   };
   const settle = (failure: LimpetError | undefined): void => {

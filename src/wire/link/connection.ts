@@ -1,6 +1,6 @@
-// One connection, as both sides see it: it introduces itself, cuts what arrives into messages, sends what was said in one
-// tick as one frame, waits when the other side does not take it, and notices when nobody is there any more.
-// What arrives broken ends the connection. It never throws, and ends exactly once.
+// One connection, for both sides. It exchanges hellos, splits received bytes into messages, and sends the
+// messages of one tick as one frame. It waits while the peer does not read, and detects a dead peer.
+// Invalid input ends the connection. The connection never throws and ends exactly once.
 import type { Socket } from "node:net";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { ByteBudget } from "../byte-budget.ts";
@@ -13,23 +13,23 @@ import { KIND } from "./messages.ts";
 import { Outbox, type Outgoing } from "./outbox.ts";
 import { Sign } from "./sign.ts";
 
-/** What is behind a connection: the side that calls, or the side that serves. */
+/** The owner of a connection: the calling side or the serving side. */
 export interface LinkConnectionDeps {
-  /** Calls without their last word. */
+  /** Calls without a final answer. */
   readonly underWay: number;
-  /** Nothing is read while more than this waits to be sent. */
+  /** The connection stops reading while more bytes than this wait to be sent. */
   readonly unsentBytes: number;
-  /** The other side has introduced itself, and may be spoken to. */
+  /** The peer has sent its hello, and messages may be sent. */
   opened(hello: Hello): void;
-  /** Reads the fields of one message after its kind. Throws when they are wrong. */
+  /** Reads the fields of one message after its kind. Throws when they are invalid. */
   message(kind: number, fields: number, reader: MessageReader): void;
-  /** Everything that had arrived has been read. */
+  /** All received bytes have been read. */
   wasRead(): void;
-  /** It is over, and why. Called once. */
+  /** The connection has ended, with the reason. Called once. */
   closed(reason: LimpetError): void;
 }
 
-/** One for all connections: a frame is begun and finished in one go. */
+/** One writer serves all connections: a frame is begun and finished without interruption. */
 const writer = new FrameWriter();
 
 export class Connection implements FrameSink {
@@ -44,7 +44,7 @@ export class Connection implements FrameSink {
   readonly #ping = new Sign(KIND.ping);
   readonly #pong = new Sign(KIND.pong);
   readonly #bye = new Sign(KIND.bye);
-  /** `ended`: this side has hung up and waits for the other to do so. */
+  /** `ended`: this side has closed its end and waits for the peer to close. */
   #state: "new" | "open" | "ended" | "closed" = "new";
   #serves = false;
   #flushing = false;
@@ -64,14 +64,14 @@ export class Connection implements FrameSink {
   }
 
   /**
-   * The caller introduces itself first. Who serves answers that: a caller that has its answer knows that it was let in, and what
-   * it then sends is read, even by a door that is closing.
+   * The caller sends its hello first and the server answers it. A caller with an answer is admitted, and its
+   * messages are read, even by a server that is closing.
    */
   start(role: "calls" | "serves"): void {
     const { helloMs, checkMs } = this.#limits;
     this.#serves = role === "serves";
     this.#after(helloMs, () => {
-      if (this.#state === "new") this.fail(broken("it did not say hello in time"));
+      if (this.#state === "new") this.fail(broken("it did not send a hello in time"));
     });
     this.#timers.push(setInterval(() => this.#check(), checkMs).unref());
     this.#socket
@@ -79,8 +79,8 @@ export class Connection implements FrameSink {
       .on("data", (piece: Buffer) => this.#read(piece))
       .on("drain", () => this.#drained())
       .on("error", (error: NodeJS.ErrnoException) => this.fail(hungUp(error.code ?? error.message)))
-      .on("end", () => this.fail(hungUp("it hung up")))
-      .on("close", () => this.fail(hungUp("it hung up")));
+      .on("end", () => this.fail(hungUp("it closed the connection")))
+      .on("close", () => this.fail(hungUp("it closed the connection")));
     if (!this.#serves) this.#introduce();
   }
 
@@ -92,7 +92,7 @@ export class Connection implements FrameSink {
     return this.#state === "open";
   }
 
-  /** What is said now goes at the end of this tick. */
+  /** A message sent now leaves at the end of this tick. */
   get isReady(): boolean {
     return this.#state === "open" && !this.#blocked;
   }
@@ -100,7 +100,7 @@ export class Connection implements FrameSink {
   say(item: Outgoing): void {
     this.outbox.push(item);
     if (!this.isReady) return;
-    // So that the other side has something to do while this one goes on.
+    // Gives the peer work while this process continues.
     if (this.outbox.size >= this.#limits.eager) this.flush();
     else if (!this.#flushing) this.#flushSoon();
   }
@@ -109,15 +109,15 @@ export class Connection implements FrameSink {
     this.#sign(this.#bye);
   }
 
-  /** Hangs up; the other side follows. */
+  /** Closes this end; the peer follows. */
   end(): void {
     if (this.#state !== "open") return;
     this.#state = "ended";
-    this.#after(this.#limits.lingerMs, () => this.fail(hungUp("it did not hang up in time")));
+    this.#after(this.#limits.lingerMs, () => this.fail(hungUp("it did not close the connection in time")));
     this.#socket.end();
   }
 
-  /** Ends it at once; later calls do nothing. */
+  /** Ends the connection immediately; later calls do nothing. */
   fail(reason: LimpetError): void {
     if (this.#state === "closed") return;
     const isStranger = this.#state === "new" && this.#serves;
@@ -133,7 +133,7 @@ export class Connection implements FrameSink {
     const reader = this.#reader;
     reader.open(bytes, start, end);
     if (this.#state === "new") {
-      // Also to one that is refused: it finds the same fault, and knows why.
+      // A rejected peer gets the hello too: it finds the same fault and knows the reason.
       if (this.#serves) this.#introduce();
       this.#open(readHello(reader, this.#own));
       return true;
@@ -143,7 +143,7 @@ export class Connection implements FrameSink {
       const fields = reader.list();
       const kind = reader.uint();
       if (kind !== KIND.ping && kind !== KIND.pong) this.#deps.message(kind, fields, reader);
-      else if (fields !== 1) throw broken("a sign of life has a wrong shape");
+      else if (fields !== 1) throw broken("a ping or pong has the wrong number of fields");
       else if (kind === KIND.ping) this.#sign(this.#pong);
     }
     if (this.#state !== "open") return false;
@@ -163,8 +163,9 @@ export class Connection implements FrameSink {
     try {
       this.#frames.push(piece, this);
     } catch (error) {
-      // Whatever the values in it made our own code throw; what it says may quote them.
-      this.fail(isLimpetError(error, "PROTOCOL") ? error : broken("it sent bytes that are not a value"));
+      // Invalid values can make our own code throw. The message of such an error may quote them, so it is
+      // replaced.
+      this.fail(isLimpetError(error, "PROTOCOL") ? error : broken("it sent bytes that are not a valid message"));
       return;
     }
     if (this.#state !== "open") return;
@@ -191,7 +192,7 @@ export class Connection implements FrameSink {
       if (writer.count === 0) continue;
       const frame = writer.finish();
       const more = socket.write(frame);
-      // Nothing left to pass on: the bytes may be written over.
+      // The socket holds no bytes, so the frame may be overwritten.
       if (socket.writableLength === 0) writer.reuse(frame);
       else this.#blocked = !more;
     }
@@ -214,7 +215,9 @@ export class Connection implements FrameSink {
     this.say(sign);
   }
 
-  /** A peer that owes us something and gives no sign of life is gone, even if nobody told us. */
+  /**
+   * A peer that owes an answer and sends nothing is gone, even when the operating system reports no close.
+   */
   #check(): void {
     if (this.#heard) {
       this.#heard = false;
@@ -239,7 +242,7 @@ export class Connection implements FrameSink {
   }
 }
 
-/** No closure for each flush. */
+/** One function for all flushes, so no flush allocates a closure. */
 const flush = (connection: Connection): void => connection.flushed();
 
 const hungUp = (why: string): LimpetError => new LimpetError("ANSWER_LOST", why);

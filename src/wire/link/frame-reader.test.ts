@@ -22,7 +22,7 @@ class Frames {
   }
 }
 
-test("frames come out as they went in, wherever the stream is cut", () => {
+test("frames come out unchanged, wherever the stream is cut", () => {
   const bodies = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 12 });
   fc.assert(
     fc.property(bodies, fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1 }), (given, sizes) => {
@@ -39,13 +39,13 @@ test("frames come out as they went in, wherever the stream is cut", () => {
         sink.bodies,
         given.map((body) => Buffer.from(body)),
       );
-      // Everything that was held for a while was given back.
+      // All held bytes were released.
       assert.ok(held.take(10_000));
     }),
   );
 });
 
-test("a frame that lies whole in one piece is not copied", () => {
+test("a frame that lies whole in one chunk is not copied", () => {
   const reader = new FrameReader(1_000);
   const piece = Buffer.concat([frameOf(Buffer.from("one")), frameOf(Buffer.from("two"))]);
   let seen = 0;
@@ -58,7 +58,7 @@ test("a frame that lies whole in one piece is not copied", () => {
   assert.equal(seen, 2);
 });
 
-test("a large frame in small pieces takes no more memory than has arrived", () => {
+test("a large frame in small chunks takes no more memory than has arrived", () => {
   const held = new ByteBudget(100 * 1024);
   const reader = new FrameReader(16 * 1024 * 1024, held);
   const head = Buffer.alloc(4);
@@ -74,7 +74,7 @@ test("a large frame in small pieces takes no more memory than has arrived", () =
   assert.ok(held.take(100 * 1024));
 });
 
-test("a frame above the limit is refused by its head alone, whole or cut", () => {
+test("a frame above the limit is rejected by its head alone, whole or cut", () => {
   const head = Buffer.from([0, 0, 4, 1]);
   assert.throws(() => new FrameReader(1_024).push(head, new Frames()), isProtocol);
   const reader = new FrameReader(1_024);
@@ -82,7 +82,7 @@ test("a frame above the limit is refused by its head alone, whole or cut", () =>
   assert.throws(() => reader.push(head.subarray(2), new Frames()), isProtocol);
 });
 
-test("nothing is handed on to one that wants no more", () => {
+test("a sink that stopped receives no further frame", () => {
   const reader = new FrameReader(1_000);
   let seen = 0;
   const frame = (): boolean => {

@@ -1,25 +1,28 @@
-// Cuts what arrives into frames. A frame that lies whole in one piece is handed on where it lies; one that comes in
-// several pieces is gathered, growing with what has really arrived and not with what its length promises.
+// Splits received bytes into frames. A frame that lies whole in one chunk is passed on in place. A frame in
+// several chunks is collected in a buffer that grows with the received bytes, not with the announced length.
 import type { ByteBudget } from "../byte-budget.ts";
 import { broken } from "./message-reader.ts";
 
 export interface FrameSink {
-  /** One frame without its length. The bytes may be used until it returns. False: nothing more is wanted. */
+  /**
+   * One frame without its length. The bytes are valid until the method returns. False: the sink takes no more
+   * frames.
+   */
   frame(bytes: Buffer, start: number, end: number): boolean;
 }
 
 const HEAD = 4;
-/** A gathered frame begins with this much room, or less when it is shorter. */
+/** Initial size of the buffer of a collected frame, or less when the frame is shorter. */
 const FIRST_ROOM = 64 * 1024;
 
 export class FrameReader {
   readonly #held: ByteBudget | undefined;
-  /** The largest frame. Throws PROTOCOL beyond it, before anything of it is kept. */
+  /** The largest frame. A larger one throws PROTOCOL before any of it is kept. */
   maxBytes: number;
   #gathered: Buffer | undefined;
-  /** Bytes in it, the head included. */
+  /** Bytes in the buffer, including the head. */
   #filled = 0;
-  /** Of the gathered frame, the head included; unknown until the head is there. */
+  /** Length of the collected frame including the head; unknown until the head has arrived. */
   #wanted = HEAD;
 
   constructor(maxBytes: number, held?: ByteBudget) {
@@ -47,7 +50,7 @@ export class FrameReader {
     }
   }
 
-  /** Gives back what it holds. It is not used any more. */
+  /** Releases the held bytes. The reader is not used again. */
   close(): void {
     if (this.#gathered !== undefined) this.#held?.giveBack(this.#gathered.length);
     this.#gathered = undefined;
@@ -67,7 +70,9 @@ export class FrameReader {
     return this.#fill(piece, at, this.#wanted);
   }
 
-  /** Takes from the piece until so many bytes are there; returns where it stopped. */
+  /**
+   * Copies bytes of the chunk until the buffer holds `until` bytes; returns the position where it stopped.
+   */
   #fill(piece: Buffer, from: number, until: number): number {
     const taken = Math.min(until - this.#filled, piece.length - from);
     if (taken <= 0) return from;
@@ -88,7 +93,7 @@ export class FrameReader {
   }
 
   #hold(bytes: number): void {
-    if (this.#held?.take(bytes) === false) throw broken("too many frames have arrived only in part");
+    if (this.#held?.take(bytes) === false) throw broken("too many partly received frames");
   }
 
   #handOn(sink: FrameSink): boolean {

@@ -36,7 +36,7 @@ function messagesOf(frame: Buffer): Primitive[][] {
   return messages;
 }
 
-test("what is written is read again exactly", () => {
+test("written messages are read back exactly", () => {
   fc.assert(
     fc.property(fc.array(fc.array(primitive, { maxLength: 20 }), { maxLength: 30 }), (messages) => {
       assert.deepEqual(messagesOf(frameOf(messages)), messages);
@@ -44,7 +44,7 @@ test("what is written is read again exactly", () => {
   );
 });
 
-test("a frame is its length and one array that any reader of MessagePack understands", () => {
+test("a frame is its length and one array that any MessagePack reader understands", () => {
   const unpackr = new Unpackr({ useRecords: false });
   fc.assert(
     fc.property(fc.array(fc.array(primitive, { maxLength: 20 }), { maxLength: 30 }), (messages) => {
@@ -56,7 +56,7 @@ test("a frame is its length and one array that any reader of MessagePack underst
   );
 });
 
-test("what another writer of MessagePack wrote is read as well", () => {
+test("the output of another MessagePack writer is read as well", () => {
   const packr = new Packr({ useRecords: false });
   fc.assert(
     fc.property(fc.array(primitive, { maxLength: 40 }), (fields) => {
@@ -65,7 +65,7 @@ test("what another writer of MessagePack wrote is read as well", () => {
       reader.open(bytes, 0, bytes.length);
       const read = Array.from({ length: reader.list() }, () => reader.primitive());
       reader.close();
-      // Minus zero is the one thing that writer does not keep.
+      // That writer does not keep minus zero.
       assert.deepEqual(
         read,
         fields.map((field) => (field === 0 ? 0 : field)),
@@ -74,7 +74,7 @@ test("what another writer of MessagePack wrote is read as well", () => {
   );
 });
 
-test("frames that were not taken yet stay as they are while others are written", () => {
+test("unsent frames stay unchanged while others are written", () => {
   const writer = new FrameWriter();
   const kept: { frame: Buffer; fields: Primitive[] }[] = [];
   for (let i = 0; i < 200; i++) {
@@ -84,7 +84,7 @@ test("frames that were not taken yet stay as they are while others are written",
   for (const { frame, fields } of kept) assert.deepEqual(messagesOf(frame), [fields]);
 });
 
-test("a frame grows as large as it must, and the place of a taken one is used again", () => {
+test("a frame grows as needed, and the place of a sent frame is reused", () => {
   const writer = new FrameWriter();
   const large = "ä".repeat(3_000_000);
   assert.deepEqual(messagesOf(frameOf([["small"], [large], ["after"]], writer)), [["small"], [large], ["after"]]);
@@ -94,7 +94,7 @@ test("a frame grows as large as it must, and the place of a taken one is used ag
   const second = frameOf([["two"]], writer);
   assert.equal(second.buffer, first.buffer);
   assert.equal(second.byteOffset, first.byteOffset);
-  // Only the last one can be given back.
+  // Only the last frame can be given back.
   writer.reuse(kept);
   assert.notEqual(frameOf([["three"]], writer).byteOffset, kept.byteOffset);
   assert.deepEqual(messagesOf(kept), [["kept"]]);

@@ -1,16 +1,16 @@
-// Writes frames: messages straight into bytes, without anything in between. Only the part of MessagePack that
-// messages.ts names is written, so this is small, and the size of a frame is known while it grows.
+// Writes messages as frames, straight into bytes. It writes only the part of MessagePack that messages.ts
+// names. This keeps it small, and the size of a frame is known while it grows.
 //
-// Frames are laid one behind another into a block, and one that was finished stays untouched, so one writer can serve many
-// connections. When the bytes of the last one are gone already, its place is used again.
+// Frames lie one behind another in a block, and a finished frame is never changed, so one writer serves many
+// connections. When the bytes of the last frame are no longer needed, the next frame reuses their place.
 import type { Primitive } from "./messages.ts";
 
 const BLOCK_BYTES = 128 * 1024;
-/** Below this a new block is begun; most frames of a quiet link are much smaller. */
+/** With less space than this the writer begins a new block; most frames of a quiet link are much smaller. */
 const ROOM = 8 * 1024;
-/** The frame's length, and the head of its array of messages. */
+/** The length of the frame and the head of its array of messages. */
 const HEAD = 4 + 5;
-/** Up to this length a loop is faster than a call into the runtime. */
+/** Below this length a loop is faster than a call into the runtime. */
 const SHORT = 40;
 
 export class FrameWriter {
@@ -28,17 +28,17 @@ export class FrameWriter {
     this.#count = 0;
   }
 
-  /** Of the frame so far. */
+  /** Bytes of the frame so far. */
   get bytes(): number {
     return this.#at - this.#start;
   }
 
-  /** Messages in it. */
+  /** Messages in the frame. */
   get count(): number {
     return this.#count;
   }
 
-  /** The bytes of the frame. The next one is laid behind it. */
+  /** Returns the bytes of the frame. The next frame lies behind it. */
   finish(): Buffer {
     const block = this.#block;
     const start = this.#start;
@@ -49,13 +49,13 @@ export class FrameWriter {
     return block.subarray(start, this.#at);
   }
 
-  /** Nobody needs the bytes of that frame any more. */
+  /** Marks the bytes of the frame as unused. */
   reuse(frame: Buffer): void {
     const isLast = frame.buffer === this.#block.buffer && frame.byteOffset + frame.length === this.#start;
     if (isLast) this.#start = frame.byteOffset;
   }
 
-  /** Begins a message of so many fields. */
+  /** Begins a message with the given number of fields. */
   message(fields: number, kind: number): void {
     this.#count++;
     this.list(fields);
@@ -98,7 +98,7 @@ export class FrameWriter {
   }
 
   number(value: number): void {
-    // Minus zero is equal to zero, and only as a float it stays what it is.
+    // Minus zero equals zero, and only a float keeps its sign.
     if (value >>> 0 === value && (value !== 0 || Object.is(value, 0))) {
       this.uint(value);
       return;
@@ -109,7 +109,7 @@ export class FrameWriter {
     this.#at = at + 9;
   }
 
-  /** Must be well-formed Unicode. */
+  /** The text must be well-formed Unicode. */
   text(value: string): void {
     const { length } = value;
     const at = this.#room(5 + length * 3);
@@ -158,7 +158,7 @@ export class FrameWriter {
     else this.flag(value);
   }
 
-  /** Where the next byte goes, after making sure that so many fit. */
+  /** Returns the position of the next byte, after making space for `bytes`. */
   #room(bytes: number): number {
     if (this.#at + bytes > this.#block.length) this.#grow(bytes);
     return this.#at;

@@ -14,12 +14,12 @@ function read(frame: Buffer, own = OWN) {
   return readHello(reader, own);
 }
 
-test("two of the same namespace and protocol know each other", () => {
+test("two hosts of the same namespace and protocol accept each other", () => {
   const other = { namespace: "default", address: "127.0.0.1:2", version: "2.0.0" };
   assert.deepEqual(read(writeHello(new FrameWriter(), other)), other);
 });
 
-test("another namespace is refused by name", () => {
+test("a hello with another namespace is rejected with both names", () => {
   const frame = writeHello(new FrameWriter(), { ...OWN, namespace: "tests" });
   assert.throws(
     () => read(frame),
@@ -27,7 +27,7 @@ test("another namespace is refused by name", () => {
   );
 });
 
-test("another protocol is refused by number, whatever follows it", () => {
+test("a hello with another protocol is rejected with its number, whatever follows it", () => {
   const writer = new FrameWriter();
   writer.begin();
   writer.message(3, 0);
@@ -39,7 +39,7 @@ test("another protocol is refused by number, whatever follows it", () => {
   );
 });
 
-test("anything else is no hello", () => {
+test("any other frame is not a hello", () => {
   const writer = new FrameWriter();
   const frames = [0, 1, 2].map((count) => {
     writer.begin();

@@ -1,5 +1,5 @@
-// How the two sides of a link introduce themselves, and when they refuse each other. Of this frame the beginning stays
-// as it is in every protocol to come, so that hosts of different ages can still tell each other why they do not talk.
+// The hello exchange of a link and its rejection rules. The beginning of this frame is the same in every
+// future protocol, so hosts of different versions can report why they reject each other.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { FrameWriter } from "./frame-writer.ts";
 import { broken, type MessageReader } from "./message-reader.ts";
@@ -7,9 +7,9 @@ import { KIND, PROTOCOL } from "./messages.ts";
 
 export interface Hello {
   readonly namespace: string;
-  /** Where it is called, or "" when nobody can. */
+  /** The address for calls to this host, or "" when it accepts none. */
   readonly address: string;
-  /** Of Limpet. */
+  /** The version of Limpet. */
   readonly version: string;
 }
 
@@ -25,19 +25,19 @@ export function writeHello(writer: FrameWriter, { namespace, address, version }:
   return writer.finish();
 }
 
-/** Reads the other side's hello. Throws PROTOCOL when it is none, or one with which nothing can be said. */
+/** Reads the hello of the peer. Throws PROTOCOL when it is invalid or incompatible. */
 export function readHello(reader: MessageReader, own: Hello): Hello {
-  if (reader.list() !== 1) throw broken("it did not say hello");
+  if (reader.list() !== 1) throw broken("its first frame is not a hello");
   const fields = reader.list();
-  if (fields < 2 || reader.uint() !== KIND.hello) throw broken("it did not say hello");
+  if (fields < 2 || reader.uint() !== KIND.hello) throw broken("its first frame is not a hello");
   const protocol = reader.uint();
   if (protocol !== PROTOCOL) {
-    throw new LimpetError("PROTOCOL", `it speaks link protocol ${protocol}, and this host speaks ${PROTOCOL}`);
+    throw new LimpetError("PROTOCOL", `it uses link protocol ${protocol}; this host uses ${PROTOCOL}`);
   }
-  if (fields !== FIELDS) throw broken("its hello has a wrong shape");
+  if (fields !== FIELDS) throw broken("its hello has the wrong number of fields");
   const hello = { namespace: reader.text(), address: reader.text(), version: reader.text() };
   reader.close();
   if (hello.namespace === own.namespace) return hello;
-  const names = `${JSON.stringify(hello.namespace)}, and this host to ${JSON.stringify(own.namespace)}`;
+  const names = `${JSON.stringify(hello.namespace)}; this host belongs to ${JSON.stringify(own.namespace)}`;
   throw new LimpetError("PROTOCOL", `it belongs to namespace ${names}`);
 }

@@ -1,5 +1,5 @@
-// What a stranger can send. Each time the connection is closed with one line in the log that quotes nothing of it, and
-// the others go on as if nothing had been.
+// Hostile input of unknown peers. Each time the server closes the connection and logs one line that quotes
+// none of the input. Other connections are not affected.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -34,12 +34,12 @@ const BAD_HELLOS: Record<string, Buffer> = {
   "a hello of a megabyte": length(1_000_000),
   "an empty frame": length(0),
   "a call before hello": call(0, [SECRET]),
-  "a hello of a wrong shape": frame([KIND.hello, PROTOCOL, NAMESPACE]),
+  "a hello with too few fields": frame([KIND.hello, PROTOCOL, NAMESPACE]),
   "a hello with bytes behind it": framed(hello().subarray(4), 0),
   "two messages in the first frame": frame([KIND.hello, PROTOCOL, NAMESPACE, "", ""], [KIND.ping]),
   "another namespace": hello("elsewhere"),
   "another protocol": frame([KIND.hello, 77, NAMESPACE, "", ""]),
-  "a hello whose protocol is a text": frame([KIND.hello, "one", NAMESPACE, "", ""]),
+  "a hello with a text as protocol": frame([KIND.hello, "one", NAMESPACE, "", ""]),
 };
 
 const BAD_FRAMES: Record<string, Buffer> = {
@@ -49,36 +49,36 @@ const BAD_FRAMES: Record<string, Buffer> = {
   "an extension": framed(0x91, 0xd4, 0x72, 0x40, 0x91, 0xa1, 0x61),
   "a record of another MessagePack": framed(Buffer.from("91d47240 91a8636f6e7374727563 01".replaceAll(" ", ""), "hex")),
   "nesting without end": framed(Buffer.alloc(100_000, 0x91)),
-  "a list that promises too much": framed(0xdd, 0xff, 0xff, 0xff, 0xff),
+  "a list that is longer than its frame": framed(0xdd, 0xff, 0xff, 0xff, 0xff),
   "bytes behind the messages": framed(0x90, 0),
-  "a message that is no list": framed(0x91, 1),
+  "a message that is not a list": framed(0x91, 1),
   "a message without a kind": framed(0x91, 0x90),
   "an unknown kind": frame([99, 1]),
   "a second hello": hello(),
-  "an answer to one who asked nothing": frame([KIND.value, 0, SECRET]),
+  "an answer without a call": frame([KIND.value, 0, SECRET]),
   "a bye to the host": frame([KIND.bye]),
-  "a ping with something in it": frame([KIND.ping, SECRET]),
+  "a ping with a field": frame([KIND.ping, SECRET]),
   "a call with too few fields": frame([KIND.call, 0, "Cart", SECRET]),
   "a call with too many fields": frame([KIND.call, 0, "Cart", "ada", "add", 1, [], 0, false, [], SECRET]),
-  "a call whose type is a number": frame([KIND.call, 0, 5, "ada", "add", 1, []]),
-  "a call whose time is a text": frame([KIND.call, 0, "Cart", "ada", "add", SECRET, []]),
-  "a call whose time is negative": frame([KIND.call, 0, "Cart", "ada", "add", -1.5, []]),
-  "a call whose time is no number": frame([KIND.call, 0, "Cart", "ada", "add", Number.NaN, []]),
-  "a call whose arguments are a number": frame([KIND.call, 0, "Cart", "ada", "add", 1, 5]),
-  "arguments that are no JSON": call(0, `{${SECRET}`),
-  "arguments that are no list": call(0, `{"a":"${SECRET}"}`),
+  "a call with a number as type": frame([KIND.call, 0, 5, "ada", "add", 1, []]),
+  "a call with a text as timeout": frame([KIND.call, 0, "Cart", "ada", "add", SECRET, []]),
+  "a call with a negative timeout": frame([KIND.call, 0, "Cart", "ada", "add", -1.5, []]),
+  "a call with NaN as timeout": frame([KIND.call, 0, "Cart", "ada", "add", Number.NaN, []]),
+  "a call with a number as arguments": frame([KIND.call, 0, "Cart", "ada", "add", 1, 5]),
+  "arguments that are not JSON": call(0, `{${SECRET}`),
+  "arguments that are not a list": call(0, `{"a":"${SECRET}"}`),
   "arguments nested too deep": call(0, "[".repeat(5_000) + "]".repeat(5_000)),
-  "arguments with a tag that lies": call(0, '[{"$":"map","v":5}]'),
-  "arguments with a number that takes minutes": call(0, `[{"$":"bigint","v":"${"9".repeat(100_000)}"}]`),
-  "causes that are not complete": frame([KIND.call, 0, "Cart", "ada", "add", 1, [], 0, false, ["host"]]),
+  "arguments with an invalid tag": call(0, '[{"$":"map","v":5}]'),
+  "arguments with a number that takes minutes to parse": call(0, `[{"$":"bigint","v":"${"9".repeat(100_000)}"}]`),
+  "incomplete causes": frame([KIND.call, 0, "Cart", "ada", "add", 1, [], 0, false, ["host"]]),
   "the same number twice": Buffer.concat([call(7), call(7)]),
   "a number beyond the limit": call(LINK_LIMITS.calls),
   "a cancellation beyond the limit": frame([KIND.cancel, LINK_LIMITS.calls]),
-  "a cancellation of no number": frame([KIND.cancel, SECRET]),
+  "a cancellation without a number": frame([KIND.cancel, SECRET]),
 };
 
 for (const [what, bytes] of Object.entries(BAD_HELLOS)) {
-  test(`a door closes on ${what}`, async () => {
+  test(`the link server closes the connection on ${what}`, async () => {
     await using pair = await Pair.open(echo());
     using peer = await RawPeer.connect(pair.door.address, bytes);
     await peer.closed();
@@ -88,7 +88,7 @@ for (const [what, bytes] of Object.entries(BAD_HELLOS)) {
 }
 
 for (const [what, bytes] of Object.entries(BAD_FRAMES)) {
-  test(`a door closes on ${what} after a good hello`, async () => {
+  test(`the link server closes the connection on ${what} after a good hello`, async () => {
     await using pair = await Pair.open(new Service());
     using peer = await RawPeer.connect(pair.door.address, hello(), bytes);
     await peer.closed();
@@ -97,7 +97,7 @@ for (const [what, bytes] of Object.entries(BAD_FRAMES)) {
   });
 }
 
-/** One line, without a word of what was sent, and the door is open for others. */
+/** Asserts one log line without any of the sent bytes, and a server that serves other peers. */
 async function assertRefused(pair: Pair): Promise<void> {
   await until("it is in the log", () => pair.doorLog.of("link.refused").length > 0);
   assert.deepEqual(await pair.ask(["fine"]), ["value", "fine"]);
@@ -107,7 +107,7 @@ async function assertRefused(pair: Pair): Promise<void> {
   assert.deepEqual(pair.doorLog.of("link.failed"), []);
 }
 
-test("a hello that never ends is cut off in time, also when it keeps coming", async () => {
+test("a hello that never ends is cut off in time, even while bytes keep arriving", async () => {
   await using pair = await Pair.open(echo(), { limits: { helloMs: 50 } });
   using peer = await RawPeer.connect(pair.door.address, length(1_000));
   const dripping = setInterval(() => peer.socket.write("a"), 5);
@@ -116,7 +116,7 @@ test("a hello that never ends is cut off in time, also when it keeps coming", as
   await assertRefused(pair);
 });
 
-test("noise never does more than close its own connection", async () => {
+test("random bytes only close their own connection", async () => {
   await using pair = await Pair.open(echo());
   const good = [hello(), call(1, ["x"]), call(2, '[{"a":1}]'), frame([KIND.cancel, 1]), frame([KIND.ping])];
   const noise = fc.array(
@@ -154,12 +154,12 @@ test("a flood of calls is served up to the limit of one connection, and others a
   await assertRefused(pair);
 });
 
-test("calls that are cancelled at once again and again pile up nothing", async () => {
+test("calls that are cancelled immediately do not accumulate", async () => {
   const service = new Service();
   await using pair = await Pair.open(service, { limits: { unsentBytes: 10_000 } });
   using peer = await RawPeer.connect(pair.door.address, hello());
   await until("it said hello", () => peer.received.length > 0);
-  // It reads none of the last words that it gets.
+  // The peer reads none of the final answers.
   peer.socket.pause();
   const round = Buffer.concat([call(0), frame([KIND.cancel, 0]), frame([KIND.ping])]);
   const many = Buffer.concat(Array.from({ length: 2_000 }, () => round));
@@ -170,7 +170,7 @@ test("calls that are cancelled at once again and again pile up nothing", async (
   assert.deepEqual(await pair.ask(["fine"]), ["value", "fine"]);
 });
 
-test("half frames of many strangers are limited together", async () => {
+test("partial frames of many peers share one limit", async () => {
   await using pair = await Pair.open(echo(), { limits: { heldBytes: 1_000_000 } });
   const half = Buffer.concat([length(600_000), Buffer.alloc(500_000)]);
   using first = await RawPeer.connect(pair.door.address, hello(), half);
@@ -179,7 +179,7 @@ test("half frames of many strangers are limited together", async () => {
   await assertRefused(pair);
 });
 
-test("more connections than the limit are turned away", async () => {
+test("connections above the limit are rejected", async () => {
   await using pair = await Pair.open(echo(), { limits: { connections: 2 } });
   using first = await RawPeer.connect(pair.door.address, hello());
   assert.deepEqual(await pair.ask([1]), ["value", 1]);
@@ -193,23 +193,23 @@ const BAD_ANSWERS: Record<string, Buffer> = {
   "an answer to a call that was not made": frame([KIND.value, 5, "x"]),
   "a second answer": frame([KIND.value, 0, "first"], [KIND.value, 0, "second"]),
   "an answer with too many fields": frame([KIND.value, 0, "x", "y"]),
-  "a text that is no value": frame([KIND.text, 0, `{${SECRET}`]),
+  "a text that is not a value": frame([KIND.text, 0, `{${SECRET}`]),
   "a text that is a number": frame([KIND.text, 0, 5]),
-  "an error that is none": frame([KIND.error, 0, `"${SECRET}"`]),
-  "an error that is no JSON": frame([KIND.error, 0, SECRET]),
-  "a belief without an owner": frame([KIND.notOwner, 0, 1, 2]),
-  "giving up what was not cancelled": frame([KIND.givenUp, 0]),
+  "an error without fields": frame([KIND.error, 0, `"${SECRET}"`]),
+  "an error that is not JSON": frame([KIND.error, 0, SECRET]),
+  "a not-owner answer without an owner": frame([KIND.notOwner, 0, 1, 2]),
+  "the end of a call that was not cancelled": frame([KIND.givenUp, 0]),
   "a call": call(0),
   "an unknown kind": frame([42, 0]),
   "a huge frame": length(0xffff_ffff),
 };
 
 for (const [what, bytes] of Object.entries(BAD_ANSWERS)) {
-  test(`links close on ${what}, and their callers hear one thing`, async () => {
+  test(`a link closes on ${what}, and its caller gets one outcome`, async () => {
     const log = new Lines();
     await using server = await RawServer.open((socket) => {
       socket.write(hello());
-      // The hello has come, and then the call.
+      // The first chunk is the hello, the next one the call.
       let reads = 0;
       socket.on("data", (piece) => {
         const isCall = piece.includes("Cart");

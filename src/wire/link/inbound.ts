@@ -1,4 +1,4 @@
-// The serving side of one connection: calls come in, each is served once, and each gets its last word.
+// The serving side of one connection. Each received call is served once and gets exactly one final answer.
 
 import type { Socket } from "node:net";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -18,7 +18,7 @@ import { KIND } from "./messages.ts";
 import { decodeArguments } from "./payloads.ts";
 import { ServedCall, type Server } from "./served-call.ts";
 
-/** What all connections of a door share. */
+/** Values that all connections of a link server share. */
 export interface InboundLimits {
   readonly own: Hello;
   readonly service: LinkService;
@@ -62,7 +62,7 @@ export class Inbound implements LinkConnectionDeps, Server {
     return this.#calls.size;
   }
 
-  /** Asks the caller to go. One that never introduced itself is not asked. */
+  /** Asks the caller to leave. A connection without a hello is closed instead. */
   leave(): void {
     if (this.#connection.isOpen) this.#connection.sayBye();
     else this.close();
@@ -79,7 +79,7 @@ export class Inbound implements LinkConnectionDeps, Server {
   message(kind: number, fields: number, reader: MessageReader): void {
     if (kind === KIND.call && (fields === 7 || fields === 10)) this.#called(fields, reader);
     else if (kind === KIND.cancel && fields === 2) this.#cancelled(reader.uint());
-    else throw broken("a message has a wrong shape");
+    else throw broken("a message has an unknown kind or the wrong number of fields");
   }
 
   wasRead(): void {
@@ -114,9 +114,9 @@ export class Inbound implements LinkConnectionDeps, Server {
     const hops = isPlain ? 0 : reader.uint();
     const passOn = isPlain ? false : reader.flag();
     const causes = isPlain ? NO_CAUSES : readCauses(reader);
-    if (!(timeoutMs >= 0)) throw broken("a call has no time that could be left");
+    if (!(timeoutMs >= 0)) throw broken("a call has an invalid timeout");
     const served = new ServedCall(this, number);
-    if (!this.#calls.put(number, served)) throw broken("a call has a number that is none or in use");
+    if (!this.#calls.put(number, served)) throw broken("the number of a call is invalid or in use");
     this.#arrived++;
     this.#serve({ namespace: this.#namespace, type, id, method, args, timeoutMs, hops, passOn, causes }, served);
   }
@@ -132,15 +132,15 @@ export class Inbound implements LinkConnectionDeps, Server {
       served.underWay(service.serve(call, served, this));
     } catch (error) {
       log.error("link.failed", { err: error });
-      served.error(new LimpetError("INVARIANT", "something broke inside the host; its log says what"));
+      served.error(new LimpetError("INVARIANT", "internal error in the host; see its log"));
     }
   }
 
-  /** One that has got its answer already is not under way any more, and the answer was its last word. */
+  /** A cancelled call that was answered before is no longer in progress: its answer was final. */
   #cancelled(number: number): void {
     const call = this.#calls.get(number);
     if (call !== undefined) this.#giveUp(call);
-    else if (!this.#calls.isNumber(number)) throw broken("a call was cancelled that cannot be");
+    else if (!this.#calls.isNumber(number)) throw broken("a cancellation has an invalid call number");
   }
 
   #giveUp(call: ServedCall): void {
@@ -154,7 +154,7 @@ export class Inbound implements LinkConnectionDeps, Server {
 
 function readCauses(reader: MessageReader): readonly RemoteCause[] {
   const length = reader.list();
-  if (length % 5 !== 0) throw broken("the causes of a call have a wrong shape");
+  if (length % 5 !== 0) throw broken("the causes of a call are incomplete");
   const causes: RemoteCause[] = [];
   for (let i = 0; i < length; i += 5) {
     const host = reader.text();

@@ -1,46 +1,46 @@
-// How much of this process a link may use, and how long it waits. Tests shrink these; nobody else changes them.
+// Limits of one link: memory, sizes and waiting times. Only tests use smaller values.
 import { LIMITS } from "../../kernel/limits.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const LINK_LIMITS = {
-  /** So many messages are sent at once, without waiting for the end of the tick. */
+  /** This many messages are sent immediately, without waiting for the end of the tick. */
   eager: 32,
   frameBytes: LIMITS.linkFrameBytes as number,
-  /** A frame that is this full is sent, and the rest of a batch follows in the next one. */
+  /** A frame of this size is sent, and the rest of a batch follows in the next one. */
   batchBytes: 64 * KiB,
   /** The frame that opens a connection. */
   helloBytes: 4 * KiB,
-  /** For the other side to introduce itself. */
+  /** Time for the peer to send its hello. */
   helloMs: 5_000,
-  /** Until a connection stands, TLS included. */
+  /** Time to connect, including TLS. */
   connectMs: 2_000,
-  /** After a failed attempt to connect; each further failure doubles it. */
+  /** Pause after a failed attempt to connect; each further failure doubles it. */
   pauseMs: 50,
   longestPauseMs: 2_000,
-  /** How often a connection is looked at. */
+  /** Interval between checks of a connection. */
   checkMs: 2_000,
-  /** Checks without a sign of life after which a peer that owes one is given up. */
+  /** Checks without any received byte after which a peer that owes an answer counts as dead. */
   silentChecks: 3,
-  /** Checks of quiet after which an idle connection is tried. */
+  /** Checks without traffic after which an idle connection gets a ping. */
   idleChecks: 10,
-  /** Calls under way on one connection. */
+  /** Calls in progress on one connection. */
   calls: LIMITS.linkCalls as number,
-  /** What may wait for a connection to take it, beyond which calls are turned away. */
+  /** Bytes that may wait for a connection; further calls are rejected. */
   waitingBytes: 64 * MiB,
-  /** Answers that wait for the other side to take them, beyond which nothing more is read from it. */
+  /** Answers that may wait for the peer to read; above it the connection stops reading. */
   unsentBytes: 4 * MiB,
   connections: 10_000,
-  /** Frames that have arrived in part, on all connections of one door. */
+  /** Partly received frames, on all connections of one server. */
   heldBytes: 256 * MiB,
-  /** When a door closes: for clients to take their last answers and end their connections. */
+  /** Time for clients to read their last answers and end their connections when a server closes. */
   lingerMs: 2_000,
-  /** When a door closes: for the calls under way. */
+  /** Time for the calls in progress when a server closes. */
   closeMs: 10_000,
 };
 
 export type LinkLimits = typeof LINK_LIMITS;
 
-/** The largest message, so that a frame that is just not full can take it. */
+/** The largest message: it fits into a frame that is almost full. */
 export const messageLimit = ({ frameBytes, batchBytes }: LinkLimits): number => frameBytes - batchBytes - 32;

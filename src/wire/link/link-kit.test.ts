@@ -1,5 +1,5 @@
-// What the tests of links share: a service that can be watched, callers that note what they hear, a raw peer that says
-// anything, and a wire that can be cut.
+// Shared parts of the link tests: an observable service, callers that record their outcome, a raw peer that
+// sends any bytes, and a wire that can be cut.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import type {
@@ -21,7 +21,7 @@ import { type LinkServer, type LinkServerDeps, openLinkServer } from "./server.t
 
 export const NAMESPACE = "default";
 
-/** Keeps what was logged. */
+/** Records log lines. */
 export class Lines implements Log {
   readonly all: { readonly event: string; readonly fields: LogFields | undefined }[] = [];
   debug = this.#note();
@@ -44,7 +44,7 @@ export interface Serving {
   cancels: number;
 }
 
-/** Notes every call. What `respond` does not answer stays open. */
+/** Records every call. A call that `respond` does not answer stays open. */
 export class Service implements LinkService {
   readonly served: Serving[] = [];
   respond: (call: RemoteCall, answer: RemoteAnswer) => void;
@@ -65,7 +65,7 @@ export class Service implements LinkService {
 
 export type Outcome = readonly [how: keyof RemoteCaller, what: unknown];
 
-/** Notes what it hears, which should be one thing. */
+/** Records its outcomes, of which there should be one. */
 export class Caller implements RemoteCaller {
   readonly heard: Outcome[] = [];
   readonly #first = Promise.withResolvers<Outcome>();
@@ -105,7 +105,7 @@ export function callOf(args: readonly unknown[] = [], more: Partial<RemoteCall> 
   return { ...names, args, timeoutMs: 30_000, hops: 0, passOn: false, causes: [], ...more };
 }
 
-/** Makes a call and waits for what becomes of it. */
+/** Makes a call and waits for its outcome. */
 export function ask(links: Links, address: string, args: readonly unknown[] = [], more: Partial<RemoteCall> = {}) {
   const caller = new Caller();
   links.call(address, callOf(args, more), caller);
@@ -117,7 +117,7 @@ export interface PairOptions {
   readonly security?: ClusterSecurity;
 }
 
-/** A door with a service behind it, and links to call it; closed with the test. */
+/** A link server with a service behind it, and links to call it; closed with the test. */
 export class Pair implements AsyncDisposable {
   readonly service: Service;
   readonly door: LinkServer;
@@ -154,7 +154,7 @@ export class Pair implements AsyncDisposable {
 
 export const LISTEN = { host: "127.0.0.1", port: 0, namespace: NAMESPACE, security: NO_SECURITY };
 
-/** A door alone; closed with the test. */
+/** A link server alone; closed with the test. */
 export async function openDoor(
   service: LinkService,
   { limits = {}, ...listen }: Partial<typeof LISTEN> & { readonly limits?: Partial<LinkLimits> } = {},
@@ -174,7 +174,7 @@ export async function until(what: string, condition: () => boolean | Promise<boo
   }
 }
 
-/** Frames by hand, for a peer that does not keep to the rules. */
+/** Builds frames by hand, for a peer that breaks the rules. */
 export function frame(
   ...messages: readonly (readonly (string | number | boolean | null | readonly string[])[])[]
 ): Buffer {
@@ -195,7 +195,7 @@ export function frame(
 export const hello = (namespace = NAMESPACE): Buffer =>
   Buffer.from(writeHello(new FrameWriter(), { namespace, address: "", version: "" }));
 
-/** A socket on which anything can be said. */
+/** A socket that sends any bytes. */
 export class RawPeer implements Disposable {
   readonly socket: Socket;
   readonly received: Buffer[] = [];
@@ -223,7 +223,7 @@ export class RawPeer implements Disposable {
     return new RawPeer(socket);
   }
 
-  /** All that was received, as far as it is text. */
+  /** All received bytes as text. */
   get text(): string {
     return Buffer.concat(this.received).toString("latin1");
   }
@@ -237,7 +237,7 @@ export class RawPeer implements Disposable {
   }
 }
 
-/** A server whose behaviour is given. */
+/** A server with a given behaviour. */
 export class RawServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -277,7 +277,7 @@ export class RawServer implements AsyncDisposable {
   }
 }
 
-/** Lies between links and a door, and passes everything on until it is cut or frozen. */
+/** Lies between links and a server, and forwards all bytes until it is cut or frozen. */
 export class Wire implements AsyncDisposable {
   readonly #to: number;
   readonly #raw: Promise<RawServer>;
@@ -285,7 +285,7 @@ export class Wire implements AsyncDisposable {
   /** Bytes that pass in either direction before the connection is cut. */
   cutAfter = Number.POSITIVE_INFINITY;
   isFrozen = false;
-  /** That passed, in both directions. */
+  /** Chunks that passed, in both directions. */
   pieces = 0;
   onPiece: (piece: Buffer) => void = () => {};
 

@@ -8,7 +8,7 @@ import { ask, Caller, callOf, Pair, Service, until, Wire } from "./link-kit.test
 
 const echo = () => new Service((call, answer) => answer.value(call.args));
 
-test("a call arrives as it was made, and its result comes back", async () => {
+test("a call arrives unchanged, and its result returns to the caller", async () => {
   await using pair = await Pair.open(echo());
   assert.deepEqual(await pair.ask([1, "two", { three: new Map([[4n, new Date(5)]]) }]), [
     "value",
@@ -27,7 +27,7 @@ test("a call arrives as it was made, and its result comes back", async () => {
   }
 });
 
-test("values of every kind come back exactly", async () => {
+test("values of every kind are transported exactly", async () => {
   await using pair = await Pair.open(new Service((call, answer) => answer.value(call.args[0])));
   const value = fc.anything({
     withBigInt: true,
@@ -52,7 +52,7 @@ test("values of every kind come back exactly", async () => {
   }
 });
 
-test("errors come back with name, message, code and causes, and LimpetErrors as such", async () => {
+test("errors keep name, message, code and causes, and LimpetErrors stay LimpetErrors", async () => {
   const thrown: unknown[] = [
     Object.assign(new RangeError("too far", { cause: new TypeError("inside") }), { code: "E_FAR" }),
     new LimpetError("MAILBOX_FULL", "full", { cause: new Error("busy") }),
@@ -70,7 +70,7 @@ test("errors come back with name, message, code and causes, and LimpetErrors as 
   assert.equal(third.message, "only words");
 });
 
-test("a host that does not own the actor says who does, as far as it knows", async () => {
+test("a host that does not own the actor names the owner, if it knows one", async () => {
   const beliefs = [
     { term: 3, version: 2 ** 45, owner: "10.0.0.1:7000" },
     { term: 0, version: 0, owner: undefined },
@@ -80,7 +80,7 @@ test("a host that does not own the actor says who does, as far as it knows", asy
   assert.deepEqual(await pair.ask([1]), ["notOwner", beliefs[1]]);
 });
 
-test("the first answer counts, and one that cannot travel becomes an error", async () => {
+test("the first answer counts, and one that cannot be encoded becomes an error", async () => {
   await using pair = await Pair.open(
     new Service((_, answer) => {
       answer.value({ fn() {} });
@@ -94,7 +94,7 @@ test("the first answer counts, and one that cannot travel becomes an error", asy
   assert.match(what.message, /the result\.fn \(a function\)/);
 });
 
-test("a service that throws is an error of its host, not the end of the connection", async () => {
+test("a service that throws answers with an error, and the connection stays open", async () => {
   await using pair = await Pair.open(
     new Service((call) => {
       throw new Error(`no ${call.args[0]}`);
@@ -118,7 +118,7 @@ test("a connection does not belong to the call that opened it", async () => {
   assert.deepEqual(seen, [undefined]);
 });
 
-test("a caller that throws disturbs no other", async () => {
+test("a caller that throws disturbs no other caller", async () => {
   await using pair = await Pair.open(echo());
   const angry = Object.assign(new Caller(), {
     value() {
@@ -130,7 +130,7 @@ test("a caller that throws disturbs no other", async () => {
   assert.equal(pair.linksLog.of("link.failed").length, 1);
 });
 
-test("an actor id that is no name is refused by the host, for that call alone", async () => {
+test("an invalid actor id is rejected by the host, for that call alone", async () => {
   await using pair = await Pair.open(echo());
   const [[how, what], other] = await Promise.all([pair.ask([], { id: "a/b" }), pair.ask([1])]);
   assert.equal(how, "error");
@@ -138,7 +138,7 @@ test("an actor id that is no name is refused by the host, for that call alone", 
   assert.deepEqual(other, ["value", [1]]);
 });
 
-test("calls arrive in the order in which they were made, also those that waited for the connection", async () => {
+test("calls arrive in the order in which they were made, including calls that waited for the connection", async () => {
   await using pair = await Pair.open(echo());
   const asked: Promise<unknown>[] = [];
   for (let i = 0; i < 3_000; i++) {
@@ -152,7 +152,7 @@ test("calls arrive in the order in which they were made, also those that waited 
   );
 });
 
-test("ten thousand calls in flight all get their own answer", async () => {
+test("ten thousand calls in flight each get their own answer", async () => {
   const service = new Service();
   await using pair = await Pair.open(service);
   const asked = Array.from({ length: 10_000 }, (_, i) => pair.ask([i]));
@@ -162,7 +162,7 @@ test("ten thousand calls in flight all get their own answer", async () => {
   for (const [i, outcome] of outcomes.entries()) assert.deepEqual(outcome, ["value", i]);
 });
 
-test("what happens in one tick travels together", async () => {
+test("messages of one tick travel in one frame", async () => {
   await using pair = await Pair.open(echo());
   await using wire = await Wire.before(pair.door.address);
   await ask(pair.links, wire.address);
@@ -171,7 +171,7 @@ test("what happens in one tick travels together", async () => {
   assert.equal(wire.pieces - before, 2);
 });
 
-test("a batch that is larger than a frame travels in several", async () => {
+test("a batch that is larger than a frame travels in several frames", async () => {
   await using pair = await Pair.open(echo(), { limits: { frameBytes: 4_096, batchBytes: 1_024 } });
   const texts = Array.from({ length: 50 }, (_, i) => `${i}`.repeat(100));
   const outcomes = await Promise.all(texts.map((text) => pair.ask([text])));
@@ -181,7 +181,7 @@ test("a batch that is larger than a frame travels in several", async () => {
   );
 });
 
-test("a call or an answer that is larger than a frame is refused, and nothing else is", async () => {
+test("only a call or an answer that is larger than a frame is rejected", async () => {
   const limits = { frameBytes: 20_000, batchBytes: 1_024 };
   await using pair = await Pair.open(new Service((call, answer) => answer.value(call.args[0])), { limits });
   const [[how, what], other] = await Promise.all([pair.ask(["x".repeat(20_000)]), pair.ask(["small"])]);
@@ -197,7 +197,7 @@ test("a call or an answer that is larger than a frame is refused, and nothing el
   }
 });
 
-test("large values pass while small ones are under way", async () => {
+test("large values pass while small calls are in progress", async () => {
   await using pair = await Pair.open(new Service((call, answer) => answer.value(call.args[0])));
   const large = { text: "ü".repeat(3_000_000) };
   const values = [1, large, 2, large.text, 3];
@@ -208,7 +208,7 @@ test("large values pass while small ones are under way", async () => {
   );
 });
 
-test("an argument that cannot travel is an error that its caller hears after the call", async () => {
+test("an argument that cannot be encoded is an error that the caller gets after the call", async () => {
   await using pair = await Pair.open(echo());
   const caller = new Caller();
   pair.links.call(pair.door.address, callOf([() => {}]), caller);
@@ -228,7 +228,7 @@ test("an argument that cannot travel is an error that its caller hears after the
 test("a call that is cancelled before it is sent never arrives", async () => {
   await using pair = await Pair.open(echo());
   const caller = new Caller();
-  // While it connects, and again in the tick in which it was made.
+  // First while the link connects, then in the tick in which the call was made.
   for (let round = 0; round < 2; round++) {
     const cancel = pair.links.call(pair.door.address, callOf(["cancelled"]), caller);
     cancel();
@@ -242,7 +242,7 @@ test("a call that is cancelled before it is sent never arrives", async () => {
   assert.deepEqual(caller.heard, []);
 });
 
-test("a call that is cancelled later is cancelled at the other host, once, and its caller hears nothing more", async () => {
+test("a call that is cancelled later is cancelled once at the other host, and its caller gets no outcome", async () => {
   const service = new Service();
   await using pair = await Pair.open(service);
   const caller = new Caller();
@@ -258,7 +258,7 @@ test("a call that is cancelled later is cancelled at the other host, once, and i
   assert.equal(service.served[0]!.cancels, 1);
 });
 
-test("an answer that crosses a cancellation is dropped and never meets another call", async () => {
+test("an answer that crosses a cancellation is dropped and never reaches another call", async () => {
   await using pair = await Pair.open(new Service((call, answer) => answer.value(call.args[0])));
   await pair.ask();
   const cancelled: Caller[] = [];
@@ -266,7 +266,7 @@ test("an answer that crosses a cancellation is dropped and never meets another c
     const caller = new Caller();
     cancelled.push(caller);
     const cancel = pair.links.call(pair.door.address, callOf([`cancelled ${round}`]), caller);
-    // It is handed to the socket, and its answer is on the way when it is cancelled.
+    // The call is in the socket, and its answer is in flight when it is cancelled.
     await new Promise((resolve) => setImmediate(resolve));
     if (caller.heard.length > 0) continue;
     cancel();
@@ -279,7 +279,7 @@ test("an answer that crosses a cancellation is dropped and never meets another c
   for (const { heard } of cancelled) assert.ok(heard.length <= 1);
 });
 
-test("more calls than may wait are turned away, and those that wait are not harmed", async () => {
+test("calls above the waiting limit are rejected, and waiting calls are not harmed", async () => {
   const service = new Service();
   await using pair = await Pair.open(service, { limits: { calls: 100 } });
   const asked = Array.from({ length: 101 }, (_, i) => pair.ask([i]));
@@ -296,7 +296,7 @@ test("more calls than may wait are turned away, and those that wait are not harm
   assert.deepEqual(await pair.ask(), ["value", "room again"]);
 });
 
-test("large calls that wait are limited by their size as well", async () => {
+test("large waiting calls are limited by their size as well", async () => {
   await using pair = await Pair.open(echo(), { limits: { waitingBytes: 100_000 } });
   const asked = Array.from({ length: 20 }, () => pair.ask(["x".repeat(10_000)]));
   const outcomes = (await Promise.all(asked)).map(([how]) => how);
@@ -304,7 +304,7 @@ test("large calls that wait are limited by their size as well", async () => {
   assert.equal(outcomes.filter((how) => how === "value").length, pair.service.served.length);
 });
 
-test("calls that were cancelled while they waited leave their room to others", async () => {
+test("calls that were cancelled while they waited free their capacity", async () => {
   await using pair = await Pair.open(echo(), { limits: { calls: 10, waitingBytes: 100_000 } });
   for (let i = 0; i < 50; i++) pair.links.call(pair.door.address, callOf(["x".repeat(10_000)]), new Caller())();
   assert.deepEqual(await pair.ask(["room"]), ["value", ["room"]]);
@@ -318,9 +318,9 @@ test("a call of another namespace does not leave the host", async () => {
   assert.ok(isLimpetError(what, "PROTOCOL"));
 });
 
-test("what waited for a connection has less time left when it arrives, and what has none left is not sent", async () => {
+test("a call that waited for a connection arrives with less time left, and an expired one is not sent", async () => {
   await using pair = await Pair.open(echo());
-  // Both wait for the connection, which takes longer than a thousandth of a millisecond.
+  // Both calls wait for the connection, which takes longer than a thousandth of a millisecond.
   const [[how, what]] = await Promise.all([
     pair.ask([], { timeoutMs: 0.001 }),
     pair.ask(["in time"], { timeoutMs: 5_000 }),

@@ -1,5 +1,5 @@
-// All links of a host, by address. A link connects when it is first called, and again after it was lost. An address that
-// cannot be reached is left in peace for a moment, and longer each time: calls in between hear so at once.
+// All links of a host, by address. A link connects at its first call, and again after its connection was
+// lost. After a failed attempt it pauses, longer each time, and rejects calls at once during the pause.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Cancel, Links, RemoteCall, RemoteCaller } from "../../ports/links.ts";
@@ -12,13 +12,13 @@ import { Outbound, type OutboundDeps, type OutboundSettings } from "./outbound.t
 import { refuse } from "./outgoing-call.ts";
 
 export interface LinksSettings {
-  /** Where this host itself is called; "" when nobody can. */
+  /** The address for calls to this host; "" when it accepts none. */
   readonly address: string;
   readonly namespace: string;
   readonly security: ClusterSecurity;
   readonly log: Log;
   readonly connectTimeoutMs?: number | undefined;
-  /** Of Limpet. */
+  /** The version of Limpet. */
   readonly version?: string | undefined;
 }
 
@@ -44,7 +44,7 @@ class HostLinks implements Links {
     let link = this.#links.get(address);
     if (link === undefined) {
       const at = parseAddress(address);
-      if (at === undefined) return refuse("unsent", caller, unreachable(address, "it is no address"), log);
+      if (at === undefined) return refuse("unsent", caller, unreachable(address, "it is not an address"), log);
       link = new Link(address, at, this.#settings, this.#outside, () => this.#links.delete(address));
       this.#links.set(address, link);
     }
@@ -63,10 +63,12 @@ class HostLinks implements Links {
 
 const stopping = (): LimpetError => new LimpetError("STOPPING", "this host is stopping");
 
-/** Runs something as if from outside of every call, so that a connection does not belong to the call that opened it. */
+/**
+ * Runs `make` outside of every call context, so that a connection does not belong to the call that opened it.
+ */
 type Outside = (make: () => Outbound) => Outbound;
 
-/** To one address: at most one connection that takes calls, and others that wait for their last answers. */
+/** Connections to one address: at most one that takes calls, and others that wait for their last answers. */
 class Link implements OutboundDeps {
   readonly #address: string;
   readonly #at: { readonly host: string; readonly port: number };
@@ -142,7 +144,7 @@ class Link implements OutboundDeps {
 
   #failed(reason: LimpetError): void {
     const { log, limits } = this.#settings;
-    // Once, not with every attempt.
+    // Logged once, not at every attempt.
     const event = reason.code === "PROTOCOL" ? "link.refused" : "link.unreachable";
     if (this.#failures === 0) log.warn(event, { address: this.#address, why: reason.message });
     this.#problem = reason;
@@ -155,7 +157,7 @@ class Link implements OutboundDeps {
     return unreachable(this.#address, "the last attempt failed just now", this.#problem);
   }
 
-  /** What is remembered of an address that failed stays until it is let go. */
+  /** The record of a failed address stays until the link is released. */
   #forgetIfUnused(): void {
     if (this.#current === undefined && this.#leaving.size === 0 && this.#failures === 0) this.#onUnused();
   }

@@ -19,11 +19,11 @@ const METHODS = [
   "primitivesOrText",
 ] as const;
 
-test("arbitrary bytes are read, or refused with PROTOCOL, but never beyond their end", () => {
+test("arbitrary bytes are read, or rejected with PROTOCOL, and never read beyond their end", () => {
   const reading = fc.array(fc.constantFrom(...METHODS), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), reading, (bytes, methods) => {
-      // What lies behind the frame belongs to the next one.
+      // The bytes behind the frame belong to the next one.
       const behind = Buffer.concat([Buffer.from(bytes), Buffer.alloc(64, 0xa1)]);
       for (const buffer of [Buffer.from(bytes), behind]) {
         const reader = new MessageReader();
@@ -45,7 +45,7 @@ test("arbitrary bytes are read, or refused with PROTOCOL, but never beyond their
   );
 });
 
-test("a list that promises more than the frame holds is refused before anything is made of it", () => {
+test("a list that is longer than its frame is rejected before anything is allocated for it", () => {
   for (const bytes of [[0xdd, 0xff, 0xff, 0xff, 0xff], [0xdc, 0xff, 0xff], [0x9f, 1], [0xdd, 0xff], [0xdd]]) {
     const reader = new MessageReader();
     reader.open(Buffer.from(bytes), 0, bytes.length);
@@ -53,7 +53,7 @@ test("a list that promises more than the frame holds is refused before anything 
   }
 });
 
-test("a text that promises more than the frame holds is refused", () => {
+test("a text that is longer than its frame is rejected", () => {
   for (const bytes of [
     [0xa5, 0x61],
     [0xd9],
@@ -68,7 +68,7 @@ test("a text that promises more than the frame holds is refused", () => {
   }
 });
 
-test("maps, bytes, extensions, 64-bit integers and nested lists are refused", () => {
+test("maps, bytes, extensions, 64-bit integers and nested lists are rejected", () => {
   for (const token of [0x80, 0x91, 0xc1, 0xc4, 0xc7, 0xca, 0xcf, 0xd3, 0xd4, 0xd5, 0xd8, 0xde, 0xdf]) {
     const reader = new MessageReader();
     const bytes = Buffer.from([0x91, token, ...Array<number>(20).fill(0x72)]);
@@ -77,7 +77,7 @@ test("maps, bytes, extensions, 64-bit integers and nested lists are refused", ()
   }
 });
 
-test("names that share a place in memory are not taken for one another", () => {
+test("names that share a cache slot are not confused", () => {
   const names = Array.from({ length: 5_000 }, (_, i) => `name${i}`);
   names.push("ä", "Ã¤", "é".repeat(60), "x".repeat(200), "");
   const writer = new FrameWriter();
@@ -94,7 +94,7 @@ test("names that share a place in memory are not taken for one another", () => {
   }
 });
 
-test("bytes that no message accounts for are refused", () => {
+test("bytes beyond the last message are rejected", () => {
   const reader = new MessageReader();
   reader.open(Buffer.from([1, 2]), 0, 2);
   reader.uint();

@@ -1,6 +1,7 @@
-// Reads what frame-writer.ts writes. Each method reads one thing and throws PROTOCOL when another stands there, or when
-// it would lead beyond the frame; a reader that threw is not used again. Nothing is built from what bytes merely promise,
-// there is no recursion, and strings are new ones that do not hold on to the bytes of their frame.
+// Reads the output of frame-writer.ts. Each method reads one item. It throws PROTOCOL when the item has
+// another type or ends beyond the frame; a reader that threw is not used again.
+// The reader allocates nothing for an announced length alone and uses no recursion. Its strings are new ones
+// that do not keep the bytes of the frame in memory.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Primitive } from "./messages.ts";
@@ -25,10 +26,10 @@ export class MessageReader {
 
   /** The frame must end here. */
   close(): void {
-    if (this.#at !== this.#end) throw broken("a frame has another length than it says");
+    if (this.#at !== this.#end) throw broken("a frame has bytes behind its last message");
   }
 
-  /** The length of the list that begins here. */
+  /** Returns the length of the list that begins here. */
   list(): number {
     const bytes = this.#bytes;
     const at = this.#at;
@@ -44,7 +45,8 @@ export class MessageReader {
       length = (bytes[at + 1]! << 8) | bytes[at + 2]!;
       this.#at = at + 3;
     } else throw broken("a list is missing");
-    // Each item takes a byte at least. A length that lay beyond the bytes is not a number, and refused here as well.
+    // Each item takes at least one byte. A length whose bytes lie beyond the frame reads as NaN and is
+    // rejected here as well.
     if (!(this.#at + length <= this.#end)) throw broken("a list leads beyond its frame");
     return length;
   }
@@ -100,7 +102,7 @@ export class MessageReader {
     return this.#bytes.toString("utf8", at, at + length);
   }
 
-  /** A text of which the same few come again and again. */
+  /** Reads a text with few distinct values, which recur often. */
   name(): string {
     const length = this.#textLength();
     const bytes = this.#bytes;
@@ -120,7 +122,7 @@ export class MessageReader {
 
   flag(): boolean {
     const value = this.primitive();
-    if (typeof value !== "boolean") throw broken("a yes or no is missing");
+    if (typeof value !== "boolean") throw broken("a boolean is missing");
     return value;
   }
 
@@ -139,7 +141,7 @@ export class MessageReader {
     return token === 0xc0 ? null : token === 0xc3;
   }
 
-  /** A list of primitives, or a text. */
+  /** Reads a list of primitives, or a text. */
   primitivesOrText(): Primitive[] | string {
     const token = this.#bytes[this.#at]!;
     if ((token >= 0xa0 && token < 0xc0) || (token >= 0xd9 && token <= 0xdb)) return this.text();
@@ -189,13 +191,13 @@ function isSame(known: string, bytes: Buffer, at: number, length: number): boole
   if (known.length !== length) return false;
   for (let i = 0; i < length; i++) {
     const byte = bytes[at + i]!;
-    // Beyond ASCII, units of a string are not the bytes of its encoding.
+    // Beyond ASCII, the units of a string differ from the bytes of its encoding.
     if (byte > 0x7f || known.charCodeAt(i) !== byte) return false;
   }
   return true;
 }
 
-/** Undefined when it is not ASCII. Asking the runtime for a string costs more than these few steps. */
+/** Returns undefined when the text is not ASCII. This loop is cheaper than a string from the runtime. */
 function shortText(bytes: Buffer, from: number, length: number): string | undefined {
   for (let i = from; i < from + length; i++) if (bytes[i]! > 0x7f) return undefined;
   let at = from;

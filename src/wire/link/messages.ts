@@ -1,21 +1,23 @@
-// The words of a link. A frame is its length in four bytes, big-endian, and one MessagePack array of messages; a message
-// is a flat array that begins with its kind. Of MessagePack only nil, booleans, numbers, strings and arrays occur.
+// Message formats of a link. A frame is its length in four bytes, big-endian, and one MessagePack array of
+// messages. A message is a flat array that begins with its kind. MessagePack values are only nil, booleans,
+// numbers, strings and arrays.
 //
-//   hello      protocol, namespace, address, version     the first frame of either side, alone in it; the caller's comes first
+//   hello      protocol, namespace, address, version     the first frame of either side, the caller's first
 //   call       number, type, id, method, timeoutMs, args [, hops, passOn, causes]
-//   cancel     number                                     nobody waits any more
+//   cancel     number                                     the caller no longer waits
 //   value      number [, result]                          a primitive; none is undefined
 //   text       number, result                             in the encoding of kernel/values.ts
-//   error      number, told                               JSON, see kernel/serialized-error.ts
+//   error      number, error                              JSON, see kernel/serialized-error.ts
 //   notOwner   number, term, version, owner or nil
-//   givenUp    number                                     the last word on a cancelled call
-//   ping, pong                                            a sign of life, asked for and given
-//   bye                                                   send nothing more, and go when you have your answers
+//   givenUp    number                                     the final answer to a cancelled call
+//   ping, pong                                            request for a sign of life, and its answer
+//   bye                                                   send no more calls, and leave after the last answer
 //
-// Arguments are an array of primitives, or text. Each call gets exactly one last word (value, text, error, notOwner or
-// givenUp), and only then its number may be used for another call, so a late word never meets the wrong call.
+// Arguments are an array of primitives, or text. Each call gets exactly one final answer (value, text, error,
+// notOwner or givenUp). Only then may its number stand for another call, so a late answer never reaches the
+// wrong call.
 
-/** Raised when hosts of the old and the new kind could not understand each other. */
+/** Raised when old and new hosts could not understand each other. */
 export const PROTOCOL = 1;
 
 export const KIND = {
@@ -32,5 +34,7 @@ export const KIND = {
   bye: 10,
 } as const;
 
-/** What MessagePack carries exactly: null, booleans, numbers of every kind, and strings that are well-formed. */
+/**
+ * Values that MessagePack carries exactly: null, booleans, numbers of every kind, and well-formed strings.
+ */
 export type Primitive = null | boolean | number | string;

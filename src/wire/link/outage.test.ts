@@ -38,13 +38,13 @@ function assertUnreachable([how, what]: Outcome, pattern: RegExp = /cannot be re
   assert.match(what.message, pattern);
 }
 
-/** An address at which nobody listens. */
+/** An address without a listener. */
 async function nowhere(): Promise<string> {
   await using server = await RawServer.open(() => {});
   return server.address;
 }
 
-test("calls to a host that is not there are told so, and the next ones at once while it is left in peace", async () => {
+test("calls to an absent host fail as unreachable, and calls during the pause fail at once", async () => {
   const log = new Lines();
   await using links = linksWith({ pauseMs: 60_000, longestPauseMs: 60_000 }, log);
   const address = await nowhere();
@@ -55,7 +55,7 @@ test("calls to a host that is not there are told so, and the next ones at once w
   assert.equal(log.of("link.unreachable").length, 1);
 });
 
-test("after the pause it is tried anew, and a host that came back is called as if nothing had been", async () => {
+test("a link retries after the pause, and a host that came back is called normally", async () => {
   await using links = linksWith({ pauseMs: 1, longestPauseMs: 4 });
   const address = await nowhere();
   for (let i = 0; i < 10; i++) assertUnreachable(await ask(links, address));
@@ -64,38 +64,38 @@ test("after the pause it is tried anew, and a host that came back is called as i
   await links.close();
 });
 
-test("what is no address is unreachable", async () => {
+test("a text that is not an address is unreachable", async () => {
   await using links = linksWith();
   for (const address of ["", "nonsense", "127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:0", "127.0.0.1:99999", "h:1e3"]) {
-    assertUnreachable(await ask(links, address), /no address/);
+    assertUnreachable(await ask(links, address), /not an address/);
   }
 });
 
-test("a peer of another namespace is refused on both sides, before a call is sent", async () => {
+test("a peer of another namespace is rejected on both sides before a call is sent", async () => {
   const [doorLog, log] = [new Lines(), new Lines()];
   const service = echo();
   await using door = await openDoor(service, { namespace: "other" }, { log: doorLog });
   await using links = linksWith({}, log);
-  assertUnreachable(await ask(links, door.address), /namespace "other", and this host to "default"/);
+  assertUnreachable(await ask(links, door.address), /namespace "other"; this host belongs to "default"/);
   await until("the door refused it as well", () => doorLog.of("link.refused").length === 1);
   assert.equal(log.of("link.refused").length, 1);
   assert.equal(service.served.length, 0);
 });
 
-test("a peer of another protocol is refused with its number", async () => {
+test("a peer of another protocol is rejected with its number", async () => {
   await using server = await RawServer.open((socket) => socket.write(frame([KIND.hello, 99, "anything"])));
   await using links = linksWith();
   assertUnreachable(await ask(links, server.address), /link protocol 99/);
 });
 
-test("a peer that never says hello is given up", async () => {
+test("a peer that never sends a hello is given up", async () => {
   await using server = await RawServer.open(() => {});
   await using links = linksWith({ helloMs: 20 });
-  assertUnreachable(await ask(links, server.address), /did not say hello in time/);
+  assertUnreachable(await ask(links, server.address), /did not send a hello in time/);
 });
 
-test("a connection that does not come to stand is given up", async () => {
-  // It takes the connection and never answers the handshake.
+test("a connection attempt that never completes is given up", async () => {
+  // The server accepts the connection and never answers the handshake.
   await using server = await RawServer.open(() => {});
   const settings = { address: "", namespace: NAMESPACE, security: { keys: ["a".repeat(32)] }, log: new Lines() };
   const links = openLinks({ ...settings, connectTimeoutMs: 20 });
@@ -103,7 +103,7 @@ test("a connection that does not come to stand is given up", async () => {
   await links.close();
 });
 
-test("calls without their answer are lost with the connection, calls that were not sent are not", async () => {
+test("sent calls without an answer are lost with the connection, and unsent calls are reported as unsent", async () => {
   const service = new Service();
   await using pair = await Pair.open(service);
   await using wire = await Wire.before(pair.door.address);
@@ -118,8 +118,8 @@ test("calls without their answer are lost with the connection, calls that were n
   service.served[0]!.answer.value("to nobody");
 });
 
-test("what cannot be handed to a full connection is unsent when it breaks", async () => {
-  // It says hello, reads the beginning of what comes, and nothing more.
+test("a call that a full connection did not take is reported as unsent when it breaks", async () => {
+  // The server sends a hello, reads the first bytes, and then stops reading.
   let reads = 0;
   await using server = await RawServer.open((socket) => {
     socket.write(hello());
@@ -140,7 +140,7 @@ test("what cannot be handed to a full connection is unsent when it breaks", asyn
   assert.deepEqual(outcomes, outcomes.toSorted(), "and those are the later ones");
 });
 
-test("a connection is made anew after it was lost", async () => {
+test("a lost connection is replaced by a new one", async () => {
   await using pair = await Pair.open(echo());
   await using wire = await Wire.before(pair.door.address);
   for (let round = 0; round < 5; round++) {
@@ -150,7 +150,7 @@ test("a connection is made anew after it was lost", async () => {
   }
 });
 
-test("wherever the connection is cut, each call hears one thing, and the host serves none twice", async () => {
+test("each call gets one outcome wherever the connection is cut, and the host serves none twice", async () => {
   const service = echo();
   await using pair = await Pair.open(service, { limits: { pauseMs: 0, batchBytes: 300 } });
   await using wire = await Wire.before(pair.door.address);
@@ -170,7 +170,7 @@ test("wherever the connection is cut, each call hears one thing, and the host se
     wire.cutAfter = Number.POSITIVE_INFINITY;
     wire.cut();
   });
-  // The first is cut while the two introduce themselves.
+  // The first example is cut during the hello exchange.
   await fc.assert(property, { numRuns: 60, examples: [[[10], 5]] });
   await pair.door.close();
   const served = service.served.map(({ call }) => call.args[0]);
@@ -187,7 +187,7 @@ test("wherever the connection is cut, each call hears one thing, and the host se
   assert.ok(counts.value > 0 && counts.unsent > 0 && counts.lost > 0, JSON.stringify(counts));
 });
 
-test("a peer that falls silent without hanging up is dropped, and only when it owes something", async () => {
+test("a peer that falls silent without closing is dropped only when it owes an answer", async () => {
   const limits = { checkMs: 20, silentChecks: 3, idleChecks: 1_000_000 };
   const service = new Service();
   await using pair = await Pair.open(service, { limits });
@@ -201,7 +201,7 @@ test("a peer that falls silent without hanging up is dropped, and only when it o
   await until("the host has given up as well", () => service.served[0]!.cancels === 1);
 });
 
-test("a call that takes long is not lost as long as both sides show signs of life", async () => {
+test("a long call is not lost while both sides show signs of life", async () => {
   const limits = { checkMs: 10, silentChecks: 2 };
   const service = new Service();
   await using pair = await Pair.open(service, { limits });
@@ -212,7 +212,7 @@ test("a call that takes long is not lost as long as both sides show signs of lif
   assert.deepEqual(await asked, ["value", "at last"]);
 });
 
-test("an idle connection that is dead is noticed", async () => {
+test("an idle connection that is dead is detected", async () => {
   const limits = { checkMs: 10, silentChecks: 2, idleChecks: 2 };
   await using pair = await Pair.open(echo(), { limits });
   await using wire = await Wire.before(pair.door.address);
@@ -221,7 +221,7 @@ test("an idle connection that is dead is noticed", async () => {
   await until("it was noticed", () => pair.linksLog.of("link.lost").length === 1);
 });
 
-test("closing waits for nothing: what was sent is lost, what was not is unsent, and so is all that comes later", async () => {
+test("closing the links waits for no answer: sent calls are lost, unsent and later calls are reported as unsent", async () => {
   const service = new Service();
   await using pair = await Pair.open(service);
   const sent = pair.ask(["sent"]);
@@ -238,7 +238,7 @@ test("closing waits for nothing: what was sent is lost, what was not is unsent, 
   assert.equal(service.served.length, 1);
 });
 
-test("links to hosts that nobody needs any more are let go, once their answers are in", async () => {
+test("links to hosts that are no longer needed are released after their last answers", async () => {
   const service = echo();
   await using pair = await Pair.open(service);
   await using idle = await Wire.before(pair.door.address);
@@ -259,7 +259,7 @@ test("links to hosts that nobody needs any more are let go, once their answers a
   assert.equal(kept.open, 1);
 });
 
-test("a link that is let go while it connects still sends what waits for it", async () => {
+test("a link that is released while it connects still sends its waiting calls", async () => {
   await using pair = await Pair.open(echo());
   const asked = pair.ask(["waited"]);
   const caller = new Caller();

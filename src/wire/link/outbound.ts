@@ -1,6 +1,6 @@
-// The calling side of one connection. It takes calls from the moment it is made: they wait while it connects, and
-// whatever happens to it, each of them hears its one outcome.
-// When it is leaving it takes no more calls, and hangs up as soon as all answers are in.
+// The calling side of one connection. It takes calls from the moment it is created; they wait while it
+// connects. Each call gets exactly one outcome, even when the connection fails.
+// A leaving connection takes no more calls and closes when all answers have arrived.
 import { tooLarge } from "../../kernel/call-size.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -25,13 +25,13 @@ export interface OutboundSettings {
   readonly limits: LinkLimits;
 }
 
-/** Whoever made it, and wants to know how it goes. */
+/** The link that created the connection and follows its state. */
 export interface OutboundDeps {
-  /** The other side has said something: connecting to it is worth it. */
+  /** The peer has answered, so the address is worth connecting to. */
   proven(): void;
-  /** It takes no more calls. */
+  /** The connection takes no more calls. */
   leaving(outbound: Outbound): void;
-  /** `isProven`: the other side had said more than hello. */
+  /** `isProven`: the peer had sent more than its hello. */
   ended(outbound: Outbound, reason: LimpetError, isProven: boolean): void;
 }
 
@@ -46,7 +46,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
   #waiting = 0;
   #isLeaving = false;
   #isProven = false;
-  /** Answers are always read: who does not read them while it sends would block both sides. */
+  /** Answers are always read. A side that stops reading while it sends would block both sides. */
   readonly unsentBytes = Number.POSITIVE_INFINITY;
   readonly log: Log;
 
@@ -78,18 +78,18 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     const connection = this.#connection;
     const pending = this.#waiting + this.#sent.size;
     if (pending >= limits.calls || connection.outbox.bytes > limits.waitingBytes) {
-      const why = `${pending} calls to ${this.#address} wait already, which is the most`;
+      const why = `${pending} calls to ${this.#address} are waiting, which is the limit; retry later`;
       return refuse("unsent", caller, new LimpetError("LINK_FULL", why), log);
     }
     if (call.namespace !== own.namespace) {
-      const why = `a call of namespace ${JSON.stringify(call.namespace)} cannot leave a host of another`;
+      const why = `a host of another namespace cannot send a call of namespace ${JSON.stringify(call.namespace)}`;
       return refuse("unsent", caller, new LimpetError("PROTOCOL", why), log);
     }
     let args: readonly Primitive[] | string;
     try {
       args = this.#encode(call);
     } catch (error) {
-      // Nobody else could send it either.
+      // No other connection could send this call either.
       return refuse("error", caller, argumentProblem(error), log);
     }
     const outgoing = new OutgoingCall(this, call, args, caller, connection.isReady ? 0 : performance.now());
@@ -99,7 +99,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     return () => this.#cancel(outgoing);
   }
 
-  /** Takes no more calls. Those that wait are sent, unless the other side asked to be sent nothing. */
+  /** Takes no more calls. Waiting calls are still sent, unless the peer asked for no more calls. */
   leave(): void {
     if (!this.#isLeaving) this.#owner.leaving(this);
     this.#isLeaving = true;
@@ -117,7 +117,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
 
   expired(call: OutgoingCall): void {
     this.#waiting--;
-    const why = `no connection to ${this.#address} was free while there was time`;
+    const why = `the call timed out while it waited for a connection to ${this.#address}`;
     queueMicrotask(() => {
       call.hear("unsent", new LimpetError("CALL_TIMEOUT", why));
       this.#settle();
@@ -153,7 +153,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
       call.hear("unsent", new LimpetError(code === "STOPPING" ? code : "UNREACHABLE", why, { cause: reason }));
     }
     for (const call of sent) {
-      const why = `the connection to ${this.#address} broke before its answer: ${message}`;
+      const why = `the connection to ${this.#address} was lost before the answer: ${message}`;
       call.hear("lost", new LimpetError("ANSWER_LOST", why, { cause: reason }));
     }
   }
@@ -170,7 +170,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     const { state } = call;
     call.state = "over";
     if (state === "sent") {
-      // Its number stays taken until the other side has had its last word.
+      // The number stays in use until the final answer of the peer.
       this.#connection.say(new CancelMessage(call.number));
     } else if (state === "waiting") {
       this.#waiting--;
@@ -179,13 +179,16 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     }
   }
 
-  /** One last word on a call. It is read to its end before the call is taken, so that one that is broken loses no call. */
+  /**
+   * Reads one final answer. It is read to its end before the call is removed, so a broken answer loses no
+   * call.
+   */
   #answered(kind: number, fields: number, reader: MessageReader): void {
     if (fields !== ANSWER_FIELDS[kind] && !(kind === KIND.value && fields === 2))
-      throw broken("an answer has a wrong shape");
+      throw broken("an answer has an unknown kind or the wrong number of fields");
     const number = reader.uint();
     const call = this.#sent.get(number);
-    if (call === undefined) throw broken("it answered a call that was never made");
+    if (call === undefined) throw broken("it answered an unknown call");
     switch (kind) {
       case KIND.value: {
         const result = fields === 2 ? undefined : reader.primitive();
@@ -202,7 +205,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
       }
       case KIND.error: {
         const error = deserializeError(JSON.parse(reader.text()));
-        if (error === undefined) throw broken("it sent an error that is none");
+        if (error === undefined) throw broken("it sent an invalid error");
         this.#sent.remove(number);
         call.hear("error", error);
         break;
@@ -216,16 +219,16 @@ export class Outbound implements LinkConnectionDeps, Carrier {
         break;
       }
       case KIND.givenUp:
-        if (call.state !== "over") throw broken("it gave up a call that was not cancelled");
+        if (call.state !== "over") throw broken("it ended a call as cancelled that was not cancelled");
         this.#sent.remove(number);
         break;
       default:
-        throw broken("an answer has a wrong shape");
+        throw broken("an answer has an unknown kind or the wrong number of fields");
     }
     if (this.#sent.size === 0) this.#settle();
   }
 
-  /** The other side wants to stop. What was not sent may go elsewhere. */
+  /** The peer is stopping. Unsent calls may go to another host. */
   #told(): void {
     const waiting = this.#connection.outbox.takeAll();
     for (const item of waiting) if (!(item instanceof OutgoingCall)) this.#connection.say(item);
@@ -237,13 +240,16 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     }
   }
 
-  /** With nothing under way the process need not stay for this connection, and one that leaves can go. */
+  /**
+   * Without calls in progress the connection does not keep the process alive, and a leaving connection
+   * closes.
+   */
   #settle(): void {
     if (this.#waiting + this.#sent.size > 0) return;
     this.#connecting.socket.unref();
     if (!this.#isLeaving) return;
     if (this.#connection.isOpen) this.#connection.end();
-    else this.#connection.fail(new LimpetError("UNREACHABLE", "nobody needs the connection any more"));
+    else this.#connection.fail(new LimpetError("UNREACHABLE", "the connection is no longer needed"));
   }
 }
 
@@ -255,10 +261,10 @@ const ANSWER_FIELDS: Readonly<Record<number, number>> = {
   [KIND.givenUp]: 2,
 };
 
-/** Names and numbers of a call, or of one of its causes, at their longest. */
+/** The largest size of the names and numbers of a call, or of one of its causes. */
 const ENVELOPE = 2_048;
 
-/** Something that looks like a value can throw while it is read. */
+/** A hostile object can throw while it is read. */
 function argumentProblem(error: unknown): LimpetError {
   if (isLimpetError(error)) return error;
   return new LimpetError("ARGUMENT_INVALID", "an argument cannot be read", { cause: error });

@@ -22,7 +22,7 @@ class Item implements Outgoing {
   }
 }
 
-test("everything is written once and in order, except what was taken out", () => {
+test("every message is written once and in order, except messages that were taken out", () => {
   const steps = fc.array(fc.oneof(fc.constant("push" as const), fc.constant("fill" as const), fc.nat(100)), {
     maxLength: 400,
   });
@@ -60,7 +60,7 @@ test("everything is written once and in order, except what was taken out", () =>
   );
 });
 
-test("a frame that is full leaves the rest for the next one", () => {
+test("a full frame leaves the remaining messages for the next one", () => {
   const outbox = new Outbox();
   const written: number[] = [];
   for (let i = 0; i < 100; i++) outbox.push(new Item(i, written));
@@ -79,7 +79,7 @@ test("a frame that is full leaves the rest for the next one", () => {
   );
 });
 
-test("one that never gets empty does not keep what is gone", () => {
+test("an outbox that never becomes empty does not keep sent messages", () => {
   const outbox = new Outbox();
   const written: number[] = [];
   const writer = new FrameWriter();

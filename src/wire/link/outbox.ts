@@ -1,26 +1,26 @@
-// What is to be said on a connection, in order, until the connection takes it.
+// Messages that wait for a connection, in order, until the connection sends them.
 import type { FrameWriter } from "./frame-writer.ts";
 
 export interface Outgoing {
-  /** Roughly what it takes; it must not change while it waits. */
+  /** Approximate size; it must not change while the message waits. */
   readonly bytes: number;
-  /** It is not to be said any more. */
+  /** The message must not be sent any more. */
   readonly takenOut: boolean;
-  /** Writes one message, or nothing when it turns out to be too late for it. */
+  /** Writes one message, or nothing when it is too late for it. */
   write(writer: FrameWriter): void;
 }
 
-/** So many that do not wait any more may stay before they are cleared away. */
+/** This many entries that no longer wait may stay before a clean-up. */
 const SLACK = 1_024;
 
 export class Outbox {
   #items: Outgoing[] = [];
-  /** Those before it are gone. */
+  /** Entries before this index were sent. */
   #next = 0;
   #takenOut = 0;
   #bytes = 0;
 
-  /** How many wait. */
+  /** Number of waiting messages. */
   get size(): number {
     return this.#items.length - this.#next - this.#takenOut;
   }
@@ -29,7 +29,7 @@ export class Outbox {
     return this.#bytes;
   }
 
-  /** How many are kept in memory, also of those that do not wait any more. */
+  /** Number of entries in memory, including entries that no longer wait. */
   get kept(): number {
     return this.#items.length;
   }
@@ -39,14 +39,14 @@ export class Outbox {
     this.#bytes += item.bytes;
   }
 
-  /** To be called once, when an item that waits has become one that is taken out. */
+  /** Called once, after a waiting item has become one that is taken out. */
   takeOut(item: Outgoing): void {
     this.#bytes -= item.bytes;
     this.#takenOut++;
     this.#tidy();
   }
 
-  /** Writes what waits, until nothing does or the frame is full. */
+  /** Writes waiting messages until none is left or the frame is full. */
   fill(writer: FrameWriter, fullBytes: number): void {
     const items = this.#items;
     while (this.#next < items.length) {
@@ -63,7 +63,7 @@ export class Outbox {
     else this.#tidy();
   }
 
-  /** Everything that waits; nothing does afterwards. */
+  /** Removes and returns all waiting messages. */
   takeAll(): Outgoing[] {
     const waiting = this.#waiting();
     this.#empty();
@@ -74,7 +74,7 @@ export class Outbox {
     return this.#items.slice(this.#next).filter(({ takenOut }) => !takenOut);
   }
 
-  /** When most of what is kept does not wait any more. */
+  /** Cleans up when most entries no longer wait. */
   #tidy(): void {
     const gone = this.#next + this.#takenOut;
     if (gone < SLACK || gone * 2 < this.#items.length) return;

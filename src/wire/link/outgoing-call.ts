@@ -1,5 +1,5 @@
-// A call on its way to another host. It waits, is sent, and is over; its caller hears exactly one thing about it, or
-// nothing when it has given up.
+// A call to another host. It waits, is sent, and is over. Its caller gets exactly one outcome, or none when
+// it has cancelled.
 import type { LimpetError } from "../../kernel/errors.ts";
 import type { RemoteCall, RemoteCaller, RemoteCause } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
@@ -8,16 +8,16 @@ import { KIND, type Primitive } from "./messages.ts";
 import type { Outgoing } from "./outbox.ts";
 import { sizeOf } from "./payloads.ts";
 
-/** The connection that carries it. */
+/** The connection that carries the call. */
 export interface Carrier {
   readonly log: Log;
-  /** A call is written now; returns its number. */
+  /** The call is written now; returns its number. */
   sent(call: OutgoingCall): number;
-  /** It waited until its time was over. */
+  /** The deadline passed while the call waited. */
   expired(call: OutgoingCall): void;
 }
 
-/** Names, numbers and what holds them. */
+/** Approximate size of names, numbers and their framing. */
 const ENVELOPE = 64;
 
 export class OutgoingCall implements Outgoing {
@@ -25,11 +25,11 @@ export class OutgoingCall implements Outgoing {
   readonly #call: RemoteCall;
   readonly #args: readonly Primitive[] | string;
   readonly #caller: RemoteCaller;
-  /** When it began to wait for a connection; 0 when it goes at once. */
+  /** The time at which it began to wait for a connection; 0 when it is sent immediately. */
   readonly #since: number;
   readonly bytes: number;
   number = -1;
-  /** `late`: its time ended while it waited, and its caller is about to hear of it. */
+  /** `late`: its deadline passed while it waited, and its caller is about to be notified. */
   state: "waiting" | "late" | "sent" | "over" = "waiting";
 
   constructor(
@@ -87,13 +87,13 @@ export class OutgoingCall implements Outgoing {
     }
   }
 
-  /** Everything else that can be said to its caller. */
+  /** Reports any other outcome to the caller. */
   hear<How extends Outcome>(how: How, what: Parameters<RemoteCaller[How]>[0]): void {
     if (this.#isOver()) return;
     tell(this.#caller, how, what, this.#carrier.log);
   }
 
-  /** True when it was over before; from now on it is. */
+  /** Returns whether the call was over before, and marks it as over. */
   #isOver(): boolean {
     const before = this.state;
     this.state = "over";
@@ -103,7 +103,7 @@ export class OutgoingCall implements Outgoing {
 
 type Outcome = Exclude<keyof RemoteCaller, "value">;
 
-/** A caller must not throw; one that does breaks nothing but itself. */
+/** A caller must not throw; an exception affects no other call. */
 function tell<How extends Outcome>(
   caller: RemoteCaller,
   how: How,
@@ -117,7 +117,7 @@ function tell<How extends Outcome>(
   }
 }
 
-/** Refuses a call before there is anything to carry it. The caller hears it after `call` has returned. */
+/** Rejects a call before any connection carries it. The caller is notified after `call` has returned. */
 export function refuse(how: "unsent" | "error", caller: RemoteCaller, why: LimpetError, log: Log): () => void {
   let waits = true;
   queueMicrotask(() => {
@@ -128,7 +128,7 @@ export function refuse(how: "unsent" | "error", caller: RemoteCaller, why: Limpe
   };
 }
 
-/** Nobody waits for that call any more. */
+/** Notifies the peer that the caller no longer waits for the call. */
 export class CancelMessage implements Outgoing {
   readonly bytes = 8;
   readonly takenOut = false;

@@ -15,8 +15,8 @@ const value = fc.anything({
   maxDepth: 4,
 });
 
-/** Lists with holes are refused, and fast-check makes none. */
-test("arguments come back exactly", () => {
+/** Lists with holes are rejected, and fast-check makes none. */
+test("arguments are decoded exactly as they were encoded", () => {
   fc.assert(
     fc.property(fc.array(value, { maxLength: 5 }), (args) => {
       const encoded = encodeArguments(args);
@@ -26,7 +26,7 @@ test("arguments come back exactly", () => {
   );
 });
 
-test("results come back exactly", () => {
+test("results are decoded exactly as they were encoded", () => {
   fc.assert(
     fc.property(value, (result) => {
       const back = isPrimitive(result) ? result : decodeText(encodeResult(result));
@@ -36,27 +36,27 @@ test("results come back exactly", () => {
   );
 });
 
-test("primitives go as they are, and everything else as text", () => {
+test("primitives are sent unchanged, and every other value as text", () => {
   assert.deepEqual(encodeArguments([]), []);
   assert.deepEqual(encodeArguments([1, "a", null, true, -0, Number.NaN]), [1, "a", null, true, -0, Number.NaN]);
   for (const arg of [undefined, 1n, {}, [], new Date(0), "\ud800"])
     assert.equal(typeof encodeArguments([1, arg]), "string");
 });
 
-test("what the caller changes after the call does not change the call", () => {
+test("a change of the arguments after the call does not change the call", () => {
   const args = ["before"];
   const encoded = encodeArguments(args);
   args[0] = "after";
   assert.deepEqual(encoded, ["before"]);
 });
 
-test("an argument that cannot travel is named", () => {
+test("an argument that cannot be encoded is named in the error", () => {
   const isRefusal = (error: unknown) =>
     isLimpetError(error, "ARGUMENT_INVALID") && error.message.includes("argument 2.deep.fn (a function)");
   assert.throws(() => encodeArguments([1, { deep: { fn() {} } }]), isRefusal);
 });
 
-test("texts that no encoder makes are refused", () => {
+test("texts that no encoder produces are rejected", () => {
   const bombs = [
     "",
     "{",
@@ -72,7 +72,7 @@ test("texts that no encoder makes are refused", () => {
   assert.throws(() => decodeArguments('{"0":1}'));
 });
 
-test("the size that counts is that of the bytes", () => {
+test("the size limit counts encoded bytes", () => {
   assert.ok(fits("ä".repeat(50), 100));
   assert.ok(!fits("ä".repeat(51), 100));
   assert.ok(fits(["a".repeat(90), 1], 110));

@@ -1,5 +1,5 @@
-// Arguments and results on their way. Primitives that MessagePack carries exactly go as they are; everything else as
-// text in the encoding of kernel/values.ts, which brings it back exactly.
+// Encoding of arguments and results. Primitives that MessagePack carries exactly are sent unchanged. All
+// other values are sent as text in the encoding of kernel/values.ts, which restores them exactly.
 import { LIMITS } from "../../kernel/limits.ts";
 import { encodeValue, hasTags } from "../../kernel/values.ts";
 import { decodeExact, isDeeperThan } from "../exact.ts";
@@ -8,10 +8,10 @@ import type { Primitive } from "./messages.ts";
 
 const NOTHING: readonly Primitive[] = [];
 
-/** A tag at most doubles the levels of what it stands for, and the list of arguments is one of its own. */
+/** A tag at most doubles the levels of its value, and the list of arguments is one more level. */
 const DEEPEST = 2 * LIMITS.valueDepth + 2;
 
-/** MessagePack would change a half of a surrogate pair. */
+/** MessagePack would change half of a surrogate pair. */
 export function isPrimitive(value: unknown): value is Primitive {
   switch (typeof value) {
     case "number":
@@ -24,7 +24,7 @@ export function isPrimitive(value: unknown): value is Primitive {
   }
 }
 
-/** Throws ARGUMENT_INVALID. What it returns shares nothing with the arguments that could change. */
+/** Throws ARGUMENT_INVALID. The result shares no mutable object with the arguments. */
 export function encodeArguments(args: readonly unknown[]): readonly Primitive[] | string {
   const { length } = args;
   if (length === 0) return NOTHING;
@@ -38,7 +38,7 @@ function textOf(args: readonly unknown[]): string {
   return `${text}]`;
 }
 
-/** Throws when it is not what `encodeArguments` makes. */
+/** Throws on input that `encodeArguments` cannot produce. */
 export function decodeArguments(encoded: Primitive[] | string): readonly unknown[] {
   if (typeof encoded !== "string") return encoded;
   const args = decodeText(encoded);
@@ -50,14 +50,14 @@ export function encodeResult(result: unknown): string {
   return encodeValue(result, "the result", "RESULT_INVALID");
 }
 
-/** Throws when it is no encoded value. */
+/** Throws when the text is not an encoded value. */
 export function decodeText(text: string): unknown {
   if (isDeeperThan(text, DEEPEST)) throw broken("a value is nested too deep");
   const json: unknown = JSON.parse(text);
   return hasTags(text) ? decodeExact(json) : json;
 }
 
-/** Roughly what they take on the way and in memory. */
+/** Approximate size on the wire and in memory. */
 export function sizeOf(encoded: readonly Primitive[] | string): number {
   if (typeof encoded === "string") return encoded.length;
   let size = 0;
@@ -65,7 +65,7 @@ export function sizeOf(encoded: readonly Primitive[] | string): number {
   return size;
 }
 
-/** Whether it may travel. Nearly always this is clear without counting bytes. */
+/** Checks the size limit. Nearly always the estimate decides without counting bytes. */
 export function fits(encoded: readonly Primitive[] | string, maxBytes: number): boolean {
   if (sizeOf(encoded) * 3 <= maxBytes) return true;
   if (typeof encoded === "string") return Buffer.byteLength(encoded) <= maxBytes;

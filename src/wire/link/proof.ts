@@ -8,7 +8,7 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Socket } from "node:net";
 
-/** No TLS record and no frame of a link begins like this. */
+/** No TLS record and no link frame begins with these bytes. */
 const MARK = Buffer.from("LIMPET-1");
 const NONCE_BYTES = 32;
 const PROOF_BYTES = 32;
@@ -45,7 +45,7 @@ export function proveAsClient(socket: Socket, secret: string, done: ProofOutcome
 
 export function proveAsServer(socket: Socket, secret: string, done: ProofOutcome): () => void {
   const marked: Step = {
-    // By itself, so that a client of another protocol is recognised by its first bytes.
+    // Read separately, so the first bytes identify a client of another protocol.
     bytes: MARK.length,
     take(mark) {
       if (isSame(mark, MARK)) return opened;
@@ -75,7 +75,7 @@ export function proveAsServer(socket: Socket, secret: string, done: ProofOutcome
 
 interface Step {
   readonly bytes: number;
-  /** Returns the step that follows, if any. */
+  /** Returns the next step, if any. */
   take(bytes: Buffer): Step | undefined;
 }
 
@@ -86,7 +86,7 @@ function readSteps(socket: Socket, first: Step): () => void {
     while (step !== undefined) {
       const { bytes: count, take } = step;
       const bytes = socket.read(count) as Buffer | null;
-      // At the end of a stream fewer may come.
+      // At the end of a stream fewer bytes may arrive.
       if (bytes === null || bytes.length < count) return;
       step = take(bytes);
       if (step === undefined) stop();
@@ -109,7 +109,7 @@ type End = readonly [address: string | undefined, port: number | undefined];
 
 const endsOf = (client: End, server: End): string => `${endOf(client)} ${endOf(server)}`;
 
-/** A server that listens on IPv6 sees clients of IPv4 under a longer name. */
+/** A server that listens on IPv6 sees IPv4 clients as IPv4-mapped addresses. */
 const endOf = ([address = "", port = 0]: End): string => `${address.replace(/^::ffff:(?=\d+\.)/, "")}|${port}`;
 
 const isSame = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);

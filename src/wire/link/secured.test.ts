@@ -16,7 +16,7 @@ function assertUnreachable([how, what]: Outcome): void {
   assert.ok(isLimpetError(what, "UNREACHABLE"), String(what));
 }
 
-test("with a key, calls travel as without, and nothing of them can be read on the way", async () => {
+test("calls with a cluster key work as without, and are unreadable on the wire", async () => {
   await using pair = await Pair.open(echo(), secured);
   await using wire = await Wire.before(pair.door.address);
   const seen: Buffer[] = [];
@@ -29,22 +29,22 @@ test("with a key, calls travel as without, and nothing of them can be read on th
   );
   const bytes = Buffer.concat(seen);
   assert.ok(bytes.length > 2_000_000);
-  // Long enough that they do not stand in two million bytes by chance.
+  // Long enough not to occur in two million bytes by chance.
   for (const word of ["secret", NAMESPACE]) assert.ok(!bytes.includes(word), word);
 });
 
-test("many calls in flight with a key", async () => {
+test("many calls in flight with a cluster key each get their answer", async () => {
   await using pair = await Pair.open(echo(), secured);
   const outcomes = await Promise.all(Array.from({ length: 10_000 }, (_, i) => pair.ask([i])));
   for (const [i, outcome] of outcomes.entries()) assert.deepEqual(outcome, ["value", i]);
 });
 
-test("who has another key, or none, or asks one who has none, is refused before a call is sent", async () => {
+test("a peer with a different or missing cluster key is rejected before any call is sent", async () => {
   await using pair = await Pair.open(echo(), secured);
   await using open = await Pair.open(echo());
   const cases = [
     { keys: [OTHER], address: pair.door.address, says: /another cluster key/ },
-    { keys: [], address: pair.door.address, says: /cannot be reached|hung up/ },
+    { keys: [], address: pair.door.address, says: /cannot be reached|closed the connection/ },
     { keys: [KEY], address: open.door.address, says: /without TLS|cannot be reached|another cluster key/ },
   ];
   for (const { keys, address, says } of cases) {
@@ -65,7 +65,7 @@ test("a second key is accepted, so that keys can be changed one host at a time",
   await links.close();
 });
 
-test("a secured connection that breaks loses what was sent, and the next call connects anew", async () => {
+test("a secured connection that breaks loses its sent calls, and the next call connects again", async () => {
   const service = new Service();
   await using pair = await Pair.open(service, secured);
   await using wire = await Wire.before(pair.door.address);
@@ -78,7 +78,7 @@ test("a secured connection that breaks loses what was sent, and the next call co
   await until("it answers", async () => (await ask(pair.links, wire.address))[1] === "anew");
 });
 
-test("a secured door closes with connections that never finish their handshake", async () => {
+test("a secured link server closes despite connections that never finish their handshake", async () => {
   await using pair = await Pair.open(echo(), secured);
   assert.deepEqual(await pair.ask([1]), ["value", 1]);
   using silent = await RawPeer.connect(pair.door.address);
@@ -88,7 +88,7 @@ test("a secured door closes with connections that never finish their handshake",
   await silent.closed();
 });
 
-test("without a key there is no TLS", async () => {
+test("a link without a cluster key uses no TLS", async () => {
   await using pair = await Pair.open(echo(), { security: NO_SECURITY });
   await using wire = await Wire.before(pair.door.address);
   const seen: Buffer[] = [];

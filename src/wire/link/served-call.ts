@@ -1,5 +1,5 @@
-// A call of another host while it is served here. The first answer counts; what comes after it, or after the caller has
-// gone, is dropped.
+// A call of another host while this host serves it. The first answer counts. Later answers, and answers to a
+// caller that has left, are dropped.
 import { LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
 import type { Cancel, Ownership, RemoteAnswer } from "../../ports/links.ts";
@@ -8,11 +8,11 @@ import { KIND, type Primitive } from "./messages.ts";
 import type { Outgoing } from "./outbox.ts";
 import { encodeResult, fits, isPrimitive } from "./payloads.ts";
 
-/** The connection that it came on. */
+/** The connection that carries the call. */
 export interface Server {
   /** The largest result. */
   readonly resultBytes: number;
-  /** The last word on a call is known. */
+  /** The call has its final answer. */
   answered(call: ServedCall): void;
 }
 
@@ -53,14 +53,14 @@ export class ServedCall implements RemoteAnswer, Outgoing {
     this.#say(KIND.notOwner, undefined);
   }
 
-  /** What to do when nobody waits for it any more. */
+  /** Registers the cancellation to run when the caller no longer waits. */
   underWay(cancel: Cancel): void {
     if (!this.#isOver) this.#cancel = cancel;
-    // It was given up while it began.
+    // The call was cancelled while it began.
     else if (this.#kind === KIND.givenUp) cancel();
   }
 
-  /** Nobody waits for it any more. */
+  /** The caller no longer waits for the call. */
   giveUp(): void {
     if (this.#isOver) return;
     const cancel = this.#cancel;

@@ -20,7 +20,7 @@ import {
 
 const echo = () => new Service((call, answer) => answer.value(call.args[0]));
 
-test("a door says where it listens, and why it cannot", async () => {
+test("a link server reports the address it listens on, or why it cannot listen", async () => {
   const log = new Lines();
   await using door = await openDoor(echo(), {}, { log });
   assert.match(door.address, /^127\.0\.0\.1:\d+$/);
@@ -31,7 +31,7 @@ test("a door says where it listens, and why it cannot", async () => {
   await door.close();
 });
 
-test("a door that closes lets what is under way finish, and its callers go", async () => {
+test("a closing link server lets calls in progress finish, and its callers disconnect", async () => {
   const service = new Service();
   await using pair = await Pair.open(service);
   const asked = Array.from({ length: 10 }, (_, i) => pair.ask([i]));
@@ -57,7 +57,7 @@ test("a door that closes lets what is under way finish, and its callers go", asy
   assert.ok(service.served.every(({ cancels }) => cancels === 0));
 });
 
-test("a call that crosses the bye is served as usual", async () => {
+test("a call that crosses the bye of the server is served", async () => {
   const service = echo();
   await using door = await openDoor(service);
   using peer = await RawPeer.connect(door.address, hello());
@@ -72,7 +72,7 @@ test("a call that crosses the bye is served as usual", async () => {
   await closed;
 });
 
-test("a door does not wait for ever: not for callers that do not go, nor for calls that do not end", async () => {
+test("a closing link server limits its wait for callers that stay and calls that do not end", async () => {
   const limits = { lingerMs: 20, closeMs: 100 };
   await using idle = await openDoor(echo(), { limits });
   using stays = await RawPeer.connect(idle.address, hello());
@@ -89,14 +89,14 @@ test("a door does not wait for ever: not for callers that do not go, nor for cal
   assert.equal(service.served[0]!.cancels, 1);
 });
 
-test("a door that nobody called, or whose callers never said hello, closes at once", async () => {
+test("a link server without callers, or with callers that never sent a hello, closes at once", async () => {
   await using door = await openDoor(echo(), { limits: { lingerMs: 1e9, closeMs: 1e9, helloMs: 1e9 } });
   using silent = await RawPeer.connect(door.address);
   await door.close();
   await silent.closed();
 });
 
-test("who connects while a door closes is answered, or knows that its call was not sent", async () => {
+test("a caller that connects while the server closes is answered, or learns that its call was not sent", async () => {
   for (let ticks = 0; ticks < 40; ticks++) {
     await using pair = await Pair.open(echo());
     const answer = pair.ask([ticks]);
@@ -108,7 +108,7 @@ test("who connects while a door closes is answered, or knows that its call was n
   }
 });
 
-test("a new door at the same address is called as the old one was", async () => {
+test("a new link server at the same address is called like the old one", async () => {
   await using pair = await Pair.open(echo(), { limits: { pauseMs: 1, longestPauseMs: 1 } });
   const { address } = pair.door;
   assert.deepEqual(await pair.ask([1]), ["value", 1]);
@@ -119,7 +119,7 @@ test("a new door at the same address is called as the old one was", async () => 
   await pair.links.close();
 });
 
-test("a host that does not take its answers is not read from until it does", async () => {
+test("a host that does not read its answers is not read from until it does", async () => {
   const service = new Service((call, answer) => answer.value(call.args[0]));
   await using door = await openDoor(service, { limits: { unsentBytes: 100_000 } });
   using peer = await RawPeer.connect(door.address, hello());
@@ -128,7 +128,7 @@ test("a host that does not take its answers is not read from until it does", asy
   const calls = 600;
   const large = "x".repeat(50_000);
   for (let i = 0; i < calls; i++) peer.socket.write(frame([1, i, "Cart", "ada", "add", 1_000, [large]]));
-  // Thirty megabytes each way do not fit into the buffers between the two.
+  // Thirty megabytes each way do not fit into the buffers between the two sides.
   let before = -1;
   await until("nothing moves any more", () => {
     const isStill = service.served.length > 0 && service.served.length === before && peer.socket.writableLength > 0;
@@ -140,7 +140,7 @@ test("a host that does not take its answers is not read from until it does", asy
   await until("all are served", () => service.served.length === calls);
 });
 
-test("calls and connections are counted", async () => {
+test("calls and connections are counted in metrics", async () => {
   const metrics = new Metrics();
   await using door = await openDoor(echo(), {}, { log: new Lines(), meter: metrics });
   await using pair = await Pair.open(echo());
@@ -151,7 +151,7 @@ test("calls and connections are counted", async () => {
   assert.match(metrics.render(), /limpet_link_connections 0/);
 });
 
-test("a process does not stay for links that are idle, but for an answer it waits for", async () => {
+test("an idle link does not keep the process alive, and an awaited answer does", async () => {
   const service = new Service((call, answer) => setTimeout(() => answer.value(call.args[0]), 100));
   await using pair = await Pair.open(service);
   const url = (file: string) => JSON.stringify(new URL(file, import.meta.url).href);
@@ -164,7 +164,7 @@ test("a process does not stay for links that are idle, but for an answer it wait
     const say = (how) => (what) => console.log(how, what);
     const caller = { value: say("value"), error: say("error"), unsent: say("unsent"), lost: say("lost") };
     links.call(process.argv[1], call, caller);
-    // This one is refused here, and leaves a connection that nobody uses.
+    // This call is rejected locally, and leaves an unused connection.
     links.call(process.argv[2], { ...call, args: [() => {}] }, { error: () => {} });
   `;
   const addresses = [pair.door.address, `localhost:${portOf(pair.door.address)}`];

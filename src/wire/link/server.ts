@@ -1,4 +1,5 @@
-// The door of a host for other hosts: it listens, serves every connection, and closes without losing an answer.
+// The link server of a host: accepts connections of other hosts, serves their calls, and closes without
+// losing an answer.
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import type { LinkService } from "../../ports/links.ts";
@@ -15,11 +16,11 @@ import { proveAsServer } from "./proof.ts";
 
 export interface LinkServerSettings {
   readonly host: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
   readonly namespace: string;
   readonly security: ClusterSecurity;
-  /** Of Limpet. */
+  /** The version of Limpet. */
   readonly version?: string | undefined;
 }
 
@@ -29,9 +30,11 @@ export interface LinkServerDeps {
 }
 
 export interface LinkServer {
-  /** Where it listens: "ip:port". */
+  /** The address on which it listens: "ip:port". */
   readonly address: string;
-  /** Asks the callers to go, lets what is under way finish, for a while, and then closes every connection. */
+  /**
+   * Asks the callers to leave, waits a limited time for the calls in progress, and closes every connection.
+   */
   close(): Promise<void>;
 }
 
@@ -50,12 +53,12 @@ class ListeningLinkServer implements LinkServer, InboundLimits {
   readonly #settings: LinkServerSettings;
   readonly #server: Server;
   readonly #connections: Gauge;
-  /** Those that are open, also when TLS or a hello is still missing. */
+  /** Open sockets, including sockets without a finished TLS handshake or hello. */
   readonly #sockets = new Set<Socket>();
   readonly #inbounds = new Set<Inbound>();
   #port = 0;
   #closed: Promise<void> | undefined;
-  /** When a connection last had no calls any more. */
+  /** The last time a connection had no calls left. */
   #idleAt = 0;
   #onChange: (() => void) | undefined;
   readonly service: LinkService;
@@ -72,8 +75,8 @@ class ListeningLinkServer implements LinkServer, InboundLimits {
     this.log = log;
     this.refusals = new RefusalLog(log, "link.refused");
     this.held = new ByteBudget(limits.heldBytes);
-    this.calls = meter.counter("limpet_link_calls_total", "Calls of other hosts that arrived.");
-    this.#connections = meter.gauge("limpet_link_connections", "Connections of other hosts that are open.");
+    this.calls = meter.counter("limpet_link_calls_total", "Calls received from other hosts.");
+    this.#connections = meter.gauge("limpet_link_connections", "Open connections from other hosts.");
     this.#settings = settings;
     const tls = serverTls(settings.security);
     this.#server = tls === undefined ? createServer() : createTlsServer(tls);
@@ -81,7 +84,7 @@ class ListeningLinkServer implements LinkServer, InboundLimits {
     this.#server
       .on("connection", (socket: Socket) => this.#opened(socket))
       .on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#admit(socket))
-      .on("drop", (drop) => this.refusals.refused({ peer: String(drop?.remoteAddress), why: "too many" }))
+      .on("drop", (drop) => this.refusals.refused({ peer: String(drop?.remoteAddress), why: "too many connections" }))
       .on("tlsClientError", (error: NodeJS.ErrnoException, socket: Socket) => this.#strange(error, socket));
   }
 
@@ -123,7 +126,8 @@ class ListeningLinkServer implements LinkServer, InboundLimits {
     this.#idleAt = performance.now();
     const latest = this.#idleAt + closeMs;
     for (const inbound of this.#inbounds) inbound.leave();
-    // Callers hang up when they have their last answer, unless there is nobody any more.
+    // Callers close their connections after their last answer. A dead caller never does, so the wait is
+    // limited.
     while (this.#inbounds.size > 0) {
       const until = this.#isQuiet() ? Math.min(this.#idleAt + lingerMs, latest) : latest;
       const leftMs = until - performance.now();
@@ -135,7 +139,7 @@ class ListeningLinkServer implements LinkServer, InboundLimits {
     await closed;
   }
 
-  /** Resolves when a connection has closed or has no calls any more, or when the time is over. */
+  /** Resolves when a connection closes or has no calls left, or when the time is over. */
   async #change(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onChange = resolve;
@@ -160,7 +164,7 @@ class ListeningLinkServer implements LinkServer, InboundLimits {
       this.#begin(socket);
       return;
     }
-    const timer = setTimeout(() => refuse("it did not prove in time that it knows the secret"), this.limits.helloMs);
+    const timer = setTimeout(() => refuse("it sent no proof of the store secret in time"), this.limits.helloMs);
     const stop = proveAsServer(socket, secret, (problem) => {
       clearTimeout(timer);
       if (problem === undefined) this.#begin(socket);

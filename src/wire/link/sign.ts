@@ -1,4 +1,4 @@
-// A message that is nothing but its kind: ping, pong, bye. One that waits to be sent already is not sent twice.
+// A message that consists only of its kind: ping, pong, bye. One that already waits is not queued twice.
 import type { FrameWriter } from "./frame-writer.ts";
 import type { Outgoing } from "./outbox.ts";
 
