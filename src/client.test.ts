@@ -376,7 +376,7 @@ test("when no host takes a call, the error is that of the last one and says how 
     assert.ok(codeOf("UNREACHABLE")(error));
     assert.match(
       (error as Error).message,
-      /^none of 2 hosts took the call; of the last one: http:\S+ cannot be reached/,
+      /^none of 2 hosts accepted the call; the last error: http:\S+ cannot be reached/,
     );
     return true;
   });

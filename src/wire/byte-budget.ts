@@ -1,4 +1,4 @@
-// What strangers may make a door hold in memory at once, all of them together.
+// Memory budget of one server for the data of all of its clients together.
 
 export class ByteBudget {
   #left: number;
@@ -19,7 +19,7 @@ export class ByteBudget {
     return true;
   }
 
-  /** Takes them whether they are there or not. */
+  /** Takes the bytes even when the budget is exceeded. */
   force(bytes: number): void {
     this.#left -= bytes;
   }

@@ -22,13 +22,13 @@ async function listen(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Says hello to whoever comes in. */
+/** A server that sends a hello to every client. */
 function greeter(t: TestContext, security: ClusterSecurity): Promise<number> {
   const server = createServer(serverTls(security)!, (socket) => socket.on("error", () => {}).end("hello"));
   return listen(t, server);
 }
 
-/** What a client of the cluster gets from it, or the error that it would be told. */
+/** The text that a client of the cluster receives, or its error. */
 function visit(port: number, security: ClusterSecurity, more: ConnectionOptions = {}): Promise<string | LimpetError> {
   return new Promise((resolve) => {
     const socket: TLSSocket = connect({ host: "127.0.0.1", port, ...clientTls(security), ...more });
@@ -48,8 +48,8 @@ const isRefusal = (answer: string | LimpetError, about: RegExp) => {
   assert.match(answer.message, about);
 };
 
-describe("the cluster key", () => {
-  it("lets in whoever has it, encrypted by TLS 1.3", async (t) => {
+describe("cluster key", () => {
+  it("a client with the cluster key is admitted, encrypted by TLS 1.3", async (t) => {
     const port = await greeter(t, OLD);
     assert.equal(await visit(port, OLD), "hello");
     const socket = connect({ host: "127.0.0.1", port, ...clientTls(OLD) });
@@ -58,72 +58,75 @@ describe("the cluster key", () => {
     socket.destroy();
   });
 
-  it("keeps out whoever has another one, and says so", async (t) => {
+  it("a client with another cluster key is rejected and learns the reason", async (t) => {
     isRefusal(await visit(await greeter(t, OLD), NEW), /has another cluster key, or none/);
   });
 
-  it("can be changed step by step: a server takes any of its keys, a client uses the first", async (t) => {
+  it("the cluster key can be changed step by step: a server accepts any of its keys, a client uses the first", async (t) => {
     assert.equal(await visit(await greeter(t, BOTH), OLD), "hello");
     assert.equal(await visit(await greeter(t, BOTH), NEW), "hello");
     assert.equal(await visit(await greeter(t, NEW), BOTH), "hello");
     isRefusal(await visit(await greeter(t, OLD), BOTH), /another cluster key/);
   });
 
-  it("is not given to a server that shows a certificate instead, however trusted that is", async (t) => {
+  it("a server that shows a certificate instead of the key is rejected, however trusted the certificate is", async (t) => {
     const impostor = createServer({ key: KEY, cert: CERT }, (socket) => socket.on("error", () => {}).end("hello"));
     const port = await listen(t, impostor);
     isRefusal(await visit(port, OLD, { ca: [CERT] }), /another cluster key, or none/);
     isRefusal(await visit(port, OLD), /another cluster key, or none/);
-    // The certificate is fine: without our options it is accepted.
+    // The certificate is valid: without our options it is accepted.
     const trusting = connect({ host: "127.0.0.1", port, ca: [CERT] });
     await new Promise((resolve, reject) => trusting.once("secureConnect", resolve).once("error", reject));
     trusting.destroy();
   });
 
-  it("is missed in a client that has a certificate of its own, or nothing", async (t) => {
+  it("a client with its own certificate, or with nothing, is rejected for its missing key", async (t) => {
     const port = await greeter(t, OLD);
     const stranger = connect({ host: "127.0.0.1", port, key: KEY, cert: CERT, rejectUnauthorized: false });
     const error = await new Promise<NodeJS.ErrnoException>((resolve) => stranger.once("error", resolve));
     assert.match(String(error.code), /HANDSHAKE_FAILURE/);
   });
 
-  it("is told from a server without TLS", async (t) => {
+  it("a client with a key reports a server without TLS", async (t) => {
     const server = createTcpServer((socket) =>
       socket
         .on("error", () => {})
         .resume()
         .end("HTTP/1.1 400 Bad Request\r\n\r\n"),
     );
-    isRefusal(await visit(await listen(t, server), OLD), /speaks without TLS/);
+    isRefusal(await visit(await listen(t, server), OLD), /does not use TLS/);
   });
 
-  it("is shown to people as a fingerprint that says nothing about it", () => {
+  it("the fingerprint of a cluster key reveals nothing about it", () => {
     assert.match(keyFingerprint(OLD.keys[0]!), /^[0-9a-f]{16}$/);
     assert.equal(keyFingerprint(OLD.keys[0]!), keyFingerprint(OLD.keys[0]!));
     assert.notEqual(keyFingerprint(OLD.keys[0]!), keyFingerprint(NEW.keys[0]!));
   });
 
-  it("means no TLS when there is none", () => {
+  it("a cluster without a key uses no TLS", () => {
     assert.equal(serverTls(NO_SECURITY), undefined);
     assert.equal(clientTls(NO_SECURITY), undefined);
   });
 });
 
-describe("a connection that fails", () => {
+describe("failed connection", () => {
   const say = (code: string, security = NO_SECURITY) =>
     connectFailure(Object.assign(new TypeError("it failed"), { code }), "10.0.0.1:7400", security);
 
-  it("is told in plain words, with what to look at", () => {
+  it("the error of a failed connection names the cause and a remedy", () => {
     assert.equal(say("ECONNREFUSED").code, "UNREACHABLE");
     assert.equal(say("ECONNREFUSED").message, "10.0.0.1:7400 cannot be reached: ECONNREFUSED");
-    assert.match(say("ECONNRESET").message, /hung up at once; .* want a cluster key that this process lacks/);
+    assert.match(
+      say("ECONNRESET").message,
+      /closed the connection at once; .* requires a cluster key that this process lacks/,
+    );
     assert.equal(say("ECONNRESET", OLD).message, "10.0.0.1:7400 cannot be reached: ECONNRESET");
     assert.equal(connectFailure("odd", "10.0.0.1:7400", OLD).message, "10.0.0.1:7400 cannot be reached: odd");
     assert.equal(connectFailure(undefined, "10.0.0.1:7400", OLD).code, "UNREACHABLE");
   });
 });
 
-// For 127.0.0.1, until 2120. Nobody trusts it but the tests above.
+// For 127.0.0.1, until 2120. Only the tests above trust it.
 const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgnNnMjhepOj0Tw7h6
 wuGxu2GAQ0WDFEfbtr0ElSi8IRKhRANCAASnouZUjUECDwqMbjgfKVFKwKr74qTS

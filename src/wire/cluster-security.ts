@@ -1,23 +1,25 @@
-// Who belongs to the cluster: whoever knows its key. Connections between its processes are TLS 1.3 with a pre-shared key
-// derived from it, so both ends prove that they know it, nothing that is said can be read, and there are no certificates.
-// Several keys may be valid at once, so that a key can be changed without stopping the cluster: a server takes any of
-// its keys, a client uses the first. Without a key, which is for loopback alone, the secret of the store takes its place: control streams
-// use it as the key, links prove it once and go on without TLS (link/proof.ts).
+// Authentication in the cluster: a process that knows the cluster key is a member. Connections between
+// processes use TLS 1.3 with a pre-shared key derived from the cluster key. Both ends prove that they know
+// it, the traffic is encrypted, and no certificates are needed.
+// Several keys may be valid at once, so that a key can be changed without stopping the cluster: a server
+// accepts any of its keys, a client uses the first. Without a key, which is for loopback alone, the secret of
+// the store takes its place. Control streams use it as the key; links prove it once and continue without TLS
+// (link/proof.ts).
 import { hkdfSync } from "node:crypto";
 import type { ConnectionOptions, TlsOptions } from "node:tls";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 
 export interface ClusterSecurity {
-  /** Of the cluster. The first is used to connect, all are accepted. */
+  /** Keys of the cluster. The first is used to connect, all are accepted. */
   readonly keys: readonly string[];
-  /** Of the store. Used where there is no key. */
+  /** Secret of the store, used when there is no key. */
   readonly secret?: string | undefined;
 }
 
 export const NO_SECURITY: ClusterSecurity = { keys: [] };
 
-/** For a connection that has no other protection than TLS. */
+/** For a connection without any protection but TLS. */
 export function keysOrSecret({ keys, secret }: ClusterSecurity): ClusterSecurity {
   return { keys: keys.length > 0 || secret === undefined ? keys : [secret] };
 }
@@ -41,10 +43,13 @@ function deriveKey(key: string): DerivedKey {
   };
 }
 
-/** What may be shown of a key. It travels unencrypted when a connection opens, to say which key is meant. */
+/** The public part of a key. It is sent unencrypted when a connection opens, to identify the key. */
 export const keyFingerprint = (key: string): string => deriveKey(key).identity;
 
-/** This suite is the one whose hash a plain pre-shared key goes with; a TLS below 1.3 would encrypt less of the handshake. */
+/**
+ * This suite has the hash of a plain pre-shared key. A TLS version below 1.3 would encrypt less of the
+ * handshake.
+ */
 const TLS = { minVersion: "TLSv1.3", maxVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" } as const;
 
 /** For tls.createServer and http2.createSecureServer. Undefined: listen without TLS. */
@@ -53,7 +58,7 @@ export function serverTls({ keys }: ClusterSecurity): TlsOptions | undefined {
   const known = new Map(keys.map(deriveKey).map(({ identity, psk }) => [identity, psk]));
   return {
     ...TLS,
-    // There is no certificate to fall back to, so whoever names none of the keys fails in the handshake.
+    // There is no certificate to fall back to, so a client without a known key fails in the handshake.
     pskCallback: (_socket, identity) => known.get(identity) ?? null,
     handshakeTimeout: LIMITS.clusterConnectMs,
   };
@@ -67,24 +72,27 @@ export function clientTls({ keys }: ClusterSecurity): ConnectionOptions | undefi
   return {
     ...TLS,
     pskCallback: () => key,
-    // A server that knows the key shows no certificate, and then nobody asks this. One that shows a certificate, however
-    // trusted, has not proven that it knows the key.
+    // A server that knows the key shows no certificate, and this check is not called. A server that shows a
+    // certificate, however trusted, has not proven that it knows the key.
     checkServerIdentity: () => new LimpetError("UNAUTHENTICATED", "the other side does not know the cluster key"),
-    // The environment could otherwise switch the check off.
+    // The environment could otherwise disable the check.
     rejectUnauthorized: true,
   };
 }
 
-/** Connecting failed: in whose words it is told. `address` is where it went. */
+/** Describes a failed attempt to connect to `address`. */
 export function connectFailure(thrown: unknown, address: string, { keys }: ClusterSecurity): LimpetError {
   if (isLimpetError(thrown) && thrown.code !== "UNAUTHENTICATED") return thrown;
   const { code = "", message = String(thrown) } = (thrown ?? {}) as { code?: string; message?: string };
   const say = (error: "UNAUTHENTICATED" | "UNREACHABLE", what: string) =>
     new LimpetError(error, `${address} ${what}`, { cause: thrown });
-  if (NOT_TLS.has(code)) return say("UNAUTHENTICATED", "speaks without TLS; has it been given the cluster key?");
+  if (NOT_TLS.has(code)) return say("UNAUTHENTICATED", "does not use TLS; set the cluster key in that process");
   if (isKeyRefusal(code)) return say("UNAUTHENTICATED", "has another cluster key, or none");
   if (keys.length === 0 && HUNG_UP.has(code)) {
-    return say("UNREACHABLE", "hung up at once; it may be no Limpet, or want a cluster key that this process lacks");
+    return say(
+      "UNREACHABLE",
+      "closed the connection at once; it is not a Limpet process, or it requires a cluster key that this process lacks",
+    );
   }
   return say("UNREACHABLE", `cannot be reached: ${code === "" ? message : code}`);
 }
@@ -92,6 +100,6 @@ export function connectFailure(thrown: unknown, address: string, { keys }: Clust
 const NOT_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
 const HUNG_UP = new Set(["ECONNRESET", "EPIPE", "ERR_HTTP2_ERROR", "ERR_HTTP2_SESSION_ERROR"]);
 
-/** Alerts of the other side's TLS, and certificates it showed instead of the key. */
+/** TLS alerts of the peer, and certificates that it showed instead of the key. */
 const isKeyRefusal = (code: string): boolean =>
   code === "UNAUTHENTICATED" || code.startsWith("ERR_SSL_") || code.includes("CERT");

@@ -1,18 +1,18 @@
-// The exact encoding (kernel/values.ts) as it may come from a stranger: every tag is checked before anything is built
-// from it, so that a few bytes cannot ask for a huge buffer or a minute of arithmetic.
+// Decodes the exact encoding (kernel/values.ts) from untrusted input. Every tag is checked before a value is
+// built from it, so a few bytes cannot request a huge buffer or a minute of arithmetic.
 import { LimpetError } from "../kernel/errors.ts";
 import { encodeValue, fromWire } from "../kernel/values.ts";
 
 export const EXACT_TYPE = "application/vnd.limpet+json";
 
-/** Making a number of this many digits is still quick; the cost grows faster than the length. */
+/** A number of this many digits is still quick to parse; the cost grows faster than the length. */
 const BIGINT_DIGITS = 10_000;
 
 export function encodeResult(value: unknown): string {
   return encodeValue(value, "result", "RESULT_INVALID");
 }
 
-/** `json` is a parsed body whose nesting was checked. It is reused for the value. */
+/** `json` is a parsed body with checked nesting. The value reuses its objects. */
 export function decodeExact(json: unknown): unknown {
   check(json);
   return fromWire(json);
@@ -32,12 +32,12 @@ function check(value: unknown): void {
 
 const isField = (pair: unknown): boolean => Array.isArray(pair) && pair.length === 2 && typeof pair[0] === "string";
 
-/** `undefined` when it is an ordinary object. */
+/** `undefined` for an ordinary object. */
 function tagOf(value: object): unknown {
   if (!Object.hasOwn(value, "$")) return undefined;
   const { $: tag, v, ...more } = value as { $: unknown; v?: unknown };
   if (isTagged(tag, v) && Object.keys(more).length === 0) return tag;
-  throw new LimpetError("BODY_INVALID", "the body holds a tagged value that is not well-formed");
+  throw new LimpetError("BODY_INVALID", "the body holds an invalid tagged value");
 }
 
 function isTagged(tag: unknown, v: unknown): boolean {
@@ -65,7 +65,7 @@ function isTagged(tag: unknown, v: unknown): boolean {
   }
 }
 
-/** Looks at the text, because building a deep value is slow and walking it afterwards can exhaust the stack. */
+/** Checks the text: building a deep value is slow, and walking it afterwards can exhaust the stack. */
 export function isDeeperThan(text: string, limit: number): boolean {
   if (text.length <= limit) return false;
   let depth = 0;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type LogFields, silentLog } from "../ports/log.ts";
 import { RefusalLog } from "./refusal-log.ts";
 
-test("a thousand refused connections in a second are one line of the log, and the next one counts them", () => {
+test("a thousand rejected connections in a second write one log line, and the next line counts them", () => {
   const lines: (LogFields | undefined)[] = [];
   const log = { ...silentLog, warn: (_event: string, fields?: LogFields) => void lines.push(fields) };
   const refusals = new RefusalLog(log, "link.refused");

@@ -343,7 +343,10 @@ describe("a control client in front of a server that is not a scheduler", () => 
 
   it("a control client reports a web server as unreachable", async (t) => {
     const client = openClient(t, await listen(t, "HTTP/1.1 400 Bad Request\r\n\r\n"));
-    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /hung up at once; it may be no Limpet/));
+    await assert.rejects(
+      client.describe(),
+      hasCode("UNREACHABLE", /closed the connection at once; it is not a Limpet process/),
+    );
   });
 
   it("a control client reports a server that never answers", async (t) => {

@@ -52,7 +52,7 @@ describe("control server with a cluster key", () => {
   it("a client without TLS is rejected and learns that a key may be missing", async (t) => {
     const door = await openDoor(t, { security: OLD });
     const client = openClient(t, door);
-    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /want a cluster key that this process lacks/));
+    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /requires a cluster key that this process lacks/));
     const ear = new Ear<SchedulerMessage>();
     client.report(ear).send(HELLO);
     assert.ok(hasCode("UNREACHABLE")(await ear.ended));
@@ -87,6 +87,6 @@ describe("control client with a cluster key", () => {
   it("a client with a cluster key rejects a server without one", async (t) => {
     const door = await openDoor(t, { security: NO_SECURITY });
     const client = openClient(t, door, { security: OLD });
-    await assert.rejects(client.describe(), hasCode("UNAUTHENTICATED", /speaks without TLS/));
+    await assert.rejects(client.describe(), hasCode("UNAUTHENTICATED", /does not use TLS/));
   });
 });

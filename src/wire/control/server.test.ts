@@ -541,6 +541,6 @@ describe("control server address", () => {
   it("a control server reports that an address does not belong to this machine", async () => {
     const listen = { host: "192.0.2.1", port: 0, security: { keys: [] } };
     const opening = openControlServer(new FakeScheduler(), listen, { log: silentLog, meter: silentMeter });
-    await assert.rejects(opening, hasCode("OPTION_INVALID", /no address of this machine/));
+    await assert.rejects(opening, hasCode("OPTION_INVALID", /not an address of this machine/));
   });
 });

@@ -5,7 +5,7 @@ import { AnswerSending } from "./answer-sending.ts";
 import { measureBody } from "./body-weight.ts";
 import { HTTP_LIMITS } from "./limits.ts";
 
-/** A client that reads one piece at each call. */
+/** A client that reads one chunk at each call. */
 class FakeResponse {
   socket: object | null = {};
   taken = 0;
@@ -40,7 +40,7 @@ function begin(): { response: FakeResponse; sending: AnswerSending } {
   return { response, sending };
 }
 
-test("a large answer goes out in pieces, each when the client has taken the one before", () => {
+test("a large answer goes out in chunks, each after the client has read the one before", () => {
   const { response } = begin();
   let pieces = 1;
   for (; !response.ended; pieces++) response.takePiece();
@@ -48,7 +48,7 @@ test("a large answer goes out in pieces, each when the client has taken the one 
   assert.equal(pieces, Math.ceil(BODY.length / (64 * 1024)));
 });
 
-test("a client that takes nothing for 30 seconds is too slow, and one that takes a piece in time is not", () => {
+test("a client that reads nothing for 30 seconds is too slow, and one that reads a chunk in time is not", () => {
   const { response, sending } = begin();
   for (let s = 0; s < 29; s++) assert.equal(sending.waited(1_000, HTTP_LIMITS), false);
   response.takePiece();
@@ -56,14 +56,14 @@ test("a client that takes nothing for 30 seconds is too slow, and one that takes
   assert.equal(sending.waited(1_000, HTTP_LIMITS), true);
 });
 
-test("a client that takes a piece every 29 seconds is too slow in the end", () => {
+test("a client that reads a chunk every 29 seconds is too slow in the end", () => {
   const { response, sending } = begin();
   let seconds = 0;
   while (!sending.waited(1_000, HTTP_LIMITS)) if (++seconds % 29 === 0) response.takePiece();
   assert.ok(seconds < 120 && !response.ended, `${seconds} s`);
 });
 
-test("an answer that waits behind another one on its connection is not taken for slow", () => {
+test("an answer that waits behind another one on its connection does not count as slow", () => {
   const { response, sending } = begin();
   response.socket = null;
   for (let s = 0; s < 100; s++) assert.equal(sending.waited(1_000, HTTP_LIMITS), false);

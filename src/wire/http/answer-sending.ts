@@ -1,5 +1,5 @@
 // Sends an answer as fast as its client reads it, and counts for how long the client has read nothing. A
-// large answer goes out in pieces, because the progress of one large write is not visible.
+// large answer goes out in chunks, because the progress of one large write is not visible.
 //
 // Time is counted by calls of `waited`, not by a clock, so that a suspended process does not mistake its
 // clients for slow ones.
@@ -50,8 +50,8 @@ export class AnswerSending {
   }
 
   /**
-   * This much time has passed. True: the client is too slow. An answer that waits behind another one on its
-   * connection is not checked.
+   * Adds elapsed time. Returns true when the client is too slow. An answer that waits behind another one on
+   * its connection is not checked.
    */
   waited(ms: number, { answerTimeoutMs, answerBytesPerSecond }: HttpLimits): boolean {
     if (this.#response.socket === null) return false;

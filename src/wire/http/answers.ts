@@ -1,4 +1,4 @@
-// What goes back: a status, a few headers, a text. Pure. A stack never leaves the process.
+// Builds HTTP answers: a status, headers and a text. Pure. A stack never leaves the process.
 import { STATUS_CODES } from "node:http";
 import { CATALOGUE, type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
@@ -10,7 +10,7 @@ export interface Answer {
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
-/** A guess; the door does not know when a mailbox will be empty or a store back. */
+/** An estimate: the server does not know when a mailbox will be empty or a store available. */
 const RETRY_AFTER_SECONDS = "1";
 
 export function textAnswer(status: number, type: string, body: string): Answer {
@@ -36,18 +36,21 @@ export function errorAnswer(error: LimpetError, headers: Readonly<Record<string,
 }
 
 /**
- * Said when the door itself refuses: nothing of the request has begun. Errors of a call cannot say so, whatever their
- * verdict, because an actor may let pass the error of a call that it made in the middle of its turn.
+ * Sent when the server itself rejects a request: nothing of it has begun. Errors of a call cannot claim this,
+ * whatever their verdict. An actor may pass on the error of a call that it made during its turn.
  */
 export const NOT_DELIVERED = { "limpet-delivered": "no" } as const;
 
-/** Codes whose cause is an error of the user's code. Other causes go to the log only: they may name machines and statements. */
+/**
+ * Codes whose cause is an error of the user's code. Other causes go to the log only: they may name machines
+ * and statements.
+ */
 const CAUSED_BY_USERS: ReadonlySet<ErrorCode> = new Set([
   ...(["ACTOR_FAILED", "ACTIVITY_FAILED", "WORKFLOW_FAILED"] as const),
   ...(["QUERY_FAILED", "UPDATE_FAILED", "UPDATE_REJECTED"] as const),
 ]);
 
-/** What an actor's method threw, told to its caller: what it is called and what it says. */
+/** Answers with the error that an actor's method threw: its name, code and message. */
 export function thrownAnswer(thrown: unknown): Answer {
   if (!isLimpetError(thrown)) return jsonAnswer(CATALOGUE.ACTOR_FAILED.status, serializeError(thrown));
   const { headers, status } = errorAnswer(thrown);
@@ -60,10 +63,10 @@ function withExtras(answer: Answer, headers: Readonly<Record<string, string>>): 
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
-/** Said to everybody: nothing here is for a cache, nor to be guessed at. */
+/** Headers of every answer: no cache may store it, and no client may guess its type. */
 export const COMMON_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
-/** The same answer as bytes for a bare socket, where there is no request to answer to. The connection closes. */
+/** The same answer as bytes for a bare socket without a request. The connection closes. */
 export function rawAnswer(answer: Answer): string {
   const body = answer.body ?? "";
   const headers = {

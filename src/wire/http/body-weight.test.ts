@@ -12,7 +12,7 @@ test("the parts of a body are its objects, lists and properties, and no text add
   assert.equal(measure('"{\\"a\\":1}"').parts, 0);
 });
 
-test("names of properties count once each, also those with escapes and spaces behind them", () => {
+test("property names count once each, including names with escapes or trailing spaces", () => {
   const rows = Array.from({ length: 3_000 }, (_, i) => `{"a" :${i},"b\\"":"a${i}:"}`);
   assert.equal(measure(`[${rows}]`).names, 2);
   // A few of the names may share a hash.
@@ -20,7 +20,7 @@ test("names of properties count once each, also those with escapes and spaces be
   assert.ok(names <= 20_000 && names > 19_500, String(names));
 });
 
-test("a body is refused by the count of its parts or of its names, and a list of as many items is not", () => {
+test("a body is rejected by the number of its parts or names, and a list of as many items is accepted", () => {
   const fine = { weight: 0, parts: LIMITS.httpBodyParts, names: LIMITS.httpBodyNames };
   checkBodyParts(fine);
   const code = "BODY_TOO_LARGE";

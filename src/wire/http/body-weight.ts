@@ -29,7 +29,7 @@ const NAME_BITS = 22;
 /** Bodies with fewer properties need no count of their names. */
 const FEW = 1_000;
 
-/** Text that is no JSON is measured somehow; parsing refuses it. */
+/** Text that is not JSON gets an arbitrary measure; the parser rejects it. */
 export function measureBody(json: Buffer): BodyMeasure {
   let containers = 0;
   let commas = 0;
@@ -48,7 +48,7 @@ export function measureBody(json: Buffer): BodyMeasure {
   };
 }
 
-/** Where the closing quote of the text is that begins at `start`. */
+/** Position of the closing quote of the text that begins at `start`. */
 function endOfText(json: Buffer, start: number): number {
   let i = start + 1;
   for (; i < json.length && json[i] !== 0x22; i++) if (json[i] === 0x5c /* \ */) i++;

@@ -1,5 +1,5 @@
-// From the bytes of a request to the arguments of a call. Bytes are counted while they come in: nothing beyond a limit
-// is ever kept, whatever the headers promised.
+// Reads the bytes of a request and parses them as arguments of a call. Bytes are counted on arrival: nothing
+// beyond a limit is ever kept, whatever the headers announced.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -15,7 +15,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
-/** Refuses by the headers alone what need not be read. */
+/** Rejects a body by its headers alone. */
 export function checkBodyHeaders({ headers }: IncomingMessage, maxBytes: number): void {
   const coding = headers["content-encoding"];
   if (coding !== undefined && coding.toLowerCase() !== "identity") {
@@ -30,7 +30,7 @@ const tooLarge = (maxBytes: number) =>
 export interface BodyReading {
   readonly maxBytes: number;
   readonly budget: ByteBudget;
-  /** Told of every byte taken from the budget; the caller gives them back. */
+  /** Called for every byte taken from the budget; the caller gives them back. */
   readonly onTaken: (bytes: number) => void;
   /** The client waits for `100 Continue` before it sends. */
   readonly expectsContinue: boolean;
@@ -52,7 +52,7 @@ export function readBody(request: IncomingMessage, response: ServerResponse, rea
       size += chunk.length;
       if (size > maxBytes) return refuse(tooLarge(maxBytes));
       if (!budget.take(chunk.length))
-        return refuse(new LimpetError("HOST_FULL", "too many large requests are under way"));
+        return refuse(new LimpetError("HOST_FULL", "too many large requests are in progress; retry later"));
       onTaken(chunk.length);
       chunks.push(chunk);
     };
@@ -61,7 +61,7 @@ export function readBody(request: IncomingMessage, response: ServerResponse, rea
       resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size));
     };
     const onClose = () => refuse(new LimpetError("CALL_CANCELLED", "the client went away"));
-    // A broken connection is also closed; the error itself says nothing more.
+    // A broken connection is also closed; its error adds no information.
     request
       .on("data", onData)
       .on("end", onEnd)
@@ -74,14 +74,14 @@ export function isExact(contentType: string | undefined): boolean {
   return contentType !== undefined && contentType.split(";")[0]!.trim().toLowerCase() === EXACT_TYPE;
 }
 
-/** What the body says, in either encoding; undefined when there is none. */
+/** The parsed body, in either encoding; undefined when there is none. */
 export function parseBody(bytes: Buffer, exact: boolean): unknown {
   if (bytes.length === 0) return undefined;
   const json = parseJson(decodeText(bytes), exact);
   return exact ? decodeExact(json) : json;
 }
 
-/** Nothing is no arguments, an array is the arguments, anything else is one argument. */
+/** An empty body is no arguments, an array is the arguments, any other value is one argument. */
 export function parseArguments(bytes: Buffer, exact: boolean): readonly unknown[] {
   if (bytes.length === 0) return [];
   const value = parseBody(bytes, exact);
@@ -91,14 +91,14 @@ export function parseArguments(bytes: Buffer, exact: boolean): readonly unknown[
   throw new LimpetError("BODY_INVALID", `the body is a list of ${value.length} arguments; ${advice}`);
 }
 
-/** `{"host": "…"}`: the host that shall hand over its actors, by address or name. */
+/** `{"host": "…"}`: the host that must hand over its actors, by address or name. */
 export function parseDrain(bytes: Buffer): string {
   const asked = parseTexts(bytes, ["host"]);
   if (asked !== undefined) return asked.host;
   throw new LimpetError("BODY_INVALID", 'the body must be {"host": "…"}, with the address or the name of a host');
 }
 
-/** `{"type": "…", "id": "…"}`: the sticky actor that shall be let go. */
+/** `{"type": "…", "id": "…"}`: the sticky actor to release. */
 export function parseRelease(bytes: Buffer): { readonly type: string; readonly id: string } {
   const asked = parseTexts(bytes, ["type", "id"]);
   if (asked === undefined) {
@@ -109,7 +109,7 @@ export function parseRelease(bytes: Buffer): { readonly type: string; readonly i
   return asked;
 }
 
-/** `{"type": "…", "id": "…", "name": "…"}`: the dead reminder that shall be tried again or forgotten. */
+/** `{"type": "…", "id": "…", "name": "…"}`: the dead reminder to retry or to drop. */
 export function parseReminderName(bytes: Buffer): ReminderName {
   const asked = parseTexts(bytes, ["type", "id", "name"]);
   if (asked === undefined) {
@@ -122,7 +122,10 @@ export function parseReminderName(bytes: Buffer): ReminderName {
   return asked;
 }
 
-/** An object with exactly these keys, each with a text. A key that nobody knows may be a wish that nobody would fulfil. */
+/**
+ * Parses an object with exactly these keys and texts as values. An unknown key is rejected, because it could
+ * be a request that is not fulfilled.
+ */
 function parseTexts<Key extends string>(bytes: Buffer, keys: readonly Key[]): Record<Key, string> | undefined {
   const asked = parseBody(bytes, false);
   if (typeof asked !== "object" || asked === null || Object.keys(asked).length !== keys.length) return undefined;
@@ -140,7 +143,7 @@ function decodeText(bytes: Buffer): string {
 }
 
 function parseJson(text: string, exact: boolean): unknown {
-  // The list of arguments is one level of its own, and a tag at most doubles the levels of what it stands for.
+  // The list of arguments is one level of its own, and a tag at most doubles the levels of its value.
   if (isDeeperThan(text, (exact ? 2 : 1) * LIMITS.valueDepth + 2)) {
     throw new LimpetError("BODY_INVALID", `the body is nested deeper than ${LIMITS.valueDepth}`);
   }

@@ -5,7 +5,7 @@ import { describeBroken, refuseBroken } from "./broken-requests.ts";
 
 const LIMITS = { headerBytes: 16_384, lingerMs: 1 };
 
-test("what the parser found is told in our words", () => {
+test("errors of the HTTP parser become Limpet errors", () => {
   const code = (given: string | undefined) => describeBroken(given, LIMITS.headerBytes).code;
   assert.equal(code("HPE_HEADER_OVERFLOW"), "HEADERS_TOO_LARGE");
   assert.equal(code("ERR_HTTP_REQUEST_TIMEOUT"), "REQUEST_TIMEOUT");
@@ -14,7 +14,7 @@ test("what the parser found is told in our words", () => {
   assert.equal(code(undefined), "REQUEST_INVALID");
 });
 
-test("more garbage after the goodbye does not cut the goodbye short", () => {
+test("further garbage does not cut the final answer short", () => {
   const socket = { writableEnded: true, destroy: () => assert.fail("destroyed"), end: () => assert.fail("said twice") };
   assert.equal(refuseBroken(new TypeError("garbage"), socket as unknown as Socket, [], LIMITS), undefined);
 });

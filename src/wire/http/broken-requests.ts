@@ -1,5 +1,6 @@
-// Bytes that are no request: garbage, headers without end, bodies that contradict their headers, silence.
-// They get an answer when it is clear whom it would answer, and the connection closes in any case.
+// Answers bytes that are not a valid request: garbage, endless headers, bodies that contradict their headers,
+// silence. An answer is sent when it cannot be taken for the answer to another request. The connection closes
+// in any case.
 import type { Socket } from "node:net";
 import { LimpetError } from "../../kernel/errors.ts";
 import { type Answer, errorAnswer, rawAnswer } from "./answers.ts";
@@ -18,17 +19,17 @@ export function describeBroken(code: string | undefined, headerBytes: number): L
   }
 }
 
-/** Returns the answer that was given, if one was. */
+/** Returns the answer that was sent, if any. */
 export function refuseBroken(
   error: NodeJS.ErrnoException,
   socket: Socket,
   underWay: readonly Exchange[],
   limits: { readonly headerBytes: number; readonly lingerMs: number },
 ): Answer | undefined {
-  // Its goodbye is said already, and whatever still comes is thrown away.
+  // The final answer is sent already, and further bytes are discarded.
   if (socket.writableEnded) return undefined;
   const [first, ...more] = underWay;
-  // An answer now would be taken for the answer to a request before it, unless it is that request that is broken.
+  // An answer now would be taken for the answer to an earlier request, unless that request is the broken one.
   const clear = first === undefined || (more.length === 0 && !first.request.complete && !first.answered);
   if (!clear || !socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
@@ -40,7 +41,7 @@ export function refuseBroken(
   return answer;
 }
 
-/** Answers on the bare socket and closes it, with a moment for the client to read. */
+/** Answers on the bare socket and closes it, with time for the client to read. */
 export function sayGoodbye(socket: Socket, answer: Answer, lingerMs: number): void {
   socket.end(rawAnswer(answer));
   socket.resume();

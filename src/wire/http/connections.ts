@@ -1,5 +1,5 @@
-// The open connections, and on each the exchanges under way.
-// Node does not tell an answer that waits behind another one that its connection is gone, so that is kept here.
+// The open connections, and the exchanges in progress on each. Node does not notify an answer that waits
+// behind another one of the end of its connection, so this class does.
 import type { Socket } from "node:net";
 import type { Exchange } from "./exchange.ts";
 
@@ -16,11 +16,11 @@ export class Connections {
     });
   }
 
-  /** Returns how many exchanges are under way on its connection now. */
+  /** Returns the number of exchanges in progress on its connection. */
   begin(exchange: Exchange): number {
     const { socket } = exchange.request;
     const set = this.#exchanges.get(socket);
-    // The connection closed before its last request was looked at.
+    // The connection closed before its last request was handled.
     if (set === undefined) return 0;
     set.add(exchange);
     this.#underWay++;
@@ -32,7 +32,7 @@ export class Connections {
     return [...(this.#exchanges.get(socket) ?? [])];
   }
 
-  /** Resolves when no exchange is under way. */
+  /** Resolves when no exchange is in progress. */
   quiet(): Promise<void> {
     if (this.#underWay === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -40,7 +40,7 @@ export class Connections {
     });
   }
 
-  /** This much time has passed for every answer that its client has not read. */
+  /** Adds elapsed time for every answer that its client has not read. */
   waited(ms: number): void {
     for (const exchanges of this.#exchanges.values()) for (const exchange of exchanges) exchange.waited(ms);
   }

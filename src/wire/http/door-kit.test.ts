@@ -1,5 +1,5 @@
-// What the tests of the door share: a host that is not there, a door in front of it, and a client that may send
-// anything at all.
+// Shared parts of the HTTP server tests: a fake host, a server in front of it, and a client that sends any
+// bytes.
 
 import { connect, type Socket } from "node:net";
 import type { TestContext } from "node:test";
@@ -72,7 +72,7 @@ export const CLUSTER: ClusterView = {
 
 type Methods = Record<string, (call: SeenCall) => unknown>;
 
-/** Remembers what was asked of it, and knows nothing unless a test says so. */
+/** Records its requests, and knows only the data that a test sets. */
 export class FakeReminders implements ReminderAdmin {
   readonly asked: unknown[][] = [];
   isSet = true;
@@ -248,13 +248,13 @@ export async function openDoor(
 export interface Wire {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
-  /** Everything that came back until the server closed the connection. */
+  /** All bytes received until the server closed the connection. */
   readonly closed: Promise<string>;
-  /** Resolves with what came back so far, as soon as it satisfies the condition. */
+  /** Resolves with the received bytes as soon as they satisfy the condition. */
   until(condition: (received: string) => boolean): Promise<string>;
 }
 
-/** A connection on which anything can be sent. */
+/** A connection that sends any bytes. */
 export function dial(t: TestContext, port: number): Wire {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   t.after(() => socket.destroy());
@@ -279,7 +279,7 @@ export function dial(t: TestContext, port: number): Wire {
   return { socket, send: (bytes) => void socket.write(bytes), closed, until };
 }
 
-/** Status and JSON body of each answer in what came back on a connection. */
+/** Status and JSON body of each answer in the received bytes. */
 export function answers(received: string): { status: number; headers: string; body: unknown }[] {
   const found = [];
   let rest = received;
@@ -297,7 +297,7 @@ export function answers(received: string): { status: number; headers: string; bo
 
 export const errorCode = (body: unknown) => (body as { errorCode?: string } | undefined)?.errorCode;
 
-/** Remembers what was counted, as `name label label`. */
+/** Records counts, as `name label label`. */
 export function countingMeter(): { meter: Meter; counts: Map<string, number> } {
   const counts = new Map<string, number>();
   const count = (name: string, labels: Labels = {}) => {

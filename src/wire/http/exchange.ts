@@ -1,4 +1,4 @@
-// One request and its answer: what it holds while it is under way, and how the answer gets out.
+// One request and its answer: the memory it holds while it is in progress, and the sending of the answer.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ByteBudget } from "../byte-budget.ts";
@@ -13,7 +13,7 @@ export interface ExchangeLimits {
   readonly budget: ByteBudget;
 }
 
-/** With less than this part of the budget left, requests are refused. */
+/** With less than this part of the budget left, requests are rejected. */
 const ROOM = 16;
 
 export class Exchange {
@@ -21,7 +21,7 @@ export class Exchange {
   readonly response: ServerResponse;
   readonly limits: HttpLimits;
   answered = false;
-  /** It has a token, or none is asked for. */
+  /** The request has a valid token, or no token is required. */
   isTrusted = true;
   readonly #expectsContinue: boolean;
   readonly #budget: ByteBudget;
@@ -39,12 +39,12 @@ export class Exchange {
     this.#expectsContinue = expectsContinue;
   }
 
-  /** Aborts when the client goes away before it has its answer. */
+  /** Aborts when the client disconnects before it has its answer. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
 
-  /** What the request brings along, within limits. */
+  /** The body of the request, within limits. */
   async body(): Promise<Buffer> {
     const { request, response, limits } = this;
     checkBodyHeaders(request, limits.bodyBytes);
@@ -68,11 +68,12 @@ export class Exchange {
       const why = `the values of the body need about ${this.#taken + bytes} bytes of memory, more than is allowed`;
       throw new LimpetError("BODY_TOO_LARGE", why);
     }
-    if (!this.#budget.take(bytes)) throw new LimpetError("HOST_FULL", "too many large requests are under way");
+    if (!this.#budget.take(bytes))
+      throw new LimpetError("HOST_FULL", "too many large requests are in progress; retry later");
     this.#taken += bytes;
   }
 
-  /** Refuses new requests before the budget is used up, so that no call runs whose answer cannot be sent. */
+  /** Rejects new requests before the budget is used up, so that no call runs whose answer cannot be sent. */
   get hasRoom(): boolean {
     return this.#budget.left >= this.#budget.size / ROOM;
   }
@@ -106,19 +107,22 @@ export class Exchange {
     this.#sending.send(answer.body, !this.#isEndless);
   }
 
-  /** This much time has passed. A client that does not read its answer must not keep it in memory for ever. */
+  /** Adds elapsed time. A client that does not read its answer must not keep it in memory for ever. */
   waited(ms: number): void {
     if (this.#sending?.waited(ms, this.limits) === true) this.request.socket.destroy();
   }
 
-  /** Over, in whatever way. May be called again. */
+  /** Ends the exchange. May be called again. */
   end(): void {
     if (!this.answered) this.#gone.abort(new LimpetError("CALL_CANCELLED", "the client went away"));
     this.#budget.giveBack(this.#taken);
     this.#taken = 0;
   }
 
-  /** More may come than anybody will wait for. What is announced and within limits is read away by Node itself. */
+  /**
+   * More bytes may arrive than the server waits for. Node itself discards an announced body within the
+   * limits.
+   */
   #bodyIsEndless(): boolean {
     const { request } = this;
     if (request.complete || !hasBody(request)) return false;
@@ -134,8 +138,8 @@ function tooMuch(bytes: number): [Answer, number] {
 }
 
 /**
- * The whole answer is written, and the connection will close. Closing it while bytes come in would make the kernel
- * reset it, and the client might never see the answer, so what comes is thrown away for a moment.
+ * Discards further input for a while after the whole answer is written. Closing the connection while bytes
+ * arrive would make the kernel reset it, and the client might never read the answer.
  */
 function linger(request: IncomingMessage, response: ServerResponse, limits: HttpLimits): void {
   let left = limits.lingerBytes;

@@ -1,4 +1,4 @@
-// A door of workflows behind which there is nothing: it remembers what was asked of it, and knows what a test says.
+// A fake `WorkflowAdmin`: it records its requests, and knows only the data that a test sets.
 import { LimpetError } from "../../kernel/errors.ts";
 import type {
   EventPage,
@@ -28,7 +28,7 @@ export class FakeWorkflows implements WorkflowAdmin {
     unserved: [],
   };
   answer: unknown;
-  /** Thrown by everything that steers. */
+  /** Thrown by every method that changes a workflow. */
   problem: unknown;
 
   async list(query: WorkflowPageQuery): Promise<WorkflowPage> {

@@ -1,5 +1,4 @@
-// What the door does for each route. A handler gives an answer or throws; what it throws becomes an answer too.
-
+// The handler of each route. A handler returns an answer or throws; a thrown error becomes an answer too.
 import type { RemotePlane } from "../../http-workers/plane.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host-admin.ts";
@@ -25,7 +24,7 @@ import { parseWorkflowQuery, travellingWorkflows } from "./workflow-query.ts";
 
 export interface HttpHandlersDeps {
   readonly host: Host;
-  /** For workers in other languages; undefined: there are none here. */
+  /** For workers in other languages; undefined when this host serves none. */
   readonly workflows?: RemotePlane | undefined;
   readonly renderMetrics: () => string;
 }
@@ -36,7 +35,7 @@ export async function handle(route: Route, exchange: Exchange, deps: HttpHandler
   const { host, renderMetrics, workflows } = deps;
   switch (route.kind) {
     case "api":
-      if (workflows === undefined) throw new LimpetError("ROUTE_UNKNOWN", "there are no workflows here");
+      if (workflows === undefined) throw new LimpetError("ROUTE_UNKNOWN", "this host serves no workflows");
       return handleApi(route, exchange, workflows, host.status());
     case "call":
       return call(route, route.id, exchange, host);
@@ -109,11 +108,11 @@ export async function handle(route: Route, exchange: Exchange, deps: HttpHandler
 async function holder({ type, id }: Route & { kind: "holder" }, host: Host): Promise<Answer> {
   const { actors } = await host.sticky({ type, id, limit: 1 });
   if (actors[0] !== undefined) return jsonAnswer(200, actors[0]);
-  const problem = `no host holds ${type}/${id}: its type is not sticky, or no call has brought it to life`;
+  const problem = `no host holds ${type}/${id}: its type is not sticky, or no call has activated it`;
   throw new LimpetError("NOT_STICKY", problem);
 }
 
-/** Without an id the message says whom it is for. */
+/** Without an id in the path, the message names the actor. */
 async function call(
   { type, method }: { readonly type: string; readonly method: string },
   id: string | undefined,
@@ -133,7 +132,10 @@ async function call(
   return valueAnswer(result, encodingFor(headers.accept, exactBody));
 }
 
-/** The reason may name the database with its user and address, so only clients with a token read it where tokens are set. */
+/**
+ * The reason may name the database with its user and address. Where tokens are set, only clients with a token
+ * read it.
+ */
 function health(host: Host, exchange: Exchange, hasBody: boolean): Answer {
   const { ready, problem: reason } = host.status();
   const problem = exchange.isTrusted ? reason : "the host is not ready; send a token to read why";

@@ -1,5 +1,5 @@
-// Requests about workflows that nobody sends by accident: moments beyond all dates, updates that nobody does,
-// reasons that objects inherit.
+// Hostile requests about workflows: moments beyond all dates, updates without a handler, reasons named like
+// inherited properties.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { workflow } from "../../index.ts";
@@ -18,9 +18,9 @@ async function steer(api: Api, act: string, body: Json, headers: Record<string, 
   return { status: response.status, body: text === "" ? {} : (JSON.parse(text) as Json) };
 }
 
-describe("a moment beyond all dates", () => {
+describe("moments beyond all dates", () => {
   for (const field of ["timeout", "runTimeout", "delay"]) {
-    it(`given as ${field} is the end of time, and the workflow can be read`, async (t: TestContext) => {
+    it(`a ${field} beyond all dates is the end of time, and the workflow can be read`, async (t: TestContext) => {
       const api = await openApi(t);
       const wish = { type: "order", id: "o", queue: "orders", [field]: FOREVER };
       assert.equal((await steer(api, "start", wish)).status, 200);
@@ -37,7 +37,7 @@ describe("a moment beyond all dates", () => {
     });
   }
 
-  it("at which a timer goes off does not keep the run from being read", async (t: TestContext) => {
+  it("a timer beyond all dates does not prevent the run from being read", async (t: TestContext) => {
     const sleepy = workflow("sleepy", async (ctx): Promise<void> => {
       await ctx.sleep(FOREVER);
     });
@@ -55,8 +55,8 @@ describe("a moment beyond all dates", () => {
   });
 });
 
-describe("an update that no worker handles", () => {
-  it("is answered in time, as one that may still be done", async (t: TestContext) => {
+describe("update without a handler", () => {
+  it("an update that no worker handles is answered in time as one that may still be done", async (t: TestContext) => {
     const api = await openApi(t, {}, { store: "memory:", callTimeout: "1s", storeTimeout: "1s" });
     await api.start("o");
     const asked = { id: "o", name: "rename", input: "x" };
@@ -68,8 +68,8 @@ describe("an update that no worker handles", () => {
   });
 });
 
-describe("a query that its worker fails for a reason that objects inherit", () => {
-  it("is rejected as others are, and no label of a metric has code in it", async (t: TestContext) => {
+describe("names of inherited properties", () => {
+  it("a query that fails with an inherited property name as reason is rejected, and no metric label contains code", async (t: TestContext) => {
     const api = await openApi(t);
     await api.worker("w1");
     await api.start("o");
@@ -97,8 +97,8 @@ describe("a query that its worker fails for a reason that objects inherit", () =
   });
 });
 
-describe("numbers that are longer than any number is", () => {
-  it("are refused before they are read", async (t: TestContext) => {
+describe("numbers with thousands of digits", () => {
+  it("a number with thousands of digits is rejected before it is parsed", async (t: TestContext) => {
     const api = await openApi(t);
     const digits = "0".repeat(2_000);
     assert.equal((await api.get(`/workflows?page_size=${digits}7`)).status, 422);

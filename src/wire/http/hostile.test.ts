@@ -1,5 +1,5 @@
-// Bytes that no honest client sends, on real sockets. Whatever comes: a defined answer or a closed connection, and the
-// door goes on serving everybody else.
+// Invalid bytes on real sockets. Every input gets a defined answer or a closed connection, and the server
+// continues to serve all other clients.
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import fc from "fast-check";
@@ -15,7 +15,7 @@ const uncaught: unknown[] = [];
 process.on("uncaughtExceptionMonitor", (error) => uncaught.push(error));
 afterEach(() => assert.deepEqual(uncaught, []));
 
-/** Sends bytes on a connection of their own and returns the answers up to its end. */
+/** Sends bytes on their own connection and returns the answers up to its end. */
 async function send(t: Parameters<typeof dial>[0], port: number, bytes: string | Buffer) {
   const wire = dial(t, port);
   wire.send(bytes);
@@ -58,7 +58,7 @@ for (const [what, bytes] of Object.entries({
   });
 }
 
-test("a list of more arguments than a method can be called with is refused with the body to send instead", async (t) => {
+test("a list of more arguments than a method can take is rejected with the body to send instead", async (t) => {
   const host = new FakeHost();
   const { port } = await openDoor(t, host);
   const list = (length: number) => JSON.stringify(Array(length).fill(0));
@@ -70,7 +70,7 @@ test("a list of more arguments than a method can be called with is refused with 
   assert.equal((await send(t, port, post(`[${list(LIMITS.httpArguments + 1)}]`)))[0]?.status, 200);
 });
 
-test("a body with too many different property names is refused before it is parsed", async (t) => {
+test("a body with too many different property names is rejected before it is parsed", async (t) => {
   const host = new FakeHost();
   const { port } = await openDoor(t, host);
   const map = (length: number) => `{${Array.from({ length }, (_, i) => `"n${i}":0`)}}`;
@@ -82,7 +82,7 @@ test("a body with too many different property names is refused before it is pars
   assert.equal((await send(t, port, post(map(LIMITS.httpBodyNames / 10))))[0]?.status, 200);
 });
 
-test("verbs that are not served get 405 with those that are", async (t) => {
+test("an unsupported verb gets 405 with the supported ones", async (t) => {
   const { port } = await openDoor(t);
   for (const verb of ["OPTIONS", "PATCH", "TRACE", "PROPFIND"]) {
     const [answer] = await send(t, port, PING.replace("GET", verb));
@@ -108,7 +108,7 @@ test("an offer to upgrade the connection is ignored", async (t) => {
   assert.equal(answer?.status, 200);
 });
 
-test("headers beyond the limit are 431, also while they still come in", async (t) => {
+test("headers beyond the limit are 431, even while they still arrive", async (t) => {
   const { port } = await openDoor(t);
   const long = `GET ${CALL} HTTP/1.1\r\n${HEAD}X: ${"a".repeat(64 * 1024)}`;
   for (const bytes of [`${long}\r\n\r\n`, long, `GET /${"a".repeat(64 * 1024)} HTTP/1.1\r\n${HEAD}\r\n`]) {
@@ -131,7 +131,7 @@ test("an announced body beyond the limit is 413 before a byte of it is read", as
   wire.socket.destroy();
 });
 
-test("a body of unknown length is 413 at the limit, and a client that goes on sending still gets the answer", async (t) => {
+test("a body of unknown length is 413 at the limit, and a client that continues to send still gets the answer", async (t) => {
   const host = new FakeHost();
   const { port } = await openDoor(t, host, {
     limits: { bodyBytes: 100_000, lingerBytes: 2_000_000, lingerMs: 60_000 },
@@ -139,7 +139,7 @@ test("a body of unknown length is 413 at the limit, and a client that goes on se
   const wire = dial(t, port);
   wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
   const chunk = `10000\r\n${"a".repeat(0x10000)}\r\n`;
-  // It never ends of its own accord: the door has to close the connection.
+  // The client never stops sending: the server has to close the connection.
   const sending = setInterval(() => wire.socket.writable && wire.send(chunk), 1);
   t.after(() => clearInterval(sending));
   const [answer] = answers(await wire.closed);
@@ -148,19 +148,19 @@ test("a body of unknown length is 413 at the limit, and a client that goes on se
   assert.deepEqual(host.calls, []);
 });
 
-test("after a 413 the connection stays open for what the client is still sending", async (t) => {
+test("a connection stays open after a 413 while the client is still sending", async (t) => {
   const { port } = await openDoor(t, undefined, { limits: { bodyBytes: 10, lingerMs: 600_000 } });
   const wire = dial(t, port);
   wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\nb\r\n"tea, milk"\r\n`);
   await wire.until((text) => text.endsWith("}"));
-  // The door has had every chance to close it.
+  // The server has had every chance to close it.
   for (let i = 0; i < 3; i++) assert.equal((await send(t, port, PING))[0]?.status, 200);
   assert.equal(wire.socket.readableEnded, false);
   wire.send("0\r\n\r\n");
   assert.equal(answers(await wire.closed)[0]?.status, 413);
 });
 
-test("a body of exactly the limit is fine", async (t) => {
+test("a body of exactly the limit is accepted", async (t) => {
   const host = new FakeHost({ size: ({ args }) => (args[0] as string).length });
   const { url } = await openDoor(t, host);
   const body = JSON.stringify("a".repeat(LIMITS.callBytes - 2));
@@ -168,7 +168,7 @@ test("a body of exactly the limit is fine", async (t) => {
   assert.deepEqual([response.status, await response.json()], [200, LIMITS.callBytes - 2]);
 });
 
-test("bodies of all requests together have a limit, and what ended frees its share", async (t) => {
+test("bodies of all requests share a limit, and a finished request frees its share", async (t) => {
   const { promise: release, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({ hold: () => release });
   const { url } = await openDoor(t, host, { limits: { heldBytes: 250 } });
@@ -195,7 +195,7 @@ test("bodies are charged by the memory of their parsed values, not by their byte
   while (host.calls.length < 1) await new Promise(setImmediate);
   const refused = await fetch(`${path}/echo`, { method: "POST", body: body(12_000) });
   assert.deepEqual([refused.status, errorCode(await refused.json())], [503, "HOST_FULL"]);
-  // As many bytes in one text are no burden.
+  // As many bytes in one text are not charged.
   const text = JSON.stringify("{},".repeat(10_000));
   assert.equal((await fetch(`${path}/echo`, { method: "POST", body: text })).status, 200);
   resolve();
@@ -203,7 +203,7 @@ test("bodies are charged by the memory of their parsed values, not by their byte
   assert.equal((await fetch(`${path}/echo`, { method: "POST", body: body(12_000) })).status, 200);
 });
 
-test("answers that clients do not take count with the bodies, and further calls are refused before they run", async (t) => {
+test("unread answers count with the bodies, and further calls are rejected before they run", async (t) => {
   const MB = 1024 * 1024;
   const host = new FakeHost({ big: () => "a".repeat(24 * MB) });
   const { port, url } = await openDoor(t, host, { limits: { heldBytes: 50 * MB, drainMs: 10 } });
@@ -220,7 +220,8 @@ test("answers that clients do not take count with the bodies, and further calls 
   assert.equal((await fetch(`${url}/v1.0/healthz`)).status, 204);
   readers[0]!.socket.destroy();
   while ((await fetch(`${path}/echo`)).status === 503) await new Promise(setImmediate);
-  // There is room to begin, and not for the whole answer: the call was run, and its caller cannot know more.
+  // There is room to begin, but not for the whole answer. The call was executed, and its caller cannot know
+  // more.
   host.methods = { ...host.methods, huge: () => "a".repeat(30 * MB) };
   const lost = await fetch(`${path}/huge`);
   const { errorCode: code, retry } = (await lost.json()) as { errorCode: string; retry: string };
@@ -228,7 +229,7 @@ test("answers that clients do not take count with the bodies, and further calls 
   readers[1]!.socket.destroy();
 });
 
-test("a client that waits for 100-continue gets it, or its refusal at once", async (t) => {
+test("a client that waits for 100-continue gets it, or a rejection at once", async (t) => {
   const { port } = await openDoor(t);
   const wire = dial(t, port);
   wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nConnection: close\r\nContent-Length: 5\r\n\r\n`);
@@ -239,7 +240,7 @@ test("a client that waits for 100-continue gets it, or its refusal at once", asy
   refused.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n`);
   assert.match(await refused.until((text) => text.endsWith("}")), /^HTTP\/1\.1 413 /);
   refused.socket.destroy();
-  // After a refusal nobody knows whether the body comes or the next request, so the connection ends.
+  // After a rejection the next bytes may be the body or a request, so the connection ends.
   const lost = dial(t, port);
   lost.send(`POST /nowhere HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`);
   assert.match(await lost.until((text) => text.endsWith("}")), /^HTTP\/1\.1 404 .*connection: close/is);
@@ -331,7 +332,7 @@ for (const tagged of [
   });
 }
 
-test("a client that sends its headers too slowly is 408, whoever says nothing too", async (t) => {
+test("a client that sends its headers too slowly, or sends nothing, gets 408", async (t) => {
   const { port } = await openDoor(t, undefined, { limits: { headerTimeoutMs: 50, checkEveryMs: 10 } });
   const slow = dial(t, port);
   slow.send(`GET ${CALL} HTTP/1.1\r\n`);
@@ -343,7 +344,7 @@ test("a client that sends its headers too slowly is 408, whoever says nothing to
   }
 });
 
-test("a client that sends its body too slowly is 408", async (t) => {
+test("a client that sends its body too slowly gets 408", async (t) => {
   const host = new FakeHost();
   const { port } = await openDoor(t, host, { limits: { headerTimeoutMs: 40, requestTimeoutMs: 50, checkEveryMs: 10 } });
   const [answer] = await send(t, port, `POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: 50\r\n\r\n[1`);
@@ -351,14 +352,14 @@ test("a client that sends its body too slowly is 408", async (t) => {
   assert.deepEqual(host.calls, []);
 });
 
-test("a client that does not take its answer is cut off", { timeout: 600_000 }, async (t) => {
+test("a client that does not read its answer is disconnected", { timeout: 600_000 }, async (t) => {
   const host = new FakeHost({ big: () => "a".repeat(64 * 1024 * 1024) });
   const { port, close } = await openDoor(t, host, { limits: { answerTimeoutMs: 50, drainMs: 600_000 } });
   const wire = dial(t, port);
   wire.socket.pause();
   wire.send(PING.replace("/echo", "/big"));
   while (host.calls.length === 0) await new Promise(setImmediate);
-  // The door waits for what is under way, so it closes only when it has given up on this client.
+  // The server waits for exchanges in progress, so it closes only after it has given up on this client.
   await close();
   wire.socket.resume();
   assert.ok((await wire.closed).length < 64 * 1024 * 1024);
@@ -377,7 +378,7 @@ test("a quiet connection is not cut off while its call runs", async (t) => {
   const { port } = await openDoor(t, host, { limits });
   const wire = dial(t, port);
   wire.send(PING.replace("/echo", "/wait"));
-  // Others come later and are cut off for their silence, one after the other.
+  // Other connections come later and are cut off for their silence, one after the other.
   for (let i = 0; i < 2; i++) assert.match(await dial(t, port).closed, /^HTTP\/1\.1 408 /);
   resolve();
   assert.match(await wire.closed, /^HTTP\/1\.1 200 /);
@@ -398,7 +399,7 @@ test("pipelined requests are answered in their order", async (t) => {
   );
 });
 
-test("more pipelined requests than the limit are turned away", async (t) => {
+test("pipelined requests above the limit are rejected", async (t) => {
   const { promise: release, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({ wait: () => release });
   const { port } = await openDoor(t, host, { limits: { pipelined: 3 } });
@@ -411,7 +412,7 @@ test("more pipelined requests than the limit are turned away", async (t) => {
   assert.equal(host.calls.length, 3);
 });
 
-test("garbage behind a running request closes the connection and cancels it: no answer is taken for another's", async (t) => {
+test("garbage behind a running request closes the connection and cancels the request without a false answer", async (t) => {
   const { promise: cancelled, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({
     wait: ({ options }) => {
@@ -426,7 +427,7 @@ test("garbage behind a running request closes the connection and cancels it: no 
   await cancelled;
 });
 
-test("all calls of a connection that breaks are cancelled, also those waiting behind another", async (t) => {
+test("all calls of a broken connection are cancelled, including calls that wait behind another", async (t) => {
   let cancelled = 0;
   const { promise: all, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({
@@ -443,7 +444,7 @@ test("all calls of a connection that breaks are cancelled, also those waiting be
   await all;
 });
 
-test("clients that vanish at any byte leave nothing behind", async (t) => {
+test("clients that disconnect at any byte leave nothing behind", async (t) => {
   const host = new FakeHost();
   const { port, close } = await openDoor(t, host, { limits: { drainMs: 60_000 } });
   const whole = post('["tea"]');
@@ -456,7 +457,7 @@ test("clients that vanish at any byte leave nothing behind", async (t) => {
   await close();
 });
 
-test("a request with bytes changed, lost or added anywhere is answered or closed, and harms nobody else", async (t) => {
+test("a request with changed, lost or added bytes is answered or closed, and disturbs no other client", async (t) => {
   const { port, close } = await openDoor(t, new FakeHost(), { limits: { drainMs: 600_000 } });
   const whole = Buffer.from(post('["tea",{"a":[1]}]', "limpet-timeout: 5s\r\n").replace("close", "keep-alive") + PING);
   const change = fc.record({

@@ -1,4 +1,4 @@
-// What the door counts. Routes are the few kinds there are, never a path.
+// Metrics of the HTTP server. The label `route` is one of few kinds, never a path.
 import type { Counter, Histogram, Meter } from "../../ports/meter.ts";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -12,7 +12,7 @@ export class HttpMetrics {
     this.#meter = meter;
   }
 
-  /** `seconds` is unknown for what never became a request. */
+  /** `seconds` is undefined for input that never became a request. */
   count(route: string, status: number, seconds?: number): void {
     this.#counter(route, String(status)).add(1);
     if (seconds !== undefined) this.#histogram(route).observe(seconds);
@@ -31,7 +31,7 @@ export class HttpMetrics {
   #histogram(route: string): Histogram {
     let histogram = this.#seconds.get(route);
     if (histogram === undefined) {
-      const help = "From the headers of an HTTP request to its answer.";
+      const help = "Time from the headers of an HTTP request to its answer.";
       histogram = this.#meter.histogram("limpet_http_request_seconds", help, SECONDS, { route });
       this.#seconds.set(route, histogram);
     }

@@ -29,7 +29,7 @@ test("an address that this machine does not have is OPTION_INVALID", async (t) =
   await assert.rejects(openDoor(t, undefined, { settings }), (error) => isLimpetError(error, "OPTION_INVALID"));
 });
 
-test("the URL leads to the door, also on IPv6 and by name", async (t) => {
+test("the URL leads to the HTTP server, also on IPv6 and by name", async (t) => {
   const hasIPv6 = Object.values(networkInterfaces())
     .flat()
     .some((network) => network?.address === "::1");
@@ -39,7 +39,7 @@ test("the URL leads to the door, also on IPv6 and by name", async (t) => {
   }
 });
 
-test("closing lets a running request finish, says that the connection ends, and accepts nobody new", async (t) => {
+test("a closing HTTP server lets a running request finish, announces the end of the connection, and accepts no new client", async (t) => {
   const { host, release, started } = holding();
   const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
   const wire = dial(t, port);
@@ -54,7 +54,7 @@ test("closing lets a running request finish, says that the connection ends, and 
   await closed;
 });
 
-test("closing waits for a slow client to take the whole of its answer", async (t) => {
+test("a closing HTTP server waits for a slow client to read its whole answer", async (t) => {
   const size = 32 * 1024 * 1024;
   const host = new FakeHost({ big: () => "a".repeat(size) });
   const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
@@ -70,7 +70,7 @@ test("closing waits for a slow client to take the whole of its answer", async (t
   await closed;
 });
 
-test("a request on an open connection while the door closes is told so and does not reach the host", async (t) => {
+test("a request on an open connection of a closing server is answered with STOPPING and does not reach the host", async (t) => {
   const { host, release, started } = holding();
   const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
   const idle = dial(t, port);
@@ -91,7 +91,7 @@ test("a request on an open connection while the door closes is told so and does 
   await closed;
 });
 
-test("a process that stops still answers its liveness probe", async (t) => {
+test("a stopping process still answers its liveness probe", async (t) => {
   const { host, release, started } = holding();
   const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
   const probe = dial(t, port);
@@ -109,7 +109,7 @@ test("a process that stops still answers its liveness probe", async (t) => {
   assert.equal(lives?.status, 204);
 });
 
-test("idle and half-said connections do not hold up closing", { timeout: 600_000 }, async (t) => {
+test("idle connections and incomplete requests do not delay closing", { timeout: 600_000 }, async (t) => {
   const { port, close } = await openDoor(t, undefined, { limits: { drainMs: 600_000 } });
   const idle = dial(t, port);
   idle.send(request("echo"));
@@ -117,7 +117,7 @@ test("idle and half-said connections do not hold up closing", { timeout: 600_000
   const silent = dial(t, port);
   const half = dial(t, port);
   half.send("GET /v1.0/hea");
-  // A whole exchange afterwards shows that the door has seen the two others.
+  // A whole exchange afterwards shows that the server has seen the two others.
   const last = dial(t, port);
   last.send(request("echo"));
   await last.until((text) => text.endsWith("[]"));
@@ -125,7 +125,7 @@ test("idle and half-said connections do not hold up closing", { timeout: 600_000
   await Promise.all([idle.closed, silent.closed, half.closed, last.closed]);
 });
 
-test("a server that closes waits for the answer of a turn as long as the actors behind it drain", async (t) => {
+test("a closing HTTP server waits for the answer of a turn as long as the actors behind it drain", async (t) => {
   const { host, release, started } = holding();
   const { port, close } = await openDoor(t, host, { limits: { drainMs: 1 } });
   const wire = dial(t, port);
@@ -133,7 +133,7 @@ test("a server that closes waits for the answer of a turn as long as the actors 
   await started();
   const draining = Promise.withResolvers<void>();
   const closed = close(draining.promise);
-  // Long after the server's own limit.
+  // Long after the limit of the server.
   await new Promise((resolve) => setTimeout(resolve, 100));
   release("done");
   draining.resolve();
@@ -144,7 +144,7 @@ test("a server that closes waits for the answer of a turn as long as the actors 
   await closed;
 });
 
-test("a request that does not finish is cut off when the actors have drained", async (t) => {
+test("an unfinished request is cut off when the actors have drained", async (t) => {
   const host = new FakeHost({ stuck: () => new Promise(() => {}) });
   const { port, close } = await openDoor(t, host, { limits: { drainMs: 1, lingerMs: 1 } });
   const wire = dial(t, port);
@@ -154,7 +154,7 @@ test("a request that does not finish is cut off when the actors have drained", a
   assert.equal(await wire.closed, "");
 });
 
-test("a request that does not finish is cut off and cancelled when the time is over", async (t) => {
+test("an unfinished request is cut off and cancelled when the time is over", async (t) => {
   const { promise: cancelled, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({
     stuck: ({ options }) => {
@@ -171,7 +171,7 @@ test("a request that does not finish is cut off and cancelled when the time is o
   await cancelled;
 });
 
-test("connections beyond the limit are closed, and a place that becomes free is used again", async (t) => {
+test("connections beyond the limit are closed, and a freed place is used again", async (t) => {
   const { port } = await openDoor(t, undefined, { limits: { connections: 2 } });
   const inside = [dial(t, port), dial(t, port)];
   for (const wire of inside) {

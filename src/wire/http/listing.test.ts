@@ -8,18 +8,18 @@ import { formatCursor, formatReminderCursor, parseListQuery, parseReminderQuery,
 
 const nothing = { type: undefined, prefix: undefined, active: undefined, after: undefined, limit: 100 };
 
-test("empty parameters count as not given", () => {
+test("empty parameters count as absent", () => {
   for (const query of ["", "&", "type=&prefix=&active=&after=&limit=", "type", "active=false"]) {
     assert.deepEqual(parseListQuery(query), nothing);
   }
 });
 
-test("a prefix may be what an id may not", () => {
+test("a prefix may be a text that is not a valid id", () => {
   assert.equal(parseListQuery("prefix=.").prefix, ".");
   assert.equal(parseListQuery("prefix=..").prefix, "..");
 });
 
-test("what makes no sense is refused", () => {
+test("an invalid query of a listing is rejected", () => {
   for (const query of [
     "limit=0",
     "limit=1001",
@@ -47,7 +47,7 @@ test("what makes no sense is refused", () => {
   }
 });
 
-test("a listing of sticky actors takes the same, except for what does not apply to them", () => {
+test("a listing of sticky actors takes the same parameters, except those that do not apply", () => {
   const { active, ...rest } = nothing;
   assert.equal(active, undefined);
   assert.deepEqual(parseStickyQuery(""), rest);
@@ -93,7 +93,7 @@ test("a listing of reminders takes a type, an id, or both", () => {
   }
 });
 
-test("a cursor leads back to its place, and any other text is refused or is that very cursor", () => {
+test("a cursor leads back to its place, and any other text is rejected or is that cursor", () => {
   const name = fc
     .string({ minLength: 1, unit: "grapheme", maxLength: 30 })
     .filter((text) => nameProblem(text, LIMITS.wordBytes) === undefined);

@@ -1,4 +1,5 @@
-// The query of a listing, of actors, of sticky ones or of reminders, and the cursor that leads from one page to the next. Pure.
+// Parses the queries that list actors, sticky actors or reminders, and encodes the cursor from one page to
+// the next. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { checkId, checkType, checkTypeFilter, nameProblem } from "../../kernel/names.ts";
@@ -38,14 +39,14 @@ function parseCommon(given: ReadonlyMap<Parameter, string>): Omit<ListQuery, "ac
   if (type !== undefined) checkType(type);
   const prefix = given.get("prefix");
   if (prefix !== undefined) {
-    // A prefix is fine when some id could begin with it.
+    // A prefix is valid when an id could begin with it.
     const problem = nameProblem(`${prefix}x`, LIMITS.idBytes + 1);
     if (problem !== undefined) throw new LimpetError("NAME_INVALID", `prefix ${problem}`);
   }
   return { type, prefix, after: parseCursor(given.get("after")), limit: parseLimit(given.get("limit")) };
 }
 
-/** A parameter without a value counts as not given. */
+/** A parameter without a value counts as absent. */
 export function parseParameters<Parameter extends string>(
   query: string,
   parameters: readonly Parameter[],
@@ -55,7 +56,8 @@ export function parseParameters<Parameter extends string>(
     if (pair === "") continue;
     const cut = pair.indexOf("=");
     const name = (cut === -1 ? pair : pair.slice(0, cut)) as Parameter;
-    if (!parameters.includes(name)) throw invalid(`unknown query parameter; there are ${parameters.join(", ")}`);
+    if (!parameters.includes(name))
+      throw invalid(`unknown query parameter; the parameters are ${parameters.join(", ")}`);
     if (given.has(name)) throw invalid(`query parameter ${name} is given twice`);
     const value = cut === -1 ? "" : decode(pair.slice(cut + 1).replaceAll("+", " "), `query parameter ${name}`);
     if (value !== "") given.set(name, value);
@@ -78,7 +80,7 @@ export function parseLimit(text: string | undefined): number {
 
 type Place = NonNullable<ActorPage["next"]>;
 
-/** A page as it goes out. */
+/** A page in the form of the answer. */
 export function travellingPage<Actor>({ actors, next }: { actors: readonly Actor[]; next: Place | undefined }) {
   return { actors, next: next === undefined ? undefined : formatCursor(next) };
 }
@@ -90,7 +92,7 @@ export function travellingReminders<Reminder>({ now, reminders, next }: Reminder
 export const formatCursor = ({ type, id }: Place): string => formatWords([type, id]);
 export const formatReminderCursor = ({ type, id, name }: ReminderName): string => formatWords([type, id, name]);
 
-/** Opaque to clients, so that what is in it can change. */
+/** Opaque to clients, so that its content can change. */
 export function formatWords(words: readonly string[]): string {
   return Buffer.from(JSON.stringify(words)).toString("base64url");
 }
@@ -110,7 +112,7 @@ function parseReminderCursor(text: string | undefined): ReminderName | undefined
   return { type, id, name };
 }
 
-/** Names of at most so many bytes each, and nothing else. */
+/** Parses names of at most the given bytes each, and nothing else. */
 export function parseWords(text: string, bytes: readonly number[]): readonly string[] {
   let words: unknown;
   try {

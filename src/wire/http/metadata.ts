@@ -1,4 +1,4 @@
-// A host described in the shape that tools and SDKs of this API expect. Pure.
+// Describes a host in the shape that tools and SDKs of this API expect. Pure.
 import type { Host } from "../../ports/host-admin.ts";
 
 export function describeHost(host: Host): unknown {
@@ -17,7 +17,7 @@ export function describeHost(host: Host): unknown {
       hostReady: status.ready,
       placement: `placement: ${status.ready ? "connected" : "disconnected"}`,
     },
-    // Every value here is a text.
+    // Every value here must be a text.
     extended: {
       namespace: status.namespace,
       store: status.store,

@@ -1,9 +1,9 @@
-// Results as the JSON that people and other languages expect. What JSON cannot say becomes the nearest thing that it
-// can; whoever needs the value exactly asks for the exact encoding instead.
+// Encodes results as the JSON that people and other languages expect. A value that JSON lacks becomes the
+// nearest JSON value. A client that needs the exact value requests the exact encoding.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 
-/** `undefined` when there is nothing to say. */
+/** Returns `undefined` when the value has no JSON form. */
 export function plainJson(value: unknown): string | undefined {
   return JSON.stringify(plain(value, new Set()));
 }
@@ -15,7 +15,7 @@ function plain(value: unknown, above: Set<object>): unknown {
     case "object":
       return value === null ? null : inside(value, above);
     default:
-      // JSON.stringify makes null of NaN and the infinities, and leaves out functions and symbols.
+      // JSON.stringify turns NaN and the infinities into null, and leaves out functions and symbols.
       return value;
   }
 }

@@ -1,5 +1,6 @@
-// Reads the body of a request to set a reminder. Unknown fields are ignored, as in Dapr: its SDKs send more, such as `reminderName`. Inside
-// `failure_policy` they are refused. The schedule itself is checked later, by the reminders. Pure.
+// Reads the body of a request to set a reminder. Unknown fields are ignored, as in Dapr: its SDKs send more,
+// such as `reminderName`. Inside `failure_policy` they are rejected. The reminders check the schedule itself
+// later. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ReminderWish } from "../../ports/reminder-admin.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
@@ -11,7 +12,7 @@ import { parseBody } from "./body.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** When nothing is said about it. */
+/** Default of `failure_policy.constant.interval`. */
 const INTERVAL = "1s";
 
 const invalid = (problem: string): LimpetError => new LimpetError("BODY_INVALID", problem);
@@ -25,7 +26,7 @@ export function parseReminder(bytes: Buffer, exact: boolean): ReminderWish {
     throw invalid("overwrite must be true or false");
   }
   return {
-    // What is no text is refused where the formats are known.
+    // The schedule parser rejects values that are not texts.
     ...({ dueTime, period, ttl } as { dueTime: string | null; period: string | null; ttl: string | null }),
     data,
     onFailure: failure_policy === undefined || failure_policy === null ? undefined : parsePolicy(failure_policy),
@@ -33,7 +34,10 @@ export function parseReminder(bytes: Buffer, exact: boolean): ReminderWish {
   };
 }
 
-/** `{"drop": {}}`: tried once. `{"constant": {"interval": "10s", "max_retries": 3}}`: tried again so often, without a number for ever. */
+/**
+ * `{"drop": {}}`: one attempt. `{"constant": {"interval": "10s", "max_retries": 3}}`: that many retries,
+ * without a number unlimited.
+ */
 function parsePolicy(policy: unknown): FailureOptions {
   if (isFields(policy) && Object.keys(policy).length === 1) {
     if (isFields(policy.drop)) {
@@ -43,7 +47,7 @@ function parsePolicy(policy: unknown): FailureOptions {
     if (isFields(policy.constant)) return parseConstant(policy.constant);
   }
   throw senseless(
-    'failure_policy: must be {"drop": {}} or {"constant": {"interval": "10s", "max_retries": 3}}; left out, what fails is tried ten times and kept',
+    'failure_policy: must be {"drop": {}} or {"constant": {"interval": "10s", "max_retries": 3}}; without it, a failed reminder is retried ten times and kept',
   );
 }
 
@@ -52,7 +56,9 @@ function parseConstant(constant: Fields): FailureOptions {
   const { interval, max_retries, maxRetries } = constant;
   const retries = max_retries ?? maxRetries ?? undefined;
   if (retries !== undefined && !(Number.isSafeInteger(retries) && (retries as number) >= 0)) {
-    throw senseless("failure_policy.constant.max_retries: must be a whole number from 0, or left out for no end");
+    throw senseless(
+      "failure_policy.constant.max_retries: must be a whole number from 0, or left out for unlimited retries",
+    );
   }
   const pause = parseInterval(interval ?? INTERVAL);
   const attempts =
@@ -60,7 +66,10 @@ function parseConstant(constant: Fields): FailureOptions {
   return { attempts, pause, longestPause: pause, giveUp: "drop" };
 }
 
-/** In the forms of `dueTime`: a Go duration or one of ISO 8601, whose days are of 24 hours here. Less than a millisecond is one. */
+/**
+ * Accepts the forms of `dueTime`: a Go duration or an ISO 8601 duration with days of 24 hours. Less than a
+ * millisecond counts as one.
+ */
 function parseInterval(interval: unknown): number {
   const text = typeof interval === "string" ? interval : "";
   const nanoseconds = parseGoDuration(text);
@@ -75,8 +84,10 @@ function parseInterval(interval: unknown): number {
 function checkFields(fields: Fields, known: readonly string[], where: string): void {
   const unknown = Object.keys(fields).find((key) => !known.includes(key));
   if (unknown === undefined) return;
-  const all = known.length === 0 ? "nothing" : known.join(", ");
-  throw invalid(`${where} has a field ${JSON.stringify(unknown.slice(0, 60))} that is not known; there may be ${all}`);
+  const all = known.length === 0 ? "none" : known.join(", ");
+  throw invalid(
+    `${where} has a field ${JSON.stringify(unknown.slice(0, 60))}, which is unknown; the fields are ${all}`,
+  );
 }
 
 function isFields(value: unknown): value is Fields {

@@ -1,4 +1,4 @@
-// What the door does about reminders: setting, getting and cancelling one by its names, and helping one that is dead.
+// Handlers of reminders: set, get and cancel one by its names, and retry or drop a dead one.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ReminderAdmin, ReminderName } from "../../ports/reminder-admin.ts";
 import { type Answer, emptyAnswer, errorAnswer, textAnswer } from "./answers.ts";
@@ -31,7 +31,8 @@ async function found(names: ReminderName, { request }: Exchange, reminders: Remi
   if (one === undefined) return unknown(`${type}/${id} has no reminder ${JSON.stringify(name)}`);
   const { data, ...when } = one;
   const { type: contentType, encode } = encodingFor(request.headers.accept, false);
-  // The rest is texts, the same in every encoding. So data is nested here no deeper than where it was set.
+  // The other fields are texts, the same in every encoding, so data is nested no deeper here than where it
+  // was set.
   const head = JSON.stringify({ actorType: type, actorID: id, name, ...when });
   const tail = data === undefined ? undefined : encode(data);
   return textAnswer(200, contentType, tail === undefined ? head : `${head.slice(0, -1)},"data":${tail}}`);

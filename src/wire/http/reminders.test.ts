@@ -40,7 +40,7 @@ test("a reminder is set by its names, with POST as with PUT", async (t) => {
   ]);
 });
 
-test("one that is there stays when overwrite is false, and its caller is told", async (t) => {
+test("an existing reminder stays when overwrite is false, and its caller is notified", async (t) => {
   const { reminders, send, code } = await open(t);
   const body = '{"dueTime":"1s","overwrite":false}';
   assert.deepEqual(await code("POST", PATH, body), [204, undefined]);
@@ -52,7 +52,7 @@ test("one that is there stays when overwrite is false, and its caller is told", 
   assert.ok(reminders.asked.every(([, , wish]) => (wish as { isNew: boolean }).isNew));
 });
 
-test("what is null or false counts as data, and fields that are null count as left out", async (t) => {
+test("null and false count as data, and fields that are null count as absent", async (t) => {
   const { reminders, code } = await open(t);
   const body = '{"dueTime":"0s","period":null,"ttl":null,"overwrite":null,"failure_policy":null,"data":null}';
   assert.deepEqual(await code("POST", PATH, body), [204, undefined]);
@@ -66,12 +66,12 @@ test("what is null or false counts as data, and fields that are null count as le
   );
 });
 
-test("data may come in the exact encoding, and goes out in it when asked for", async (t) => {
+test("data may arrive in the exact encoding, and is returned in it on request", async (t) => {
   const { reminders, url, code, send } = await open(t);
   const body = '{"dueTime":"1s","data":{"$":"date","v":5}}';
   assert.deepEqual(await code("POST", PATH, body, { "content-type": EXACT_TYPE }), [204, undefined]);
   assert.deepEqual(reminders.asked[0]![2], { ...NOTHING, dueTime: "1s", data: new Date(5) });
-  // The same in plain JSON is an object like any other.
+  // In plain JSON the same value is an ordinary object.
   await code("POST", PATH, body);
   assert.deepEqual((reminders.asked[1]![2] as { data: unknown }).data, { $: "date", v: 5 });
   reminders.found = { dueTime: "2030-01-01T00:00:00.000Z", data: new Date(5) };
@@ -82,7 +82,7 @@ test("data may come in the exact encoding, and goes out in it when asked for", a
   assert.deepEqual((await send("GET", PATH)).json, { ...whole, data: "1970-01-01T00:00:00.005Z" });
 });
 
-test("a reminder that is set is shown with what it has, and 404 when there is none", async (t) => {
+test("a reminder is shown with its fields, and 404 when there is none", async (t) => {
   const { reminders, send, code } = await open(t);
   assert.deepEqual(await code("GET", PATH), [404, "REMINDER_UNKNOWN"]);
   const dueTime = "2030-01-01T00:00:00.000Z";
@@ -107,7 +107,7 @@ test("data as deep as the limit is shown, in each encoding", async (t) => {
   }
 });
 
-test("a reminder is cancelled as often as one likes", async (t) => {
+test("a reminder may be cancelled repeatedly", async (t) => {
   const { reminders, code } = await open(t);
   assert.deepEqual(await code("DELETE", PATH), [204, undefined]);
   assert.deepEqual(await code("DELETE", PATH), [204, undefined]);
@@ -117,7 +117,7 @@ test("a reminder is cancelled as often as one likes", async (t) => {
   ]);
 });
 
-test("a policy for failures is one of two", async (t) => {
+test("a failure policy has one of two forms", async (t) => {
   const { reminders, code } = await open(t);
   const policies: [string, unknown][] = [
     ['{"drop":{}}', { attempts: 1, giveUp: "drop" }],
@@ -165,7 +165,7 @@ test("a policy for failures is one of two", async (t) => {
   assert.deepEqual(reminders.asked, []);
 });
 
-test("the body of Python's register_reminder is understood, and fields that are not known are ignored", async (t) => {
+test("the body of Python's register_reminder is accepted, and unknown fields are ignored", async (t) => {
   const { reminders, code } = await open(t);
   // As version 1.14 of the dapr package writes it.
   const python = '{"reminderName":"pay","dueTime":"0h0m5s0ms0\u03bcs","period":"0h1m0s0ms0\u03bcs","data":"dGVh"}';
@@ -182,7 +182,7 @@ test("the body of Python's register_reminder is understood, and fields that are 
   assert.equal((reminders.asked.pop()![2] as { period: unknown }).period, null);
 });
 
-test("any other body is refused, and nothing is set", async (t) => {
+test("any other body is rejected, and no reminder is set", async (t) => {
   const { reminders, code } = await open(t);
   for (const body of [
     "",
@@ -202,7 +202,7 @@ test("any other body is refused, and nothing is set", async (t) => {
   assert.deepEqual(reminders.asked, []);
 });
 
-test("what is refused behind the door is told with its code", async (t) => {
+test("an error of the reminders is answered with its code", async (t) => {
   const { reminders, code } = await open(t);
   reminders.set = () => Promise.reject(new LimpetError("REMINDER_INVALID", 'dueTime: "soon" is not a duration'));
   assert.deepEqual(await code("POST", PATH, '{"dueTime":"soon"}'), [400, "REMINDER_INVALID"]);
@@ -225,7 +225,7 @@ const some = (name: string): ReminderSummary => ({
   bytes: 12,
 });
 
-test("reminders are listed page by page, and dead ones apart", async (t) => {
+test("reminders are listed page by page, and dead ones separately", async (t) => {
   const { reminders, send } = await open(t);
   reminders.reminders = ["ä", "b", "c"].map(some);
   const dead: DeadReminderSummary = {
@@ -256,7 +256,7 @@ test("reminders are listed page by page, and dead ones apart", async (t) => {
   assert.deepEqual((await send("GET", `${path}/counts`)).json, { all: 3, overdue: 1, dead: 1 });
 });
 
-test("a dead reminder is tried again or forgotten by its names; when there is none it is 404", async (t) => {
+test("a dead reminder is retried or dropped by its names; an unknown one is 404", async (t) => {
   const { reminders, code, send } = await open(t);
   const body = JSON.stringify(NAMES);
   for (const act of ["retry", "drop"]) {
@@ -278,7 +278,7 @@ test("a dead reminder is tried again or forgotten by its names; when there is no
   assert.match((json as { message: string }).message, /or one of that name was set meanwhile$/);
 });
 
-test("whoever may not come in may neither set reminders nor look at them", async (t) => {
+test("a client without access may neither set reminders nor read them", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host, { settings: { tokens: ["secret-secret-secret"] } });
   const foreign = { "sec-fetch-site": "cross-site", authorization: "Bearer secret-secret-secret" };

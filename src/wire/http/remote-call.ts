@@ -1,6 +1,6 @@
-// One call over HTTP, seen from the client. It resolves with the result, or rejects with the error of the actor, of the
-// host, or of the way there; of the last kind it says whether the call can have happened. Where it surely has not, the
-// next host is tried; a call that may have happened is never sent again.
+// One call over HTTP, at the client. It resolves with the result, or rejects with the error of the actor, the
+// host or the transport. A transport error states whether the call can have been executed. The client tries
+// the next host only when it certainly was not; it never sends a call twice that may have been executed.
 import { tooLarge } from "../../kernel/call-size.ts";
 import { formatDuration } from "../../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
@@ -69,12 +69,15 @@ async function tryInOrder(
 }
 
 function refusedByAll(count: number, last: LimpetError): LimpetError {
-  return new LimpetError(last.code, `none of ${count} hosts took the call; of the last one: ${last.message}`, {
+  return new LimpetError(last.code, `none of ${count} hosts accepted the call; the last error: ${last.message}`, {
     cause: last,
   });
 }
 
-/** `elsewhere`: surely nothing happened, and another host may take it. `troubled`: so had the next call better do. */
+/**
+ * `elsewhere`: the call was certainly not executed, and another host may take it. `troubled`: the next call
+ * should prefer another host too.
+ */
 type Attempt =
   | { readonly troubled: false; readonly result: unknown }
   | { readonly troubled: boolean; readonly elsewhere: boolean; readonly error: Error };
@@ -89,12 +92,13 @@ async function send(
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   if (leftMs !== undefined) headers["limpet-timeout"] = `${leftMs}ms`;
   try {
-    // A redirect would carry arguments and token to where nobody meant them to go.
+    // A redirect would send arguments and token to an unintended server.
     const init: RequestInit = { method: "POST", headers, body: message.body, redirect: "manual", signal };
     const response = await fetch(url + message.path, init);
     return readAnswer(response, await response.text(), url);
   } catch (error) {
-    // A host that is gone without a word shows only as a call that takes too long; a caller that gave up says nothing.
+    // A host that is gone without a close shows only as a timeout. A caller that cancelled gives no
+    // information about the host.
     if (signal.aborted) {
       const { reason } = signal as { reason: LimpetError };
       return { troubled: reason.code === "CALL_TIMEOUT", elsewhere: false, error: reason };
@@ -115,7 +119,7 @@ function describe({ type, id, method, args }: RemoteCall): Message {
   const path = `/v1.0/actors/${[type, id, "method", method].map(encodeURIComponent).join("/")}`;
   if (args.length === 0) return { path, headers: { accept: EXACT_TYPE }, body: null };
   const body = `[${args.map((arg, i) => encodeValue(arg, `argument ${i + 1}`)).join(",")}]`;
-  // As a host refuses them that is called in any other way.
+  // The same limit as for every other call.
   if (body.length * 3 > LIMITS.callBytes && Buffer.byteLength(body) > LIMITS.callBytes) {
     throw tooLarge("the arguments", "ARGUMENT_INVALID");
   }
@@ -127,26 +131,26 @@ function readAnswer(response: Response, text: string, where: string): Attempt {
   const type = response.headers.get("content-type");
   if (response.status === 200 && type === EXACT_TYPE) return { troubled: false, result: decodeValue(text) };
   const error = rebuildError(response.status, text, where);
-  // What is wrong with the request itself is wrong everywhere.
+  // An invalid request is invalid at every host.
   const hopeless = isLimpetError(error) && error.retry === "never";
   const elsewhere = response.headers.get(DELIVERED) === NOT_DELIVERED[DELIVERED] && !hopeless;
   return { troubled: elsewhere || isLimpetError(error, "ANSWER_LOST"), elsewhere, error };
 }
 
-/** What fails before a connection stands; nothing can have happened then. */
+/** Errors before the connection is established; the call cannot have been executed. */
 const NEVER_SENT = new Set(
   "ECONNREFUSED ENOTFOUND EAI_AGAIN ENETUNREACH EHOSTUNREACH EADDRNOTAVAIL UND_ERR_CONNECT_TIMEOUT".split(" "),
 );
-/** fetch gives up after five minutes, with or without a timeout of ours. */
+/** fetch gives up after five minutes, with or without our own timeout. */
 const TOO_SLOW = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
 
 function transportError(error: TypeError, where: string): LimpetError {
   const cause = error.cause as NodeJS.ErrnoException | undefined;
   const code = cause?.code ?? "";
   const why = code || cause?.message || error.message;
-  // Several addresses of one name that all fail make an AggregateError; only connecting tries several.
+  // A name with several addresses that all fail gives an AggregateError; only connecting tries several.
   const connecting = NEVER_SENT.has(code) || cause?.syscall === "connect" || cause instanceof AggregateError;
   if (connecting) return new LimpetError("UNREACHABLE", `${where} cannot be reached (${why})`, { cause });
   if (TOO_SLOW.has(code)) return new LimpetError("CALL_TIMEOUT", `${where} did not answer in time (${why})`, { cause });
-  return new LimpetError("ANSWER_LOST", `the connection to ${where} broke before its answer (${why})`, { cause });
+  return new LimpetError("ANSWER_LOST", `the connection to ${where} was lost before the answer (${why})`, { cause });
 }

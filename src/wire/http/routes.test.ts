@@ -11,7 +11,7 @@ const refusal = (verb: string, target: string) => {
   return "refused" in routed ? routed.refused.code : routed.route;
 };
 
-test("every path leads to its route, whatever the query says", () => {
+test("every path leads to its route, whatever its query", () => {
   assert.deepEqual(refusal("GET", "/metrics?x=/v1.0"), { kind: "metrics" });
   assert.deepEqual(refusal("GET", "/v1.0/healthz"), { kind: "health" });
   assert.deepEqual(refusal("GET", "/readyz?verbose"), { kind: "health" });
@@ -56,11 +56,11 @@ test("every path leads to its route, whatever the query says", () => {
   assert.deepEqual(refusal("POST", "/v1.0/control/workflows/start"), { kind: "steerWorkflow", act: "start" });
   assert.deepEqual(refusal("POST", "/v1.0/control/workflows/wake?x"), { kind: "steerWorkflow", act: "wake" });
   const call = { kind: "call", type: "Cart", id: "a?b", method: "add" };
-  // The id holds a question mark that is refused; a query behind the path is not part of it.
+  // The id would hold a question mark, which is invalid; a query behind the path is not part of it.
   assert.deepEqual(refusal("POST", "/v1.0/actors/Cart/a/method/add?b/c"), { ...call, id: "a" });
 });
 
-test("what is not exactly a path of the API is unknown", () => {
+test("a path that is not exactly one of the API is unknown", () => {
   for (const path of [
     "/",
     "//",
@@ -142,7 +142,7 @@ test("names are decoded once, after the path was split", () => {
     assert.equal(call(bad), "NAME_INVALID", bad);
 });
 
-test("types and methods follow the rules too", () => {
+test("types and methods follow the rules for names too", () => {
   assert.equal(refusal("GET", "/v1.0/actors/..%2f/a/method/add"), "NAME_INVALID");
   assert.equal(refusal("GET", "/v1.0/actors/Cart/a/method/%2e%2e"), "NAME_INVALID");
   assert.equal(refusal("GET", `/v1.0/actors/${"t".repeat(129)}/a/method/add`), "NAME_INVALID");
@@ -160,12 +160,12 @@ test("types and methods follow the rules too", () => {
   for (const path of ["%2F/a/reminders/pay", "Cart/../reminders/pay", "Cart/a/reminders/", "Cart/a/reminders/%2e"]) {
     assert.equal(refusal("PUT", `/v1.0/actors/${path}`), "NAME_INVALID", path);
   }
-  // Names of reminders are words of users, as ids are.
+  // Names of reminders are chosen by users, like ids.
   assert.equal(refusal("GET", `/v1.0/actors/Cart/a/reminders/${"n".repeat(513)}`), "NAME_INVALID");
   assert.notEqual(refusal("GET", `/v1.0/actors/Cart/a/reminders/${"n".repeat(512)}`), "NAME_INVALID");
 });
 
-test("looking is GET alone, acting is POST alone", () => {
+test("routes that read accept only GET, and routes that act only POST", () => {
   const looks = [
     "/v1.0/inspect/cluster",
     "/v1.0/inspect/where/Cart/a",
@@ -187,13 +187,13 @@ test("looking is GET alone, acting is POST alone", () => {
   }
 });
 
-test("targets that are no paths are refused", () => {
+test("targets that are not paths are rejected", () => {
   for (const target of ["", "*", "metrics", "http://localhost/metrics", "/a b", "/ü", "/a\u0000"]) {
     assert.equal(refusal("GET", target), "REQUEST_INVALID", target);
   }
 });
 
-// Characters that ids are made of in practice and in attacks, next to any character at all.
+// Characters of ids in practice and in attacks, next to any character at all.
 const anyChar = fc.oneof(
   fc.constantFrom(
     ..."ab./\\%#?&+=:;|'\"<>{} \u0000\n\u007f\u0085",
@@ -209,7 +209,7 @@ const anyChar = fc.oneof(
 );
 const anyName = fc.string({ unit: anyChar, maxLength: 40 });
 
-test("any id that the rules allow round-trips through the URL, and any that they refuse is refused", () => {
+test("a valid id round-trips through the URL, and an invalid one is rejected", () => {
   fc.assert(
     fc.property(anyName, (id) => {
       if (!id.isWellFormed()) return;
@@ -221,7 +221,7 @@ test("any id that the rules allow round-trips through the URL, and any that they
   );
 });
 
-test("the same holds for a real door and bytes on a real socket", async (t) => {
+test("a valid id round-trips through a real server and bytes on a real socket", async (t) => {
   const host = new FakeHost();
   const { port } = await openDoor(t, host);
   const percent = (bytes: Buffer) => Array.from(bytes, (byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");

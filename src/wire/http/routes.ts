@@ -1,17 +1,17 @@
-// From a request line to what is asked for. Pure.
-// The raw path is split before anything is decoded, and nothing is normalised: `%2e%2e` is the name `..` and `%2F` is
-// a slash inside a name, and both are refused as names. A path never means another path.
+// Finds the route of a request line. Pure.
+// The raw path is split before anything is decoded, and nothing is normalised: `%2e%2e` is the name `..` and
+// `%2F` is a slash inside a name, and both are rejected as names. A path never means another path.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { checkId, checkMethod, checkReminderName, checkType } from "../../kernel/names.ts";
 import { checkWorkflowId } from "../../workflows/definition/definition.ts";
 
 export type Route =
   | { readonly kind: "call"; readonly type: string; readonly id: string; readonly method: string }
-  /** Its body says which actor it is for. */
+  /** The body names the actor. */
   | { readonly kind: "message"; readonly type: string; readonly method: string }
   /** `hasBody`: the client reads the answer as JSON. */
   | { readonly kind: "health"; readonly hasBody?: true }
-  /** The process answers, whatever its host can do. */
+  /** The process answers, whatever the state of its host. */
   | { readonly kind: "live" }
   | { readonly kind: "metadata" }
   | { readonly kind: "metrics" }
@@ -44,7 +44,7 @@ export type Route =
   | { readonly kind: "release" }
   | { readonly kind: "retryReminder" }
   | { readonly kind: "dropReminder" }
-  /** Workflows over HTTP have a table of paths of their own (api/api-routes.ts). */
+  /** Workflows over HTTP have their own table of paths (api/api-routes.ts). */
   | { readonly kind: "api"; readonly verb: string; readonly path: string; readonly query: string };
 
 export type RouteKind = Route["kind"];
@@ -76,7 +76,7 @@ function verbsOf(kind: RouteKind): readonly string[] {
 }
 
 export function findRoute(verb: string, target: string): Routed {
-  // Everything else in a URL has to be percent-encoded; this also refuses `http://…` and `*` as targets.
+  // Everything else in a URL must be percent-encoded; this also rejects `http://…` and `*` as targets.
   if (!/^\/[\x21-\x7e]*$/.test(target)) {
     const problem = "the request target must be a path of printable ASCII; percent-encode everything else";
     return { kind: "none", refused: new LimpetError("REQUEST_INVALID", problem) };
@@ -87,7 +87,7 @@ export function findRoute(verb: string, target: string): Routed {
 
   const raw = match(verb, path.split("/"), query);
   if (raw === undefined) {
-    return { kind: "none", refused: new LimpetError("ROUTE_UNKNOWN", "there is nothing at this path") };
+    return { kind: "none", refused: new LimpetError("ROUTE_UNKNOWN", "no route has this path") };
   }
   const verbs = verbsOf(raw.kind);
   if (!verbs.includes(verb)) {
@@ -103,7 +103,7 @@ export function findRoute(verb: string, target: string): Routed {
   }
 }
 
-/** The route with its names still percent-encoded. `parts[0]` is what stands before the first slash: nothing. */
+/** The route with its names still percent-encoded. `parts[0]` is the empty text before the first slash. */
 function match(verb: string, parts: readonly string[], query: string): Route | undefined {
   const [, version, area, a, b, c, d] = parts;
   if (parts.length === 2) return matchTop(version!);

@@ -9,7 +9,7 @@ import { checkSettings } from "./security.ts";
 
 const CALL = "/v1.0/actors/Cart/alice/method/none";
 
-/** fetch decides about some headers itself; this one does not. */
+/** fetch sets some headers itself; this function does not. */
 async function get(url: string, headers: Record<string, string>, path = CALL) {
   const sent = request(url + path, { headers }).end();
   const [response] = (await once(sent, "response")) as [IncomingMessage];
@@ -18,7 +18,7 @@ async function get(url: string, headers: Record<string, string>, path = CALL) {
   return { status: response.statusCode, code, headers: response.headers };
 }
 
-test("a door that others can reach is refused without a token, with advice", () => {
+test("a server that other machines can reach is rejected without a token, with advice", () => {
   for (const host of ["0.0.0.0", "::", "", "192.168.1.5", "my-machine"]) {
     assert.throws(
       () => checkSettings({ host, port: 0, tokens: [] }),
@@ -31,7 +31,7 @@ test("a door that others can reach is refused without a token, with advice", () 
   }
 });
 
-test("tokens and ports that cannot work are refused", () => {
+test("tokens and ports that cannot work are rejected", () => {
   const refuses = (settings: { port?: number; tokens?: string[] }) =>
     assert.throws(
       () => checkSettings({ host: "127.0.0.1", port: 0, tokens: [], ...settings }),
@@ -43,7 +43,7 @@ test("tokens and ports that cannot work are refused", () => {
   for (const port of [-1, 65_536, 1.5, Number.NaN]) refuses({ port });
 });
 
-test("on loopback the host must be a loopback name", async (t) => {
+test("a server on loopback accepts only loopback names as host", async (t) => {
   const { url, port } = await openDoor(t);
   for (const host of ["localhost", `localhost:${port}`, "127.0.0.1:1", "[::1]:80", "LOCALHOST"]) {
     assert.equal((await get(url, { host })).status, 200, host);
@@ -67,7 +67,7 @@ test("on loopback the host must be a loopback name", async (t) => {
   assert.match(await empty.closed, /^HTTP\/1\.1 403 /);
 });
 
-test("a web page of another origin is refused, however its request looks", async (t) => {
+test("a request of a web page of another origin is rejected in any form", async (t) => {
   const host = new FakeHost();
   const { url, port } = await openDoor(t, host);
   for (const origin of ["http://evil.example", "null", "http://localhost:1", "https://127.0.0.1", "file://", ""]) {
@@ -76,7 +76,7 @@ test("a web page of another origin is refused, however its request looks", async
   }
   for (const site of ["cross-site", "same-site"])
     assert.equal((await get(url, { "sec-fetch-site": site })).status, 403);
-  // Browsers that know no sec-fetch-site send no origin with a GET either, but the page.
+  // Browsers without sec-fetch-site send no origin with a GET either, but the page.
   for (const referer of [
     "http://evil.example/page",
     "http://localhost:1/",
@@ -90,7 +90,7 @@ test("a web page of another origin is refused, however its request looks", async
   assert.equal((await get(url, { "sec-fetch-site": "none" })).status, 200);
 });
 
-test("with tokens, the reason why a host is not ready is for clients with a token", async (t) => {
+test("a server with tokens shows the reason of an unready host only to clients with a token", async (t) => {
   const host = new FakeHost();
   host.state = { ready: false, problem: "postgres://limpet@db.internal:5432/shop does not answer" };
   const { url } = await openDoor(t, host, { settings: { tokens: ["a-token"] } });
@@ -102,7 +102,7 @@ test("with tokens, the reason why a host is not ready is for clients with a toke
   }
 });
 
-test("with tokens, everything but health asks for one of them", async (t) => {
+test("a server with tokens requires one for every request but health", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host, { settings: { tokens: ["old-token", "new-token"] } });
   for (const path of [

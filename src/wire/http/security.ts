@@ -1,6 +1,7 @@
-// Who may come in. A door on loopback trusts the programs of this machine, and a web page in a browser is none of
-// them: a page can reach 127.0.0.1, by a name it controls (DNS rebinding) or by posting blindly, so the Host must be a
-// loopback name and requests that a foreign page caused are refused. Any other door asks for a token.
+// Access control of the HTTP server. A server on loopback trusts the programs of this machine, but no web
+// page in a browser. A page can reach 127.0.0.1, by a name it controls (DNS rebinding) or by a blind POST. So
+// the Host must be a loopback name, and requests of foreign pages are rejected. Any other server requires a
+// token.
 import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isLoopback } from "../../kernel/addresses.ts";
@@ -20,7 +21,7 @@ export function checkSettings({ host, port, tokens }: HttpServerSettings): void 
   }
   if (!isLoopback(host) && tokens.length === 0) {
     throw invalid(
-      `listening on ${host || "every address"} would let everybody on the network call every actor; ` +
+      `listening on ${host || "every address"} would let every machine on the network call every actor; ` +
         "set a token that clients must send, or listen on 127.0.0.1",
     );
   }
@@ -38,7 +39,7 @@ export function createGuard({ host, tokens }: HttpServerSettings): Guard {
     (needsToken && digests.length > 0 ? tokenProblem(request, digests) : undefined);
 }
 
-/** Headers that decide something: two of them could be read differently by whoever stands in front of this door. */
+/** Headers that decide something: a proxy in front of this server could read two of them differently. */
 const SINGLE = new Set(
   "host authorization dapr-api-token origin sec-fetch-site content-type content-encoding content-length limpet-timeout".split(
     " ",
@@ -60,17 +61,17 @@ function headerProblem({ rawHeaders, headers, httpVersion }: IncomingMessage): L
 }
 
 function loopbackOnly(): (request: IncomingMessage) => LimpetError | undefined {
-  // Nearly all requests name the same host; this is the one that was found fine last.
+  // Nearly all requests name the same host; this is the last one that was accepted.
   let fine: string | undefined;
   return ({ headers: { host } }) => {
-    // Without one it is HTTP/1.0, which no browser speaks.
+    // A request without a host is HTTP/1.0, which no browser uses.
     if (host === undefined || host === fine) return undefined;
     const name = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+))(?::\d{1,5})?$/i.exec(host);
     if (name !== null && isLoopback(name[1] ?? name[2]!)) {
       fine = host;
       return undefined;
     }
-    const what = "this door listens on loopback and answers only to localhost, 127.0.0.1 and [::1] as host";
+    const what = "this server listens on loopback and accepts only localhost, 127.0.0.1 and [::1] as host";
     return new LimpetError("ORIGIN_REFUSED", `${what}; a proxy in front of it must set the host header accordingly`);
   };
 }
@@ -78,7 +79,7 @@ function loopbackOnly(): (request: IncomingMessage) => LimpetError | undefined {
 function browserProblem({ headers }: IncomingMessage): LimpetError | undefined {
   const { origin, host = "" } = headers;
   const site = headers["sec-fetch-site"];
-  // A page's GET for an image or a script carries no origin, but says where it comes from.
+  // A page's GET for an image or a script carries no origin, but names its site.
   const foreignSite = site !== undefined && site !== "same-origin" && site !== "none";
   const foreignOrigin =
     origin !== undefined && origin.replace(/^https?:\/\//i, "").toLowerCase() !== host.toLowerCase();
@@ -97,7 +98,7 @@ function tokenProblem({ headers }: IncomingMessage, digests: readonly Buffer[]):
   let valid = false;
   for (const given of [bearer, typeof dapr === "string" ? dapr : undefined]) {
     if (given === undefined) continue;
-    // Digests have one length, and every token is looked at, so the time says nothing about any of them.
+    // Digests have one length, and every token is compared, so the time reveals nothing about any of them.
     const digest = hash("sha256", given, "buffer");
     for (const known of digests) valid = timingSafeEqual(digest, known) || valid;
   }

@@ -6,17 +6,17 @@ import { type Server, ServerList } from "./server-list.ts";
 const [a, b, c] = ["a", "b", "c"].map((url): Server => ({ url, token: undefined })) as [Server, Server, Server];
 const names = (servers: readonly Server[]): string => servers.map(({ url }) => url).join("");
 
-test("at first they are tried in the order they were given", () => {
+test("servers are first tried in the given order", () => {
   assert.equal(names(new ServerList([a, b, c]).inOrder(0)), "abc");
 });
 
-test("the one that worked comes first, the others follow in their order", () => {
+test("the server that worked comes first, and the others follow in their order", () => {
   const list = new ServerList([a, b, c]);
   list.worked(b, 0);
   assert.equal(names(list.inOrder(1)), "bca");
 });
 
-test("one that failed comes last for a moment, and is not gone", () => {
+test("a failed server comes last for a while, and is still tried", () => {
   const list = new ServerList([a, b, c]);
   list.failed(a, 0);
   assert.equal(names(list.inOrder(0)), "bca");
@@ -24,14 +24,14 @@ test("one that failed comes last for a moment, and is not gone", () => {
   assert.equal(names(list.inOrder(5_000)), "abc");
 });
 
-test("after the moment the client still stays with the one that works", () => {
+test("the client stays with the working server after the failed one is tried again", () => {
   const list = new ServerList([a, b, c]);
   list.failed(a, 0);
   list.worked(b, 1);
   assert.equal(names(list.inOrder(60_000)), "bca");
 });
 
-test("an answer to a call from before a failure does not make up for it; a later one does", () => {
+test("an answer to a call from before a failure does not clear the failure; a later one does", () => {
   const list = new ServerList([a, b]);
   list.failed(a, 10);
   list.worked(a, 5);
@@ -40,7 +40,7 @@ test("an answer to a call from before a failure does not make up for it; a later
   assert.equal(names(list.inOrder(13)), "ab");
 });
 
-test("whatever happens, every address is tried exactly once", () => {
+test("every address is tried exactly once, whatever happened before", () => {
   const events = fc.array(fc.tuple(fc.constantFrom(a, b, c), fc.boolean(), fc.nat({ max: 5_000 })));
   fc.assert(
     fc.property(events, (happened) => {

@@ -1,5 +1,6 @@
-// The addresses a client may send a call to, and which of them it would rather not. It stays with the one that works.
-// One that failed comes last for a moment: calls go elsewhere first, and still reach it when all others fail too. Pure.
+// The addresses of a client's servers, in the order to try them. The client stays with a server that works. A
+// failed server comes last for a while: calls try the others first and still reach it when all others fail.
+// Pure.
 
 export interface Server {
   /** Without a slash at the end. */
@@ -7,7 +8,10 @@ export interface Server {
   readonly token: string | undefined;
 }
 
-/** How long an address that failed comes last. Long enough to pass a restart by, short enough to come back from one. */
+/**
+ * Time for which a failed address comes last: long enough to skip a restart, short enough to return after
+ * one.
+ */
 const AVOID_MS = 5_000;
 
 export class ServerList {
@@ -19,7 +23,7 @@ export class ServerList {
     this.#servers = servers;
   }
 
-  /** All of them, in the order in which to try them. */
+  /** All addresses, in the order to try them. */
   inOrder(now: number): readonly Server[] {
     if (this.#failedAt.size === 0 && this.#current === 0) return this.#servers;
     const turned = [...this.#servers.slice(this.#current), ...this.#servers.slice(0, this.#current)];
@@ -36,7 +40,7 @@ export class ServerList {
     this.#failedAt.set(server, now);
   }
 
-  /** It answered a call that was sent at `sentAt`. What it failed to do since then weighs more. */
+  /** The server answered a call that was sent at `sentAt`. A later failure outweighs it. */
   worked(server: Server, sentAt: number): void {
     const failedAt = this.#failedAt.get(server);
     if (failedAt !== undefined && failedAt > sentAt) return;

@@ -7,7 +7,7 @@ import { CLUSTER, countingMeter, FakeHost, openDoor } from "./door-kit.test.ts";
 
 type Json = Record<string, unknown>;
 
-test("a call reaches the host with its names and arguments, and its result comes back as JSON", async (t) => {
+test("a call reaches the host with its names and arguments, and its result is returned as JSON", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   for (const method of ["POST", "PUT", "DELETE"]) {
@@ -21,7 +21,7 @@ test("a call reaches the host with its names and arguments, and its result comes
   assert.equal(options.timeoutMs, undefined);
 });
 
-test("no body is no arguments, an array is the arguments, anything else is one argument", async (t) => {
+test("an empty body is no arguments, an array is the arguments, any other value is one argument", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   const path = `${url}/v1.0/actors/Cart/alice/method/none`;
@@ -35,7 +35,7 @@ test("no body is no arguments, an array is the arguments, anything else is one a
   );
 });
 
-test("a method without a result answers null, which every client can parse, and in the exact encoding nothing", async (t) => {
+test("a method without a result answers null, which every client can parse, and an empty body in the exact encoding", async (t) => {
   const { url } = await openDoor(t);
   const call = (body: string) => fetch(`${url}/v1.0/actors/Cart/alice/method/first`, { method: "POST", body });
   const nothing = await call("[]");
@@ -51,7 +51,7 @@ test("a method without a result answers null, which every client can parse, and 
   }
 });
 
-test("with the exact media type, values beyond JSON survive both ways", async (t) => {
+test("values beyond JSON survive both ways with the exact media type", async (t) => {
   const { url } = await openDoor(t);
   const values = [new Date(5), new Map([[{ a: 1 }, new Set([1n])]]), new Uint8Array([1, 2]), undefined, Number.NaN];
   const response = await fetch(`${url}/v1.0/actors/Cart/alice/method/echo`, {
@@ -76,7 +76,7 @@ test("the exact body decides about the exact result only when accept leaves it o
   assert.equal(await type({ "content-type": "text/plain" }), "application/json");
 });
 
-test("the timeout of a call comes from its header", async (t) => {
+test("the timeout of a call is read from its header", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   const path = `${url}/v1.0/actors/Cart/alice/method/echo`;
@@ -90,7 +90,7 @@ test("the timeout of a call comes from its header", async (t) => {
   assert.equal(host.calls.length, 1);
 });
 
-test("a client that goes away cancels its call", async (t) => {
+test("a client that disconnects cancels its call", async (t) => {
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
   const { promise: cancelled, resolve: cancel } = Promise.withResolvers<unknown>();
   const host = new FakeHost({
@@ -125,7 +125,7 @@ test("errors of Limpet have their code, their status, their verdict and no stack
   assert.equal(((await fenced.json()) as Json).retry, "now");
 });
 
-test("a state that outgrows its limit is a 413, as a body is", async (t) => {
+test("a state above its limit is 413, like a body", async (t) => {
   const host = new FakeHost({ grow: () => Promise.reject(new LimpetError("STATE_TOO_LARGE", "state is too large")) });
   const { url } = await openDoor(t, host);
   const { status, ...answer } = await fetch(`${url}/v1.0/actors/Cart/alice/method/grow`).then(async (response) => ({
@@ -138,7 +138,7 @@ test("a state that outgrows its limit is a 413, as a body is", async (t) => {
   );
 });
 
-test("what an actor threw is 500 ACTOR_FAILED with its name, code and message, whatever it was", async (t) => {
+test("an error thrown by an actor is 500 ACTOR_FAILED with its name, code and message", async (t) => {
   const thrown: unknown[] = [
     Object.assign(new RangeError("out of tea"), { code: "E_TEA" }),
     Object.assign(new Error("x"), { code: { odd: 1 }, name: 7 }),
@@ -175,7 +175,7 @@ test("a result that cannot be sent is RESULT_INVALID", async (t) => {
   }
 });
 
-test("health is 204 while the host is ready and 503 with the reason while it is not", async (t) => {
+test("health is 204 while the host is ready, and 503 with the reason while it is not", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   for (const path of ["/v1.0/healthz", "/v1.0/healthz?appid=x", "/v1.0/healthz/outbound", "/readyz"]) {
@@ -221,7 +221,7 @@ test("metadata has the shape that SDKs wait for, also while the host is not read
   });
 });
 
-test("metadata says where other hosts reach this one, when they do", async (t) => {
+test("metadata holds the address for other hosts, if there is one", async (t) => {
   const host = new FakeHost();
   host.state = { address: "10.0.0.5:7401" };
   const { url } = await openDoor(t, host);
@@ -229,7 +229,7 @@ test("metadata says where other hosts reach this one, when they do", async (t) =
   assert.equal(extended.address, "10.0.0.5:7401");
 });
 
-test("the cluster is shown as the host sees it, and an actor's whereabouts by its names", async (t) => {
+test("the cluster is shown as the host sees it, and the location of an actor by its names", async (t) => {
   const { url } = await openDoor(t);
   assert.deepEqual(await (await fetch(`${url}/v1.0/inspect/cluster`)).json(), CLUSTER);
   const response = await fetch(`${url}/v1.0/inspect/where/Cart/${encodeURIComponent("ali ce%")}`);
@@ -237,7 +237,7 @@ test("the cluster is shown as the host sees it, and an actor's whereabouts by it
   assert.deepEqual([type, id, owner, version], ["Cart", "ali ce%", "127.0.0.1:7401", 4]);
 });
 
-test("a cluster without a leader is 503, to be asked again", async (t) => {
+test("a cluster without a leader is 503 with retry", async (t) => {
   const host = new FakeHost();
   host.cluster = () => Promise.reject(new LimpetError("NOT_READY", "no scheduler leads"));
   const { url } = await openDoor(t, host);
@@ -246,7 +246,7 @@ test("a cluster without a leader is 503, to be asked again", async (t) => {
   assert.deepEqual(await response.json(), { errorCode: "NOT_READY", message: "no scheduler leads", retry: "later" });
 });
 
-test("a host is drained by address or name; one that nobody knows is 404, and any other body is refused", async (t) => {
+test("a host is drained by address or name; an unknown one is 404, and any other body is rejected", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   const drain = (body: string) => fetch(`${url}/v1.0/control/drain`, { method: "POST", body });
@@ -292,7 +292,7 @@ test("an actor is explained by its names", async (t) => {
   assert.deepEqual([body.type, body.id, body.summary], ["Cart", "ali ce%", "It rests."]);
 });
 
-test("metrics are rendered by whoever keeps them, and the door counts its own requests", async (t) => {
+test("metrics are rendered by the host, and the server counts its own requests", async (t) => {
   const { meter, counts } = countingMeter();
   const { url } = await openDoor(t, undefined, { needs: { meter, renderMetrics: () => "x_total 1\n" } });
   await fetch(`${url}/v1.0/actors/Cart/alice/method/echo`);
@@ -310,7 +310,7 @@ test("metrics are rendered by whoever keeps them, and the door counts its own re
   });
 });
 
-test("what breaks inside the host is logged, and told to nobody outside", async (t) => {
+test("an internal error of the host is logged, and its details are not sent to clients", async (t) => {
   const logged: unknown[] = [];
   const log = { debug() {}, info() {}, warn() {}, error: (event: string) => void logged.push(event) };
   const broken = new TypeError("inner detail");

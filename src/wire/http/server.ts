@@ -1,5 +1,5 @@
-// The HTTP door: it listens, decides who may come in, hands each request to its handler, and closes without losing an
-// answer. Whatever arrives gets a defined answer or a closed connection, never an exception that leaves this file.
+// The HTTP server: it listens, admits clients, passes each request to its handler, and closes without losing
+// an answer. Every input gets a defined answer or a closed connection; no exception leaves this file.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import type { RemotePlane } from "../../http-workers/plane.ts";
@@ -30,7 +30,10 @@ export interface HttpServerDeps {
 
 export interface HttpServer {
   readonly url: string;
-  /** Lets requests in progress finish while `work`, which answers them, still runs, but at least for `drainMs`. Then it cuts the rest. */
+  /**
+   * Lets requests in progress finish while `work`, which answers them, still runs, but at least for
+   * `drainMs`. Then it cuts the rest.
+   */
   close(work?: Promise<unknown>): Promise<void>;
 }
 
@@ -49,7 +52,7 @@ export async function openHttpServer(
   return { url, close: (work) => door.close(work) };
 }
 
-/** Answered without a token: orchestrators have none. */
+/** Routes without a token: orchestrators have none. */
 const PROBES: ReadonlySet<Routed["kind"]> = new Set(["health", "live"]);
 
 class ListeningServer {
@@ -75,7 +78,7 @@ class ListeningServer {
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: limits.checkEveryMs,
-      // The guard says it in our words.
+      // The guard reports it with our own error.
       requireHostHeader: false,
     });
     this.#server.maxConnections = limits.connections;
@@ -103,28 +106,29 @@ class ListeningServer {
 
   async #drain(work: Promise<unknown> | undefined): Promise<void> {
     const server = this.#server;
-    // Only stops listening. An HTTP server's own close() would also cut connections whose answer is written but not yet
-    // taken, and idle ones just as a request arrives on them; here such a request is told that the host is stopping.
+    // Only stops listening. The close() of an HTTP server would also cut connections with a written but
+    // unread answer, and idle ones on which a request is arriving; here such a request is answered with
+    // STOPPING.
     const closed = new Promise<void>((resolve) => stopListening(server, () => resolve()));
     const quiet = this.#connections.quiet();
     const { drainMs, lingerMs } = this.#shares.limits;
     // A turn that still runs may commit, so its caller must get the answer.
     await Promise.race([quiet, Promise.allSettled([within(drainMs, quiet), work])]);
-    // Answers that the work has just given are on their way.
+    // Answers that the work has just given are being sent.
     await within(work === undefined ? 0 : lingerMs, quiet);
     clearInterval(this.#looking);
     server.closeAllConnections();
     await closed;
-    // Ends the looking at timeouts; that the server was closed before is no news.
+    // Ends the timeout checks; the error of a server that is closed already is ignored.
     server.close(() => {});
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     const exchange = new Exchange(request, response, this.#shares, expectsContinue);
-    // Without a listener an answer to a connection that broke would be an uncaught error.
+    // Without a listener, an answer to a broken connection would be an uncaught error.
     response.on("error", () => {});
     const onConnection = this.#connections.begin(exchange);
-    // Nobody is there any more.
+    // The connection is closed.
     if (onConnection === 0) return;
     this.#serve(exchange, onConnection).catch((err: unknown) => {
       this.#log.error("http.failed", { err });
@@ -155,7 +159,7 @@ class ListeningServer {
     } catch (error) {
       if (isLimpetError(error) && error.code !== "INVARIANT") return errorAnswer(error);
       this.#log.error("http.failed", { route: routed.kind, err: error });
-      return errorAnswer(new LimpetError("INVARIANT", "something broke inside the host; its log says what"));
+      return errorAnswer(new LimpetError("INVARIANT", "internal error in the host; see its log"));
     }
   }
 
@@ -167,7 +171,7 @@ class ListeningServer {
     // A stopping process is alive: a restart by an orchestrator would cut off the turns that it drains.
     if (this.#closed !== undefined && kind !== "live") return new LimpetError("STOPPING", "this host is stopping");
     if (onConnection <= limits.pipelined) return undefined;
-    return new LimpetError("HOST_FULL", `more than ${limits.pipelined} requests are under way on this connection`);
+    return new LimpetError("HOST_FULL", `more than ${limits.pipelined} requests are in progress on this connection`);
   }
 
   #refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {

@@ -1,4 +1,4 @@
-// What shall be done with the shards of a type, from the body of a request. Pure.
+// Parses the body of a request that steers the shards of a type. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { checkType } from "../../kernel/names.ts";
 import { hostProblem, isShardNumber } from "../../kernel/shard-place.ts";
@@ -10,7 +10,7 @@ const SHAPES: Record<ShardAct, string> = {
   move: '{"type": "…", "shard": 7, "host": "…"}, with the address or the name of a host',
   pause: '{"type": "…"}',
   resume: '{"type": "…"}',
-  allocate: '{"type": "…", "places": {"7": "…"}}, with a host, or null for wherever, for each shard',
+  allocate: '{"type": "…", "places": {"7": "…"}}, with a host for each shard, or null for any host',
 };
 
 export function parseSteering(
@@ -28,7 +28,7 @@ export function parseSteering(
   return { type, steering };
 }
 
-/** A key that nobody knows may be a wish that nobody would fulfil. */
+/** An unknown key is rejected, because it could be a request that is not fulfilled. */
 function readSteering(act: ShardAct, given: Record<string, unknown>): ShardSteering | undefined {
   const keys = Object.keys(given).length;
   switch (act) {

@@ -1,9 +1,9 @@
-// Shards over HTTP: looked at, steered, and what is refused.
+// Shards over HTTP: views, operations and rejected requests.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeHost, openDoor } from "./door-kit.test.ts";
 
-test("the shards of a type are shown as the host tells them", async (t) => {
+test("the shards of a type are shown as the host reports them", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   const answer = await fetch(`${url}/v1.0/inspect/shards/A%20B`);
@@ -29,7 +29,7 @@ test("the shards of a type are shown as the host tells them", async (t) => {
   }
 });
 
-test("shards are steered by what stands in the body", async (t) => {
+test("shards are steered by the body of the request", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   const post = async (act: string, body: unknown): Promise<number> =>
@@ -50,7 +50,7 @@ test("shards are steered by what stands in the body", async (t) => {
   ]);
 });
 
-test("bodies that say something else are refused, and nothing is done", async (t) => {
+test("invalid bodies are rejected, and no shard is changed", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   const wrong: [act: string, body: unknown][] = [

@@ -20,7 +20,7 @@ test("sticky actors are listed page by page, and one of them is shown by its nam
   ]);
 });
 
-test("a sticky actor that nobody holds is 404, and a question that makes no sense reaches no host", async (t) => {
+test("a sticky actor without a host is 404, and an invalid query reaches no host", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   const asked = async (path: string) => {
@@ -37,7 +37,7 @@ test("a sticky actor that nobody holds is 404, and a question that makes no sens
   assert.deepEqual(await asked(""), [503, "NOT_READY"]);
 });
 
-test("a sticky actor is released by its names; one that is not sticky is 404, and any other body is refused", async (t) => {
+test("a sticky actor is released by its names; one that is not sticky is 404, and any other body is rejected", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host);
   const release = async (body: string) => {
@@ -73,7 +73,7 @@ test("a sticky actor is released by its names; one that is not sticky is 404, an
   assert.deepEqual(await release('{"type":"Cart","id":"a"}'), [404, "NOT_STICKY"]);
 });
 
-test("whoever may not come in may neither look at sticky actors nor release one", async (t) => {
+test("a client without access may neither read sticky actors nor release one", async (t) => {
   const host = new FakeHost();
   const { url } = await openDoor(t, host, { settings: { tokens: ["secret-secret-secret"] } });
   const body = '{"type":"Cart","id":"a"}';

@@ -1,4 +1,4 @@
-// A value as an answer: plain JSON, or in the exact encoding for whoever asks for it. Pure.
+// Encodes a value as an answer: plain JSON, or the exact encoding on request. Pure.
 import { EXACT_TYPE, encodeResult } from "../exact.ts";
 import { type Answer, emptyAnswer, textAnswer } from "./answers.ts";
 import { isExact } from "./body.ts";
@@ -20,7 +20,7 @@ const EXACT: Encoding = {
   encode: (value) => (value === undefined ? undefined : encodeResult(value)),
 };
 
-/** `exactBody`: the request came in the exact encoding; whoever then does not care what comes back gets it too. */
+/** `exactBody`: the request used the exact encoding; a client that accepts any type then gets it too. */
 export function encodingFor(accept: string | undefined, exactBody: boolean): Encoding {
   const isAny = accept === undefined || accept === "*/*";
   const wantsExact = isAny ? exactBody : accept.split(",").some((type) => isExact(type));

@@ -12,7 +12,7 @@ const plain = (value: unknown) => {
   return text === undefined ? undefined : (JSON.parse(text) as unknown);
 };
 
-test("what JSON lacks becomes the nearest thing that it has", () => {
+test("a value that JSON lacks becomes the nearest JSON value", () => {
   assert.equal(plain(new Date(0)), "1970-01-01T00:00:00.000Z");
   assert.equal(plain(new Date(Number.NaN)), null);
   assert.equal(plain(7n), 7);
@@ -48,7 +48,7 @@ test("a key called __proto__ stays a key, in objects and in maps", () => {
   assert.equal(plainJson(new Map([["__proto__", { a: 1 }]])), text);
 });
 
-test("the same object twice is no cycle", () => {
+test("the same object twice is not a cycle", () => {
   const shared = { a: 1 };
   assert.deepEqual(plain([shared, [shared]]), [{ a: 1 }, [{ a: 1 }]]);
 });
@@ -67,7 +67,7 @@ test("cycles and bottomless values are RESULT_INVALID", () => {
   }
 });
 
-test("JSON values come out of plain JSON as JSON.stringify would write them", () => {
+test("JSON values become the plain JSON that JSON.stringify writes", () => {
   fc.assert(fc.property(fc.jsonValue(), (value) => assert.equal(plainJson(value), JSON.stringify(value))));
 });
 
@@ -88,7 +88,7 @@ const { tree } = fc.letrec((tie) => ({
   set: fc.array(leaf).map((items) => new Set(items)),
 }));
 
-test("every value that can be encoded exactly passes the door exactly", () => {
+test("every value that can be encoded exactly passes the server exactly", () => {
   fc.assert(
     fc.property(fc.array(tree), (args) => {
       const back = parseArguments(Buffer.from(encodeValue(args)), true);
@@ -98,7 +98,7 @@ test("every value that can be encoded exactly passes the door exactly", () => {
   );
 });
 
-test("values as deep as the limit pass the door, in each of their encodings", () => {
+test("values as deep as the limit pass the server, in each of their encodings", () => {
   const nest = (depth: number, wrap: (value: unknown) => unknown) => {
     let value: unknown = 1;
     for (let i = 0; i < depth; i++) value = wrap(value);
@@ -116,7 +116,7 @@ test("values as deep as the limit pass the door, in each of their encodings", ()
   }
 });
 
-test("the depth of a text is that of the value in it", () => {
+test("the depth of a text is the depth of its value", () => {
   const depthOf = (value: unknown): number =>
     typeof value !== "object" || value === null ? 0 : 1 + Math.max(0, ...Object.values(value).map(depthOf));
   fc.assert(
@@ -126,7 +126,7 @@ test("the depth of a text is that of the value in it", () => {
   );
 });
 
-test("anything that is not JSON in UTF-8 is BODY_INVALID, in both encodings", () => {
+test("a text that is not JSON in UTF-8 is BODY_INVALID, in both encodings", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 50 }), fc.boolean(), (bytes, exact) => {
       try {

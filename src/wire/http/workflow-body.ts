@@ -1,4 +1,5 @@
-// What a request says about a workflow. A field that nobody knows is refused: it may be a wish that nobody would fulfil. Pure.
+// Parses the bodies of requests about workflows. An unknown field is rejected, because it could be a request
+// that is not fulfilled. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
@@ -61,7 +62,7 @@ export function parseEnding(
   return { run: runOf(fields), reason };
 }
 
-/** What is woken is the open run. */
+/** Wakes the open run. */
 export function parseWake(body: unknown): RunName {
   return { workflowId: workflowIdOf(fieldsOf(body, ["id"], '{"id": "order-17"}')) };
 }
@@ -84,7 +85,7 @@ function fieldsOf(body: unknown, known: readonly string[], example: string): Fie
   const unknown = Object.keys(body).find((key) => !known.includes(key));
   if (unknown === undefined) return body;
   const shown = JSON.stringify(unknown.slice(0, 60));
-  throw invalid(`the body has a field ${shown} that is not known; there may be ${known.join(", ")}`);
+  throw invalid(`the body has a field ${shown}, which is unknown; the fields are ${known.join(", ")}`);
 }
 
 function textOf(fields: Fields, name: string): string | undefined {

@@ -1,5 +1,5 @@
-// What the door does about workflows for people and scripts: one of them is looked at, started, told something, asked, and ended. Workers in
-// other languages have a protocol of their own (api/).
+// Handlers of workflow requests for operators and scripts: describe, start, signal, query, update and end a
+// workflow. Workers in other languages have their own protocol (api/).
 import type { RunName, WorkflowAdmin } from "../../ports/workflow-admin.ts";
 import { type Answer, emptyAnswer, jsonAnswer, thrownAnswer } from "./answers.ts";
 import { isExact, parseBody } from "./body.ts";
@@ -61,7 +61,7 @@ export async function steerWorkflow(act: WorkflowAct, exchange: Exchange, workfl
   }
 }
 
-/** What the code of the workflow throws is its answer. */
+/** An error that the code of the workflow throws is its answer. */
 async function answered(ask: () => Promise<unknown>, encoding: Parameters<typeof valueAnswer>[1]): Promise<Answer> {
   let result: unknown;
   try {

@@ -1,4 +1,4 @@
-// The query of a listing of workflows or of their events, and the cursors between pages. Pure.
+// Parses the queries that list workflows or their events, and encodes the cursors between pages. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { canBeKept, nameProblem } from "../../kernel/names.ts";
@@ -14,7 +14,7 @@ const PARAMETERS = [
 const STATUSES: readonly RunStatus[] = [
   ...(["running", "completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const),
 ];
-/** Steps of a history that are told unless another number was asked for, and at most. */
+/** Number of history steps in an answer: the default and the maximum. */
 const STEPS = 100;
 const MOST_STEPS = 100_000;
 const CURSOR_BYTES = [20];
@@ -68,7 +68,7 @@ function parseRun(text: string | undefined): string | undefined {
 }
 
 function parsePrefix(prefix: string | undefined): string | undefined {
-  // A prefix is fine when some id could begin with it.
+  // A prefix is valid when an id could begin with it.
   const problem = prefix === undefined ? undefined : nameProblem(`${prefix}x`, LIMITS.idBytes + 1);
   if (problem !== undefined) throw new LimpetError("NAME_INVALID", `prefix ${problem}`);
   return prefix;

@@ -1,4 +1,4 @@
-// Workflows for people and scripts, over HTTP, with nothing behind the door.
+// Workflow requests of operators and scripts over HTTP, with a fake `WorkflowAdmin`.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -56,7 +56,7 @@ const NO_FILTER = {
   before: undefined,
 };
 
-test("workflows are listed page by page, and every filter is handed on", async (t) => {
+test("workflows are listed page by page, and every filter is passed on", async (t) => {
   const { workflows, send } = await open(t);
   workflows.workflows = [summary("a"), summary("b"), summary("c")];
   const first = await send("GET", `${LIST}?limit=2`);
@@ -85,7 +85,7 @@ test("workflows are listed page by page, and every filter is handed on", async (
   assert.deepEqual(workflows.asked, [["list", { ...NO_FILTER, ...asked, ...times, attributes, limit: 100 }]]);
 });
 
-test("a query that makes no sense is refused", async (t) => {
+test("an invalid query of workflows is rejected", async (t) => {
   const { workflows, code } = await open(t);
   for (const query of [
     "status=happy",
@@ -110,7 +110,7 @@ test("a query that makes no sense is refused", async (t) => {
   assert.deepEqual(workflows.asked, []);
 });
 
-test("one workflow is looked at by its id, with a run and a number of steps", async (t) => {
+test("one workflow is described by its id, with a run and a number of steps", async (t) => {
   const { workflows, send, code } = await open(t);
   assert.deepEqual(await code("GET", "/v1.0/inspect/workflow/%C3%BC%20%25"), [404, "WORKFLOW_UNKNOWN"]);
   assert.deepEqual(await code("GET", "/v1.0/inspect/workflow/a?run=r-1&steps=7"), [404, "WORKFLOW_UNKNOWN"]);
@@ -127,7 +127,7 @@ test("one workflow is looked at by its id, with a run and a number of steps", as
   assert.equal((await send("GET", `${LIST}/workers`)).json.sticky.isEnabled, true);
 });
 
-test("a workflow is started with what was said of it and nothing else", async (t) => {
+test("a workflow is started with the given options and no others", async (t) => {
   const { workflows, send } = await open(t);
   assert.deepEqual((await send("POST", `${CONTROL}/start`, { type: "order" })).json, {
     workflowId: "made-up",
@@ -151,7 +151,7 @@ test("a workflow is started with what was said of it and nothing else", async (t
   assert.deepEqual(workflows.asked[1], ["start", all]);
 });
 
-test("what is said to a workflow is handed on, exactly if that is asked for", async (t) => {
+test("signals, queries and updates are passed on, with exact values on request", async (t) => {
   const { workflows, send } = await open(t);
   assert.equal((await send("POST", `${CONTROL}/signal`, { id: "o", name: "go", input: 1 })).status, 204);
   const exact = { "content-type": EXACT_TYPE };
@@ -176,7 +176,7 @@ test("what is said to a workflow is handed on, exactly if that is asked for", as
   ]);
 });
 
-test("a body that makes no sense is refused, and nothing happens", async (t) => {
+test("an invalid body is rejected, and no workflow is changed", async (t) => {
   const { workflows, code } = await open(t);
   const wrong: [string, unknown, string][] = [
     ["start", undefined, "BODY_INVALID"],
@@ -205,7 +205,7 @@ test("a body that makes no sense is refused, and nothing happens", async (t) => 
   assert.deepEqual(workflows.asked, []);
 });
 
-test("errors have their codes, also those that the code of a workflow throws", async (t) => {
+test("workflow errors have their codes, including errors thrown by workflow code", async (t) => {
   const { workflows, code, send } = await open(t);
   const asked = { id: "o", name: "x" };
   workflows.problem = new LimpetError("WORKFLOW_CLOSED", "it is over");

@@ -154,7 +154,7 @@ test("a flood of calls is served up to the limit of one connection, and others a
   await assertRefused(pair);
 });
 
-test("calls that are cancelled immediately do not accumulate", async () => {
+test("immediately cancelled calls do not accumulate", async () => {
   const service = new Service();
   await using pair = await Pair.open(service, { limits: { unsentBytes: 10_000 } });
   using peer = await RawPeer.connect(pair.door.address, hello());

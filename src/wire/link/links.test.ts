@@ -304,7 +304,7 @@ test("large waiting calls are limited by their size as well", async () => {
   assert.equal(outcomes.filter((how) => how === "value").length, pair.service.served.length);
 });
 
-test("calls that were cancelled while they waited free their capacity", async () => {
+test("a call that was cancelled while it waited frees its capacity", async () => {
   await using pair = await Pair.open(echo(), { limits: { calls: 10, waitingBytes: 100_000 } });
   for (let i = 0; i < 50; i++) pair.links.call(pair.door.address, callOf(["x".repeat(10_000)]), new Caller())();
   assert.deepEqual(await pair.ask(["room"]), ["value", ["room"]]);

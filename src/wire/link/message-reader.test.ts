@@ -77,7 +77,7 @@ test("maps, bytes, extensions, 64-bit integers and nested lists are rejected", (
   }
 });
 
-test("names that share a cache slot are not confused", () => {
+test("two names that share a cache slot are not confused", () => {
   const names = Array.from({ length: 5_000 }, (_, i) => `name${i}`);
   names.push("ä", "Ã¤", "é".repeat(60), "x".repeat(200), "");
   const writer = new FrameWriter();

@@ -44,7 +44,7 @@ async function nowhere(): Promise<string> {
   return server.address;
 }
 
-test("calls to an absent host fail as unreachable, and calls during the pause fail at once", async () => {
+test("a call to an absent host fails as unreachable, and a call during the pause fails at once", async () => {
   const log = new Lines();
   await using links = linksWith({ pauseMs: 60_000, longestPauseMs: 60_000 }, log);
   const address = await nowhere();
@@ -238,7 +238,7 @@ test("closing the links waits for no answer: sent calls are lost, unsent and lat
   assert.equal(service.served.length, 1);
 });
 
-test("links to hosts that are no longer needed are released after their last answers", async () => {
+test("a link to a host that is no longer needed is released after its last answer", async () => {
   const service = echo();
   await using pair = await Pair.open(service);
   await using idle = await Wire.before(pair.door.address);

@@ -1,4 +1,5 @@
-// Activities in the hands of workers elsewhere: given once, kept by heartbeats, tried again, and never ended by who has lost them.
+// Activities of HTTP workers: assigned once, extended by heartbeats, retried, and never ended by a worker
+// that has lost them.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../../testing.ts";
@@ -8,7 +9,7 @@ import { Api, envelope, eventTypes, type Json, openApi, type Told, unwrap } from
 const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
 const NOW = { timeout_seconds: 0 };
 
-/** With an activity that waits for a worker; time stands still. */
+/** An app with an activity that waits for a worker; time stands still. */
 async function scheduled(more: Json = {}): Promise<{ app: TestApp; api: Api }> {
   const app = await testLimpet({ http: { port: 0 } });
   const api = new Api(app as never);
@@ -23,8 +24,8 @@ async function scheduled(more: Json = {}): Promise<{ app: TestApp; api: Api }> {
 const last = async (api: Api): Promise<{ event_type: string; payload: Json }> =>
   ((await api.task("w1", "workflow", NOW)).history_events as { event_type: string; payload: Json }[]).at(-1)!;
 
-describe("an activity", () => {
-  it("is given to one worker, with its arguments, and its result goes to its run", async () => {
+describe("activities of HTTP workers", () => {
+  it("an activity is assigned to one worker, with its arguments, and its result reaches its run", async () => {
     const { app, api } = await scheduled();
     await using _ = app;
     const task = await api.task("w1", "activity", NOW);
@@ -39,7 +40,7 @@ describe("an activity", () => {
     assert.deepEqual(said(await api.activity(task, "complete", { result: envelope(1) })), [404, "task_not_found"]);
   });
 
-  it("is ended by who has it, and nobody else", async () => {
+  it("an activity is ended only by the worker that holds it", async () => {
     const { app, api } = await scheduled();
     await using _ = app;
     const task = await api.task("w1", "activity", NOW);
@@ -59,7 +60,7 @@ describe("an activity", () => {
     assert.equal((await api.activity(task, "complete", result)).status, 200);
   });
 
-  it("stays with its worker while that is heard of, and what it said is there for the next attempt", async () => {
+  it("an activity stays with its worker while heartbeats arrive, and the next attempt gets their details", async () => {
     const { app, api } = await scheduled({
       heartbeat_timeout: 10,
       retry_policy: { max_attempts: 2, backoff_seconds: [0] },
@@ -82,7 +83,7 @@ describe("an activity", () => {
     assert.equal((await last(api)).event_type, "ActivityTimedOut");
   });
 
-  it("is tried again after the pauses of its policy, unless it says that this is useless", async () => {
+  it("an activity is retried after the pauses of its policy, unless its failure is final", async () => {
     const policy = { max_attempts: 4, backoff_seconds: [5, 60], non_retryable_error_types: ["Stolen"] };
     const { app, api } = await scheduled({ retry_policy: policy });
     await using _ = app;
@@ -100,7 +101,7 @@ describe("an activity", () => {
     assert.deepEqual([event_type, payload.exception_type, payload.attempt_number], ["ActivityFailed", "Stolen", 3]);
   });
 
-  it("that was not begun in time is not begun at all", async () => {
+  it("an activity that did not start in time is not started at all", async () => {
     const { app, api } = await scheduled({ schedule_to_start_timeout: 5 });
     await using _ = app;
     await app.advance("6s");
@@ -108,12 +109,12 @@ describe("an activity", () => {
     assert.equal((await last(api)).event_type, "ActivityTimedOut");
   });
 
-  it("hears with its heartbeat that nobody waits for it any more", async () => {
+  it("a heartbeat reports that the run no longer waits for the activity", async () => {
     const { app, api } = await scheduled();
     await using _ = app;
     const task = await api.task("w1", "activity", NOW);
     await api.post("/workflows/o-1/cancel", { reason: "enough" });
-    // The run is closed by whoever asks for work next.
+    // The next worker that polls closes the run.
     await api.poll("w2", "workflow", NOW);
     assert.equal((await api.get("/workflows/o-1")).body.status, "cancelled");
     const beat = await api.activity(task, "heartbeat", {});
@@ -121,8 +122,8 @@ describe("an activity", () => {
   });
 });
 
-describe("an activity and time", () => {
-  it("that nobody asks for is over in time", async () => {
+describe("timeouts of activities", () => {
+  it("an activity without a worker times out", async () => {
     for (const limit of ["schedule_to_start_timeout", "schedule_to_close_timeout"]) {
       const { app, api } = await scheduled({ [limit]: 20 });
       await using _ = app;
@@ -133,7 +134,7 @@ describe("an activity and time", () => {
     }
   });
 
-  it("that takes too long is somebody else's, though it is heard of", async () => {
+  it("an activity that takes too long is assigned to another worker despite its heartbeats", async () => {
     const policy = { max_attempts: 2, backoff_seconds: [0] };
     const { app, api } = await scheduled({ start_to_close_timeout: 20, heartbeat_timeout: 15, retry_policy: policy });
     await using _ = app;
@@ -147,7 +148,7 @@ describe("an activity and time", () => {
     assert.deepEqual(said(await api.activity(task, "complete", { result: envelope(1) })), [409, "task_not_leased"]);
   });
 
-  it("whose worker is gone is over when that was its last attempt, though nobody asks for work", async () => {
+  it("an activity whose worker is gone ends with its last attempt, without a poll", async () => {
     const { app, api } = await scheduled({ heartbeat_timeout: 20 });
     await using _ = app;
     await api.task("w1", "activity", NOW);
@@ -157,7 +158,7 @@ describe("an activity and time", () => {
     assert.match(String(payload.message), /not heard of again/);
   });
 
-  it("may be done to the end by who has it when its result comes late, once", async () => {
+  it("a late result is accepted once while the worker still holds the activity", async () => {
     const { app, api } = await scheduled({ schedule_to_close_timeout: 20 });
     await using _ = app;
     const task = await api.task("w1", "activity", NOW);
@@ -170,8 +171,8 @@ describe("an activity and time", () => {
   });
 });
 
-describe("a worker that has an activity", () => {
-  it("hears with its heartbeat that its run was ended, and how", async () => {
+describe("worker with an activity", () => {
+  it("a heartbeat reports that its run was ended, and how", async () => {
     const { app, api } = await scheduled();
     await using _ = app;
     const task = await api.task("w1", "activity", NOW);
@@ -180,7 +181,7 @@ describe("a worker that has an activity", () => {
     assert.deepEqual([status, body.cancel_requested, body.run_closed_reason], [200, true, "terminated"]);
   });
 
-  it("hears with its heartbeat that a workflow of ours has cancelled it", async (t) => {
+  it("a heartbeat reports that a workflow in this process has cancelled the activity", async (t) => {
     const order = workflow("mixed", async (ctx) => ctx.activity<string>("charge", undefined, { queue: "orders" }));
     const api = await openApi(t, { workflows: [order] });
     await api.worker("w1");
@@ -191,11 +192,11 @@ describe("a worker that has an activity", () => {
     await assert.rejects(handle.result());
     const { status, body } = await api.activity(task, "heartbeat", { details: { page: 1 } });
     assert.deepEqual([status, body.cancel_requested, body.heartbeat_recorded], [200, true, false]);
-    // What it said did not bring it back.
+    // The heartbeat did not revive the activity.
     assert.equal((await api.poll("w1", "activity", NOW)).body.task, null);
   });
 
-  it("may fail for a workflow of ours, which is told as by an activity of ours", async (t) => {
+  it("a failure reaches a workflow in this process like the failure of a local activity", async (t) => {
     const order = workflow("mixed", async (ctx) => {
       try {
         return await ctx.activity<string>("charge", undefined, {
@@ -216,7 +217,7 @@ describe("a worker that has an activity", () => {
     assert.equal(await handle.result(), "ACTIVITY_FAILED gone Stolen");
   });
 
-  it("must not say too much of itself", async () => {
+  it("heartbeat details above the limit are rejected", async () => {
     const { app, api } = await scheduled();
     await using _ = app;
     const task = await api.task("w1", "activity", NOW);
@@ -226,8 +227,8 @@ describe("a worker that has an activity", () => {
   });
 });
 
-describe("activities of workflows in our own processes", () => {
-  it("can be done by workers elsewhere", async (t) => {
+describe("activities across processes and HTTP workers", () => {
+  it("an activity of a workflow in this process can run on an HTTP worker", async (t) => {
     const order = workflow("mixed", async (ctx, input: { id: string }) => {
       const paid = await ctx.activity<string>("charge", input, { queue: "orders" });
       return `${paid}!`;
@@ -241,7 +242,7 @@ describe("activities of workflows in our own processes", () => {
     assert.equal(await handle.result(), "paid!");
   });
 
-  it("can be done by our own processes for workers elsewhere", async (t) => {
+  it("an activity of an HTTP workflow can run in this process", async (t) => {
     const activities = { double: async (n: number) => n * 2 };
     const api = await openApi(t, { activities: activities as never });
     await api.worker("w1");

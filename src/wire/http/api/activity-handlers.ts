@@ -1,5 +1,5 @@
-// Activities: asked for, kept by heartbeats, and brought to an end by workers in other languages.
-
+// Handlers of activity tasks: workers in other languages poll for them, extend them by heartbeats, and
+// complete or fail them.
 import type { ActivityHolder } from "../../../http-workers/activities.ts";
 import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import { toWire } from "../../../kernel/values.ts";
@@ -61,7 +61,7 @@ function failureOf({ fields }: ApiCall): ActivityFailure {
   const failure = object(fields, "failure");
   if (failure === undefined) throw invalidField("failure", "is required");
   const kind = oneOf(failure, "kind", KINDS);
-  const message = words(failure, "message") ?? "the worker did not say why";
+  const message = words(failure, "message") ?? "the worker gave no reason";
   const type = words(failure, "type", 255) ?? words(failure, "class", 255);
   const isCancelled = kind === "cancellation" || flag(failure, "cancelled") === true;
   return failureElsewhere(message, type, {
@@ -70,7 +70,7 @@ function failureOf({ fields }: ApiCall): ActivityFailure {
   });
 }
 
-/** Looks, and changes nothing. */
+/** Reads the lease, and changes nothing. */
 export async function activityStatus(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const { leaseUntil } = await call.plane.activities.status(holder);
@@ -85,7 +85,7 @@ export async function activityStatus(call: ApiCall): Promise<ApiAnswer> {
   });
 }
 
-/** Nobody waits for it any more: that is no error, but what it asks for. */
+/** An activity without a waiting run is not an error: the answer asks the worker to stop. */
 export async function activityHeartbeat(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const { message, current, total, unit, details } = call.fields;

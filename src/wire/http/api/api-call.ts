@@ -1,20 +1,19 @@
-// One request to the API of workflows, as its handlers see it.
-
+// One request to the workflow API, as its handlers see it.
 import type { RemotePlane } from "../../../http-workers/plane.ts";
 import { isoMoment } from "../../../kernel/end-of-time.ts";
 import type { Fields } from "./fields.ts";
 
 export interface ApiCall {
   readonly plane: RemotePlane;
-  /** Of the host. */
+  /** Identity of the host. */
   readonly host: { readonly incarnation: string; readonly version: string; readonly namespace: string };
   /** The variable parts of the path, in order. */
   readonly names: readonly string[];
   readonly query: URLSearchParams;
   readonly fields: Fields;
-  /** The minor version that the worker speaks. */
+  /** The minor version of the worker's protocol. */
   readonly minor: number;
-  /** Aborted when nobody waits for the answer. */
+  /** Aborted when the client no longer waits for the answer. */
   readonly gone: AbortSignal;
 }
 

@@ -1,6 +1,6 @@
-// The API for workers in other languages and for those who steer workflows over HTTP: versions and namespace are checked, the handler is
-// called, and the answer is put into the envelope of its plane. Refusals have a `reason` that programs look at.
-
+// The HTTP API for workers in other languages and for clients that steer workflows. It checks versions and
+// namespace, calls the handler, and wraps the answer in the envelope of its plane. A rejection has a `reason`
+// for programs.
 import type { RemotePlane } from "../../../http-workers/plane.ts";
 import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import { isLimpetError, type LimpetError } from "../../../kernel/errors.ts";
@@ -22,7 +22,7 @@ import { parseFields } from "./fields.ts";
 
 export interface ApiRequest {
   readonly verb: string;
-  /** Behind /api/, still percent-encoded. */
+  /** The path behind /api/, still percent-encoded. */
   readonly path: string;
   readonly query: string;
 }
@@ -45,7 +45,7 @@ export async function handleApi(
     const call = { plane, host, names, query: parseQuery(query), fields, minor, gone: exchange.gone };
     return enveloped(route, await route.handler(call), plane.deps);
   } catch (error) {
-    // What is broken inside is told by the door, which logs it.
+    // The HTTP server answers and logs internal errors.
     if (!isLimpetError(error) || error.code === "INVARIANT") throw error;
     return enveloped(route, refusal(error), plane.deps);
   }
@@ -53,18 +53,18 @@ export async function handleApi(
 
 function parseQuery(query: string): URLSearchParams {
   const parameters = new URLSearchParams(query);
-  for (const [name, value] of parameters) if (!canBeKept(value)) throw invalidField(name, "has a NUL in it");
+  for (const [name, value] of parameters) if (!canBeKept(value)) throw invalidField(name, "must not contain a NUL");
   return parameters;
 }
 
 function nothingThere(allow: readonly string[], settings: ToldSettings): Answer {
   if (allow.length === 0)
-    return enveloped(undefined, refusalOf(404, "route_not_found", "there is nothing at this path"), settings);
+    return enveloped(undefined, refusalOf(404, "route_not_found", "no route has this path"), settings);
   const answer = enveloped(undefined, refusalOf(405, "method_not_allowed", `use ${allow.join(", ")}`), settings);
   return { ...answer, headers: { ...answer.headers, allow: allow.join(", ") } };
 }
 
-/** The minor version that a worker speaks. */
+/** Returns the minor version of the worker's protocol. */
 function checkVersion(plane: ApiPlane, { request: { headers } }: Exchange): number {
   if (plane === "open") return 0;
   if (plane !== "worker") {
@@ -114,7 +114,7 @@ const refusalOf = (status: number, reason: string, message: string, extras: obje
   body: { message, reason, error: reason, ...extras },
 });
 
-/** Codes that have a reason of their own here. */
+/** Codes with their own reason in this API. */
 const REASONS: Readonly<Record<string, readonly [status: number, reason: string]>> = {
   WORKFLOW_UNKNOWN: [404, "instance_not_found"],
   WORKFLOW_CLOSED: [409, "run_not_active"],
@@ -135,7 +135,7 @@ function refusal(error: LimpetError): ApiAnswer {
   return refusalOf(status, reason, error.message, { errorCode: error.code });
 }
 
-/** Workers hear with every answer what can be asked of this system; others, which operation it was. */
+/** Every answer to a worker lists the capabilities of this system; other answers name the operation. */
 function enveloped(route: ApiRoute | undefined, { status, body }: ApiAnswer, settings: ToldSettings): Answer {
   const { plane = "open", operation } = route ?? {};
   const more =

@@ -1,5 +1,5 @@
-// What the tests of the API of workflows share: an app with a door, a client that speaks plain JSON, and a worker that replays scripts as
-// workers in other languages replay their code.
+// Shared parts of the workflow API tests: an app with a server, a client of plain JSON, and a worker that
+// replays scripts like workers in other languages replay their code.
 import type { TestContext } from "node:test";
 import type { LimpetSettings } from "../../../config/settings.ts";
 import { resolveSettings } from "../../../config/settings.ts";
@@ -91,7 +91,7 @@ export class Api {
   }
 }
 
-/** On the real clock, in memory unless told otherwise. */
+/** On the real clock, and in memory by default. */
 export async function openApi(
   t: Pick<TestContext, "after">,
   definitions: Definitions = {},
@@ -108,7 +108,7 @@ export const eventTypes = (task: Json): string[] =>
 
 // ——— A worker that replays.
 
-/** What a script yields; it gets what came of it. */
+/** A step that a script yields; the script receives its result. */
 export type Step = Json & { readonly type: string };
 export type Script = (input: unknown[], state: Json) => Generator<Step, unknown, unknown>;
 
@@ -123,8 +123,8 @@ const RESOLVED =
   /^(ActivityCompleted|ActivityFailed|ActivityTimedOut|TimerFired|ChildRun\w+|SideEffectRecorded|VersionMarkerRecorded)$/;
 
 /**
- * Goes through a history as far as it leads: results are handed out in the order in which they stand there. A wait for a condition is over
- * as soon as its test holds.
+ * Replays a history to its end: results are handed out in their recorded order. A wait for a condition is
+ * over as soon as its test holds.
  */
 export function replay({ run, signals = {}, updates = {} }: Scripted, input: unknown[], history: readonly Json[]) {
   const state: Json = {};
@@ -138,7 +138,7 @@ export function replay({ run, signals = {}, updates = {} }: Scripted, input: unk
       try {
         updates[String(payload.update_name)]?.(state, unwrap(payload.arguments) as unknown[]);
       } catch {
-        // Whoever asked for it was told then.
+        // The requester was notified at that time.
       }
     }
   }
@@ -162,7 +162,7 @@ export function replay({ run, signals = {}, updates = {} }: Scripted, input: unk
 
 const AFTER_FAULT_MS = 50;
 
-/** Does workflow tasks, one after the other, until there are none. */
+/** Executes workflow tasks one after the other until there are none. */
 export class ScriptedWorker {
   readonly modes: string[] = [];
   readonly #api: Api;
@@ -199,7 +199,7 @@ export class ScriptedWorker {
     while (!this.#stop.signal.aborted) {
       const told = await this.#api.post(`/worker/${kind}-tasks/poll`, body, this.#stop.signal).catch(() => undefined);
       if (told === undefined) return;
-      // The store of a busy machine does not answer in time now and then, and such a poll is repeated.
+      // The store of a busy machine sometimes times out; such a poll is repeated.
       if (told.status >= 500) await new Promise((resolve) => setTimeout(resolve, AFTER_FAULT_MS));
       else if (told.status !== 200) return;
       else if (told.body.task != null && !(await work(told.body.task as Json).then(() => true, isServerThere))) return;
@@ -247,16 +247,16 @@ export class ScriptedWorker {
   }
 }
 
-/** After an error. False: whoever was talked to is gone, and so is the reason to go on. Anything else is a mistake. */
+/** Handles an error. False: the server is gone, and the worker ends. Any other error is a bug. */
 function isServerThere(error: unknown): false {
   if (error instanceof TypeError && error.cause !== undefined) return false;
   throw error;
 }
 
-/** For a busy machine. */
+/** Generous limit for a busy machine. */
 const PATIENCE_MS = 300_000;
 
-/** Asks until it holds. */
+/** Polls until the condition holds. */
 export async function eventually<T>(look: () => Promise<T | undefined | false>): Promise<T> {
   for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
     const found = await look();

@@ -1,4 +1,4 @@
-// The paths of the API of workflows, as a table: `*` is a name. Pure.
+// The paths of the workflow API, as a table: `*` is a name. Pure.
 import { LimpetError } from "../../../kernel/errors.ts";
 import { canBeKept } from "../../../kernel/names.ts";
 import { decode } from "../routes.ts";
@@ -55,14 +55,15 @@ import {
 } from "./workflow-task-handlers.ts";
 
 /**
- * The version a request has to name: that of workers, that of the control plane, or none. A bundle is requested like the rest of the
- * control plane, and its body is nothing but the bundle, because a verifier reads all of it.
+ * The version that a request must name: the worker protocol, the control plane, or none. A bundle is
+ * requested like the rest of the control plane. Its body is only the bundle, because a verifier reads all of
+ * it.
  */
 export type ApiPlane = "worker" | "control" | "bundle" | "open";
 
 export interface ApiRoute {
   readonly plane: ApiPlane;
-  /** For people and for what is said along with the answer. */
+  /** For display, and for the envelope of the answer. */
   readonly operation: string;
   readonly handler: ApiHandler;
   readonly names: readonly string[];
@@ -127,7 +128,7 @@ const TABLE = ROWS.map(([verb, path, plane, operation, handler]) => {
 
 export type FoundApi = { readonly route: ApiRoute } | { readonly allow: readonly string[] };
 
-/** `path`: what stands behind /api/, still percent-encoded. */
+/** `path`: the path behind /api/, still percent-encoded. */
 export function findApi(verb: string, path: string): FoundApi {
   const parts = path.split("/");
   const matching = TABLE.filter(
@@ -137,9 +138,9 @@ export function findApi(verb: string, path: string): FoundApi {
   if (row === undefined) return { allow: matching.map((each) => each.verb) };
   const names = parts.filter((_, i) => row.parts[i] === "*").map((part) => nameOf(part));
   const { plane, operation, handler } = row;
-  // Workers name their tasks, and one that cannot be is none that there is.
+  // Workers name their tasks; an invalid name is an unknown task.
   if (plane === "control" && !names.every(canBeKept)) {
-    throw new LimpetError("NAME_INVALID", "a name in the path has a NUL in it");
+    throw new LimpetError("NAME_INVALID", "a name in the path must not contain a NUL");
   }
   return { route: { plane, operation, handler, names } };
 }

@@ -1,10 +1,11 @@
-// Children of runs whose code is elsewhere: bound to the build of their parent where its worker could run them itself.
+// Children of runs on HTTP workers: pinned to the build of their parent when the parent's worker has their
+// code.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { testLimpet } from "../../../testing.ts";
 import { Api, envelope } from "./api-kit.test.ts";
 
-it("a child is bound to the build of its parent if the parent's worker has its code, and otherwise to nothing", async () => {
+it("a child is pinned to the build of its parent if the parent's worker has its code, and otherwise to none", async () => {
   await using app = await testLimpet({ http: { port: 0 } });
   const api = new Api(app);
   await api.worker("w1", { build_id: "b1", supported_workflow_types: ["order", "part"] });

@@ -1,5 +1,5 @@
-// Cancellation with a cleanup, as plain requests: who is asked to clean up, where the cancellation is
-// delivered, and what ends.
+// Cancellation with a cleanup, as plain requests: the request, its delivery to the worker, and the end of the
+// run.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Api, envelope, eventTypes, eventually, type Json, openApi, type Told } from "./api-kit.test.ts";
@@ -25,8 +25,8 @@ function deliver(api: Api, task: Json, more: Json = {}): Promise<Told> {
   return api.post(`/worker/workflow-tasks/${task.task_id}/deliver-cancellation`, { ...holder, ...call });
 }
 
-describe("a request to cancel and clean up", () => {
-  it("wakes a worker that can, ends the call where its code waits, and lets it go on to its end", async (t) => {
+describe("cancellation with cleanup", () => {
+  it("a cancellation wakes a capable worker, ends the call where its code waits, and lets it run to its end", async (t) => {
     const api = await begin(t);
     const slow = await api.task("w1", "activity");
     assert.equal((await api.activity(slow, "status", {})).body.can_continue, true);
@@ -53,7 +53,7 @@ describe("a request to cancel and clean up", () => {
     assert.equal((await api.get("/workflows/o")).body.status, "cancelled");
   });
 
-  it("counts once, however often it is sent, before and after its worker has seen it", async (t) => {
+  it("a cancellation counts once, however often it is sent, before and after its worker has seen it", async (t) => {
     const api = await begin(t);
     const [first, second] = await Promise.all([request(api), request(api)]);
     assert.deepEqual(first!.body.cancellation_request, second!.body.cancellation_request);
@@ -64,7 +64,7 @@ describe("a request to cancel and clean up", () => {
     assert.equal(third.body.duplicate, true);
   });
 
-  it("is refused when no worker has registered for it, and after the end of the run", async (t) => {
+  it("a cancellation is rejected when no worker supports cleanup, and after the end of the run", async (t) => {
     const api = await begin(t, {});
     const refused = await request(api);
     assert.deepEqual([refused.status, refused.body.reason], [409, "cooperative_cancellation_unavailable"]);
@@ -74,7 +74,7 @@ describe("a request to cancel and clean up", () => {
     assert.equal((await request(api)).body.reason, "run_not_active");
   });
 
-  it("ends the run at once when a worker gets its task that cannot clean up", async (t) => {
+  it("a cancellation ends the run at once when a worker without cleanup gets its task", async (t) => {
     const api = await begin(t);
     await request(api);
     await api.send("DELETE", "/worker/registrations/w1");
@@ -83,7 +83,7 @@ describe("a request to cancel and clean up", () => {
     await eventually(async () => (await api.get("/workflows/o")).body.status === "cancelled");
   });
 
-  it("cannot be delivered to a run that was not asked, nor at a call that makes no sense", async (t) => {
+  it("a cancellation cannot be delivered to a run without a request, nor at an invalid call", async (t) => {
     const api = await begin(t);
     await api.activity(await api.task("w1", "activity"), "complete", { result: envelope(1) });
     const task = { ...(await api.task("w1")), cancellation_request: { request_id: "x" } };
@@ -99,7 +99,7 @@ describe("a request to cancel and clean up", () => {
       assert.equal((await deliver(api, task, call)).status, 422, JSON.stringify(call));
   });
 
-  it("leaves an activity alone that is to be abandoned; other policies are refused by name", async (t) => {
+  it("a cancellation leaves an abandoned activity alone, and other policies are rejected by name", async (t) => {
     const api = await openApi(t);
     await api.worker("w1", ABLE);
     await api.start("o");

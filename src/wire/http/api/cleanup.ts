@@ -42,7 +42,7 @@ function operationOf(fields: Fields, isHandle: boolean, sequence: number): Deliv
   const first = optionalWhole(fields, "operation_sequence", 1, MOST_STEP);
   const span = optionalWhole(fields, "operation_sequence_span", 1, MOST_SPAN) ?? 1;
   if (isHandle !== (first !== undefined)) {
-    throw invalidField("operation_sequence", "belongs to a call of kind selection_handle, and to no other");
+    throw invalidField("operation_sequence", "is for calls of kind selection_handle only");
   }
   if (first === undefined) return undefined;
   if (first + span > sequence) throw invalidField("operation_sequence", "must be earlier than the call");

@@ -1,6 +1,5 @@
-// What this system tells a worker in another language about itself before it registers: versions, and what can be asked of it. A worker
-// refuses to begin when something that it needs is not here, so every entry is a promise. Pure.
-
+// Describes this system to a worker in another language before it registers: versions and capabilities. A
+// worker refuses to start when a capability that it needs is missing, so every entry is a promise. Pure.
 import { MEMO_LIMITS } from "../../../http-workers/memo.ts";
 import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../../../http-workers/workers.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
@@ -62,7 +61,7 @@ const CAPABILITIES = {
   worker_status: { heartbeat_interval_seconds: HEARTBEAT_SECONDS, stale_after_seconds: STALE_SECONDS },
 } as const;
 
-/** What differs from host to host. */
+/** Values that differ from host to host. */
 export interface ToldSettings {
   readonly isSticky: boolean;
   readonly stickyMs: number;
@@ -74,7 +73,7 @@ export interface ToldSettings {
 export function serverCapabilities({ isSticky, stickyMs, taskLeaseMs, activityLeaseMs, historyLimit }: ToldSettings) {
   return {
     ...CAPABILITIES,
-    // `supported` says that the fields are understood; workers that keep runs in memory do not begin without it.
+    // `supported` states that the fields are understood; workers that keep runs in memory require it.
     sticky_execution: { supported: true, enabled: isSticky, ttl_seconds: stickyMs / 1_000, history_tail: true },
     workflow_history_budget: {
       recommended_events: HISTORY_SUGGESTED_EVENTS,

@@ -1,7 +1,5 @@
-// Reads parts that several commands of a worker in another language share: groups and selections, results of
-// local activities, and unsupported fields. Such a field is refused by name, so that no run depends on it.
-// Pure.
-
+// Reads parts that several commands of an HTTP worker share: groups and selections, results of local
+// activities, and unsupported fields. Such a field is rejected by name, so that no run depends on it. Pure.
 import type { Command, LocalOutcome } from "../../../http-workers/command.ts";
 import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import { modeOf, readSelection, SELECT_MODE } from "../../../http-workers/selection.ts";
@@ -60,11 +58,11 @@ export function groupOf(fields: Fields): { group?: ParallelGroup } {
   };
 }
 
-/** Groups from the outermost to the innermost. A selection stands outside of all others. */
+/** Groups from the outermost to the innermost. A selection is the outermost group. */
 function pathOf(fields: Fields): unknown[] | undefined {
   const path = list(fields, "parallel_group_path");
   const entries = path ?? [];
-  if (entries.length > MOST_DEEP) throw invalidField("parallel_group_path", `can have ${MOST_DEEP} groups at most`);
+  if (entries.length > MOST_DEEP) throw invalidField("parallel_group_path", `can have at most ${MOST_DEEP} groups`);
   if (!entries.every(isFields)) throw invalidField("parallel_group_path", "must be a list of objects");
   for (const [i, entry] of entries.entries()) checkMode(modeOf(entry), i);
   if (path === undefined && modeOf(fields) !== undefined) throw invalidField("parallel_group_path", "is required");
@@ -81,7 +79,7 @@ function checkMode(mode: unknown, depth: number): void {
   if (depth > 0) throw refused("a selection inside a group");
 }
 
-/** The member of a selection that is to be cancelled, as its worker knows it. */
+/** The member of a selection to cancel, as its worker names it. */
 export function selectionMember(
   fields: Fields,
 ): Omit<Extract<Command, { kind: "cancel_selection_operation" }>, "kind"> {
@@ -106,7 +104,7 @@ export function localOutcome(fields: Fields): LocalOutcome {
   if (outcome === undefined) throw invalidField("outcome", "is required");
   if (outcome === "completed") return { result: readPayload(fields.result, "result") };
   const attempts = Math.max(list(fields, "attempts")?.length ?? 1, 1);
-  const message = words(fields, "message") ?? "it failed";
+  const message = words(fields, "message") ?? "no message";
   const kind = FAILED[outcome];
   const failure = failureElsewhere(message, words(fields, "exception_type", 255), { kind, isFinal: true });
   const news = lastNews(0, failure, attempts) as { readonly error: SerializedError };

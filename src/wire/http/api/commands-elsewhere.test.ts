@@ -1,5 +1,5 @@
-// Selections, memos and local activities of a worker elsewhere, as plain requests; and what is refused by
-// name before it is recorded.
+// Selections, memos and local activities of an HTTP worker, as plain requests, and commands that are rejected
+// by name before they are recorded.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Api, blob, envelope, eventTypes, eventually, type Json, openApi } from "./api-kit.test.ts";
@@ -42,8 +42,8 @@ async function begin(t: Parameters<typeof openApi>[0]): Promise<{ api: Api; task
   return { api, task: await api.task("w1") };
 }
 
-describe("a selection of a worker elsewhere", () => {
-  it("is resolved by the first member that ends, and wakes its worker with the winner", async (t) => {
+describe("selections of an HTTP worker", () => {
+  it("a selection is resolved by the first member that ends, and wakes its worker with the winner", async (t) => {
     const { api, task } = await begin(t);
     assert.equal((await api.complete(task, SELECTION)).status, 200);
     await api.activity(await api.task("w1", "activity"), "complete", { result: envelope("paid") });
@@ -66,7 +66,7 @@ describe("a selection of a worker elsewhere", () => {
     });
   });
 
-  it("takes the failure of a member as its outcome", async (t) => {
+  it("a selection takes the failure of a member as its outcome", async (t) => {
     const { api, task } = await begin(t);
     await api.complete(task, SELECTION);
     await api.activity(await api.task("w1", "activity"), "fail", { failure: { message: "no money" } });
@@ -74,7 +74,7 @@ describe("a selection of a worker elsewhere", () => {
     assert.deepEqual([payload.outcome, payload.resolution_event_type], ["failed", "ActivityFailed"]);
   });
 
-  it("has a member that its worker cancels once, and whose timer is gone", async (t) => {
+  it("a member of a selection is cancelled once, and its timer is removed", async (t) => {
     const { api, task } = await begin(t);
     await api.complete(task, SELECTION);
     await api.activity(await api.task("w1", "activity"), "complete", { result: envelope("paid") });
@@ -97,7 +97,7 @@ describe("a selection of a worker elsewhere", () => {
     assert.equal((await api.complete(last, [{ type: "complete_workflow", result: envelope(1) }])).status, 200);
   });
 
-  it("does not mistake a step of the next selection for one of the selection before", async (t) => {
+  it("a step of the next selection is not mistaken for one of the selection before", async (t) => {
     const { api, task } = await begin(t);
     await api.complete(task, SELECTION);
     await api.activity(await api.task("w1", "activity"), "complete", { result: envelope("paid") });
@@ -114,8 +114,8 @@ describe("a selection of a worker elsewhere", () => {
   });
 });
 
-describe("a task whose worker waits for steps that it has decided before", () => {
-  it("rests without a problem, and is handed out again when a step ends", async (t) => {
+describe("task whose worker waits for earlier steps", () => {
+  it("a task whose worker waits for earlier steps rests without a problem, and is assigned again when a step ends", async (t) => {
     const { api, task } = await begin(t);
     await api.complete(task, SELECTION);
     await api.activity(await api.task("w1", "activity"), "complete", { result: envelope("paid") });
@@ -130,7 +130,7 @@ describe("a task whose worker waits for steps that it has decided before", () =>
   });
 });
 
-describe("a memo that a workflow elsewhere changes", () => {
+describe("memo updates of an HTTP worker", () => {
   it("a memo is merged, described, and sent to workers with its change and as a whole", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
@@ -150,7 +150,7 @@ describe("a memo that a workflow elsewhere changes", () => {
     ["no entry", {}],
     ["no map", [1]],
   ] as const) {
-    it(`is refused with ${what}`, async (t) => {
+    it(`a memo update with ${what} is rejected`, async (t) => {
       const { api, task } = await begin(t);
       const told = await api.complete(task, [{ type: "upsert_memo", entries: envelope(entries) }, charge()]);
       assert.deepEqual([told.status, told.body.reason], [409, "invalid_commands"]);
@@ -159,7 +159,7 @@ describe("a memo that a workflow elsewhere changes", () => {
   }
 });
 
-describe("a local activity", () => {
+describe("local activities of an HTTP worker", () => {
   const local = (more: Json): Json => ({
     type: "record_local_activity",
     activity_type: "charge",
@@ -183,7 +183,7 @@ describe("a local activity", () => {
   });
 });
 
-describe("commands that are not supported", () => {
+describe("unsupported commands", () => {
   for (const [what, command, unsupported] of [
     ["a service operation", { type: "start_service_operation" }, "start_service_operation"],
     ["a prepared local activity", { type: "prepare_local_activity" }, "prepare_local_activity"],
@@ -201,7 +201,7 @@ describe("commands that are not supported", () => {
       "schedule_activity",
     ],
   ] as const) {
-    it(`${what} is refused by name, and nothing of its task is recorded`, async (t) => {
+    it(`${what} is rejected by name, and nothing of its task is recorded`, async (t) => {
       const { api, task } = await begin(t);
       const told = await api.complete(task, [timer(), command]);
       assert.deepEqual([told.status, told.body.reason], [409, "unsupported_command"]);
@@ -211,15 +211,15 @@ describe("commands that are not supported", () => {
     });
   }
 
-  it("a stream that a completion reads from is refused by name", async (t) => {
+  it("a stream that a completion reads from is rejected by name", async (t) => {
     const { api, task } = await begin(t);
     const told = await api.complete(task, [timer()], { message_stream_waits: [{ stream: "s" }] });
     assert.deepEqual([told.status, told.body.unsupported], [409, "message_stream_waits"]);
   });
 });
 
-describe("the control plane", () => {
-  it("answers questions for its health with a body", async (t) => {
+describe("control plane of workflows", () => {
+  it("health requests are answered with a body", async (t) => {
     const api = await openApi(t);
     for (const path of ["/health", "/ready"]) {
       const { status, body } = await api.get(path);
@@ -227,7 +227,7 @@ describe("the control plane", () => {
     }
   });
 
-  it("filters a list by a query, and refuses one that it cannot read", async (t) => {
+  it("a list is filtered by a query, and an invalid query is rejected", async (t) => {
     const api = await openApi(t);
     for (const [id, city] of [
       ["a", "Rome"],
@@ -250,7 +250,7 @@ describe("the control plane", () => {
     assert.equal(await idsBy('city = "Rome" AND city = "Oslo"'), "validation_failed");
   });
 
-  it("exports the history of a run with a checksum", async (t) => {
+  it("the history of a run is exported with a checksum", async (t) => {
     const { api, task } = await begin(t);
     await api.complete(task, [{ type: "complete_workflow", result: envelope("früh") }]);
     const { body: run } = await eventually(async () => {

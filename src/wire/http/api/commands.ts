@@ -1,4 +1,5 @@
-// Commands of a worker elsewhere, from JSON to what the engine takes. What makes no sense is refused with the place where it stands. Pure.
+// Converts the JSON commands of an HTTP worker to commands of the engine. An invalid command is rejected with
+// its position. Pure.
 
 import type { Command } from "../../../http-workers/command.ts";
 import { serializedFrom } from "../../../http-workers/commands.ts";
@@ -30,7 +31,7 @@ const MOST_DELAYS = 1_000;
 /** A hundred years. */
 const MOST_SECONDS = 3_155_760_000;
 
-/** Commands of the protocol that are refused by name, before anything of their task is recorded. */
+/** Commands of the protocol that are rejected by name, before anything of their task is recorded. */
 export const REFUSED_COMMANDS = ["prepare_local_activity", "start_service_operation"] as const;
 
 export const COMMANDS = [
@@ -56,7 +57,7 @@ export function parseCommands(fields: Fields): Command[] {
   const commands = list(fields, "commands");
   if (commands === undefined) throw invalidField("commands", "is required");
   if (commands.length > MOST_COMMANDS) {
-    throw new Refused(422, "structural_limit_exceeded", `there can be ${MOST_COMMANDS} commands at most`, {
+    throw new Refused(422, "structural_limit_exceeded", `a task can have at most ${MOST_COMMANDS} commands`, {
       limit_kind: "commands_per_completion",
       current_value: commands.length,
       configured_limit: MOST_COMMANDS,
@@ -80,11 +81,14 @@ export function parseCommands(fields: Fields): Command[] {
 
 function unknownCommand(i: number, type: unknown): Refused {
   const shown = JSON.stringify(type)?.slice(0, 80) ?? "undefined";
-  if (!REFUSED_COMMANDS.includes(type as never)) return invalidCommand(i, `there is no command ${shown}`);
+  if (!REFUSED_COMMANDS.includes(type as never)) return invalidCommand(i, `${shown} is not a command`);
   return unsupported(i, String(type), `command ${shown} is not supported`);
 }
 
-/** The reason and `unsupported` name the unsupported command or field; docs/worker-protocol.md lists all of them. */
+/**
+ * The reason and `unsupported` name the unsupported command or field; docs/worker-protocol.md lists all of
+ * them.
+ */
 const unsupported = (i: number, command: string, problem: string): Refused =>
   new Refused(409, "unsupported_command", `commands[${i}]: ${problem}`, {
     unsupported: command,
@@ -173,7 +177,7 @@ function nameOf(fields: Fields, field: string): string {
 
 function errorOf(fields: Fields): SerializedError {
   const { message: inner, type } = object(fields, "exception") ?? {};
-  const message = words(fields, "message") ?? (typeof inner === "string" ? inner : "it failed");
+  const message = words(fields, "message") ?? (typeof inner === "string" ? inner : "no message");
   const name = words(fields, "exception_type", 255) ?? words(fields, "exception_class", 255);
   return serializedFrom(message, name ?? (typeof type === "string" ? type.slice(0, 255) : undefined));
 }
@@ -188,7 +192,7 @@ function activityOptions(fields: Fields): ActivityOptionsTold {
   const ms = (name: string): number | undefined => milliseconds(fields, name);
   const told = {
     queue: fields.queue == null ? undefined : nameOf(fields, "queue"),
-    // Whoever says nothing of retries wants none.
+    // A command without a retry policy has one attempt.
     attempts: retry === undefined ? 1 : optionalWhole(retry, "max_attempts", 1, 1_000_000),
     delays: retry === undefined ? undefined : delaysOf(retry),
     nonRetryable: retry === undefined ? undefined : texts(retry, "non_retryable_error_types"),
@@ -204,7 +208,7 @@ function activityOptions(fields: Fields): ActivityOptionsTold {
 function delaysOf(retry: Fields): number[] | undefined {
   const delays = list(retry, "backoff_seconds");
   if (delays === undefined || delays.length === 0) return undefined;
-  if (delays.length > MOST_DELAYS) throw invalidField("backoff_seconds", `can have ${MOST_DELAYS} pauses at most`);
+  if (delays.length > MOST_DELAYS) throw invalidField("backoff_seconds", `can have at most ${MOST_DELAYS} pauses`);
   if (!delays.every((seconds) => typeof seconds === "number" && seconds >= 0 && seconds <= MOST_SECONDS)) {
     throw invalidField("backoff_seconds", "must be a list of seconds");
   }

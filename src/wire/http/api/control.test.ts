@@ -1,4 +1,5 @@
-// Workflows steered over HTTP: started, listed, described, signalled, asked, changed and ended, whether their code is here or elsewhere.
+// Workflows steered over HTTP: start, list, describe, signal, query, update and end, with code in this
+// process or on HTTP workers.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LIMITS } from "../../../kernel/limits.ts";
@@ -9,8 +10,8 @@ const said = ({ status, body }: Told): [number, unknown] => [status, body.reason
 const WAIT = { type: "open_condition_wait", condition_key: "k" };
 const DONE = { type: "complete_workflow", result: envelope("done") };
 
-describe("starting", () => {
-  it("answers with the run, and refuses another of that id unless told otherwise", async (t) => {
+describe("start of a workflow", () => {
+  it("a start answers with the run, and a second start of the id is rejected by default", async (t) => {
     const api = await openApi(t);
     const first = await api.start("o-1", [1], {
       memo: { who: "eve" },
@@ -34,7 +35,7 @@ describe("starting", () => {
     assert.deepEqual(unwrap(body.input_envelope), [1]);
   });
 
-  it("refuses what makes no sense", async (t) => {
+  it("an invalid start is rejected", async (t) => {
     const api = await openApi(t);
     const wrong: readonly [string, Json][] = [
       ["workflow_id", { workflow_id: "a b" }],
@@ -62,8 +63,8 @@ describe("starting", () => {
   });
 });
 
-describe("looking", () => {
-  it("lists runs page by page, by type and status", async (t) => {
+describe("workflow views", () => {
+  it("runs are listed page by page, by type and status", async (t) => {
     const api = await openApi(t);
     for (let i = 0; i < 5; i++) await api.start(`o-${i}`);
     await api.start("other", [], { workflow_type: "bill" });
@@ -81,7 +82,7 @@ describe("looking", () => {
     assert.deepEqual(said(await api.get("/workflows?page_size=0")), [422, "validation_failed"]);
   });
 
-  it("refuses names that no store could have", async (t) => {
+  it("a name that no store can hold is rejected", async (t) => {
     const api = await openApi(t);
     for (const path of ["/workflows/%00", "/workflows/no/runs/a%00b", "/workflows?query=%00", "/workers/%00"]) {
       assert.deepEqual(said(await api.get(path)), [422, "validation_failed"], path);
@@ -90,7 +91,7 @@ describe("looking", () => {
     assert.deepEqual(said(drained), [422, "validation_failed"]);
   });
 
-  it("says what is not there", async (t) => {
+  it("a request for an unknown workflow names the missing part", async (t) => {
     const api = await openApi(t);
     for (const path of [
       "/workflows/no",
@@ -106,7 +107,7 @@ describe("looking", () => {
     assert.deepEqual(said(await api.get("/workers/no")), [404, "worker_not_found"]);
   });
 
-  it("shows a history from any event on, to its end", async (t) => {
+  it("a history is shown from any event to its end", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     const { body } = await api.start("o-1");
@@ -122,7 +123,7 @@ describe("looking", () => {
     );
   });
 
-  it("shows a long history with its end in one answer to whoever says nothing of pages", async (t) => {
+  it("a request without paging gets a long history with its end in one answer", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     const { body } = await api.start("o-1");
@@ -133,7 +134,7 @@ describe("looking", () => {
     assert.equal((events as Json[]).at(-1)!.event_type, "WorkflowCompleted");
   });
 
-  it("answers when there is something new to whoever waits for it, until the run is over", async (t) => {
+  it("a client that waits for new events is answered when there are some, until the run is over", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     const { body } = await api.start("o-1");
@@ -153,7 +154,7 @@ describe("looking", () => {
   });
 });
 
-describe("a run whose code is in our own process", () => {
+describe("run with code in this process", () => {
   const cart = workflow("cart", async (ctx, input: { id: string }) => {
     let items: string[] = [];
     ctx.onQuery("items", () => items);
@@ -165,7 +166,7 @@ describe("a run whose code is in our own process", () => {
     return { id: input.id, items, by };
   });
 
-  it("is steered in the same way: one argument is its input", async (t) => {
+  it("a local run is steered over HTTP, and one argument is its input", async (t) => {
     const api = await openApi(t, { workflows: [cart] });
     await api.post("/workflows", { workflow_id: "c-1", workflow_type: "cart", input: [{ id: "c-1" }] });
     const added = await api.post("/workflows/c-1/update/add", { input: ["tea"], wait_for: "completed" });
@@ -184,7 +185,7 @@ describe("a run whose code is in our own process", () => {
     assert.deepEqual(said(await api.post("/workflows/c-1/signal/checkout")), [409, "run_not_active"]);
   });
 
-  it("hears a signal and an update under one id, whatever that is, and that it is to end", async (t) => {
+  it("a local run receives signals and updates of any one id, and its cancellation", async (t) => {
     const api = await openApi(t, { workflows: [cart] });
     await api.post("/workflows", { workflow_id: "c-1", workflow_type: "cart", input: [{ id: "c-1" }] });
     const same = { request_id: "cancel" };
@@ -198,10 +199,10 @@ describe("a run whose code is in our own process", () => {
   });
 });
 
-describe("a run whose code is elsewhere", () => {
+describe("run with code on HTTP workers", () => {
   const contract = (more: Json): Json => ({ workflow_command_contracts: { order: more } });
 
-  it("is asked through its workers; without one there is no answer", async (t) => {
+  it("a query of a remote run is answered by its workers, and fails without one", async (t) => {
     const api = await openApi(t);
     await api.start("o-1", ["a"]);
     assert.deepEqual(said(await api.post("/workflows/o-1/query/state")), [409, "query_worker_unavailable"]);
@@ -233,7 +234,7 @@ describe("a run whose code is elsewhere", () => {
     assert.deepEqual(said(await refused), [422, "invalid_query_arguments"]);
   });
 
-  it("looks at an update before it counts, when its worker wants to", async (t) => {
+  it("an update is validated first when its worker requests it", async (t) => {
     const api = await openApi(t);
     await api.worker("w1", contract({ updates: ["rename"], update_validators: ["rename"], signals: ["go"] }));
     await api.start("o-1");
@@ -261,13 +262,13 @@ describe("a run whose code is elsewhere", () => {
     assert.equal((await good).body.update_status, "accepted");
     const { workflow_update_id: update_id } = task;
     await api.complete(task, [{ type: "complete_update", update_id, result: envelope("tea") }]);
-    // The wait of its code sees the change: there is an ordinary task after it.
+    // The wait of its code sees the change: an ordinary task follows.
     assert.equal((await api.task("w1")).workflow_update_id, null);
     assert.deepEqual(said(await api.post("/workflows/o-1/signal/nope")), [404, "unknown_signal"]);
     assert.deepEqual(said(await api.post("/workflows/o-1/update/nope")), [409, "update_rejected"]);
   });
 
-  it("does an update once, however often it is sent under one name", async (t) => {
+  it("an update is executed once, however often it is sent under one id", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     await api.start("o-1");
@@ -281,7 +282,7 @@ describe("a run whose code is elsewhere", () => {
     assert.equal((await send()).body.result, 1);
   });
 
-  it("ends when it is asked to, by whoever asks for work next", async (t) => {
+  it("a cancelled remote run is closed by the next worker that polls", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     const { body } = await api.start("o-1");

@@ -1,5 +1,5 @@
-// Workers elsewhere whose code of a workflow differs, by the fingerprints that they tell: who gets which runs where runs are pinned to
-// definitions, and what is said of it.
+// HTTP workers with different code of a workflow, by their fingerprints: assignment of runs that are pinned
+// to definitions, and the reported state.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../../testing.ts";
@@ -34,7 +34,7 @@ class Place extends Api implements AsyncDisposable {
     return (await this.poll(worker, "workflow", { timeout_seconds: 0 })).body.task === null;
   }
 
-  /** A run that was worked on by `w1`, is in its memory, and has something to do again. */
+  /** A run that `w1` executed and keeps in memory, with a new task. */
   async goesOn(registers: Json, starts: Json = {}): Promise<void> {
     await this.worker("w1", registers);
     await this.start("o-1", [], starts);
@@ -54,8 +54,8 @@ class Place extends Api implements AsyncDisposable {
   }
 }
 
-describe("where runs are pinned to definitions", () => {
-  it("one that was begun elsewhere goes to no other fingerprint, while its worker lives and when it is gone", async () => {
+describe("runs pinned to definitions", () => {
+  it("a pinned run is assigned to no other fingerprint, while its worker lives and when it is gone", async () => {
     await using api = await Place.open("definition");
     await api.goesOn(code("sha256:a"));
     await api.worker("w2", code("sha256:b"));
@@ -74,7 +74,7 @@ describe("where runs are pinned to definitions", () => {
     assert.equal((await api.complete(task, [DONE])).status, 200);
   });
 
-  it("one goes to no other fingerprint under the name of the worker that has it in memory", async () => {
+  it("a pinned run is assigned to no other fingerprint under the id of the worker that has it in memory", async () => {
     await using api = await Place.open("definition");
     await api.goesOn(code("sha256:a"));
     await api.send("DELETE", "/worker/registrations/w1");
@@ -84,7 +84,7 @@ describe("where runs are pinned to definitions", () => {
     assert.equal((await api.complete(await api.now("w2"), [DONE])).status, 200);
   });
 
-  it("a worker that told no fingerprint binds no run to one, and gets none that is bound", async () => {
+  it("a worker without a fingerprint pins no run to one, and gets no pinned run", async () => {
     await using api = await Place.open("definition");
     await api.goesOn(code());
     assert.deepEqual(await api.fingerprints(), [null, null, null]);
@@ -98,7 +98,7 @@ describe("where runs are pinned to definitions", () => {
     assert.ok(await api.nothing("w3"));
   });
 
-  it("one that was started for a build is bound to both, and both are told", async () => {
+  it("a run that was started for a build is pinned to build and fingerprint, and both are reported", async () => {
     await using api = await Place.open("definition");
     await api.goesOn(code("sha256:a", { build_id: "b1" }), { build_id: "b1" });
     assert.deepEqual(await api.fingerprints(), ["b1", "sha256:a", "sha256:a"]);
@@ -111,7 +111,7 @@ describe("where runs are pinned to definitions", () => {
     assert.equal((await api.now("w4")).compatibility, "b1");
   });
 
-  it("a query is for a worker with the code that the run goes by", async () => {
+  it("a query is assigned to a worker with the code of the run", async () => {
     await using api = await Place.open("definition");
     await api.goesOn(code("sha256:a"));
     await api.worker("w2", code("sha256:b"));
@@ -121,8 +121,8 @@ describe("where runs are pinned to definitions", () => {
   });
 });
 
-describe("where runs are pinned to builds", () => {
-  it("one goes on with another fingerprint, and none is told", async () => {
+describe("runs pinned to builds", () => {
+  it("a run pinned to a build continues with another fingerprint, and none is reported", async () => {
     await using api = await Place.open("build");
     await api.goesOn(code("sha256:a"));
     assert.deepEqual(await api.fingerprints(), [null, null, null]);
@@ -132,7 +132,7 @@ describe("where runs are pinned to builds", () => {
   });
 });
 
-it("a fingerprint that is no text, or a very long one, is refused", async () => {
+it("a fingerprint that is not a text, or too long, is rejected", async () => {
   await using api = await Place.open("definition");
   for (const print of [7, "x".repeat(1_001)]) {
     const { status } = await api.worker("w1", { workflow_definition_fingerprints: { order: print } });

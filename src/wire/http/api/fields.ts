@@ -1,6 +1,5 @@
-// Reads what a request says, field by field; whatever makes no sense is refused with the name of the field. Fields that nobody here knows
-// are passed over: workers of later versions may send some. Pure.
-
+// Reads the fields of a request; an invalid field is rejected by name. Unknown fields are ignored, because
+// workers of later versions may send some. Pure.
 import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import { canBeKept } from "../../../kernel/names.ts";
 import { parseBody } from "../body.ts";
@@ -18,7 +17,7 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Null counts as left out, everywhere. */
+/** Null counts as absent, everywhere. */
 const given = (fields: Fields, name: string): unknown =>
   Object.hasOwn(fields, name) ? (fields[name] ?? undefined) : undefined;
 
@@ -38,7 +37,7 @@ export function optionalText(fields: Fields, name: string, most = 255): string |
   return value;
 }
 
-/** Any text, also an empty one; a long one is cut. */
+/** Any text, including an empty one; a long one is cut. */
 export function words(fields: Fields, name: string, most = 10_000): string | undefined {
   const value = given(fields, name);
   return typeof value === "string" ? value.slice(0, most) : undefined;

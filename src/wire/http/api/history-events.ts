@@ -1,6 +1,6 @@
-// Events of our histories as workers in other languages know them. The same event is always told the same, so that whoever keeps a history
-// can compare. `payload.sequence` is the number of the decision, not of the event. Pure.
-
+// Encodes history events for workers in other languages. The same event is always encoded identically, so
+// that a client with a stored history can compare. `payload.sequence` is the number of the command, not of
+// the event. Pure.
 import { readableMemo } from "../../../http-workers/memo.ts";
 import type { RemoteRun } from "../../../http-workers/run.ts";
 import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../http-workers/selection.ts";
@@ -25,10 +25,10 @@ export interface ToldEvent {
 
 type Payload = Record<string, unknown>;
 
-/** Events behind that one, up to another, and at most so many. */
+/** Events after the given one, up to another, and at most `most`. */
 export function tellHistory(run: RemoteRun, after: number, upTo: number, most: number): ToldEvent[] {
   const told: ToldEvent[] = [];
-  // Steps are in order: the first one that matters is found by halving.
+  // Steps are in order, so a binary search finds the first relevant one.
   let [low, high] = [0, run.history.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -62,7 +62,7 @@ function tellEvent(run: RemoteRun, event: HistoryEvent, sequence: number, at: nu
   };
 }
 
-/** The request that an event is about. */
+/** The request that caused an event. */
 const commandOf = (event: HistoryEvent): string | null =>
   event.kind === "CleanupRequested" || event.kind === "CancellationDelivered" ? event.id : null;
 
@@ -224,7 +224,7 @@ function activity(run: RemoteRun, n: number): Payload {
   };
 }
 
-/** Workers compare the change with what their code asks for now, and read the memo as a whole. */
+/** Workers compare the change with the change that their code requests now, and read the memo as a whole. */
 function memoChange(run: RemoteRun, { n, entries }: Extract<HistoryEvent, { kind: "MemoUpserted" }>): Payload {
   return { entries: envelopeOf(entries), merged: envelopeOf(readableMemo(run.memos.get(n) ?? {})) };
 }
@@ -302,10 +302,10 @@ function parallel(group: ParallelGroup | undefined): Payload {
   };
 }
 
-/** The step is a member itself, and not a step of a group that is one. */
+/** The step itself is the member, and not a step of a group that is one. */
 const isSelected = (group: ParallelGroup): boolean => selectionOf(group)?.id === group.id;
 
-/** What is wrong, without a stack: that never leaves a process. */
+/** The error without its stack, which never leaves a process. */
 export function failure({ message, error, errorCode, cause }: SerializedError): Payload {
   const name = error?.name ?? cause?.name ?? errorCode;
   return {

@@ -42,7 +42,7 @@ export function exportBundle(stored: StoredRun, run: RemoteRun, now: number): Re
       arguments: { available: true, data: argumentsOf(run.started.input).blob },
       output: isCompleted ? { available: true, data: envelopeOf(end.result).blob } : { available: false, data: null },
     },
-    // Some readers know the kind of an event as its type.
+    // Some readers expect the kind of an event as its type.
     history_events: events.map((event) => ({ ...event, type: event.event_type })),
     commands: [],
     signals: events.filter(({ event_type }) => event_type === "SignalReceived").map(payloadOf),
@@ -72,7 +72,7 @@ function integrityOf(bundle: unknown): Record<string, unknown> {
   };
 }
 
-/** With the keys of every object in order, and nothing but ASCII. */
+/** Serializes with sorted keys and in ASCII. */
 export const canonical = (value: unknown): string =>
   sorted(JSON.parse(JSON.stringify(value))).replace(
     /[\u0080-\uffff]/g,
@@ -82,8 +82,8 @@ export const canonical = (value: unknown): string =>
 function sorted(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(sorted).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  // Texts are compared by their code units here, by code points elsewhere; they differ for no key that there
-  // is.
+  // Texts are compared by code units here, and by code points in verifiers; the order is the same for all
+  // existing keys.
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   return `{${entries.map(([key, each]) => `${JSON.stringify(key)}:${sorted(each)}`).join(",")}}`;
 }

@@ -1,4 +1,4 @@
-// Histories in pages: how many events one has, and where the next one begins. A token is the number of the last event before the page. Pure.
+// Splits histories into pages. A page token is the number of the last event before the page. Pure.
 import { Refused } from "../../../http-workers/refusal.ts";
 import type { RemoteRun } from "../../../http-workers/run.ts";
 import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "./cluster-info.ts";
@@ -9,7 +9,7 @@ export const askedPage = (fields: Fields): number | undefined =>
   optionalWhole(fields, "history_page_size", 1, MOST_HISTORY_PAGE);
 export const pageOf = (fields: Fields): number => askedPage(fields) ?? HISTORY_PAGE;
 
-/** Events behind that one, where they begin and end, and how to go on. */
+/** Events after the given one, their range, and the token of the next page. */
 export function tellPage(run: RemoteRun, after: number, last: number, size: number): Record<string, unknown> {
   const events = tellHistory(run, after, last, size);
   const end = after + events.length;
@@ -23,6 +23,7 @@ export function tellPage(run: RemoteRun, after: number, last: number, size: numb
 
 export function readToken(fields: Fields): number {
   const token = Buffer.from(text(fields, "next_history_page_token"), "base64").toString();
-  if (!/^\d{1,15}$/.test(token)) throw new Refused(400, "invalid_page_token", "the token is not one of this history");
+  if (!/^\d{1,15}$/.test(token))
+    throw new Refused(400, "invalid_page_token", "the token does not belong to this history");
   return Number(token);
 }

@@ -1,4 +1,4 @@
-// How long workers elsewhere have what they were given: as the settings say, and as they are told.
+// Leases of HTTP workers: their length by the settings, and the announced values.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { resolveSettings } from "../../../config/settings.ts";
@@ -23,7 +23,7 @@ const nothing = async (api: Api, worker: string, kind = "workflow"): Promise<voi
   assert.equal((await api.poll(worker, kind, { timeout_seconds: 0 })).body.task, null);
 const left = (task: Json, app: TestApp): number => Date.parse(String(task.lease_expires_at)) - app.clock.now();
 
-it("a task of a workflow is its worker's for as long as worker.httpLease says, and each heartbeat begins it anew", async () => {
+it("a workflow task belongs to its worker for worker.httpLease, and each heartbeat restarts the lease", async () => {
   const { app, api } = await open();
   await using _ = app;
   const task = await now(api, "w1");
@@ -39,7 +39,7 @@ it("a task of a workflow is its worker's for as long as worker.httpLease says, a
   assert.equal((await now(api, "w2")).workflow_task_attempt, 2);
 });
 
-it("an activity without a heartbeat is its worker's for as long as worker.httpActivityLease says", async () => {
+it("an activity without a heartbeat belongs to its worker for worker.httpActivityLease", async () => {
   const { app, api } = await open();
   await using _ = app;
   await api.complete(await now(api, "w1"), [{ ...ACTIVITY, retry_policy: { max_attempts: 2, backoff_seconds: [0] } }]);
@@ -54,7 +54,7 @@ it("an activity without a heartbeat is its worker's for as long as worker.httpAc
   assert.equal((await now(api, "w2", "activity")).attempt_number, 2);
 });
 
-it("workers are told both before they register, and with every answer", async () => {
+it("workers learn both leases before they register, and with every answer", async () => {
   const { app, api } = await open();
   await using _ = app;
   const leases = { workflow_task_seconds: 5, activity_task_seconds: 20 };
@@ -64,7 +64,7 @@ it("workers are told both before they register, and with every answer", async ()
   assert.deepEqual(server_capabilities.leases, leases);
 });
 
-it("a lease that is too short or endless is refused with the settings", () => {
+it("a lease that is too short or endless is rejected with the settings", () => {
   for (const worker of [{ httpLease: "0s" }, { httpActivityLease: "999ms" }, { httpLease: "25h" }] as const) {
     assert.throws(() => resolveSettings({ code: { worker }, file: false, env: {} }), { code: "OPTION_INVALID" });
   }

@@ -1,4 +1,4 @@
-// A worker elsewhere may talk to any host: whatever counts is in the store. And the same over a real database.
+// HTTP workers with several hosts: the store holds all of their state. The same over a real database.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ async function openHost(t: TestContext, store: MemoryStore): Promise<Api> {
 
 const ACTIVITY = { type: "schedule_activity", activity_type: "charge", arguments: envelope([1]) };
 
-it("a task that one host has handed out is completed at another, and its activity at a third", async (t) => {
+it("a task that one host assigned is completed at another, and its activity at a third", async (t) => {
   const store = new MemoryStore();
   const [a, b, c] = [await openHost(t, store), await openHost(t, store), await openHost(t, store)];
   assert.equal((await a.worker("w1", { sticky_cache_enabled: true })).status, 201);
@@ -43,7 +43,7 @@ it("a task that one host has handed out is completed at another, and its activit
 const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
 const KEEPS = { sticky_cache_enabled: true, sticky_cache_capacity: 100 };
 
-/** One task that host `a` has handed out to `w1`, and one of a run that `w1` has in memory; `w2` is there, and gets neither. */
+/** One task that host `a` assigned to `w1`, and one of a run in the memory of `w1`; `w2` gets neither. */
 async function leavesWork(a: Api, b: Api): Promise<Json> {
   await a.worker("w1", { ...KEEPS, process_metrics: { process_id: 1, host: "h" } });
   await a.start("warm");
@@ -86,7 +86,7 @@ for (const [what, happens] of [
     },
   ],
 ] as [string, (b: Api) => Promise<void>][]) {
-  it(`what a worker has from one host is for others at once when it ${what} at another host`, async (t) => {
+  it(`the tasks of a worker at one host are free at once when it ${what} at another host`, async (t) => {
     const store = new MemoryStore();
     const [a, b] = [await openHost(t, store), await openHost(t, store)];
     const held = await leavesWork(a, b);
@@ -97,13 +97,13 @@ for (const [what, happens] of [
       ["held", 2, "cold_replay"],
       ["warm", 1, "forced_cold_replay"],
     ]);
-    // Whatever the process before still says of it counts no more.
+    // Reports of the earlier process no longer count.
     assert.equal((await a.complete(held, [WAIT])).status, 409);
     for (const task of tasks) assert.equal((await a.complete(task, [WAIT])).status, 200);
   });
 }
 
-it("a worker that registers again as it is keeps what it has", async (t) => {
+it("a worker that registers again unchanged keeps its tasks", async (t) => {
   const store = new MemoryStore();
   const [a, b] = [await openHost(t, store), await openHost(t, store)];
   const held = await leavesWork(a, b);
@@ -126,7 +126,7 @@ const SCRIPT: Scripted = {
 const isWaiting = (api: Api): Promise<boolean> =>
   eventually(async () => (await api.app.workflows.get("o-1").describe()).historyEvents >= 6);
 
-it("a worker elsewhere runs workflows on SQLite, and finds them again after everything was closed", async (t) => {
+it("an HTTP worker runs workflows on SQLite, and finds them again after a restart of everything", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "limpet-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const settings = { store: join(folder, "limpet.db"), cluster: false };
@@ -145,7 +145,7 @@ it("a worker elsewhere runs workflows on SQLite, and finds them again after ever
   assert.equal(await second.app.workflows.get("o-1").result(), "paid tea!");
 });
 
-it("a worker elsewhere runs workflows on PostgreSQL that are started and signalled at another host", async () => {
+it("an HTTP worker runs workflows on PostgreSQL that are started and signalled at another host", async () => {
   await using server = await startPostgres();
   const settings = { store: await server.createDatabase(), cluster: false };
   const [a, b] = [await openApi({ after: () => {} }, {}, settings), await openApi({ after: () => {} }, {}, settings)];

@@ -1,4 +1,4 @@
-// A worker elsewhere that has room for more is given it with the answer to what it has just done.
+// An HTTP worker with free capacity gets more work with the answer to a completed task.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { type Api, envelope, eventTypes, type Json, openApi, unwrap } from "./api-kit.test.ts";
@@ -19,17 +19,17 @@ async function begun(t: TestContext, registers: Json = OWN): Promise<{ api: Api;
   return { api, task: await api.task("w1") };
 }
 
-describe("the answer to a task that is completed", () => {
-  it("has nothing more in it for whoever does not ask", async (t) => {
+describe("answer to a completed task", () => {
+  it("an answer contains no more work for a worker that does not ask", async (t) => {
     const { api, task } = await begun(t);
     const { body } = await api.complete(task, [activity(1)]);
     assert.deepEqual([body.next_task, body.activity_tasks], [undefined, undefined]);
     assert.equal((await api.task("w1", "activity")).activity_type, "charge");
   });
 
-  it("brings the next task of the same run, with what is new in it", async (t) => {
+  it("an answer contains the next task of the same run, with its new events", async (t) => {
     const { api, task } = await begun(t);
-    // It waits for nothing else: the next thing is there already.
+    // The run waits for nothing else: the next event is there already.
     await api.post("/workflows/o-1/signal/go");
     const more = { accept_next_task: true, accept_history_tail: true };
     const { next_task } = (await api.complete(task, [WAIT], more)).body as { next_task: Json };
@@ -43,7 +43,7 @@ describe("the answer to a task that is completed", () => {
     assert.deepEqual([body.run_status, body.next_task, body.activity_tasks], ["completed", null, []]);
   });
 
-  it("brings the activities that were just decided, as many as its worker has room for", async (t) => {
+  it("an answer contains the newly scheduled activities, as many as its worker has capacity for", async (t) => {
     const { api, task } = await begun(t);
     const { body } = await api.complete(task, [activity(1), activity(2), activity(3)], { accept_activity_tasks: 2 });
     const tasks = body.activity_tasks as Json[];
@@ -56,7 +56,7 @@ describe("the answer to a task that is completed", () => {
     assert.deepEqual(unwrap((await api.task("w1", "activity")).arguments), [3]);
   });
 
-  it("is asked for again by name when it was lost", async (t) => {
+  it("an answer that was lost can be requested again by its id", async (t) => {
     const { api, task } = await begun(t);
     const more = { accept_next_task: true, accept_activity_tasks: 2, poll_request_id: "p" };
     const { body } = await api.complete(task, [activity(1), activity(2)], more);
@@ -74,7 +74,7 @@ describe("the answer to a task that is completed", () => {
     assert.deepEqual(await api.task("w1", "workflow", { poll_request_id: "q", timeout_seconds: 0 }), next_task);
   });
 
-  it("says what makes no sense before anything is done", async (t) => {
+  it("an invalid request for more work is rejected before the task is completed", async (t) => {
     const { api, task } = await begun(t);
     for (const more of [{ accept_next_task: "yes" }, { accept_activity_tasks: 101 }, { poll_request_id: 7 }]) {
       const told = await api.complete(task, [DONE], more as Json);
@@ -83,7 +83,7 @@ describe("the answer to a task that is completed", () => {
     assert.equal((await api.complete(task, [DONE])).status, 200);
   });
 
-  it("brings nothing to a worker whose build is drained; what it did counts", async (t) => {
+  it("a worker with a drained build gets no more work, and its completion counts", async (t) => {
     const { api, task } = await begun(t, { ...OWN, build_id: "b1" });
     await api.post("/task-queues/orders/build-ids/drain", { build_id: "b1" });
     const more = { accept_next_task: true, accept_activity_tasks: 5 };
@@ -92,7 +92,7 @@ describe("the answer to a task that is completed", () => {
   });
 });
 
-it("a worker runs a whole workflow without ever polling again", async (t) => {
+it("a worker runs a whole workflow without another poll", async (t) => {
   const { api, task: first } = await begun(t);
   const steps = 20;
   let task = first;

@@ -1,6 +1,6 @@
-// More work, along with the answer to what a worker has just done: the next task of a workflow (that of the same run, if there is one), and
-// activities, such as those it has just decided on. Only for whoever says that it has room for them. What was done stays done, whatever
-// comes of this.
+// Sends more work with the answer to a completed task: the next workflow task (of the same run, if there is
+// one), and activities, such as newly scheduled ones. Only workers that announce capacity get it. The
+// completion stays valid, whatever the outcome here.
 import { offerWork } from "../../../http-workers/offers.ts";
 import type { ApiCall } from "./api-call.ts";
 import { flag, optionalText, optionalWhole } from "./fields.ts";
@@ -17,7 +17,10 @@ export interface NextWork {
   readonly takesTail: boolean;
 }
 
-/** Undefined: it wants nothing. Read before anything is done, so that nonsense is refused in time. */
+/**
+ * Undefined: the worker wants no more work. Read before the completion, so that invalid fields are rejected
+ * in time.
+ */
 export function parseNext({ fields }: ApiCall): NextWork | undefined {
   const task = flag(fields, "accept_next_task") ?? false;
   const activities = optionalWhole(fields, "accept_activity_tasks", 0, MOST_ACTIVITIES) ?? 0;
@@ -26,7 +29,7 @@ export function parseNext({ fields }: ApiCall): NextWork | undefined {
   return task || activities > 0 ? { task, activities, requestId, pageSize, takesTail } : undefined;
 }
 
-/** `queued`: activities that its worker has just decided on, and can have. */
+/** `queued`: newly scheduled activities that the worker can run. */
 export async function tellNext(
   { plane, gone }: ApiCall,
   workerId: string,

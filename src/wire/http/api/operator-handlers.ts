@@ -1,5 +1,4 @@
-// For operators: who works here, which builds get work, and how well runs are found in memory.
-
+// Handlers for operators: the workers, the builds that get work, and the hit rate of runs in memory.
 import { Refused } from "../../../http-workers/refusal.ts";
 import { readCache, readWorker } from "../../../http-workers/worker.ts";
 import type { StoredWorker } from "../../../ports/workflows.ts";
@@ -57,7 +56,7 @@ export async function describeWorker(call: ApiCall): Promise<ApiAnswer> {
 async function findWorker({ plane, names }: ApiCall): Promise<StoredWorker> {
   const row = (await plane.workers.rows()).find(({ worker }) => worker === names[0]);
   if (row !== undefined) return row;
-  throw new Refused(404, "worker_not_found", `there is no worker ${names[0]}`, { worker_id: names[0] });
+  throw new Refused(404, "worker_not_found", `worker ${names[0]} is unknown`, { worker_id: names[0] });
 }
 
 export async function removeWorker(call: ApiCall): Promise<ApiAnswer> {
@@ -122,7 +121,7 @@ export async function resumeBuild(call: ApiCall): Promise<ApiAnswer> {
   return ok({ task_queue: queue, build_id: build === "" ? null : build, drain_intent: "active" });
 }
 
-// ——— Numbers.
+// ——— Metrics.
 
 export async function operatorMetrics({ plane }: ApiCall): Promise<ApiAnswer> {
   const { execution, workers } = await plane.figures();

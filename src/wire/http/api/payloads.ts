@@ -1,9 +1,9 @@
-// Values on their way in and out. Inside they have their JSON-ready form; outside they are Avro, in an envelope or bare, or, where people
-// write them, plain JSON.
+// Encodes and decodes payloads. Inside the host, values have their JSON-ready form. On the wire they are
+// Avro, in an envelope or bare, or plain JSON where people write them.
 //
-// Code elsewhere is called with a list of arguments, ours with one input. A list of one argument is that input, an empty list is none, and
-// any other list stays a list; an argument that is a list itself stays inside its list, so nothing is ambiguous.
-
+// Code of HTTP workers takes a list of arguments, our workflows take one input. A list of one argument is
+// that input, an empty list is none, and any other list stays a list. An argument that is a list itself stays
+// inside its list, so nothing is ambiguous.
 import { decodeAvro, encodeAvro } from "../../../http-workers/avro-value.ts";
 import { invalidField, Refused, tooLarge } from "../../../http-workers/refusal.ts";
 import { isLimpetError } from "../../../kernel/errors.ts";
@@ -24,7 +24,7 @@ export const blobOf = (wire: Wire): string => encodeAvro(wire);
 export const envelopeOf = (wire: Wire): Envelope => ({ codec: CODEC, blob: blobOf(wire) });
 export const argumentsOf = (input: Wire): Envelope => envelopeOf(inputToArguments(input));
 
-/** An envelope, or the blob alone. `what` names the field. */
+/** Reads an envelope, or the blob alone. `what` names the field. */
 export function readPayload(payload: unknown, what: string): Wire {
   if (payload === undefined || payload === null) return null;
   if (typeof payload === "string") return decode(payload, what);
@@ -50,10 +50,10 @@ function decode(blob: string, what: string): Wire {
   }
 }
 
-/** Arguments as a payload, as one input. */
+/** Reads arguments as a payload, as one input. */
 export const readArguments = (payload: unknown, what: string): Wire => argumentsToInput(readPayload(payload, what));
 
-/** As people write it: a plain list of arguments, or a payload. */
+/** Reads a plain list of arguments, or a payload. */
 export function readInput(payload: unknown, what: string): Wire {
   if (payload === undefined || payload === null) return NOTHING;
   if (Array.isArray(payload)) return argumentsToInput(toWire(payload, what, "ARGUMENT_INVALID"));

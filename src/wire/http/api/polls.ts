@@ -1,4 +1,4 @@
-// What all polls have in common: who asks, for which queue, for how long.
+// Common fields of all polls: the worker, its queue and the time limit.
 import type { Poll } from "../../../http-workers/plane.ts";
 import type { ApiCall } from "./api-call.ts";
 import { LONG_POLL_SECONDS, MOST_POLL_SECONDS } from "./cluster-info.ts";

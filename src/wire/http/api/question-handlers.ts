@@ -1,5 +1,5 @@
-// Queries, and updates that are to be looked at before they count: asked of workers in other languages, and answered by them.
-
+// Handlers of queries and of updates that need validation: workers in other languages poll for them and
+// answer them.
 import type { RemotePlane } from "../../../http-workers/plane.ts";
 import type { Question, QuestionHolder, QuestionKind } from "../../../http-workers/questions.ts";
 import { Refused } from "../../../http-workers/refusal.ts";
@@ -43,7 +43,10 @@ export async function tellValidation(task: Question, call: ApiCall): Promise<Rec
   };
 }
 
-/** Everything that its worker needs to come to the same state; all of the history at once, unless it asks for less. */
+/**
+ * Everything that the worker needs to rebuild the state: the whole history at once, unless the worker
+ * requests less.
+ */
 async function tellRun(question: Question, { plane, fields }: ApiCall): Promise<Record<string, unknown>> {
   const { run: stored, worker, until } = question;
   const run = await findRun(stored, plane);
@@ -94,7 +97,9 @@ export function completeQuery(call: ApiCall): ApiAnswer {
   return ok({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "completed" });
 }
 
-/** Reasons that a worker may give, with the caller's error for each. Any other reason is a plain rejection. */
+/**
+ * Reasons that a worker may give, with the caller's error for each. Any other reason is a plain rejection.
+ */
 const QUERY_STATUS: ReadonlyMap<string, number> = new Map([
   ["rejected_unknown_query", 404],
   ["invalid_query_arguments", 422],
@@ -132,7 +137,7 @@ function failureOf({ fields }: ApiCall, otherwise: string) {
   const failure = object(fields, "failure") ?? {};
   const { validation_errors } = failure;
   return {
-    message: words(failure, "message") ?? "the worker did not say why",
+    message: words(failure, "message") ?? "the worker gave no reason",
     reason: words(failure, "reason", 255) ?? otherwise,
     extras: {
       exception_type: words(failure, "type", 255) ?? null,

@@ -1,4 +1,4 @@
-// Queries of workers elsewhere, and updates that they look at before they count: who has one, for how long, and what comes along with it.
+// Queries and update validations of HTTP workers: their assignment, their leases and their history.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../../testing.ts";
@@ -26,7 +26,7 @@ async function open(events = 0): Promise<{ readonly app: TestApp; readonly api: 
   return { app, api };
 }
 
-/** The question that was just asked. */
+/** The query or update that was just requested. */
 const question = (api: Api, worker: string, kind: string, more: Json = {}): Promise<Json> =>
   eventually(async () => {
     const { task } = (await api.poll(worker, kind, { ...NOW, ...more })).body as { task: Json | null };
@@ -44,8 +44,8 @@ const answer = (api: Api, task: Json): Promise<Told> =>
 const look = (api: Api, task: Json, verb: string, more: Json = {}): Promise<Told> =>
   api.post(`/worker/update-validation-tasks/${task.update_validation_task_id}/${verb}`, { ...holderOf(task), ...more });
 
-describe("a query of a run", () => {
-  it("comes with the whole history, and to whoever has the run in memory and says so with what is new", async () => {
+describe("queries of HTTP workers", () => {
+  it("a query contains the whole history, and only the new events for a worker with the run in memory", async () => {
     const { app, api } = await open(100);
     await using _ = app;
     for (const [worker, more, first] of [
@@ -62,7 +62,7 @@ describe("a query of a run", () => {
     }
   });
 
-  it("weighs the same to a warm worker however long the history is", async () => {
+  it("a query to a warm worker has the same size for any length of history", async () => {
     const sizes: number[] = [];
     for (const events of [1, 900]) {
       const { app, api } = await open(events);
@@ -79,7 +79,7 @@ describe("a query of a run", () => {
     assert.ok(Math.abs(sizes[1]! - sizes[0]!) < 64, sizes.join(" and "));
   });
 
-  it("can be answered by who has lost the run all the same: it asks for the pages of the history", async () => {
+  it("a worker that has lost the run can still answer a query: it requests the pages of the history", async () => {
     const { app, api } = await open(20);
     await using _ = app;
     const asking = api.post("/workflows/o-1/query/state");
@@ -107,11 +107,11 @@ describe("a query of a run", () => {
   });
 });
 
-describe("an update that is to be looked at", () => {
+describe("update validation", () => {
   const kind = "update-validation";
   const ask = (api: Api): Promise<Told> => api.post("/workflows/o-1/update/rename", { input: ["tea"] });
 
-  it("goes to another worker when the first one is silent, and the late answer of that one counts for nothing", async () => {
+  it("an update validation moves to another worker when the first is silent, and the late answer is ignored", async () => {
     const { app, api } = await open();
     await using _ = app;
     const asking = ask(api);
@@ -133,7 +133,7 @@ describe("an update that is to be looked at", () => {
     assert.equal((await asking).body.update_status, "accepted");
   });
 
-  it("is refused when nobody answers in time", async () => {
+  it("an update without an answer in time is rejected", async () => {
     const { app, api } = await open();
     await using _ = app;
     const asking = ask(api);
@@ -143,7 +143,7 @@ describe("an update that is to be looked at", () => {
     assert.deepEqual(said(await look(api, task, "approve")), [404, "update_validation_task_not_found"]);
   });
 
-  it("comes with what is new to a worker that has its run in memory, also from the poll for all kinds of tasks", async () => {
+  it("an update validation contains only new events for a warm worker, also in a poll for all kinds of tasks", async () => {
     const { app, api } = await open(30);
     await using _ = app;
     const asking = ask(api);

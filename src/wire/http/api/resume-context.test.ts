@@ -1,4 +1,4 @@
-// What a task tells of why there is one.
+// The cause of a task, as its fields report it.
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
 import { type Api, envelope, type Json, openApi } from "./api-kit.test.ts";
@@ -10,7 +10,7 @@ const FIELDS =
     " ",
   );
 
-/** Those that say something. All of them must be there. */
+/** The fields that are not null. All fields must be present. */
 function context(task: Json): Json {
   assert.deepEqual(
     FIELDS.filter((field) => task[field] === undefined),
@@ -29,7 +29,7 @@ async function after(t: TestContext, commands: Json[], more: Json = {}): Promise
   return { api, run: String(task.run_id) };
 }
 
-it("a task after an activity tells which one, and how it ended", async (t) => {
+it("a task after an activity names the activity and its outcome", async (t) => {
   const { api, run } = await after(t, [ACTIVITY]);
   await api.activity(await api.task("w1", "activity"), "complete", { result: envelope("paid") });
   assert.deepEqual(context(await api.task("w1")), {
@@ -42,7 +42,7 @@ it("a task after an activity tells which one, and how it ended", async (t) => {
   });
 });
 
-it("a task after a timer tells which one", async (t) => {
+it("a task after a timer names the timer", async (t) => {
   const { api, run } = await after(t, [{ type: "start_timer", delay_seconds: 0 }]);
   assert.deepEqual(context(await api.task("w1")), {
     resume_source_kind: "timer",
@@ -53,7 +53,7 @@ it("a task after a timer tells which one", async (t) => {
   });
 });
 
-it("a task after a signal tells its name, and the wait in which it came", async (t) => {
+it("a task after a signal names the signal and its wait", async (t) => {
   const { api, run } = await after(t, [WAIT]);
   await api.post("/workflows/o-1/signal/go", { request_id: "s-1" });
   assert.deepEqual(context(await api.task("w1")), {
@@ -69,7 +69,7 @@ it("a task after a signal tells its name, and the wait in which it came", async 
   });
 });
 
-it("a task for an update tells which one", async (t) => {
+it("a task for an update names the update", async (t) => {
   const { api, run } = await after(t, [{ type: "open_signal_wait", signal_name: "go" }]);
   const updating = api.post("/workflows/o-1/update/rename", { request_id: "u-1", wait_for: "completed" });
   const task = await api.task("w1");
@@ -86,7 +86,7 @@ it("a task for an update tells which one", async (t) => {
   assert.equal((await updating).status, 200);
 });
 
-it("a task after a child tells which run it was", async (t) => {
+it("a task after a child names the child's run", async (t) => {
   const child = { type: "start_child_workflow", workflow_type: "order", arguments: envelope([]) };
   const { api, run } = await after(t, [child]);
   await api.complete(await api.task("w1"), [{ type: "complete_workflow", result: envelope(1) }]);

@@ -1,5 +1,5 @@
-// What a task says of why there is one: what its run waited for, and what has happened last. A worker that replays its code needs none of
-// it; others find their place by it. Whatever does not apply is null. Pure.
+// The cause of a workflow task: the wait of its run, and the last event. A worker that replays its code needs
+// none of it; others find their position by it. Fields that do not apply are null. Pure.
 import type { WorkflowTask } from "../../../http-workers/tasks.ts";
 import { type ToldEvent, tellHistory } from "./history-events.ts";
 
@@ -50,7 +50,7 @@ export function resumeContext(task: WorkflowTask): Record<string, unknown> {
   return latest === undefined ? open : { ...open, ...happened(latest) };
 }
 
-/** Nothing, when it was decided by the worker itself. */
+/** Empty for an event that the worker itself decided. */
 function happened({ event_type, payload }: ToldEvent): Record<string, unknown> {
   const told = {
     workflow_event_type: event_type,

@@ -1,7 +1,7 @@
-// What becomes of a run, in the words of others. Pure.
+// Maps the status of a run to the terms of the worker protocol. Pure.
 import type { RunStatus, StoredRun } from "../../../ports/workflows.ts";
 
-/** They know neither time limits nor continuing as statuses of their own. */
+/** The protocol has no status of its own for timed-out or continued runs. */
 export function statusWord({
   status,
   task,

@@ -1,4 +1,5 @@
-// A worker elsewhere runs workflows over HTTP: activities, timers, signals, queries, updates, children and groups, cold and from memory.
+// A scripted HTTP worker runs workflows: activities, timers, signals, queries, updates, children and groups,
+// cold and from memory.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { type Api, envelope, eventually, type Json, openApi, type Scripted, ScriptedWorker } from "./api-kit.test.ts";
@@ -56,8 +57,8 @@ const waiting = (api: Api, id: string, event: string): Promise<Json[]> =>
     return events.some(({ event_type }) => event_type === event) ? events : undefined;
   });
 
-describe("a worker elsewhere", () => {
-  it("runs a workflow with an activity, a timer, signals, a query and updates to its end", async (t) => {
+describe("scripted HTTP worker", () => {
+  it("an HTTP worker runs a workflow with an activity, a timer, signals, a query and updates to its end", async (t) => {
     const { api } = await withWorker(t);
     assert.equal((await api.start("o-1", ["o-1"])).status, 201);
     await waiting(api, "o-1", "ConditionWaitOpened");
@@ -77,7 +78,7 @@ describe("a worker elsewhere", () => {
     assert.deepEqual([status, output], ["completed", { id: "o-1", paid: "paid o-1 7", isApproved: true }]);
   });
 
-  it("is found by our own clients: start, query, update and result go through the same run", async (t) => {
+  it("a local client reaches the run of an HTTP worker with start, query, update and result", async (t) => {
     const { api } = await withWorker(t);
     const handle = await api.app.workflows.start("order", { id: "o-2", input: "o-2", queue: "orders" });
     await waiting(api, "o-2", "ConditionWaitOpened");
@@ -87,7 +88,7 @@ describe("a worker elsewhere", () => {
     assert.deepEqual(await handle.result(), { id: "o-2", paid: "paid o-2 7", isApproved: true });
   });
 
-  it("gets what it had in memory, told as its cache told it, and a cold replay the first time", async (t) => {
+  it("an HTTP worker gets a cold replay first and then warm tasks, as its cache reports", async (t) => {
     const { api, worker } = await withWorker(t, { sticky_cache_enabled: true, sticky_cache_capacity: 100 });
     await api.start("o-3", ["o-3"]);
     await waiting(api, "o-3", "ConditionWaitOpened");
@@ -104,7 +105,7 @@ describe("a worker elsewhere", () => {
     assert.equal(sticky.cold_replay_last_minute, 1);
   });
 
-  it("hears one signal after the other while it waits for a condition, each in the wait in which it came", async (t) => {
+  it("an HTTP worker that waits for a condition gets one signal after the other, each in its own wait", async (t) => {
     const counts: Scripted = {
       *run() {
         const isThere = yield {
@@ -136,7 +137,7 @@ describe("a worker elsewhere", () => {
     assert.deepEqual(heard, waits);
   });
 
-  it("stops waiting for a condition when its time is over, whatever came meanwhile", async (t) => {
+  it("a wait for a condition ends at its timeout, whatever arrived meanwhile", async (t) => {
     const patient: Scripted = {
       *run() {
         return yield {
@@ -158,7 +159,7 @@ describe("a worker elsewhere", () => {
     assert.deepEqual([fired.timer_kind, fired.condition_wait_id], ["condition_timeout", opened.condition_wait_id]);
   });
 
-  it("tries an activity again as its policy says, and tells the workflow of the last failure", async (t) => {
+  it("an activity is retried by its policy, and the workflow gets the last failure", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     const fragile: Scripted = {
@@ -179,7 +180,7 @@ describe("a worker elsewhere", () => {
     assert.equal(tries, 3);
   });
 
-  it("starts children and hears what became of them", async (t) => {
+  it("an HTTP workflow starts children and gets their results", async (t) => {
     const parent: Scripted = {
       *run([depth]) {
         if (depth === 0) return "leaf";

@@ -1,4 +1,4 @@
-// Every answer has the fields that the protocol names, so that a worker or a client which reads one never finds it missing.
+// Every answer has the fields that the protocol names, so that a worker or client never finds one missing.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { type Api, envelope, type Json, openApi, type Told } from "./api-kit.test.ts";
@@ -14,7 +14,7 @@ function has(what: unknown, fields: string): void {
   assert.deepEqual(missing, []);
 }
 
-/** All answers to workers say what can be asked of the server. */
+/** All answers to workers list the capabilities of the server. */
 function said({ status, body }: Told, expected: number, fields: string): Json {
   assert.equal(status, expected, JSON.stringify(body));
   has(body, `${fields} protocol_version server_capabilities`);
@@ -38,8 +38,8 @@ const holderOf = (task: Json): Json => ({
   workflow_task_attempt: task.workflow_task_attempt,
 });
 
-describe("answers to workers", () => {
-  it("about themselves", async (t) => {
+describe("fields of answers to workers", () => {
+  it("answers about workers have the fields of the protocol", async (t) => {
     const api = await opened(t);
     const beat = await api.post("/worker/heartbeat", { worker_id: "w1" });
     said(beat, 200, "worker_id acknowledged heartbeat_interval_seconds stale_after_seconds retention");
@@ -47,7 +47,7 @@ describe("answers to workers", () => {
     assert.equal(said(left, 200, "worker_id outcome recovered_workflow_task_count").outcome, "deregistered");
   });
 
-  it("about tasks of workflows", async (t) => {
+  it("answers about workflow tasks have the fields of the protocol", async (t) => {
     const api = await opened(t);
     const { task } = said(await api.poll("w1"), 200, "task poll_status") as { task: Json };
     has(
@@ -81,7 +81,7 @@ describe("answers to workers", () => {
     has((await api.poll("w1", "workflow", { timeout_seconds: 0 })).body, "task poll_status");
   });
 
-  it("about activities", async (t) => {
+  it("answers about activities have the fields of the protocol", async (t) => {
     const api = await opened(t);
     await api.complete(await api.task("w1"), [ACTIVITY, ACTIVITY]);
     const task = await api.task("w1", "activity");
@@ -98,12 +98,12 @@ describe("answers to workers", () => {
     said(await api.activity(task, "complete", { result: envelope(1) }), 200, fields);
     const other = await api.task("w1", "activity");
     said(await api.activity(other, "fail", { failure: { message: "no" } }), 200, fields);
-    // Nobody waits for it any more.
+    // The run no longer waits for it.
     await api.post("/workflows/o-1/terminate");
     assert.equal((await api.activity(other, "heartbeat", {})).body.cancel_requested, true);
   });
 
-  it("about queries", async (t) => {
+  it("answers about queries have the fields of the protocol", async (t) => {
     const api = await opened(t);
     for (const [verb, more] of [
       ["complete", { result_envelope: envelope(1) }],
@@ -123,7 +123,7 @@ describe("answers to workers", () => {
     }
   });
 
-  it("about updates that are to be looked at", async (t) => {
+  it("answers about update validations have the fields of the protocol", async (t) => {
     const api = await opened(t);
     await api.complete(await api.task("w1"), [WAIT]);
     const asking = api.post("/workflows/o-1/update/rename", { input: [1] });
@@ -139,8 +139,8 @@ describe("answers to workers", () => {
   });
 });
 
-describe("answers to those who steer workflows", () => {
-  it("have what clients read", async (t) => {
+describe("fields of answers to clients", () => {
+  it("every answer to a client has the fields that clients read", async (t) => {
     const api = await opened(t);
     const started = (await api.start("o-2")).body;
     const head = "workflow_id run_id workflow_type business_key status";
@@ -160,7 +160,7 @@ describe("answers to those who steer workflows", () => {
     for (const each of history.events as Json[]) has(each, "sequence event_type timestamp payload");
   });
 
-  it("say what there is to be known before anybody registers", async (t) => {
+  it("the cluster info has every field before a worker registers", async (t) => {
     const api = await openApi(t);
     const { body } = await api.get("/cluster/info");
     has(

@@ -1,4 +1,5 @@
-// Warm runs of workers elsewhere: what they say of themselves, what their tasks say of stickiness, and what operators see of it.
+// Warm runs of HTTP workers: their registration, the stickiness fields of their tasks, and the figures for
+// operators.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MemoryStore } from "../../../stores/memory/memory-store.ts";
@@ -9,7 +10,7 @@ import { Api, envelope, type Json, type Told } from "./api-kit.test.ts";
 const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
 const DONE = { type: "complete_workflow", result: envelope("done") };
 
-/** The two ways in which workers say that they keep runs in memory, and what they say when a task is done. */
+/** The two ways to announce sticky execution, and the claim with a completed task. */
 const SPELLINGS: readonly [name: string, registers: Json, claims: (task: Json) => Json][] = [
   ["fields of its own", { sticky_cache_enabled: true, sticky_cache_capacity: 100 }, () => ({})],
   [
@@ -37,7 +38,7 @@ class Elsewhere extends Api implements AsyncDisposable {
     return new Elsewhere(await testLimpet({ http: { port: 0 }, ...options }));
   }
 
-  /** The task there is at this moment. */
+  /** The task that exists at this moment. */
   now(worker: string): Promise<Json> {
     return this.task(worker, "workflow", { timeout_seconds: 0 });
   }
@@ -54,7 +55,7 @@ class Elsewhere extends Api implements AsyncDisposable {
     assert.equal((await this.complete(task, [WAIT], claims(task))).status, 200);
   }
 
-  /** A heartbeat of `w1` with numbers of its cache. */
+  /** A heartbeat of `w1` with figures of its cache. */
   beat(sticky_cache: Json, worker_id = "w1"): Promise<Told> {
     return this.post("/worker/heartbeat", { worker_id, sticky_cache });
   }
@@ -74,16 +75,16 @@ class Elsewhere extends Api implements AsyncDisposable {
 
 const modeOf = (task: Json): unknown => (task.sticky_execution as Json).replay_mode;
 
-describe("the protocol of workers elsewhere", () => {
+describe("sticky protocol of HTTP workers", () => {
   for (const [spelling, registers, claims] of SPELLINGS) {
-    it(`lets a worker opt in at registration by ${spelling}`, async () => {
+    it(`a worker opts in to sticky execution at registration by ${spelling}`, async () => {
       await using api = await Elsewhere.open();
       assert.equal((await api.worker("w1", registers)).status, 201);
       const { sticky_cache } = (await api.get("/workers/w1")).body as Record<string, Json>;
       assert.deepEqual([sticky_cache!.enabled, sticky_cache!.capacity], [true, 100]);
     });
 
-    it(`records the worker that completes a task as the owner until sticky_until, with ${spelling}`, async () => {
+    it(`a worker that completes a task is recorded as the owner until sticky_until, with ${spelling}`, async () => {
       await using api = await Elsewhere.open();
       await api.rests("o-1", registers, claims);
       const { sticky_worker_id, sticky_until } = (await api.get("/workflows/o-1")).body;
@@ -91,7 +92,7 @@ describe("the protocol of workers elsewhere", () => {
       assert.equal(Date.parse(String(sticky_until)), api.test.clock.now() + 300_000);
     });
 
-    it(`tells with every task whom it is kept for and what is to be expected, with ${spelling}`, async () => {
+    it(`every task names its owner and its expected replay mode, with ${spelling}`, async () => {
       await using api = await Elsewhere.open();
       await api.rests("o-1", registers, claims);
       const { sticky_until } = (await api.get("/workflows/o-1")).body;
@@ -106,7 +107,7 @@ describe("the protocol of workers elsewhere", () => {
     });
   }
 
-  it("has no affinity for workers that never said that they keep runs, or keep none", async () => {
+  it("a worker that never announced sticky execution, or has no capacity, gets no affinity", async () => {
     for (const registers of [
       {},
       { sticky_cache_enabled: false },
@@ -120,7 +121,7 @@ describe("the protocol of workers elsewhere", () => {
     }
   });
 
-  it("gives a task whose run its worker lost with the whole history, so that it can replay it cold", async () => {
+  it("a task whose run its worker lost carries the whole history for a cold replay", async () => {
     await using api = await Elsewhere.open();
     await api.rests();
     await api.signal();
@@ -131,7 +132,7 @@ describe("the protocol of workers elsewhere", () => {
     assert.equal((await api.complete(task, [DONE])).body.run_status, "completed");
   });
 
-  it("shows sticky_replay_mode and sticky_claimed_at with the task of a run", async () => {
+  it("a run shows sticky_replay_mode and sticky_claimed_at with its task", async () => {
     await using api = await Elsewhere.open();
     await api.rests();
     await api.signal();
@@ -143,7 +144,7 @@ describe("the protocol of workers elsewhere", () => {
     assert.equal(Date.parse(String(sticky_claimed_at)), api.test.clock.now());
   });
 
-  it("keeps what a worker says of its cache on heartbeat: capacity, size, hits, misses, forced cold replays, evictions", async () => {
+  it("a heartbeat stores the figures of a cache: capacity, size, hits, misses, forced cold replays, evictions", async () => {
     await using api = await Elsewhere.open();
     await api.worker("w1", OWN);
     const sticky_cache = {
@@ -160,8 +161,8 @@ describe("the protocol of workers elsewhere", () => {
   });
 });
 
-describe("tasks of workers elsewhere", () => {
-  it("are held for their owner while it lives, and are anybody's when its affinity has expired", async () => {
+describe("sticky tasks of HTTP workers", () => {
+  it("a task is reserved for its owner while it lives, and is free when its affinity has expired", async () => {
     await using api = await Elsewhere.open();
     await api.rests();
     await api.worker("w2", OWN);
@@ -179,7 +180,7 @@ describe("tasks of workers elsewhere", () => {
     ["is stale: no heartbeat for 30 seconds", (api) => api.test.advance("31s"), undefined],
     ["is missing: it has left", (api) => api.send("DELETE", "/worker/registrations/w1"), undefined],
     [
-      "is draining: its build gets no more work, as it hears with its next heartbeat",
+      "is draining: its build gets no more work, as its next heartbeat reports",
       async (api) => {
         await api.post("/task-queues/orders/build-ids/drain");
         assert.equal((await api.post("/worker/heartbeat", { worker_id: "w1" })).body.status, "draining");
@@ -187,7 +188,7 @@ describe("tasks of workers elsewhere", () => {
       "b2",
     ],
   ] as [string, (api: Elsewhere) => Promise<unknown>, string | undefined][]) {
-    it(`are forced to cold replay elsewhere when their owner ${what}`, async () => {
+    it(`a task is forced to cold replay on another worker when its owner ${what}`, async () => {
       await using api = await Elsewhere.open();
       await api.rests();
       await api.worker("w2", { ...OWN, build_id });
@@ -209,7 +210,7 @@ describe("tasks of workers elsewhere", () => {
     assert.equal(modeOf(await api.now("w2")), "forced_cold_replay");
   });
 
-  it("take no new affinity when they are completed while their worker is draining", async () => {
+  it("a task that is completed while its worker is draining gets no new affinity", async () => {
     for (const [, registers, claims] of SPELLINGS) {
       await using api = await Elsewhere.open();
       await api.rests("o-1", registers, claims);
@@ -221,7 +222,7 @@ describe("tasks of workers elsewhere", () => {
     }
   });
 
-  it("that are created after the affinity has expired are replayed cold, and nothing is forced", async () => {
+  it("a task that is created after the affinity has expired is replayed cold, and not by force", async () => {
     await using api = await Elsewhere.open();
     await api.rests();
     await api.test.advance("6m");
@@ -235,7 +236,7 @@ describe("tasks of workers elsewhere", () => {
     );
   });
 
-  it("never go to another build than the one they are bound to, whoever had them in memory", async () => {
+  it("a task never goes to another build than the pinned one, whichever worker had its run in memory", async () => {
     await using api = await Elsewhere.open();
     await api.rests("o-1", { ...OWN, build_id: "b1" });
     await api.send("DELETE", "/worker/registrations/w1");
@@ -246,7 +247,7 @@ describe("tasks of workers elsewhere", () => {
     assert.equal(modeOf(await api.now("w3")), "forced_cold_replay");
   });
 
-  it("are replayed cold by force when a restarted worker comes back under a new id", async () => {
+  it("a task is replayed cold by force when a restarted worker returns under a new id", async () => {
     await using api = await Elsewhere.open();
     await api.rests();
     await api.send("DELETE", "/worker/registrations/w1");
@@ -256,7 +257,7 @@ describe("tasks of workers elsewhere", () => {
     assert.deepEqual([modeOf(task), (task.sticky_execution as Json).sticky_worker_id], ["forced_cold_replay", "w1"]);
   });
 
-  it("are completed by whoever has the lease, and by no owner without one", async () => {
+  it("a task is completed by the holder of the lease, and by no owner without one", async () => {
     await using api = await Elsewhere.open();
     await api.rests();
     await api.worker("w2", OWN);
@@ -270,14 +271,14 @@ describe("tasks of workers elsewhere", () => {
     assert.equal((await api.complete(theirs, [DONE])).status, 200);
   });
 
-  it("never go to code with another fingerprint under the id of their owner", async () => {
+  it("a task never goes to code with another fingerprint under the id of its owner", async () => {
     await using api = await Elsewhere.open();
     const finger = (print: string): Json => ({ ...OWN, workflow_definition_fingerprints: { order: print } });
     await api.rests("o-1", finger("sha256:a"));
     assert.deepEqual(said(await api.worker("w1", finger("sha256:b"))), [409, "workflow_definition_changed"]);
   });
 
-  it("never go to another queue than their own", async () => {
+  it("a task never goes to another queue than its own", async () => {
     await using api = await Elsewhere.open();
     await api.rests();
     await api.worker("w2", { ...OWN, task_queue: "returns" });
@@ -287,7 +288,7 @@ describe("tasks of workers elsewhere", () => {
     assert.equal(task ?? null, null);
   });
 
-  it("have no affinity at all where sticky execution is disabled, whatever their workers say", async () => {
+  it("a task has no affinity where sticky execution is disabled, whatever its worker announces", async () => {
     for (const [, registers, claims] of SPELLINGS) {
       await using api = await Elsewhere.open({ worker: { sticky: false } });
       await api.rests("o-1", registers, claims);
@@ -299,8 +300,8 @@ describe("tasks of workers elsewhere", () => {
   });
 });
 
-describe("operator metrics", () => {
-  it("sticky_execution.active_sticky_runs, ready_sticky_tasks and leased_sticky_tasks count what there is", async () => {
+describe("operator metrics of sticky execution", () => {
+  it("sticky_execution.active_sticky_runs, ready_sticky_tasks and leased_sticky_tasks count the current runs and tasks", async () => {
     await using api = await Elsewhere.open();
     const numbers = async (): Promise<unknown[]> => {
       const { active_sticky_runs, ready_sticky_tasks, leased_sticky_tasks } = (await api.metrics()).sticky_execution;
@@ -317,7 +318,7 @@ describe("operator metrics", () => {
     assert.deepEqual(await numbers(), [0, 0, 0]);
   });
 
-  it("…_last_minute count how tasks came to their workers, and their rates, for a minute", async () => {
+  it("the figures …_last_minute count the replay modes of tasks, and their rates, for a minute", async () => {
     await using api = await Elsewhere.open();
     for (const id of ["o-1", "o-2", "o-3", "o-4"]) await api.rests(id);
     await api.test.advance("61s");
@@ -327,7 +328,7 @@ describe("operator metrics", () => {
       await api.signal(id);
       assert.equal(modeOf(await api.now("w1")), "sticky_hit_expected");
     }
-    // Of one of the two it had nothing any more, as it says.
+    // By its own report, the worker no longer had one of the two.
     await api.beat({ miss_count: 1 });
     await api.send("DELETE", "/worker/registrations/w1");
     await api.worker("w2", OWN);
@@ -342,7 +343,8 @@ describe("operator metrics", () => {
     );
     const forced = Number(sticky_execution.forced_cold_replay_last_minute);
     assert.ok(forced >= 1);
-    // A miss is a task that had an affinity and was replayed cold; a task without one is neither a hit nor a miss.
+    // A miss is a task that had an affinity and was replayed cold; a task without one is neither a hit nor a
+    // miss.
     assert.equal(sticky_execution.miss_last_minute, 1 + forced);
     assert.equal(sticky_execution.hit_rate_last_minute, 1 / (2 + forced));
     assert.equal(sticky_execution.miss_rate_last_minute, (1 + forced) / (2 + forced));
@@ -408,7 +410,7 @@ describe("operator metrics", () => {
     assert.deepEqual([sticky_execution.miss_last_minute, sticky_execution.miss_rate_last_minute], [0, 0]);
   });
 
-  it("a heartbeat that comes out of order does not count, nor do its numbers hide later ones", async () => {
+  it("a heartbeat that arrives out of order does not count, and its figures do not hide later ones", async () => {
     await using api = await Elsewhere.open();
     for (const id of ["o-1", "o-2", "o-3"]) await api.rests(id);
     for (const id of ["o-1", "o-2", "o-3"]) {
@@ -422,7 +424,7 @@ describe("operator metrics", () => {
     assert.equal((await api.metrics()).sticky_execution.miss_last_minute, 3);
   });
 
-  it("the figures are those of the cluster, whichever host is asked", async () => {
+  it("the figures cover the whole cluster, at every host", async () => {
     const clock = new VirtualClock();
     const stateStore = new MemoryStore(() => clock.now());
     await using one = await Elsewhere.open({ clock, stateStore });
@@ -451,7 +453,7 @@ describe("operator metrics", () => {
     assert.equal((await two.metrics()).sticky_execution.hit_expected_last_minute, 0);
   });
 
-  it("sticky_execution.capacity_pressure_tasks counts tasks that are ready or leased and whose owner is near its capacity", async () => {
+  it("sticky_execution.capacity_pressure_tasks counts ready or leased tasks whose owner is near its capacity", async () => {
     await using api = await Elsewhere.open();
     for (const id of ["o-1", "o-2", "o-3"]) await api.rests(id);
     await api.worker("w2", OWN);
@@ -466,7 +468,7 @@ describe("operator metrics", () => {
     assert.equal(await pressure(), 2);
   });
 
-  it("all of them are in /metrics too, workers elsewhere included", async () => {
+  it("all figures are in /metrics too, including HTTP workers", async () => {
     await using api = await Elsewhere.open();
     await api.rests();
     await api.signal();
@@ -488,7 +490,7 @@ describe("operator metrics", () => {
     assert.match(text, /limpet_workflow_tasks_total\{mode="sticky_hit_expected",namespace="default"\} 1\n/);
   });
 
-  it("say whether it is enabled, and for how long affinity lasts", async () => {
+  it("the figures include whether sticky execution is enabled, and the length of an affinity", async () => {
     await using api = await Elsewhere.open({ worker: { stickyTtl: "90s" } });
     const { enabled, ttl_seconds } = (await api.metrics()).sticky_execution;
     assert.deepEqual([enabled, ttl_seconds], [true, 90]);

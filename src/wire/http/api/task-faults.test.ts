@@ -1,5 +1,5 @@
-// Bad input and faults of workers elsewhere: a history without room, more signals than anybody expects, a worker that takes tasks and is
-// never heard of again, one that fails every task. Other runs go on.
+// Bad input and faults of HTTP workers: a full history, very many signals, a worker that takes tasks and
+// disappears, one that fails every task. Other runs continue.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../../testing.ts";
@@ -20,7 +20,7 @@ async function open(): Promise<{ readonly app: TestApp; readonly api: Api }> {
 
 const now = (api: Api, worker: string): Promise<Json> => api.task(worker, "workflow", { timeout_seconds: 0 });
 
-/** Another run that must not notice anything. */
+/** Another run that must not be affected. */
 async function isWell(api: Api, worker = "w1"): Promise<void> {
   await api.start("well");
   const task = await now(api, worker);
@@ -28,7 +28,7 @@ async function isWell(api: Api, worker = "w1"): Promise<void> {
   assert.equal((await api.complete(task, [DONE])).body.run_status, "completed");
 }
 
-describe("a history at its limit, of a worker elsewhere", () => {
+describe("full history of an HTTP workflow", () => {
   async function full(app: TestApp): Promise<void> {
     const { start, started } = app.workflows.prepare("order", { id: "o-1", input: "tea", queue: "orders" });
     const heard = (n: number): HistoryEvent => ({ kind: "SignalReceived", id: `s${n}`, name: "go", input: n });
@@ -36,7 +36,7 @@ describe("a history at its limit, of a worker elsewhere", () => {
     await app.store.workflows.start([{ ...start, first: writeEventBatch({ at: app.clock.now(), events }) }]);
   }
 
-  it("refuses what does not fit, with the limit; the task stays with its worker, and the run can be terminated", async () => {
+  it("a completion that does not fit is rejected with the limit; its worker keeps the task, and the run can be terminated", async () => {
     const { app, api } = await open();
     await using _ = app;
     await full(app);
@@ -52,7 +52,7 @@ describe("a history at its limit, of a worker elsewhere", () => {
     await isWell(api);
   });
 
-  it("lets the run end, or continue as new", async () => {
+  it("a run with a full history can end, or continue as new", async () => {
     for (const [last, status] of [
       [DONE, "completed"],
       [{ type: "continue_as_new", arguments: envelope(["milk"]) }, undefined],
@@ -69,8 +69,8 @@ describe("a history at its limit, of a worker elsewhere", () => {
   });
 });
 
-describe("ten thousand signals to a run elsewhere", () => {
-  it("are kept while it waits for a step, and seen with its result: all of them, in their order; nobody else waits", async () => {
+describe("ten thousand signals to an HTTP workflow", () => {
+  it("ten thousand signals are kept while the run waits for a step, and arrive in order with its result", async () => {
     const { app, api } = await open();
     await using _ = app;
     await api.start("o-1");
@@ -93,8 +93,8 @@ describe("ten thousand signals to a run elsewhere", () => {
   });
 });
 
-describe("a worker elsewhere that takes tasks and dies", () => {
-  it("has them until its lease is over; then somebody else does, and what it says late counts for nothing", async () => {
+describe("HTTP worker that takes tasks and dies", () => {
+  it("a dead worker holds its tasks until its lease is over; then another worker gets them, and late reports are ignored", async () => {
     const { app, api } = await open();
     await using _ = app;
     await api.start("o-1");
@@ -110,8 +110,8 @@ describe("a worker elsewhere that takes tasks and dies", () => {
   });
 });
 
-describe("a poisoned workflow elsewhere", () => {
-  it("that fails every task is tried less and less often, shows why, and others go on", async () => {
+describe("poisoned HTTP workflow", () => {
+  it("a workflow that fails every task is retried with growing pauses, shows the reason, and other runs continue", async () => {
     const { app, api } = await open();
     await using _ = app;
     await api.start("o-1");

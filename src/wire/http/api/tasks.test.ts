@@ -1,4 +1,4 @@
-// Tasks of workflows in the hands of workers elsewhere: who may end them, with what, and what is told again.
+// Workflow tasks of HTTP workers: their completion, their commands, and repeated requests.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { LIMITS } from "../../../kernel/limits.ts";
@@ -20,8 +20,8 @@ async function begun(t: TestContext, more: Json = {}): Promise<{ api: Api; task:
 const none = async (api: Api, worker = "w1"): Promise<void> =>
   assert.equal((await api.poll(worker, "workflow", { timeout_seconds: 0 })).body.task, null);
 
-describe("a task", () => {
-  it("carries the run, its arguments and its history", async (t) => {
+describe("workflow tasks of HTTP workers", () => {
+  it("a task carries the run, its arguments and its history", async (t) => {
     const { task } = await begun(t);
     assert.deepEqual([task.task_kind, task.workflow_id, task.workflow_type], ["workflow", "o-1", "order"]);
     assert.deepEqual([task.workflow_task_attempt, task.lease_owner, task.payload_codec], [1, "w1", "avro"]);
@@ -37,7 +37,7 @@ describe("a task", () => {
     assert.equal(task.next_history_page_token, null);
   });
 
-  it("is ended once: who completes it again, or late, is told so", async (t) => {
+  it("a task is completed once, and a repeated or late completion is rejected", async (t) => {
     const { api, task } = await begun(t);
     const told = await api.complete(task, [ACTIVITY]);
     assert.deepEqual([told.status, told.body.outcome, told.body.recorded], [200, "completed", true]);
@@ -52,7 +52,7 @@ describe("a task", () => {
     assert.deepEqual((await api.get("/workflows/o-1")).body.output, "done");
   });
 
-  it("is that of its worker, at its attempt", async (t) => {
+  it("a task belongs to its worker at its attempt", async (t) => {
     const { api, task } = await begun(t);
     await api.worker("w2");
     assert.deepEqual(said(await api.complete({ ...task, lease_owner: "w2" }, [DONE])), [409, "lease_owner_mismatch"]);
@@ -65,7 +65,7 @@ describe("a task", () => {
     assert.equal((await api.complete(task, [DONE])).status, 200);
   });
 
-  it("is somebody else's when its lease is over", async () => {
+  it("a task is assigned to another worker when its lease is over", async () => {
     await using app = await testLimpet({ http: { port: 0 } });
     const api = new Api(app as never);
     await api.worker("w1");
@@ -90,7 +90,7 @@ describe("a task", () => {
     assert.equal((await api.complete(stolen, [DONE])).status, 200);
   });
 
-  it("that failed is tried again, and the run shows why", async () => {
+  it("a failed task is retried, and the run shows the reason", async () => {
     await using app = await testLimpet({ http: { port: 0 } });
     const api = new Api(app as never);
     await api.worker("w1");
@@ -112,7 +112,7 @@ describe("a task", () => {
     assert.equal((await api.get("/workflows/o-1")).body.status, "completed");
   });
 
-  it("of a run that is terminated meanwhile cannot be completed", async (t) => {
+  it("a task of a run that is terminated meanwhile cannot be completed", async (t) => {
     const { api, task } = await begun(t);
     assert.equal((await api.post("/workflows/o-1/terminate", { reason: "enough" })).status, 200);
     const late = await api.complete(task, [DONE]);
@@ -123,8 +123,8 @@ describe("a task", () => {
   });
 });
 
-describe("commands", () => {
-  it("that make no sense are refused, and the task stays with its worker", async (t) => {
+describe("commands of HTTP workers", () => {
+  it("invalid commands are rejected, and the task stays with its worker", async (t) => {
     const { api, task } = await begun(t);
     const wrong: readonly (readonly unknown[])[] = [
       [],
@@ -155,7 +155,7 @@ describe("commands", () => {
     assert.equal((await api.complete(task, [DONE])).status, 200);
   });
 
-  it("have limits in number and in size", async (t) => {
+  it("commands are limited in number and in size", async (t) => {
     const { api, task } = await begun(t);
     const many = Array.from({ length: 1_001 }, () => ({ type: "record_side_effect", result: blob(1) }));
     const told = await api.complete(task, many);
@@ -165,12 +165,12 @@ describe("commands", () => {
     assert.deepEqual([...said(refused), refused.body.limit_kind], [422, "structural_limit_exceeded", "payload_size"]);
     const huge = [{ ...DONE, result: "x".repeat(LIMITS.httpBodyBytes) }];
     assert.deepEqual(said(await api.complete(task, huge)), [413, "payload_too_large"]);
-    // However many there are, the run must wait for something, or end.
+    // Whatever their number, the run must wait for something, or end.
     assert.deepEqual(said(await api.complete(task, many.slice(1))), [409, "invalid_commands"]);
     assert.equal((await api.complete(task, [...many.slice(0, 10), DONE])).status, 200);
   });
 
-  it("become events with the numbers of decisions, not of events", async (t) => {
+  it("commands become events with the numbers of commands, not of events", async (t) => {
     const { api, task } = await begun(t);
     await api.complete(task, [
       { type: "record_side_effect", result: blob(7) },
@@ -194,12 +194,13 @@ describe("commands", () => {
     assert.deepEqual((await api.get("/workflows/o-1")).body.search_attributes, { city: "Rome" });
   });
 
-  it("that are told again while their step is open are not decided twice", async (t) => {
+  it("commands that are repeated while their step is open are not executed twice", async (t) => {
     const { api, task } = await begun(t);
     await api.complete(task, [WAIT]);
     await api.post("/workflows/o-1/signal/go");
     await api.complete(await api.task("w1"), [ACTIVITY]);
-    // An update wakes the worker while the activity is open; an older worker tells its activity again after it.
+    // An update wakes the worker while the activity is open; an older worker sends its activity again after
+    // it.
     const updating = api.post("/workflows/o-1/update/rename", { input: [1], wait_for: "completed" });
     const update = await api.task("w1");
     const { workflow_update_id: update_id } = update;
@@ -211,14 +212,14 @@ describe("commands", () => {
     const { body } = await api.get(`/workflows/o-1/runs/${update.run_id}/history`);
     const scheduled = (body.events as Json[]).filter(({ event_type }) => event_type === "ActivityScheduled");
     assert.equal(scheduled.length, 1);
-    // With other arguments it is another one.
+    // With other arguments it is another activity.
     const charge = await api.task("w1", "activity");
     await api.activity(charge, "complete", { result: envelope("paid") });
     await api.complete(await api.task("w1"), [{ ...ACTIVITY, arguments: envelope([2]) }]);
     assert.deepEqual(unwrap((await api.task("w1", "activity")).arguments), [2]);
   });
 
-  it("that wait for a step do not wake their worker for a signal; it is seen together with the result", async (t) => {
+  it("a run that waits for a step is not woken by a signal, which arrives together with the result", async (t) => {
     const { api, task } = await begun(t);
     await api.complete(task, [ACTIVITY]);
     await api.post("/workflows/o-1/signal/early", { input: ["x"] });
@@ -229,7 +230,7 @@ describe("commands", () => {
     assert.deepEqual(eventTypes(next), ["WorkflowStarted", "ActivityScheduled", "SignalReceived", "ActivityCompleted"]);
   });
 
-  it("of a group wake their worker when all of it is over, or when one has failed", async (t) => {
+  it("a group wakes its worker when all of it is over, or when one step has failed", async (t) => {
     const { api, task } = await begun(t);
     const group = (base: number, size: number): Json[] =>
       Array.from({ length: size }, (_, index) => ({
@@ -264,7 +265,7 @@ describe("commands", () => {
     assert.equal(eventTypes(await api.task("w1")).at(-1), "ActivityFailed");
   });
 
-  it("can continue a run as a new one, and what came too late is heard by that", async (t) => {
+  it("a run can continue as new, and late signals reach the new run", async (t) => {
     const { api, task } = await begun(t);
     await api.post("/workflows/o-1/signal/late", { input: ["x"] });
     await api.complete(task, [{ type: "continue_as_new", arguments: envelope(["second"]) }]);
@@ -283,7 +284,7 @@ describe("commands", () => {
     );
   });
 
-  it("can continue a run in another queue", async (t) => {
+  it("a run can continue in another queue", async (t) => {
     const { api, task } = await begun(t);
     await api.worker("w2", { task_queue: "returns" });
     const command = { type: "continue_as_new", arguments: envelope([]), queue: "returns" };
@@ -294,7 +295,7 @@ describe("commands", () => {
     assert.deepEqual(said(await api.complete(next, [{ ...command, queue: "a/b" }])), [409, "invalid_commands"]);
   });
 
-  it("can give a child time limits, and its parent hears when they are over", async () => {
+  it("a child can have time limits, and its parent learns of a timeout", async () => {
     await using app = await testLimpet({ http: { port: 0 } });
     const api = new Api(app as never);
     const now = (): Promise<Json> => api.task("w1", "workflow", { timeout_seconds: 0 });
@@ -318,7 +319,7 @@ describe("commands", () => {
     }
   });
 
-  it("can fail a run, with what was thrown elsewhere", async (t) => {
+  it("a run can fail with the error that its worker reports", async (t) => {
     const { api, task } = await begun(t);
     await api.complete(task, [{ type: "fail_workflow", message: "no stock", exception_type: "OutOfStock" }]);
     const { body } = await api.get("/workflows/o-1");
@@ -327,8 +328,8 @@ describe("commands", () => {
   });
 });
 
-describe("a long history", () => {
-  it("comes in pages, from wherever its worker wants", async (t) => {
+describe("long history of a task", () => {
+  it("a long history is read in pages, from any event", async (t) => {
     const { api, task } = await begun(t);
     await api.complete(task, [
       ...Array.from({ length: 20 }, (_, i) => ({ type: "record_side_effect", result: blob(i) })),
@@ -362,10 +363,10 @@ describe("a long history", () => {
   });
 });
 
-describe("stickiness", () => {
+describe("sticky runs of HTTP workers", () => {
   const ORDERS = { sticky_cache_enabled: true, sticky_cache_capacity: 10 };
 
-  it("holds a run for the worker that has it in memory, and says so", async (t) => {
+  it("a sticky run is reserved for the worker with the run in memory, as its tasks state", async (t) => {
     const { api, task } = await begun(t, ORDERS);
     await api.worker("w2", ORDERS);
     await api.complete(task, [WAIT]);
@@ -383,7 +384,7 @@ describe("stickiness", () => {
     assert.ok(Date.parse(String(sticky.sticky_until)) > Date.now());
   });
 
-  it("lets go when the worker leaves: another one replays it cold, by force", async (t) => {
+  it("a sticky run is replayed cold by force on another worker when its worker leaves", async (t) => {
     const { api, task } = await begun(t, ORDERS);
     await api.worker("w2", ORDERS);
     await api.complete(task, [WAIT]);
@@ -394,7 +395,7 @@ describe("stickiness", () => {
     assert.equal((forced.sticky_execution as Json).cache_directive, "cold_replay");
   });
 
-  it("lets go when the worker is not heard of", async () => {
+  it("a sticky run is released when its worker sends no heartbeat", async () => {
     await using app = await testLimpet({ http: { port: 0 } });
     const api = new Api(app as never);
     await api.worker("w1", ORDERS);
@@ -407,7 +408,7 @@ describe("stickiness", () => {
     assert.equal(forced.sticky_replay_mode, "forced_cold_replay");
   });
 
-  it("is claimed with each task by workers that say so each time, and only as what they are", async (t) => {
+  it("a worker that claims runs with each task must claim them with its own identity", async (t) => {
     const manifest = { sticky_execution: { supported: true, minimum_protocol_version: "1.18" } };
     const capable = { capabilities: ["sticky_execution"], capability_manifest: manifest, sdk_version: "2.5.0" };
     const { api, task } = await begun(t, capable);
@@ -420,12 +421,12 @@ describe("stickiness", () => {
     await api.post("/workflows/o-1/signal/go");
     const hit = await api.task("w1");
     assert.equal(hit.sticky_replay_mode, "sticky_hit_expected");
-    // Without a claim it keeps nothing.
+    // Without a claim the worker keeps no run.
     await api.complete(hit, [WAIT]);
     assert.equal((await api.get("/workflows/o-1")).body.sticky_worker_id, null);
   });
 
-  it("is not for workers that never said that they keep anything", async (t) => {
+  it("a worker that never announced sticky execution cannot claim a run", async (t) => {
     const { api, task } = await begun(t);
     const sticky_cache = { worker_id: "w1", ttl_seconds: 60 };
     assert.deepEqual(said(await api.complete(task, [WAIT], { sticky_cache })), [

@@ -1,5 +1,5 @@
-// Tasks as workers in other languages know them: of workflows, with as much of their histories as is asked for, and of activities. Pure.
-
+// Encodes tasks for workers in other languages: workflow tasks with the requested part of their history, and
+// activity tasks. Pure.
 import type { ActivityTask } from "../../../http-workers/activities.ts";
 import type { RemoteRun } from "../../../http-workers/run.ts";
 import type { WorkflowTask } from "../../../http-workers/tasks.ts";
@@ -11,7 +11,9 @@ import { tellPage } from "./history-pages.ts";
 import { argumentsOf, CODEC } from "./payloads.ts";
 import { resumeContext } from "./resume-context.ts";
 
-/** `takesTail`: its worker can do with the events behind those it has in memory; the others it may ask for. */
+/**
+ * `takesTail`: the worker accepts only the events after those it has in memory, and may request the others.
+ */
 export function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolean): Record<string, unknown> {
   const { run, stored, mode } = task;
   const after = takesTail && mode === "sticky_hit_expected" ? task.seen : 0;

@@ -1,4 +1,4 @@
-// Small values that people read where they stand: memos and search attributes, as plain JSON. What JSON lacks is told as text. Pure.
+// Encodes memos and search attributes as plain JSON for display. Values that JSON lacks become text. Pure.
 import { fromWire } from "../../../kernel/values.ts";
 import type { Wire } from "../../../workflows/engine/events.ts";
 

@@ -1,7 +1,6 @@
 // Reads the filter of a list of workflows: `workflow_type = "order" AND city = "Rome"`. One comparison or
-// several, joined by AND. Names are fields of a run or search attributes. Anything else is refused, so that
-// no list is longer than its filter allows. Pure.
-
+// several, joined by AND. Names are fields of a run or search attributes. Any other filter is rejected, so
+// that no list is longer than its filter allows. Pure.
 import { invalidField } from "../../../http-workers/refusal.ts";
 import type { RunQuery, RunStatus } from "../../../ports/workflows.ts";
 
@@ -30,7 +29,7 @@ export function parseVisibility(text: string): Filter {
   if (text.length > LONGEST) throw invalid(`has ${text.length} characters; ${LONGEST} are allowed`);
   const found: Filter[] = [];
   for (let rest = text.trim(); rest !== ""; ) {
-    if (found.length === MOST_CLAUSES) throw invalid(`can have ${MOST_CLAUSES} comparisons at most`);
+    if (found.length === MOST_CLAUSES) throw invalid(`can have at most ${MOST_CLAUSES} comparisons`);
     const [whole, name, value] = CLAUSE.exec(rest) ?? [];
     if (whole === undefined) throw invalid(`must be comparisons with = joined by AND, ${EXAMPLE}`);
     found.push(clause(name!, plainValue(value!)));

@@ -1,4 +1,5 @@
-// A worker elsewhere that has a run in memory is sent what it has not seen, however long the history is; whatever it lacks it can ask for.
+// An HTTP worker with a run in memory gets only new events, however long the history is, and can request the
+// rest.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { resolveSettings } from "../../../config/settings.ts";
@@ -19,7 +20,7 @@ const CAPABLE = {
 const claims = ({ workflow_id, run_id, lease_owner }: Json): Json => ({
   sticky_cache: { worker_id: lease_owner, workflow_id, run_id, ttl_seconds: 300 },
 });
-/** Both ways of saying that a worker keeps runs in memory. */
+/** Both ways to announce sticky execution. */
 const SPELLINGS: readonly [name: string, registers: Json, claims: (task: Json) => Json][] = [
   ["fields of its own", OWN, () => ({})],
   ["a capability", CAPABLE, claims],
@@ -32,7 +33,7 @@ const numbers = (task: Json): unknown[] => (task.history_events as Json[]).map((
 const from = (first: number, last: number): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 const signal = (api: Api, id = "o-1") => api.post(`/workflows/${id}/signal/go`);
 
-/** A run that rests with `w1`, with as many events; `w1` has seen all but those of its last commands. */
+/** A run with `events` events that rests with `w1`; `w1` has seen all but the events of its last commands. */
 async function rests(api: Api, events: number, registers: Json = OWN, claim: (task: Json) => Json = () => ({})) {
   await api.worker("w1", registers);
   await api.start("o-1");
@@ -63,9 +64,9 @@ async function pages(api: Api, task: Json, token: unknown, history_page_size = 1
   return all;
 }
 
-describe("a task for a worker that has its run in memory", () => {
+describe("task for a worker with the run in memory", () => {
   for (const [spelling, registers, claim] of SPELLINGS) {
-    it(`carries what came of its last commands and what is new, and says where that begins, with ${spelling}`, async (t) => {
+    it(`a warm task carries the results of the last commands and the new events, and where they begin, with ${spelling}`, async (t) => {
       const api = await openApi(t);
       await rests(api, 3, registers, claim);
       await signal(api);
@@ -80,12 +81,12 @@ describe("a task for a worker that has its run in memory", () => {
       assert.deepEqual([next.first_history_sequence, numbers(next)], [5, [5, 6]]);
     });
 
-    it(`has as many bytes with 2,000 events behind it as with 10, with ${spelling}`, async (t) => {
+    it(`a warm task has as many bytes with 2,000 events behind it as with 10, with ${spelling}`, async (t) => {
       const sizes: number[] = [];
       for (const events of [10, 2_000]) {
         const api = await openApi(t);
         await rests(api, events, registers, claim);
-        // The task before had what came of many commands in it; this one has what comes of one.
+        // The task before contained the results of many commands; this one has the result of one.
         await signal(api);
         const before = await api.task("w1", "workflow", TAIL);
         await api.complete(before, [WAIT], claim(before));
@@ -101,7 +102,7 @@ describe("a task for a worker that has its run in memory", () => {
     });
   }
 
-  it("can be replayed cold all the same: its worker asks for the pages from the first event on", async (t) => {
+  it("a warm task can still be replayed cold: its worker requests the pages from the first event on", async (t) => {
     const api = await openApi(t);
     await rests(api, 2_000);
     await signal(api);
@@ -116,7 +117,7 @@ describe("a task for a worker that has its run in memory", () => {
     assert.equal((await api.complete(task, [DONE])).body.run_status, "completed");
   });
 
-  it("comes in pages when what is new is much", async (t) => {
+  it("a warm task with many new events is read in pages", async (t) => {
     const api = await openApi(t);
     await rests(api, 900);
     await signal(api);
@@ -129,7 +130,7 @@ describe("a task for a worker that has its run in memory", () => {
     );
   });
 
-  it("has the whole history for whoever does not say that it can do with less", async (t) => {
+  it("a task has the whole history for a worker that does not accept a part", async (t) => {
     const api = await openApi(t);
     await rests(api, 10);
     await signal(api);
@@ -144,7 +145,7 @@ describe("a task for a worker that has its run in memory", () => {
     assert.deepEqual([told.status, told.body.reason], [422, "validation_failed"]);
   });
 
-  it("has the whole history when somebody else gets it, or nothing is in memory", async () => {
+  it("a task has the whole history on another worker, or when no worker has the run in memory", async () => {
     await using app = await testLimpet({ http: { port: 0 } });
     const api = new Api(app);
     await rests(api, 10);
@@ -159,7 +160,7 @@ describe("a task for a worker that has its run in memory", () => {
     assert.deepEqual([cold.workflow_id, cold.sticky_replay_mode, numbers(cold)], ["o-2", "cold_replay", [1]]);
   });
 
-  it("begins where its worker was before, however often the task was lost meanwhile", async () => {
+  it("a warm task begins at the last event its worker has seen, however often the task was lost", async () => {
     await using app = await testLimpet({ http: { port: 0 } });
     const api = new Api(app);
     await rests(api, 10);
@@ -174,7 +175,7 @@ describe("a task for a worker that has its run in memory", () => {
     }
   });
 
-  it("has the whole history after its worker could not go on with it", async (t) => {
+  it("a task has the whole history after its worker failed to continue", async (t) => {
     const api = await openApi(t);
     await rests(api, 10);
     await signal(api);
@@ -185,7 +186,7 @@ describe("a task for a worker that has its run in memory", () => {
     assert.deepEqual([again.workflow_task_attempt, numbers(again)], [2, from(1, 11)]);
   });
 
-  it("is the same when the poll is sent again, and at any host", async (t) => {
+  it("a repeated poll returns the same task, at any host", async (t) => {
     const store = new MemoryStore();
     const open = async (): Promise<Api> => {
       const settings = resolveSettings({ code: { store: "memory:", http: { port: 0 } }, file: false, env: {} });
@@ -205,8 +206,8 @@ describe("a task for a worker that has its run in memory", () => {
   });
 });
 
-describe("a worker that keeps histories", () => {
-  /** Keeps what it has seen of each run, and asks for the rest when there is a gap or it has forgotten it. */
+describe("worker that keeps histories", () => {
+  /** Keeps the seen events of each run, and requests the rest after a gap or a lost history. */
   async function load(api: Api, task: Json, kept: Map<unknown, Json[]>): Promise<Json[]> {
     const known = kept.get(task.run_id) ?? [];
     const first = Number(task.first_history_sequence);
@@ -259,6 +260,6 @@ describe("a worker that keeps histories", () => {
   }
 
   for (const seed of [1, 2, 3]) {
-    it(`has exactly the history of the store at each task, warm or not (${seed})`, (t) => follows(t, seed));
+    it(`a worker has exactly the history of the store at each task, warm or not (${seed})`, (t) => follows(t, seed));
   }
 });

@@ -1,5 +1,4 @@
-// Workers in other languages come, say that they are still there, and leave.
-
+// Handlers of workers in other languages: register, heartbeat and deregister.
 import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import type { CacheNumbers, CommandContract, RemoteWorker } from "../../../http-workers/worker.ts";
 import { NO_CACHE } from "../../../http-workers/worker.ts";
@@ -11,11 +10,11 @@ import { type Fields, flag, isFields, object, oneOf, optionalText, optionalWhole
 
 const RUNTIMES = ["php", "python", "rust", "typescript", "go", "java", "external"] as const;
 const STICKY = "sticky_execution";
-/** Since which version workers may claim runs with the tasks that they complete. */
+/** Minor version since which workers may claim runs with the tasks that they complete. */
 export const STICKY_MINOR = 18;
-/** What is said of stickiness when nothing is said of its size. */
+/** Default capacity of a sticky worker. */
 const CAPACITY = 100;
-/** It is kept with every run that is bound to it. */
+/** The limit of a fingerprint, which is stored with every run that is pinned to it. */
 const LONGEST_FINGERPRINT = 1_000;
 
 export async function register({ plane, fields, minor }: ApiCall): Promise<ApiAnswer> {
@@ -84,7 +83,7 @@ function parseWorker(fields: Fields, minor: number, makeId: () => string): ToldW
 const capacityOf = (fields: Fields): number =>
   optionalWhole(fields, "sticky_cache_capacity", 0, 10_000_000) ?? CAPACITY;
 
-/** There are two ways of saying it: by fields of its own, or as a capability whose claims come with each task that is done. */
+/** A worker announces stickiness by its own fields, or as a capability with a claim in each completion. */
 function stickinessOf(
   fields: Fields,
   capabilities: readonly string[],
@@ -94,14 +93,14 @@ function stickinessOf(
   const isSupported = isFields(told) ? told.supported === true : undefined;
   const isCapable = capabilities.includes(STICKY);
   if (isCapable && isSupported === false) {
-    const what = `${STICKY} is among the capabilities, and the manifest says that it is not supported`;
+    const what = `${STICKY} is among the capabilities, but the manifest marks it as not supported`;
     throw new Refused(409, "worker_capability_manifest_mismatch", what, { capability: STICKY });
   }
   if (flag(fields, "sticky_cache_enabled") === true && capacityOf(fields) > 0) return "always";
   return isCapable ? "claimed" : "never";
 }
 
-/** Nobody can do what its version of the protocol does not have. */
+/** A worker cannot have a capability that its protocol version lacks. */
 function checkFloors(capabilities: readonly string[], manifest: Fields | undefined, minor: number): void {
   for (const capability of new Set([...capabilities, ...Object.keys(manifest ?? {})])) {
     const entry = manifest?.[capability];
@@ -109,7 +108,7 @@ function checkFloors(capabilities: readonly string[], manifest: Fields | undefin
     const told = isFields(entry) ? minorOf(entry.minimum_protocol_version) : 0;
     const floor = Math.max(told, capability === STICKY ? STICKY_MINOR : 0);
     if (!isSupported || floor <= minor) continue;
-    const what = `${capability} needs version 1.${floor} of the protocol or a later one`;
+    const what = `${capability} needs protocol version 1.${floor} or later`;
     throw new Refused(409, "worker_capability_protocol_floor_mismatch", what, {
       capability,
       requested_version: `1.${minor}`,
@@ -165,7 +164,7 @@ export async function heartbeat({ plane, fields }: ApiCall): Promise<ApiAnswer> 
   });
 }
 
-/** What a worker says of its cache with its heartbeats, and, of some under other names, with the tasks that it completes. */
+/** Cache figures of a worker. Heartbeats and completions use different names for some of them. */
 const CACHE_FIELDS = {
   capacity: ["capacity"],
   size: ["size", "entries"],
@@ -177,7 +176,7 @@ const CACHE_FIELDS = {
 
 export function cacheNumbers(told: Fields | undefined): Partial<CacheNumbers> {
   if (told === undefined) return {};
-  // One that has switched its cache off has room for nothing.
+  // A worker with a disabled cache has no capacity.
   if (flag(told, "enabled") === false) return { capacity: 0, size: 0 };
   const numbers = Object.entries(CACHE_FIELDS).flatMap(([name, fields]) => {
     const known = fields.map((field) => optionalWhole(told, field, 0, Number.MAX_SAFE_INTEGER));
@@ -191,7 +190,7 @@ export async function deregister({ plane, names }: ApiCall): Promise<ApiAnswer> 
   const id = names[0]!;
   const recovered = await plane.workers.forget(id);
   if (recovered === undefined) {
-    throw new Refused(404, "worker_not_found", `there is no worker ${id}`, { worker_id: id });
+    throw new Refused(404, "worker_not_found", `worker ${id} is unknown`, { worker_id: id });
   }
   plane.nudge();
   return ok({ worker_id: id, outcome: "deregistered", recovered_workflow_task_count: recovered });

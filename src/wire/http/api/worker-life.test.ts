@@ -1,5 +1,5 @@
-// The life of a worker elsewhere, where it bears on what it has in memory: restarted, replaced, rolled out, its cache switched off; and what
-// versions of the protocol allow it to say.
+// The life of an HTTP worker and its effect on runs in memory: restart, replacement, roll-out, disabled
+// cache; and the fields that protocol versions allow.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../../testing.ts";
@@ -23,7 +23,7 @@ async function open(): Promise<{ readonly app: TestApp; readonly api: Api }> {
   return { app, api: new Api(app) };
 }
 
-/** A run that rests with `w1`, and then has something to do. */
+/** A run that rests with `w1`, and then gets a new task. */
 async function rests(api: Api, registers: Json, id = "o-1"): Promise<void> {
   await api.worker("w1", registers);
   await api.start(id);
@@ -33,12 +33,12 @@ async function rests(api: Api, registers: Json, id = "o-1"): Promise<void> {
 
 const process = (process_id: number): Json => ({ process_metrics: { process_id, host: "h" } });
 
-describe("a worker that comes back under its id", () => {
+describe("worker that returns under its id", () => {
   for (const [what, first, then] of [
     ["as another process", { ...OWN, ...process(1) }, { ...OWN, ...process(2) }],
     ["with another build", { ...OWN }, { ...OWN, build_id: "b2" }],
   ] as [string, Json, Json][]) {
-    it(`${what} has nothing in memory: what it had is replayed cold, by force, with the whole history`, async () => {
+    it(`a worker that returns ${what} has no run in memory: its runs are replayed cold, by force, with the whole history`, async () => {
       const { app, api } = await open();
       await using _ = app;
       await rests(api, first);
@@ -51,14 +51,14 @@ describe("a worker that comes back under its id", () => {
       assert.equal(task.first_history_sequence, 1);
       const { sticky_execution } = (await api.get("/system/operator-metrics")).body as Record<string, Json>;
       assert.equal(sticky_execution!.forced_cold_replay_last_minute, 1);
-      // From then on it has it.
+      // From then on the worker has the run in memory.
       await api.complete(task, [WAIT]);
       await api.post("/workflows/o-1/signal/go");
       assert.equal(modeOf(await api.task("w1", "workflow", NOW)), "sticky_hit_expected");
     });
   }
 
-  it("with other code after it was away has nothing in memory of the code before", async () => {
+  it("a worker that returns with other code has no run of the earlier code in memory", async () => {
     const { app, api } = await open();
     await using _ = app;
     const finger = (print: string): Json => ({ ...OWN, workflow_definition_fingerprints: { order: print } });
@@ -68,7 +68,7 @@ describe("a worker that comes back under its id", () => {
     assert.equal(modeOf(await api.task("w1", "workflow", NOW)), "forced_cold_replay");
   });
 
-  it("after it had left has nothing in memory", async () => {
+  it("a worker that returns after it had left has no run in memory", async () => {
     const { app, api } = await open();
     await using _ = app;
     await rests(api, OWN);
@@ -78,7 +78,7 @@ describe("a worker that comes back under its id", () => {
     assert.equal(modeOf(await api.task("w1", "workflow", NOW)), "forced_cold_replay");
   });
 
-  it("as the same process has what it had", async () => {
+  it("a worker that returns as the same process keeps its runs in memory", async () => {
     const { app, api } = await open();
     await using _ = app;
     await rests(api, { ...OWN, ...process(1) });
@@ -88,8 +88,8 @@ describe("a worker that comes back under its id", () => {
   });
 });
 
-describe("a process that was replaced", () => {
-  it("is told so when it sends a heartbeat, and changes nothing of the one that came after it", async () => {
+describe("replaced worker process", () => {
+  it("a heartbeat of a replaced process is rejected, and does not change its successor", async () => {
     const { app, api } = await open();
     await using _ = app;
     await api.worker("w1", process(1));
@@ -103,8 +103,8 @@ describe("a process that was replaced", () => {
   });
 });
 
-describe("a worker that switches its cache off", () => {
-  it("keeps nothing from then on: its runs are anybody's, until it says otherwise", async () => {
+describe("worker with a disabled cache", () => {
+  it("a worker with a disabled cache keeps no runs: they are free for any worker until it enables the cache", async () => {
     const { app, api } = await open();
     await using _ = app;
     await rests(api, OWN);
@@ -127,12 +127,12 @@ describe("a worker that switches its cache off", () => {
   });
 });
 
-describe("what a worker says with the tasks that it completes", () => {
+describe("reports of a worker with its completions", () => {
   const claimOf = ({ workflow_id, run_id }: Json, more: Json = {}): Json => ({
     sticky_cache: { worker_id: "w1", workflow_id, run_id, ttl_seconds: 300, ...more },
   });
 
-  it("of its cache is seen by operators, and each miss counts once", async () => {
+  it("cache figures in a completion are shown to operators, and each miss counts once", async () => {
     const { app, api } = await open();
     await using _ = app;
     await api.worker("w1", CAPABLE);
@@ -154,11 +154,11 @@ describe("what a worker says with the tasks that it completes", () => {
       eviction_count: 3,
     });
     const { sticky_execution } = (await api.get("/system/operator-metrics")).body as Record<string, Json>;
-    // The first number was counted before it was heard of.
+    // The first figure was counted before the worker was known.
     assert.equal(sticky_execution!.miss_last_minute, 2);
   });
 
-  it("must be allowed by the version that it speaks", async () => {
+  it("a field in a completion must be allowed by the protocol version of the worker", async () => {
     const { app, api } = await open();
     await using _ = app;
     const old = { [VERSION]: "1.17" };
@@ -191,8 +191,8 @@ describe("what a worker says with the tasks that it completes", () => {
   });
 });
 
-describe("the kinds of tasks that a poll asks for", () => {
-  it("are the ones it gets", async () => {
+describe("task kinds of a poll", () => {
+  it("a poll returns only tasks of the requested kinds", async () => {
     const { app, api } = await open();
     await using _ = app;
     await api.worker("w1");

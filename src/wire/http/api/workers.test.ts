@@ -1,12 +1,13 @@
-// Workers elsewhere come, stay, change and leave; builds are drained and resumed; operators see all of it.
+// HTTP workers register, send heartbeats, change and leave; builds are drained and resumed; operators see all
+// of it.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Json, openApi, type Told } from "./api-kit.test.ts";
 
 const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
 
-describe("what this system says of itself", () => {
-  it("is everything that a worker insists on, and needs no version", async (t) => {
+describe("cluster info of the workflow API", () => {
+  it("the cluster info has everything that a worker requires, and needs no version", async (t) => {
     const api = await openApi(t);
     const { status, body } = await api.send("GET", "/cluster/info", undefined, {
       "x-durable-workflow-control-plane-version": "9",
@@ -27,7 +28,7 @@ describe("what this system says of itself", () => {
     assert.deepEqual(capabilities.leases, { workflow_task_seconds: 60, activity_task_seconds: 300 });
   });
 
-  it("comes with every answer to a worker, also with a refusal", async (t) => {
+  it("the capabilities are part of every answer to a worker, including rejections", async (t) => {
     const api = await openApi(t);
     const { body, headers } = await api.poll("nobody");
     assert.equal(body.protocol_version, "1.20");
@@ -35,7 +36,7 @@ describe("what this system says of itself", () => {
     assert.equal(headers.get("x-durable-workflow-protocol-version"), "1.20");
   });
 
-  it("asks for a version that fits", async (t) => {
+  it("a request without a matching version is rejected", async (t) => {
     const api = await openApi(t);
     const header = "x-durable-workflow-protocol-version";
     for (const [version, reason] of [
@@ -59,7 +60,7 @@ describe("what this system says of itself", () => {
     ]);
   });
 
-  it("is about one namespace", async (t) => {
+  it("a request for another namespace is rejected", async (t) => {
     const api = await openApi(t);
     assert.deepEqual(said(await api.send("GET", "/workflows", undefined, { "x-namespace": "other" })), [
       404,
@@ -68,7 +69,7 @@ describe("what this system says of itself", () => {
     assert.equal((await api.send("GET", "/workflows", undefined, { "x-namespace": "default" })).status, 200);
   });
 
-  it("knows its paths and no others", async (t) => {
+  it("an unknown path of the workflow API is rejected", async (t) => {
     const api = await openApi(t);
     assert.deepEqual(said(await api.get("/nothing")), [404, "route_not_found"]);
     const wrong = await api.send("DELETE", "/workflows");
@@ -77,8 +78,8 @@ describe("what this system says of itself", () => {
   });
 });
 
-describe("registering", () => {
-  it("takes both ways of saying that a worker keeps runs in memory", async (t) => {
+describe("registration of HTTP workers", () => {
+  it("a registration accepts both ways to announce sticky execution", async (t) => {
     const api = await openApi(t);
     const plain = await api.post("/worker/register", {
       worker_id: "orders-worker-01",
@@ -106,13 +107,13 @@ describe("registering", () => {
     ]);
   });
 
-  it("gives an id to whoever has none", async (t) => {
+  it("a worker without an id gets one", async (t) => {
     const api = await openApi(t);
     const { body } = await api.post("/worker/register", { task_queue: "orders", runtime: "go" });
     assert.match(String(body.worker_id), /^[\w-]{20,}$/);
   });
 
-  it("refuses what makes no sense, with the name of the field", async (t) => {
+  it("an invalid registration is rejected with the name of the field", async (t) => {
     const api = await openApi(t);
     const wrong: readonly [string, Json][] = [
       ["task_queue", { task_queue: "" }],
@@ -141,7 +142,7 @@ describe("registering", () => {
     assert.deepEqual(said(await api.worker("w", mismatch)), [409, "worker_capability_manifest_mismatch"]);
   });
 
-  it("refuses another definition under the id of a worker that is active", async (t) => {
+  it("another definition under the id of an active worker is rejected", async (t) => {
     const api = await openApi(t);
     const finger = (print: string): Json => ({ workflow_definition_fingerprints: { order: print } });
     assert.equal((await api.worker("w1", finger("sha256:a"))).status, 201);
@@ -151,8 +152,8 @@ describe("registering", () => {
   });
 });
 
-describe("heartbeats", () => {
-  it("keep what a worker says of its cache, and operators see it", async (t) => {
+describe("heartbeats of HTTP workers", () => {
+  it("a heartbeat stores the cache figures of a worker, and operators see them", async (t) => {
     const api = await openApi(t);
     await api.worker("w1", { sticky_cache_enabled: true, sticky_cache_capacity: 100 });
     const sticky_cache = {
@@ -196,15 +197,15 @@ describe("heartbeats", () => {
     }
   });
 
-  it("of somebody unknown are refused", async (t) => {
+  it("a heartbeat of an unknown worker is rejected", async (t) => {
     const api = await openApi(t);
     assert.deepEqual(said(await api.post("/worker/heartbeat", { worker_id: "ghost" })), [404, "worker_not_registered"]);
     assert.deepEqual(said(await api.post("/worker/heartbeat", {})), [422, "validation_failed"]);
   });
 });
 
-describe("leaving", () => {
-  it("gives back what the worker had, at once", async (t) => {
+describe("departure of HTTP workers", () => {
+  it("a worker that leaves releases its tasks at once", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     await api.worker("w2");
@@ -218,7 +219,7 @@ describe("leaving", () => {
     assert.deepEqual(said(await api.poll("w1")), [412, "worker_not_registered"]);
   });
 
-  it("by being replaced: another process under the same id finds the tasks of the one before", async (t) => {
+  it("a process that replaces another under the same id gets the tasks of the one before", async (t) => {
     const api = await openApi(t);
     await api.worker("w1", { process_metrics: { process_id: 1, host: "h" } });
     await api.start("o-1");
@@ -228,8 +229,8 @@ describe("leaving", () => {
   });
 });
 
-describe("polling", () => {
-  it("is for those who registered, for their queue and their build", async (t) => {
+describe("polls of HTTP workers", () => {
+  it("a poll returns tasks only to registered workers, for their queue and their build", async (t) => {
     const api = await openApi(t);
     await api.worker("w1", { build_id: "b1" });
     assert.deepEqual(said(await api.poll("ghost")), [412, "worker_not_registered"]);
@@ -242,7 +243,7 @@ describe("polling", () => {
     assert.equal((await api.poll("w2")).body.poll_status, "no_workflow_capability");
   });
 
-  it("gives a run that is bound to a build to no other", async (t) => {
+  it("a run that is pinned to a build goes to no other build", async (t) => {
     const api = await openApi(t);
     await api.worker("w1", { build_id: "b1" });
     await api.worker("w2", { build_id: "b2" });
@@ -251,7 +252,7 @@ describe("polling", () => {
     assert.equal((await api.task("w2")).compatibility, "b2");
   });
 
-  it("waits until there is something, and gives it back when nobody waits any more", async (t) => {
+  it("a poll waits for a task, and releases it when the client no longer waits", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     await api.worker("w2");
@@ -265,7 +266,7 @@ describe("polling", () => {
     assert.equal((await waiting).workflow_id, "o-1");
   });
 
-  it("under the same name gives the same task again", async (t) => {
+  it("a repeated poll under the same id returns the same task", async (t) => {
     const api = await openApi(t);
     await api.worker("w1");
     await api.start("o-1");
@@ -277,8 +278,8 @@ describe("polling", () => {
   });
 });
 
-describe("a build that is drained", () => {
-  it("gets no more work until it is resumed, while others do", async (t) => {
+describe("drained build", () => {
+  it("a drained build gets no work until it is resumed, while other builds do", async (t) => {
     const api = await openApi(t);
     await api.worker("w1", { build_id: "b1" });
     await api.worker("w2", { build_id: "b2" });
@@ -287,7 +288,7 @@ describe("a build that is drained", () => {
     assert.equal((await api.post("/task-queues/orders/build-ids/drain", { build_id: "b1" })).status, 200);
     const refused = await api.poll("w1");
     assert.deepEqual([...said(refused), refused.body.poll_status], [409, "worker_draining", "draining"]);
-    // What it has in hand it may bring to an end.
+    // The worker may complete the task it holds.
     assert.equal((await api.complete(held, [{ type: "complete_workflow", result: null }])).status, 200);
     assert.equal((await api.post("/worker/heartbeat", { worker_id: "w1" })).body.status, "draining");
     assert.equal((await api.worker("w3", { build_id: "b1" })).body.status, "draining");

@@ -1,5 +1,4 @@
-// Workflows, steered from outside: started, listed, described, signalled, asked, changed and ended.
-
+// Handlers for clients that steer workflows: start, list, describe, signal, query, update and end them.
 import { CLEANUP_SECONDS } from "../../../http-workers/cleanup.ts";
 import type { RunName, UpdateStage } from "../../../http-workers/control.ts";
 import { invalidField, Refused } from "../../../http-workers/refusal.ts";
@@ -30,7 +29,7 @@ const MOST_UPDATE_SECONDS = 60;
 export async function startWorkflow({ plane, fields }: ApiCall): Promise<ApiAnswer> {
   const workflowId = optionalText(fields, "workflow_id", 128);
   if (workflowId !== undefined && !WORKFLOW_ID.test(workflowId)) {
-    throw invalidField("workflow_id", "can have letters, digits and . _ : - only");
+    throw invalidField("workflow_id", "can contain only letters, digits and . _ : -");
   }
   const seconds = (name: string): number | undefined => {
     const value = optionalWhole(fields, name, 1, MOST_SECONDS);
@@ -56,7 +55,7 @@ export async function startWorkflow({ plane, fields }: ApiCall): Promise<ApiAnsw
   });
 }
 
-/** `*` is any. */
+/** `*` stands for any build. */
 function buildOf(fields: Fields): string | undefined {
   const build = optionalText(fields, "build_id") ?? optionalText(fields, "compatibility");
   return build === "*" ? undefined : build;
@@ -95,7 +94,7 @@ function headOf(run: StoredRun, namespace: string): Record<string, unknown> {
   };
 }
 
-// ——— Looking.
+// ——— Reading.
 
 export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswer> {
   const limit = numberIn(query, "page_size", 1, LIMITS.listPage) ?? LIST_PAGE;
@@ -121,7 +120,7 @@ export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswe
   });
 }
 
-/** Reads the `query` filter; a field in it must not be given by another parameter as well. */
+/** Reads the `query` filter; another parameter must not repeat one of its fields. */
 function filterOf(query: URLSearchParams): Partial<RunQuery> {
   const filter = parseVisibility(query.get("query") ?? "");
   const given = { type: "workflow_type", status: "status", queue: "task_queue" } as const;
@@ -213,13 +212,16 @@ export async function listRuns(call: ApiCall): Promise<ApiAnswer> {
   return ok({ workflow_id: workflowId, run_count: runs.length, runs: told.reverse() });
 }
 
-/** Which one it is of the runs of its workflow, as far as they are listed; the latest is the first of these. */
+/** The position among the listed runs of its workflow; the latest run is the first of them. */
 function runNumber({ ref }: StoredRun, runs: readonly StoredRun[]): Record<string, unknown> {
   const later = runs.filter((each) => each.ref > ref).length;
   return { run_number: runs.length - later, run_count: runs.length, is_current_run: later === 0 };
 }
 
-/** Whoever says nothing of pages gets all of it: some look for the end of a run in the first answer, and ask for no other. */
+/**
+ * A request without paging gets the whole history: some clients look for the end of a run in the first answer
+ * only.
+ */
 export async function runHistory(call: ApiCall): Promise<ApiAnswer> {
   const { plane, query } = call;
   const after = numberIn(query, "next_page_token", 0, Number.MAX_SAFE_INTEGER) ?? 0;
@@ -236,7 +238,7 @@ export async function runHistory(call: ApiCall): Promise<ApiAnswer> {
     workflow_id: stored.workflowId,
     run_id: stored.runId,
     events,
-    // Whoever waits for what comes next goes on from here, until the run is over.
+    // A client that waits for new events continues from here, until the run is over.
     next_page_token: last < stored.events || (isWaiting && stored.status === "running") ? String(last) : null,
   });
 }
@@ -249,9 +251,9 @@ export async function exportHistory(call: ApiCall): Promise<ApiAnswer> {
   return ok(exportBundle(stored, run, plane.deps.now()));
 }
 
-// ——— Changing. Of the open run, or of the one that is named.
+// ——— Changing the open run, or the named one.
 
-/** The last part of the path is the name of what is sent. */
+/** The last part of the path is the name of the signal, query or update. */
 const commandName = (call: ApiCall): { readonly run: RunName; readonly name: string } => ({
   run: runName(call, call.names.length > 2),
   name: call.names.at(-1)!,
@@ -265,13 +267,13 @@ export async function signalWorkflow(call: ApiCall): Promise<ApiAnswer> {
   return ok({ ...commandHead(stored), signal_name: name, outcome: "signal_received", command_status: "accepted" });
 }
 
-/** Where its workers told which signals there are, others are refused. */
+/** When the worker declared its signals, unknown ones are rejected. */
 async function checkSignal({ plane }: ApiCall, name: RunName, signal: string): Promise<void> {
   const run = await plane.control.find(name);
   const [worker] = await plane.workers.thatRun(run);
   const known = worker && contractOf(worker, run.type)?.signals;
   if (known === undefined || known.includes(signal)) return;
-  throw new Refused(404, "unknown_signal", `${run.type} knows no signal called ${signal}`, { signal_name: signal });
+  throw new Refused(404, "unknown_signal", `${run.type} has no signal ${signal}`, { signal_name: signal });
 }
 
 const commandHead = ({ workflowId, runId }: StoredRun): Record<string, unknown> => ({

@@ -1,5 +1,5 @@
-// Tasks of workflows: asked for, read, kept, and brought to an end by workers in other languages.
-
+// Handlers of workflow tasks: workers in other languages poll for them, read their history, extend them, and
+// complete or fail them.
 import type { RemotePlane } from "../../../http-workers/plane.ts";
 import { Refused } from "../../../http-workers/refusal.ts";
 import type { RemoteRun } from "../../../http-workers/run.ts";
@@ -68,7 +68,10 @@ export async function taskHeartbeat(call: ApiCall): Promise<ApiAnswer> {
   });
 }
 
-/** The code of the run gets its cancellation at a call where it waits. The same delivery may be sent again. */
+/**
+ * Delivers the cancellation to the code of the run at a call where it waits. The same delivery may be
+ * repeated.
+ */
 export async function deliverCancellation(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const delivery = parseDelivery(call.fields);
@@ -127,17 +130,19 @@ function refuseStreams(fields: Fields): void {
   }
 }
 
-/** Its cache is useless: it gets no more tasks. */
+/** The cache of a draining worker is useless: it gets no more tasks. */
 const isDraining = async (plane: RemotePlane, { isDraining: isKnown, queue, build }: RemoteWorker): Promise<boolean> =>
   isKnown || plane.workers.isDrained(queue, build);
 
-/** The worker runs such activities itself. */
+/** Returns whether the worker itself runs this activity. */
 function isFor({ queue, activityTypes }: RemoteWorker, { scheduled }: RemoteRun, n: number): boolean {
   const { name, options } = scheduled.get(n) ?? {};
   return name !== undefined && activityTypes.includes(name) && (options?.queue ?? queue) === queue;
 }
 
-/** Who keeps the run in memory. Some workers say so each time, others once and for all. */
+/**
+ * The worker that keeps the run in memory. Some workers claim it with each task, others once at registration.
+ */
 function affinityOf(claim: Fields | undefined, worker: RemoteWorker, stickyMs: number): Affinity | undefined {
   const isKept = claim === undefined ? worker.sticky === "always" && keepsRuns(worker) : worker.sticky !== "never";
   if (!isKept) return undefined;
@@ -145,15 +150,15 @@ function affinityOf(claim: Fields | undefined, worker: RemoteWorker, stickyMs: n
   return { worker: worker.id, ms: seconds === undefined ? stickyMs : seconds * 1_000 };
 }
 
-/** A claim counts only as what its worker is, and of the run that it has the task of. */
+/** A claim is valid only with the worker's own identity, and for the run of its task. */
 function checkClaim(claim: Fields, worker: RemoteWorker, run: RemoteRun, minor: number): void {
   const capability = "sticky_execution";
   if (worker.sticky === "never") {
-    const what = `worker ${worker.id} did not register as one that keeps runs in memory`;
+    const what = `worker ${worker.id} did not register sticky execution`;
     throw new Refused(409, "worker_capability_not_supported", what, { capability });
   }
   if (minor < STICKY_MINOR) {
-    const what = `runs can be claimed since version 1.${STICKY_MINOR} of the protocol`;
+    const what = `a claim of a run needs protocol version 1.${STICKY_MINOR} or later`;
     const versions = { requested_version: `1.${minor}`, minimum_protocol_version: `1.${STICKY_MINOR}` };
     throw new Refused(409, "portable_worker_affinity_protocol_floor_unavailable", what, { capability, ...versions });
   }
@@ -168,14 +173,14 @@ function checkClaim(claim: Fields, worker: RemoteWorker, run: RemoteRun, minor: 
   }
 }
 
-/** This is no failure: the worker waits for steps that it has decided before, and has nothing to add. */
+/** Not a failure: the worker waits for steps that it scheduled before, and has nothing to add. */
 const WAITING = "WorkflowTaskWaitingForHistory";
 
 export async function failTask(call: ApiCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const failure = object(call.fields, "failure") ?? {};
   const type = words(failure, "type", 255);
-  const message = words(failure, "message") ?? "the worker did not say why";
+  const message = words(failure, "message") ?? "the worker gave no reason";
   const isAtRest = type === WAITING && (await call.plane.tasks.rest(holder));
   if (!isAtRest) await call.plane.tasks.fail(holder, type === undefined ? message : `${type}: ${message}`);
   return ok({
