@@ -99,7 +99,7 @@ describe("against a running app", () => {
     const all = JSON.parse((await cli("actors", "--all", "--json")).stdout);
     assert.ok(all.actors.some(({ id }: { id: string }) => id === "茶"));
     const some = await cli("actors", "--limit", "1");
-    assert.match(some.stderr, /There are more/);
+    assert.match(some.stderr, /Only the first \d+ are shown/);
   });
 
   test("explain says what an actor is doing", async () => {
@@ -236,7 +236,7 @@ test("two apps on one store join: ps, where and drain say and do the same at bot
 
   const unknown = await cli(urls[0], "drain", "gamma");
   assert.equal(unknown.code, 1);
-  assert.match(unknown.stderr, /limpet ps shows the hosts there are/);
+  assert.match(unknown.stderr, /limpet ps shows the hosts, with address and name/);
   assert.equal((await cli(urls[0], "drain", "beta")).code, 0);
   await waitUntil(async () => {
     const { tables } = JSON.parse((await cli(urls[0], "ps", "--json")).stdout);
@@ -283,7 +283,7 @@ test("a port that was asked for and is taken is an error; the usual one gives wa
   const asked = await spawnCli(["dev", "app.ts", "--store", "memory:", "--port", String(port)], { cwd: folder.path });
   await new Promise((resolve) => taken.close(resolve));
   assert.deepEqual([asked.code, asked.stdout], [1, ""]);
-  assert.match(asked.stderr, new RegExp(`limpet: port ${port} is taken\n {8}limpet doctor says by whom`));
+  assert.match(asked.stderr, new RegExp(`limpet: port ${port} is taken\n {8}limpet doctor shows by which program`));
 
   await using first = new CliProcess(["dev", "app.ts", "--store", "memory:"], { cwd: folder.path });
   const firstUrl = await urlOf(first);
@@ -320,7 +320,7 @@ test("an error nobody catches stops the app with exit code 1, after what was run
   const url = await urlOf(dev);
   await spawnCli(["call", "Bomb", "x", "go"], { cwd: folder.path, env: { LIMPET_URL: url } });
   assert.equal((await dev.exited).code, 1);
-  assert.match(dev.stderr, /limpet: an error nobody caught in app\.ts: RangeError: boom \(at app\.ts:\d+:\d+\)/);
+  assert.match(dev.stderr, /limpet: an uncaught error in app\.ts: RangeError: boom \(at app\.ts:\d+:\d+\)/);
   assert.match(dev.stderr, /Stopped\.\n$/);
 });
 
@@ -363,7 +363,7 @@ test("--watch starts anew on a change, survives a mistake, and stops on Ctrl-C",
   assert.equal(await said(), '"one"\n');
   writeFileSync(word, 'export const word = "two";\n');
   assert.equal(await said(), '"two"\n');
-  await dev.until("stderr", /word\.ts has changed, starting anew/);
+  await dev.until("stderr", /word\.ts has changed; restarting/);
   writeFileSync(word, "export const word = = 3;\n");
   await dev.until("stderr", /word\.ts:1 is not valid: [\s\S]*Waiting for a change\./);
   writeFileSync(word, 'export const word = "four";\n');

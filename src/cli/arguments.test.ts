@@ -44,7 +44,7 @@ test("flags may stand before, behind and between arguments, with a space or an e
   }
 });
 
-test("a yes/no flag has both forms, a list gathers its values, the last of anything else counts", () => {
+test("a yes/no flag has both forms, a list collects its values, and the last value of any other flag counts", () => {
   assert.deepEqual(parseArguments(command, ["a", "--no-http"]).flags, { http: false });
   assert.deepEqual(parseArguments(command, ["a", "--no-http", "--http"]).flags, { http: true });
   assert.deepEqual(parseArguments(command, ["a", "--token", "x", "--token=y"]).flags, { token: ["x", "y"] });
@@ -61,11 +61,11 @@ test("a negative number is an argument, in its place", () => {
   ]);
 });
 
-test("behind two dashes everything is an argument", () => {
+test("every word behind two dashes is an argument", () => {
   assert.deepEqual(parseArguments(command, ["a", "--", "--port", "-w"]), { args: ["a", "--port", "-w"], flags: {} });
 });
 
-test("an unknown flag is refused, with the nearest known one", () => {
+test("an unknown flag is rejected with the nearest known one", () => {
   assert.equal(refused(["a", "--prot", "80"]).message, "limpet fetch has no option --prot; did you mean --port?");
   assert.equal(refused(["a", "--prot=80"]).message, "limpet fetch has no option --prot; did you mean --port?");
   assert.equal(refused(["a", "-port"]).message, "limpet fetch has no option -port; did you mean --port?");
@@ -74,7 +74,7 @@ test("an unknown flag is refused, with the nearest known one", () => {
   assert.equal(refused(["a", "--zebra"]).hint, "All options: limpet fetch --help");
 });
 
-test("a value that is missing or not wanted is refused", () => {
+test("a missing or superfluous value is rejected", () => {
   assert.equal(refused(["a", "--port"]).message, "--port needs a value: --port <number>");
   assert.equal(refused(["a", "--port", "--watch"]).message, "--port needs a value: --port <number>");
   assert.equal(refused(["a", "--watch=yes"]).message, "--watch takes no value");
@@ -82,14 +82,14 @@ test("a value that is missing or not wanted is refused", () => {
   assert.equal(parseArguments(command, ["a", "--port", "-1"]).flags.port, "-1");
 });
 
-test("too few or too many arguments are refused with the usage", () => {
+test("too few or too many arguments are rejected with the usage", () => {
   assert.equal(refused([]).message, "limpet fetch needs <one>");
   assert.equal(refused([]).hint, "Usage: limpet fetch <one> [more…] [options]\nFor example: limpet fetch x");
-  assert.equal(refused(["a", "b"], fixed).message, 'limpet fetch does not know what to do with "b"');
+  assert.equal(refused(["a", "b"], fixed).message, 'limpet fetch takes no further argument: "b"');
   assert.deepEqual(parseArguments(fixed, ["--help"]).flags, { help: true }, "help needs no arguments");
 });
 
-test("whatever is typed is either understood or refused", () => {
+test("any command line is either parsed or rejected", () => {
   const word = fc.oneof(fc.string(), fc.constantFrom("--", "-", "--port", "-w", "--http=", "--=", "-5", "--no-http"));
   fc.assert(
     fc.property(fc.array(word), (argv) => {

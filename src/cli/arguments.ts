@@ -1,5 +1,5 @@
-// From words on the command line to arguments and flags of one command. What it does not know, it refuses with the
-// nearest thing it does know. Pure.
+// Parses the words of a command line into arguments and flags of one command. An unknown flag is rejected
+// with the nearest known one. Pure.
 
 import { parseArgs } from "node:util";
 import { didYouMean } from "../kernel/nearest.ts";
@@ -21,7 +21,7 @@ export function parseArguments(command: Command, argv: readonly string[]): Parse
     if (token.kind === "positional") args.push(token.value);
     if (token.kind !== "option") continue;
     const typed = argv[token.index]!;
-    // `-5` is a number somebody wants to pass on. parseArgs sees a group of letters, one token for each.
+    // `-5` is a negative number for the command. parseArgs sees a group of letters, one token for each.
     if (/^-\.?\d/.test(typed)) {
       if (negative !== token.index) args.push(typed);
       negative = token.index;
@@ -53,7 +53,7 @@ function take(
     into[flag.name] = token.name === flag.name;
     return;
   }
-  // `--store --watch` forgot the value; a value that begins with dashes can be written `--store=--watch`.
+  // `--store --watch` lacks the value; a value that begins with dashes can be written `--store=--watch`.
   if (token.value === undefined || (token.inlineValue === false && /^--?[a-z]/i.test(token.value))) {
     const example = `${token.rawName} <${flag.placeholder ?? "value"}>`;
     throw wrongUsage(`${token.rawName} needs a value: ${example}`, helpHint(command));
@@ -70,7 +70,7 @@ function checkCount(command: Command, args: readonly string[]): void {
   }
   if (!command.arguments.at(-1)?.rest && args.length > command.arguments.length) {
     const extra = JSON.stringify(args[command.arguments.length]);
-    throw wrongUsage(`limpet ${command.name} does not know what to do with ${extra}`, usageHint(command));
+    throw wrongUsage(`limpet ${command.name} takes no further argument: ${extra}`, usageHint(command));
   }
 }
 
@@ -83,7 +83,7 @@ const helpHint = (command: Command): string => `All options: limpet ${command.na
 
 function unknownFlag(command: Command, typed: string, known: Iterable<string>): Failure {
   const name = typed.replace(/=.*$/s, "");
-  // A single letter has no neighbours worth guessing.
+  // A single letter has no close match worth suggesting.
   const guess = name.length > 2 ? didYouMean(name.replace(/^-+/, ""), known, (hit) => `--${hit}`) : "";
   return wrongUsage(`limpet ${command.name} has no option ${name}${guess}`, helpHint(command));
 }

@@ -6,7 +6,7 @@ import { runCli } from "../../test/support/cli.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
-/** A process that answers as it is told. */
+/** A process with scripted answers. */
 async function answering(handler: Handler): Promise<AsyncDisposable & { readonly url: string }> {
   const server = createServer((request, response) => {
     let body = "";
@@ -25,7 +25,7 @@ async function answering(handler: Handler): Promise<AsyncDisposable & { readonly
   };
 }
 
-test("a call sends names encoded, arguments untouched, the token and the time it may take", async () => {
+test("a call sends encoded names, unchanged arguments, the token and the timeout", async () => {
   let seen: { url: string | undefined; body: string; token: string | undefined; timeout: unknown } | undefined;
   await using server = await answering((request, response, body) => {
     const { authorization, "limpet-timeout": timeout } = request.headers;
@@ -43,7 +43,7 @@ test("a call sends names encoded, arguments untouched, the token and the time it
   });
 });
 
-test("a result is spread out on a terminal; no result is nothing, and null for programs", async () => {
+test("a result is indented on a terminal; a missing result is empty output, and null for programs", async () => {
   await using server = await answering((request, response) => {
     if (request.url?.endsWith("/void")) response.writeHead(204).end();
     else if (request.url?.endsWith("/nothing")) response.end("null");
@@ -58,7 +58,7 @@ test("a result is spread out on a terminal; no result is nothing, and null for p
   }
 });
 
-test("what the process refuses is passed on with its code, and with what to do", async () => {
+test("an error of the process is passed on with its code and a hint", async () => {
   const answers: Record<string, [number, object]> = {
     thrown: [500, { errorCode: "ACTOR_FAILED", message: "no good", error: { name: "TypeError" } }],
     token: [401, { errorCode: "UNAUTHENTICATED", message: "send a valid token" }],
@@ -75,7 +75,7 @@ test("what the process refuses is passed on with its code, and with what to do",
   assert.deepEqual(thrown, { code: 1, stdout: "", stderr: "limpet: thrown of Cart a threw TypeError: no good\n" });
   const token = await call("token");
   assert.equal(token.code, 1);
-  assert.match(token.stderr, /limpet: send a valid token\n {8}This process asks for a token: set LIMPET_TOKEN/);
+  assert.match(token.stderr, /limpet: send a valid token\n {8}This process requires a token: set LIMPET_TOKEN/);
   assert.match(
     (await call("away")).stderr,
     /limpet: its host is away\n {8}Nothing happened\. limpet sticky <type> <id> /,
@@ -84,7 +84,7 @@ test("what the process refuses is passed on with its code, and with what to do",
   assert.deepEqual(JSON.parse(future.stderr), { errorCode: "FROM_THE_FUTURE", message: "something new" });
 });
 
-test("somebody else on the port is told apart from limpet", async () => {
+test("another program on the port is distinguished from limpet", async () => {
   await using server = await answering((request, response) => {
     if (request.url?.includes("/method/")) response.writeHead(404).end("<html>not here</html>");
     else response.end("<html>hello</html>");
@@ -106,7 +106,7 @@ test("somebody else on the port is told apart from limpet", async () => {
   }
 });
 
-test("silence ends after the time given, and nobody listening is said at once", async () => {
+test("a silent process ends in a timeout, and a missing listener is reported at once", async () => {
   await using server = await answering(() => {});
   const late = await runCli(["call", "Cart", "a", "b", "--timeout", "20ms", "--url", server.url, "--json"]);
   assert.equal(late.code, 1);
@@ -114,10 +114,10 @@ test("silence ends after the time given, and nobody listening is said at once", 
   await server[Symbol.asyncDispose]();
   const nobody = await runCli(["call", "Cart", "a", "b", "--url", server.url]);
   assert.equal(nobody.code, 1);
-  assert.match(nobody.stderr, /nothing is running at .*\n {8}Start it with: limpet dev app\.ts/);
+  assert.match(nobody.stderr, /no process listens at .*\n {8}Start it with: limpet dev app\.ts/);
 });
 
-test("a listing follows the pages up to its limit, and says when there is more", async () => {
+test("a listing follows the pages up to its limit, and reports when there is more", async () => {
   const asked: string[] = [];
   const actor = (id: string) => ({ type: "Cart", id, active: id === "a", waiting: 0, version: 3, bytes: 2048 });
   await using server = await answering((request, response) => {
@@ -132,7 +132,7 @@ test("a listing follows the pages up to its limit, and says when there is more",
     "TYPE  ID  IN MEMORY  WAITING  VERSION     SIZE\nCart  a   yes              -        3  2.0 KiB\nCart  b\\u202e  -                -        3  2.0 KiB\n",
   );
   const some = await list("--limit", "1");
-  assert.match(some.stderr, /There are more than these 1; --all shows all/);
+  assert.match(some.stderr, /Only the first 1 are shown; --all shows all/);
   const all = JSON.parse((await list("--all", "--json", "--type", "Cart", "--prefix", "a b", "--active")).stdout);
   assert.deepEqual(
     all.actors.map(({ id }: { id: string }) => id),
@@ -142,7 +142,7 @@ test("a listing follows the pages up to its limit, and says when there is more",
   assert.equal(JSON.parse((await list("--limit", "1", "--json")).stdout).next, "p2");
 });
 
-test("an empty listing says what a newcomer would ask next", async () => {
+test("an empty listing shows the next step for a new user", async () => {
   await using server = await answering((request, response) => {
     const metadata = { actors: [{ type: "Cart", count: 0 }] };
     response.end(JSON.stringify(request.url === "/v1.0/metadata" ? metadata : { actors: [] }));
@@ -155,7 +155,7 @@ test("an empty listing says what a newcomer would ask next", async () => {
   assert.deepEqual([json.stdout, json.stderr], ['{"actors":[]}\n', ""]);
 });
 
-test("ps shows the cluster as tables, and as it came for programs", async () => {
+test("limpet ps shows the cluster as tables, and unchanged JSON for programs", async () => {
   const scheduler = { address: "a:1", incarnation: "s", dedicated: false, leader: true };
   const view = { term: 2, schedulers: [scheduler], hosts: [], tables: [] };
   let asked: string | undefined;
@@ -171,7 +171,7 @@ test("ps shows the cluster as tables, and as it came for programs", async () => 
   assert.equal(asked, "/v1.0/inspect/cluster");
 });
 
-test("where asks by names, and answers in sentences or as it came", async () => {
+test("limpet where requests by names, and answers in sentences or as unchanged JSON", async () => {
   const place = {
     type: "Cart",
     id: "a b",
@@ -193,7 +193,7 @@ test("where asks by names, and answers in sentences or as it came", async () => 
   assert.deepEqual(JSON.parse((await runCli(["where", "Cart", "a b", "--json", "--url", server.url])).stdout), place);
 });
 
-test("drain names the host, and a host nobody knows is an error with a hint", async () => {
+test("limpet drain names the host, and an unknown host is an error with a hint", async () => {
   const bodies: string[] = [];
   await using server = await answering((request, response, body) => {
     bodies.push(`${request.method} ${request.url} ${body}`);
@@ -210,6 +210,6 @@ test("drain names the host, and a host nobody knows is an error with a hint", as
   assert.deepEqual(JSON.parse((await drain("alpha", "--json")).stdout), { host: "alpha" });
   const unknown = await drain("beta");
   assert.equal(unknown.code, 1);
-  assert.match(unknown.stderr, /limpet: no host is called beta\n {8}limpet ps shows the hosts there are/);
+  assert.match(unknown.stderr, /limpet: no host is called beta\n {8}limpet ps shows the hosts, with address and name/);
   assert.equal(bodies[0], 'POST /v1.0/control/drain {"host":"alpha"}');
 });

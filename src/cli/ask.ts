@@ -1,5 +1,5 @@
-// One request to a running process, and what went wrong with it as a sentence. node:http rather than fetch: it starts
-// faster, knows every port, and waits as long as it is told to.
+// Sends one request to a running process, and turns its failure into a message. Uses node:http rather than
+// fetch: it starts faster, allows every port, and has no timeout of its own.
 
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -19,10 +19,10 @@ export interface Question {
 }
 
 const ANSWER_BYTES = 256 * 1024 * 1024;
-/** The process is given this much longer than the caller asked for, so that its own, better answer arrives. */
+/** Extra time beyond the caller's timeout, so that the more precise answer of the process arrives. */
 const GRACE_MS = 1_000;
 
-/** The text of a successful answer; everything else is a Failure. */
+/** Returns the text of a successful answer; everything else is a Failure. */
 export async function ask(target: Target, question: Question): Promise<string> {
   const { status, text } = await exchange(target, question);
   if (status >= 200 && status < 300) return text;
@@ -85,8 +85,8 @@ function unreachable(target: Target, error: Error): Failure {
   const where = shownUrl(target.url);
   const code = (error as NodeJS.ErrnoException).code ?? error.name;
   if (code === "ECONNREFUSED") {
-    return new Failure("UNREACHABLE", `nothing is running at ${where}`, {
-      hint: "Start it with: limpet dev app.ts\nIf it runs elsewhere, say where with --url or LIMPET_URL.",
+    return new Failure("UNREACHABLE", `no process listens at ${where}`, {
+      hint: "Start it with: limpet dev app.ts\nIf it runs at another address, set it with --url or LIMPET_URL.",
       cause: error,
     });
   }
@@ -102,16 +102,16 @@ function unreachable(target: Target, error: Error): Failure {
 
 function tooLate(target: Target): Failure {
   const message = `${shownUrl(target.url)} did not answer within ${formatDuration(target.timeoutMs)}`;
-  return new Failure("CALL_TIMEOUT", message, { hint: "It may still be at work. Wait longer with --timeout 5m." });
+  return new Failure("CALL_TIMEOUT", message, { hint: "It may still be running. Wait longer with --timeout 5m." });
 }
 
 function stranger(target: Target): Failure {
-  return new Failure("UNREACHABLE", `what answers at ${shownUrl(target.url)} is not limpet`, {
-    hint: "Say where limpet runs with --url or LIMPET_URL; limpet doctor checks the port.",
+  return new Failure("UNREACHABLE", `the program at ${shownUrl(target.url)} is not limpet`, {
+    hint: "Set the address of limpet with --url or LIMPET_URL; limpet doctor checks the port.",
   });
 }
 
-/** What the process says is passed on; what to do about it is added. */
+/** Passes on the error of the process and adds a hint. */
 function refusal(target: Target, status: number, text: string): Failure {
   let answer: { errorCode?: unknown; message?: unknown; error?: { name?: unknown } };
   try {
@@ -134,13 +134,13 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
   switch (errorCode) {
     case "UNAUTHENTICATED":
       return token === undefined
-        ? "This process asks for a token: set LIMPET_TOKEN, or give --token."
-        : "The token you gave is not one of those the process accepts.";
+        ? "This process requires a token: set LIMPET_TOKEN, or give --token."
+        : "The process does not accept this token.";
     case "ACTOR_TYPE_UNKNOWN":
     case "REMINDER_NOT_HOSTED":
       return "limpet actors shows the types that exist. Upper and lower case count.";
     case "CALL_TIMEOUT":
-      return "The turn may still be running. limpet explain <type> <id> says what it waits for.";
+      return "The turn may still be running. limpet explain <type> <id> shows what it waits for.";
     case "MAILBOX_FULL":
     case "HOST_FULL":
     case "STORE_UNAVAILABLE":
@@ -154,25 +154,25 @@ function hintFor(errorCode: string, { token }: Target): string | undefined {
     case "LEASE_LOST":
     case "NOT_SETTLED":
     case "LINK_FULL":
-      return "Nothing happened; try again in a moment. limpet ps shows who is there.";
+      return "Nothing happened; try again in a moment. limpet ps shows the hosts.";
     case "HOST_UNKNOWN":
-      return "limpet ps shows the hosts there are, with address and name.";
+      return "limpet ps shows the hosts, with address and name.";
     case "OWNER_AWAY":
-      return "Nothing happened. limpet sticky <type> <id> says which host it waits for; --release places it anew.";
+      return "Nothing happened. limpet sticky <type> <id> shows the host it waits for; --release lets the next call place it again.";
     case "NOT_STICKY":
-      return `limpet sticky shows the sticky types. A type is one when its class says: ${STICKY_RECIPE}`;
+      return `limpet sticky shows the sticky types. To make a type sticky, add to its class: ${STICKY_RECIPE}`;
     case "NOT_SHARDED":
-      return `limpet shards shows the types that have some. Actors live in shards when their class says: ${SHARDED_RECIPE}. Its role has to be one that a host has.`;
+      return `limpet shards shows the sharded types. To shard a type, add to its class: ${SHARDED_RECIPE}. A host must have its role.`;
     case "REMINDER_UNKNOWN":
-      return "limpet reminders shows those that are set; limpet reminders --dead those that were given up.";
+      return "limpet reminders shows the reminders that are set; limpet reminders --dead shows the dead ones.";
     case "WORKFLOW_UNKNOWN":
-      return "limpet workflows shows those there are; --prefix looks for ids by how they begin.";
+      return "limpet workflows lists the workflows; --prefix filters by the beginning of the id.";
     case "WORKFLOW_CLOSED":
       return "Nothing happened. limpet workflows <id> shows how it ended.";
     case "WORKFLOW_EXISTS":
-      return "Give another id, or say --if-running existing or terminate, or --if-ended start.";
+      return "Give another id, or --if-running existing or terminate, or --if-ended start.";
     case "WORKFLOW_TYPE_UNKNOWN":
-      return "Ask a process that runs workflows of that type, with --url; limpet workflows --workers shows the types.";
+      return "Give a process that runs workflows of that type with --url; limpet workflows --workers shows the types.";
     case "FENCED":
       return "Nothing happened; try again.";
     default:

@@ -1,4 +1,4 @@
-// The process behind the command. It ends when the command has ended, whatever an app it loaded has left running.
+// The process of the command. It exits with the command, even when a loaded app has left something running.
 
 import { main } from "./main.ts";
 import { quietWarnings } from "./warnings.ts";

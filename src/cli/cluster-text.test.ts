@@ -40,7 +40,7 @@ const view: ClusterView = {
   tables: [table({ hosts: ["10.0.0.5:7401", "10.0.0.16:7401"] }), table({ type: "Stock", version: 12 })],
 };
 
-test("a quiet cluster is three tables, without the columns in which there is nothing to say", () => {
+test("a quiet cluster is three tables without empty columns", () => {
   assert.equal(
     clusterText(view, plain),
     [
@@ -59,7 +59,7 @@ test("a quiet cluster is three tables, without the columns in which there is not
   );
 });
 
-test("whom a change waits for, an older leader's table and a second namespace appear when there is one", () => {
+test("hosts that a change waits for, an older leader's table and a second namespace appear when there are any", () => {
   const busy = {
     ...view,
     hosts: [host({ state: "suspect" }), host({ namespace: "blue", state: "evicted", leaseLeftMs: 0, types: [] })],
@@ -74,7 +74,7 @@ test("whom a change waits for, an older leader's table and a second namespace ap
   assert.match(clusterText(busy, painted), /<yellow>suspect[\s\S]*<red>evicted[\s\S]*<yellow>updating/);
 });
 
-test("sticky types show how many actors are held, and how many of them are kept for hosts that are away", () => {
+test("sticky types show the number of held actors, and of actors reserved for hosts that are away", () => {
   const holder = { address: "10.0.0.5:7401", name: "alpha", actors: 120, away: false };
   const away = { address: "10.0.0.16:7401", name: "beta", actors: 7, away: true };
   const tables = [
@@ -98,19 +98,19 @@ test("sticky types show how many actors are held, and how many of them are kept 
   assert.match(clusterText({ ...view, tables }, painted), /127 \(<yellow>7 away\)/);
 });
 
-test("long lists are cut, and nothing from elsewhere reaches the terminal as it is", () => {
+test("long lists are cut, and text of other processes is escaped for the terminal", () => {
   const types = Array.from({ length: 20 }, (_, index) => `T${index}`);
   const text = clusterText({ ...view, hosts: [host({ types, name: "ev\u001b[2Jil\u202e" })] }, plain);
   assert.match(text, /T0, T1, T2, T3 \+16$/m);
   assert.match(text, /evil\\u202e/);
 });
 
-test("a scheduler nobody needs to reach has no address, and is shown all the same", () => {
+test("a scheduler without an address is shown", () => {
   const inside = { address: "", incarnation: "s", dedicated: false, leader: true };
   const text = clusterText({ ...view, schedulers: [inside], hosts: [], tables: [] }, plain);
   assert.equal(text, "SCHEDULER  KIND      LEADS\n-          embedded  term 3");
 });
 
-test("with no hosts there are only schedulers", () => {
+test("a cluster without hosts shows only schedulers", () => {
   assert.equal(clusterText({ ...view, hosts: [], tables: [] }, plain).split("\n").length, 3);
 });

@@ -1,5 +1,5 @@
-// The cluster in three small tables: who schedules, who hosts, and how far each type's table is. A column in which there
-// is nothing to say is left out. Pure.
+// Formats the cluster as three small tables: schedulers, hosts, and the placement tables of the types. Empty
+// columns are left out. Pure.
 
 import type { ClusterHost, ClusterTable, ClusterView } from "../ports/host-admin.ts";
 import { type Column, filledColumns, NOTHING } from "./columns.ts";
@@ -7,7 +7,7 @@ import { formatSpan } from "./phrases.ts";
 import { countOf } from "./sticky-text.ts";
 import { type Paint, safe, type Tint } from "./terminal.ts";
 
-/** In a cell; more than these are counted. */
+/** Items in a cell; further ones are counted. */
 const LISTED = 4;
 
 export function clusterText(view: ClusterView, paint: Paint): string {
@@ -81,7 +81,7 @@ function tables(view: ClusterView, paint: Paint): string[] {
   return filledColumns(shape, rows);
 }
 
-/** How many actors hosts hold, and how many of them are kept for hosts that are away. */
+/** Actors that hosts hold, and the number of them reserved for hosts that are away. */
 function stickyOf({ sticky }: ClusterTable, paint: Paint): string {
   if (sticky === undefined) return NOTHING;
   const away = countOf(sticky.holders.filter((holder) => holder.away));
@@ -89,7 +89,7 @@ function stickyOf({ sticky }: ClusterTable, paint: Paint): string {
   return away === 0 ? all : `${all} (${paint("yellow", `${away} away`)})`;
 }
 
-/** A table of an earlier leader says so. */
+/** A table of an earlier leader shows its term. */
 function versionOf({ version, term }: ClusterTable, current: number): string {
   return term === current ? String(version) : `${version} of term ${term}`;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { columns, filledColumns, widthOf } from "./columns.ts";
 
-test("columns are as wide as their widest cell, numbers to the right, nothing behind the last", () => {
+test("columns are as wide as their widest cell, numbers are aligned to the right, and lines have no trailing spaces", () => {
   assert.deepEqual(
     columns(
       [{ title: "NAME" }, { title: "SIZE", align: "right" }, { title: "NOTE" }],
@@ -16,7 +16,7 @@ test("columns are as wide as their widest cell, numbers to the right, nothing be
   assert.deepEqual(columns([{}, {}], [["a", "b"]]), ["a  b"]);
 });
 
-test("width is what a terminal draws: colours count nothing, wide characters two", () => {
+test("the width of text ignores colours and counts wide characters twice", () => {
   assert.equal(widthOf("\u001b[31mred\u001b[39m"), 3);
   assert.equal(widthOf("茶"), 2);
   assert.equal(widthOf("🐚"), 2);
@@ -34,7 +34,7 @@ test("width is what a terminal draws: colours count nothing, wide characters two
   assert.equal(second, "ab  x");
 });
 
-test("columns in which there is nothing to say are left out, except for the first", () => {
+test("empty columns are left out, except for the first", () => {
   const shape = [{ title: "A" }, { title: "B" }, { title: "C" }];
   assert.deepEqual(
     filledColumns(shape, [

@@ -1,8 +1,8 @@
-// Text in columns, by the width a terminal gives it. Pure.
+// Formats text in columns, by its width on a terminal. Pure.
 
 import { stripVTControlCharacters } from "node:util";
 
-// What terminals draw two cells wide: East Asian wide characters and emoji.
+// Characters that terminals draw two cells wide: East Asian wide characters and emoji.
 const WIDE =
   /\p{Emoji_Presentation}|\p{Emoji}\u{fe0f}|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u;
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
@@ -15,7 +15,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** A cell in which there is nothing to say. */
+/** An empty cell. */
 export const NOTHING = "-";
 
 export interface Column {
@@ -23,7 +23,7 @@ export interface Column {
   readonly align?: "left" | "right";
 }
 
-/** Rows as lines, each column as wide as its widest cell. Titles, when there are any, come first. */
+/** Rows as lines, each column as wide as its widest cell. Titles, if any, come first. */
 export function columns(shape: readonly Column[], rows: readonly (readonly string[])[], gap = "  "): string[] {
   const titles = shape.some((column) => column.title !== undefined) ? [shape.map(({ title }) => title ?? "")] : [];
   const all = [...titles, ...rows];
@@ -38,7 +38,7 @@ export function columns(shape: readonly Column[], rows: readonly (readonly strin
   });
 }
 
-/** The same without the columns in which there is nothing to say, except for the first. No rows: no lines. */
+/** The same without empty columns, except for the first. No rows: no lines. */
 export function filledColumns(shape: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   if (rows.length === 0) return [];
   const kept = shape.map((_, index) => index === 0 || rows.some((row) => row[index] !== NOTHING));

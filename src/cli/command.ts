@@ -1,5 +1,5 @@
-// What a command is: what it says about itself, what it takes, and what it does. Help and the reading of arguments
-// follow from the first two, so they cannot disagree with each other.
+// The definition of a command: its description, its arguments and its action. Help and argument parsing both
+// use the definition, so they cannot disagree.
 
 import type { Env, Terminal } from "./terminal.ts";
 
@@ -16,18 +16,18 @@ export interface Argument {
   readonly name: string;
   readonly help: string;
   readonly optional?: true;
-  /** Takes all that follow. */
+  /** Takes all remaining arguments. */
   readonly rest?: true;
 }
 
 export interface Command {
   readonly name: string;
   readonly summary: string;
-  /** A few lines under the usage, for what the summary cannot say. */
+  /** A few lines under the usage that extend the summary. */
   readonly about?: string;
   readonly arguments: readonly Argument[];
   readonly flags: readonly Flag[];
-  /** Settings that may be given as flags; listed apart in the help. */
+  /** Settings that may be given as flags; the help lists them separately. */
   readonly settings?: readonly Flag[];
   readonly examples: readonly string[];
   run(context: Context): Promise<number>;
@@ -38,7 +38,7 @@ export type FlagValues = Readonly<Record<string, string | boolean | readonly str
 export interface Context {
   readonly args: readonly string[];
   readonly flags: FlagValues;
-  /** As they were typed, behind the command. */
+  /** The words behind the command, as typed. */
   readonly argv: readonly string[];
   /** Output is for programs. */
   readonly json: boolean;
@@ -47,7 +47,7 @@ export interface Context {
   readonly cwd: string;
 }
 
-/** Every command has these. */
+/** Flags of every command. */
 export const COMMON_FLAGS: readonly Flag[] = [
   { name: "json", kind: "switch", help: "Write JSON, for programs." },
   { name: "help", short: "h", kind: "switch", help: "Show this help." },

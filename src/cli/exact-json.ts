@@ -1,4 +1,4 @@
-// JSON as it is, pretty or compact, with its numbers untouched: 12345678901234567890 stays what it is. Pure.
+// Reformats JSON, pretty or compact, with unchanged numbers: 12345678901234567890 keeps all digits. Pure.
 
 interface ReviverContext {
   readonly source?: string;
@@ -9,7 +9,7 @@ interface ExactJson {
   rawJSON(text: string): unknown;
 }
 
-// Part of the language since 2025; the types of this TypeScript target do not know it yet.
+// Part of the language since 2025; the types of this TypeScript target lack it.
 const exact = JSON as unknown as ExactJson;
 
 export function reformatJson(text: string, pretty: boolean): string {

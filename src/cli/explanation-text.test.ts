@@ -19,7 +19,7 @@ const idle: Explanation = {
   stored: { epoch: 2, version: 14, bytes: 182, owner: "someone", committedAt: NOW - 3_000 },
 };
 
-test("an idle actor: since when it is in memory, and what is stored", () => {
+test("an idle actor shows its time in memory and its stored state", () => {
   assert.equal(
     explanationText(idle, NOW, plain),
     [
@@ -31,7 +31,7 @@ test("an idle actor: since when it is in memory, and what is stored", () => {
   );
 });
 
-test("a busy actor: what runs, what waits behind it, and its timers", () => {
+test("a busy actor shows its running turn, its waiting calls and its timers", () => {
   const text = explanationText(
     {
       ...idle,
@@ -51,7 +51,7 @@ test("a busy actor: what runs, what waits behind it, and its timers", () => {
   assert.match(text, /It has 2 timers: nudge and sweep\./);
 });
 
-test("an actor that never lived: nothing but that", () => {
+test("an actor that never existed shows only that", () => {
   const text = explanationText(
     { ...idle, summary: "Cart/x is not in memory", phase: "not active", activeSince: undefined, stored: undefined },
     NOW,
@@ -60,6 +60,6 @@ test("an actor that never lived: nothing but that", () => {
   assert.equal(text, "Cart/x is not in memory.\nNothing of it is in the store.");
 });
 
-test("names from elsewhere are shown without what a terminal would obey", () => {
+test("names of other processes are escaped for the terminal", () => {
   assert.ok(!explanationText({ ...idle, summary: "\u001b[2J" }, NOW, plain).includes("\u001b"));
 });

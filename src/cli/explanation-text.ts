@@ -1,10 +1,10 @@
-// What a process knows about one actor, as plain sentences. Pure.
+// Formats the explanation of one actor as plain sentences. Pure.
 
 import type { Explanation } from "../ports/host-admin.ts";
 import { ago, formatBytes, formatSpan, moment, plural, sentenceList } from "./phrases.ts";
 import { type Paint, safe } from "./terminal.ts";
 
-/** More than these are counted, not listed. */
+/** Items in a list; further ones are counted. */
 const LISTED = 10;
 
 export function explanationText(what: Explanation, now: number, paint: Paint): string {
@@ -23,7 +23,7 @@ function life({ phase, activeSince, lastUsed }: Explanation, now: number): strin
 
 function work({ running, queued, timers }: Explanation): string[] {
   const lines: string[] = [];
-  // The first line speaks of the innermost turn; there is more than one when calls have come back to the actor.
+  // The first line describes the innermost turn; there are several when calls have returned to the actor.
   for (const { method, forMs, waitsFor } of running.length > 1 ? running.slice(0, LISTED) : []) {
     lines.push(safe(`It has been running ${method} for ${formatSpan(forMs)}; it waits for ${waitsFor}.`));
   }

@@ -1,4 +1,4 @@
-// Help, made from what the commands say about themselves. Pure.
+// Builds the help from the definitions of the commands. Pure.
 
 import { OPTIONS, SETTING_KEYS } from "../config/options.ts";
 import { kindOf, shownDefault } from "../config/options-table.ts";
@@ -15,7 +15,7 @@ export function overview(commands: readonly Listed[], version: string, paint: Pa
     ...section("Usage", ["limpet <command> [options]"], paint),
     ...section("Commands", columns([{}, {}], rows), paint),
     ...section("First steps", ["limpet dev app.ts", "limpet call Cart alice add '\"tea\"'"], paint),
-    "limpet <command> --help says more about a command, limpet help options about all settings.",
+    "limpet <command> --help explains a command, limpet help options lists all settings.",
   ].join("\n");
 }
 
@@ -50,10 +50,10 @@ export function optionsHelp(paint: Paint): string {
   return [
     `${paint("bold", "Settings")}`,
     "",
-    "They come from code, limpet.yaml, the environment and flags; later ones in this list weigh more.",
+    "They come from code, limpet.yaml, the environment and flags; later sources override earlier ones.",
     "",
     ...entries,
-    "limpet doctor shows what is set here, and where it came from.",
+    "limpet doctor shows the values here, and their sources.",
   ].join("\n");
 }
 

@@ -1,5 +1,5 @@
-// A listing that a running process gives page by page: a table for people, one object for programs. A page is shown as soon as
-// it is there, so that a long list needs no memory here and `| head` ends it early.
+// Shows a list that a running process returns page by page: a table for display, one object for programs.
+// Each page is shown on arrival, so a long list needs no memory here and `| head` ends it early.
 
 import { LIMITS } from "../kernel/limits.ts";
 import { askJson } from "./ask.ts";
@@ -14,46 +14,46 @@ const DEFAULT_LIMIT = 50;
 export const LISTING_FLAGS: readonly Flag[] = [
   { name: "prefix", kind: "text", placeholder: "text", help: "Only ids that begin with this." },
   { name: "limit", kind: "text", placeholder: "number", help: `At most this many. Default ${DEFAULT_LIMIT}.` },
-  { name: "all", kind: "switch", help: "As many as there are." },
+  { name: "all", kind: "switch", help: "Without a limit." },
 ];
 
 type Items = "actors" | "reminders" | "workflows" | "events";
 
 export interface Listing<Item> {
   readonly path: string;
-  /** What it is about, without the page. */
+  /** The filter, without the paging. */
   readonly query: Readonly<Record<string, string | undefined>>;
-  /** What they are called in a page. */
+  /** The field of the items in a page. */
   readonly items: Items;
-  /** For programs, in the same object. */
+  /** More fields of the JSON object. */
   readonly head?: object | undefined;
   readonly shape: readonly Column[];
-  /** `now`: when the process looked, by its own account. */
+  /** `now`: the time of the listing on the clock of the process. */
   row(item: Item, now: number): readonly string[];
-  /** For people, when all of them are on one page; more come in the order of the process. */
+  /** For display, when all items are on one page; otherwise the order of the process applies. */
   readonly order?: ((a: Item, b: Item) => number) | undefined;
-  /** Sees them all. */
+  /** Receives all items. */
   see?(items: readonly Item[], now: number): void;
 }
 
-/** A page as it travels: the place to go on from is a word of the process. */
+/** A page of the answer: `next` is an opaque cursor. */
 interface Page<Item> extends Readonly<Partial<Record<Items, readonly Item[]>>> {
   readonly now?: number;
   readonly next?: string;
 }
 
-/** How many the user wants to see. */
+/** The number of items to show. */
 export function readLimit({ flags }: Context): number {
   const text = textFlag(flags, "limit");
   if (flags.all === true && text !== undefined)
-    throw wrongUsage("--all and --limit contradict each other; give one of them");
+    throw wrongUsage("--all and --limit exclude each other; give one of them");
   if (flags.all === true) return Number.POSITIVE_INFINITY;
   const limit = text === undefined ? DEFAULT_LIMIT : /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (limit < 1) throw wrongUsage(`--limit: ${JSON.stringify(text)} is not a whole number of at least 1`);
   return limit;
 }
 
-/** Shows up to `limit` of them, and says how many those were. */
+/** Shows up to `limit` items, and returns their number. */
 export async function showListing<Item>(
   { terminal, json }: Context,
   target: Target,
@@ -95,7 +95,7 @@ interface List<Item> {
   end(next: string | undefined): void;
 }
 
-/** One object, written piece by piece. */
+/** One object, written in chunks. */
 function jsonList<Item>(terminal: Terminal, { items: name, head = {} }: Listing<Item>): List<Item> {
   let before = JSON.stringify({ ...head, [name]: [] }).slice(0, -2);
   return {
@@ -112,7 +112,7 @@ function jsonList<Item>(terminal: Terminal, { items: name, head = {} }: Listing<
   };
 }
 
-/** Each page is a table of its own width; only the first has titles. */
+/** Each page is a table with its own widths; only the first has titles. */
 function tableList<Item>(terminal: Terminal, { shape, row }: Listing<Item>): List<Item> {
   let seen = 0;
   return {
@@ -127,7 +127,7 @@ function tableList<Item>(terminal: Terminal, { shape, row }: Listing<Item>): Lis
       seen += items.length;
     },
     end(next) {
-      if (next !== undefined) terminal.errLine(`There are more than these ${seen}; --all shows all of them.`);
+      if (next !== undefined) terminal.errLine(`Only the first ${seen} are shown; --all shows all.`);
     },
   };
 }

@@ -5,7 +5,7 @@ import { runCli, tempFolder } from "../../test/support/cli.ts";
 import { OTHER_ENV } from "../config/options.ts";
 import { COMMANDS } from "./registry.ts";
 
-test("alone, and with help in any form, it shows what there is", async () => {
+test("limpet without arguments, and help in any form, shows the commands", async () => {
   for (const argv of [[], ["help"], ["--help"], ["-h"]]) {
     const { code, stdout, stderr } = await runCli(argv);
     assert.deepEqual([code, stderr], [0, ""], argv.join(" "));
@@ -13,7 +13,7 @@ test("alone, and with help in any form, it shows what there is", async () => {
   }
 });
 
-test("every command explains itself, in two ways and for programs, and agrees with the list", async () => {
+test("every command has help in two forms and as JSON, equal to the list", async () => {
   for (const { name, summary, load } of COMMANDS) {
     const { command } = await load();
     assert.deepEqual([command.name, command.summary], [name, summary]);
@@ -29,7 +29,7 @@ test("every command explains itself, in two ways and for programs, and agrees wi
   }
 });
 
-test("help options lists every setting with its flag, its variable and what breaks", async () => {
+test("limpet help options lists every setting with its flag, its variable and the effect of a wrong value", async () => {
   const { stdout } = await runCli(["help", "options"]);
   for (const word of ["http.port", "--port", "LIMPET_HTTP_PORT", "Too low: short bursts fail."]) {
     assert.ok(stdout.includes(word), word);
@@ -37,32 +37,32 @@ test("help options lists every setting with its flag, its variable and what brea
   assert.ok(JSON.parse((await runCli(["help", "options", "--json"])).stdout).settings.length > 10);
 });
 
-test("the version is the package's", async () => {
+test("the version is the version of the package", async () => {
   const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   for (const flag of ["--version", "-v"]) assert.equal((await runCli([flag])).stdout, `${version}\n`);
   assert.equal(JSON.parse((await runCli(["--version", "--json"])).stdout).version, version);
 });
 
-test("wrong usage is exit code 2 and two helpful lines on stderr, nothing on stdout", async () => {
+test("wrong usage exits with code 2 and two helpful lines on stderr, without stdout", async () => {
   const wrong: [string[], RegExp][] = [
-    [["actor"], /there is no command "actor"; did you mean limpet actors\?\n {8}Commands: dev, call/],
-    [["zebra"], /there is no command "zebra"\n/],
-    [["--prot", "dev"], /limpet has no option --prot\n {8}Options stand behind the command/],
+    [["actor"], /"actor" is not a command; did you mean limpet actors\?\n {8}Commands: dev, call/],
+    [["zebra"], /"zebra" is not a command\n/],
+    [["--prot", "dev"], /limpet has no option --prot\n {8}Options follow the command/],
     [["dev"], /limpet dev needs <module>\n {8}Usage: limpet dev <module> \[options\]\n {8}For example: /],
     [["call", "Cart"], /limpet call needs <id> and <method>/],
     [["call", "Cart", "alice", "add", "tea"], /argument 1 is not JSON: tea\n.*\n {8}limpet call Cart alice add .*tea/],
     [["call", "Cart", "alice", "add", "1", "{a:1}"], /argument 2 is not JSON: \{a:1\}/],
     [["call", "Cart", "..", "add"], /actor id must not be "\.\."/],
-    [["explain", "Cart", "a", "b"], /limpet explain does not know what to do with "b"/],
+    [["explain", "Cart", "a", "b"], /limpet explain takes no further argument: "b"/],
     [["actors", "--limit", "0"], /--limit: "0" is not a whole number of at least 1/],
-    [["actors", "--limit", "5", "--all"], /--all and --limit contradict each other/],
+    [["actors", "--limit", "5", "--all"], /--all and --limit exclude each other/],
     [["where", "Cart"], /limpet where needs <id>/],
     [["where", "Cart", ".."], /actor id must not be "\.\."/],
     [["drain"], /limpet drain needs <host>/],
     [["drain", " "], /the host to drain is empty\n {8}limpet ps shows the hosts/],
-    [["ps", "more"], /limpet ps does not know what to do with "more"/],
-    [["scheduler", "app.ts"], /limpet scheduler does not know what to do with "app\.ts"/],
-    [["help", "optoins"], /there is no help on "optoins"; did you mean "options"\?/],
+    [["ps", "more"], /limpet ps takes no further argument: "more"/],
+    [["scheduler", "app.ts"], /limpet scheduler takes no further argument: "app\.ts"/],
+    [["help", "optoins"], /"optoins" is not a help topic; did you mean "options"\?/],
   ];
   for (const [argv, message] of wrong) {
     const { code, stdout, stderr } = await runCli(argv);
@@ -73,7 +73,7 @@ test("wrong usage is exit code 2 and two helpful lines on stderr, nothing on std
   }
 });
 
-test("a wrong setting is wrong usage too, wherever it was written", async () => {
+test("an invalid setting is wrong usage too, whatever its source", async () => {
   using folder = tempFolder();
   folder.write("app.ts", "");
   const flag = await runCli(["dev", "app.ts", "--port", "x"], { cwd: folder.path });
@@ -85,7 +85,7 @@ test("a wrong setting is wrong usage too, wherever it was written", async () => 
   assert.match(file.stderr, /stoer \(limpet\.yaml:1\): there is no such setting; did you mean "store"\?/);
 });
 
-test("for programs an error is one object with a code and a message", async () => {
+test("an error for programs is one object with a code and a message", async () => {
   const usage = await runCli(["call", "Cart", "alice", "add", "tea", "--json"]);
   assert.deepEqual([usage.code, usage.stdout], [2, ""]);
   const error = JSON.parse(usage.stderr);
@@ -96,7 +96,7 @@ test("for programs an error is one object with a code and a message", async () =
   assert.equal(JSON.parse(early.stderr).errorCode, "ARGUMENT_INVALID");
 });
 
-test("colours appear on a terminal and nowhere else", async () => {
+test("colours appear only on a terminal", async () => {
   const coloured = (text: string) => text.includes("\u001b[");
   assert.ok(coloured((await runCli(["help"], { tty: true })).stdout));
   assert.ok(coloured((await runCli(["zebra"], { tty: true })).stderr));
@@ -107,7 +107,7 @@ test("colours appear on a terminal and nowhere else", async () => {
   assert.ok(!coloured((await runCli(["help"], { tty: true, env: { NO_COLOR: "1" } })).stdout));
 });
 
-test("docs/cli.md has a word on every command and every variable of the command line", () => {
+test("docs/cli.md covers every command and every variable of the command line", () => {
   const text = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
   for (const { name } of COMMANDS) {
     assert.ok(text.includes(name === "help" ? "limpet help" : `## limpet ${name}`), name);

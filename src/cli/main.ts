@@ -1,5 +1,5 @@
-// The command line: finds the command, reads its arguments, runs it, and turns whatever goes wrong into a sentence and
-// an exit code. Nobody sees a stack trace here unless they ask for one.
+// The command line: finds the command, parses its arguments, runs it, and turns every error into a message
+// and an exit code. It shows a stack trace only on request.
 
 import { VERSION } from "../host/version.ts";
 import { didYouMean } from "../kernel/nearest.ts";
@@ -46,7 +46,7 @@ async function dispatch(argv: readonly string[], terminal: Terminal, env: Env, c
   if (listed === undefined) {
     const known = COMMANDS.map((candidate) => candidate.name);
     throw wrongUsage(
-      `there is no command ${JSON.stringify(name)}${didYouMean(name, known, (hit) => `limpet ${hit}`)}`,
+      `${JSON.stringify(name)} is not a command${didYouMean(name, known, (hit) => `limpet ${hit}`)}`,
       `Commands: ${known.join(", ")}. More: limpet help`,
     );
   }
@@ -62,13 +62,13 @@ async function dispatch(argv: readonly string[], terminal: Terminal, env: Env, c
   return command.run({ ...parsed, argv: rest, json, terminal, env, cwd });
 }
 
-/** Before the command only what concerns all of them may stand. */
+/** Only flags that concern all commands may precede the command. */
 function checkLeading(word: string): void {
   const known = ["--help", "-h", "--json", "--version", "-v"];
   if (known.includes(word)) return;
   throw wrongUsage(
     `limpet has no option ${word}${didYouMean(word, known, String)}`,
-    "Options stand behind the command: limpet dev app.ts --port 8000. More: limpet help",
+    "Options follow the command: limpet dev app.ts --port 8000. More: limpet help",
   );
 }
 

@@ -4,7 +4,7 @@ import { reformatJson } from "./exact-json.ts";
 import { ago, formatBytes, formatSpan, moment, plural, sentenceList, showHost, when } from "./phrases.ts";
 import { shellWord } from "./shell-word.ts";
 
-test("sizes and spans are exact where they are small and rough where they are large", () => {
+test("small sizes and spans are exact, and large ones are rounded", () => {
   assert.deepEqual([0, 1023, 1024, 1_500_000, 300 * 1024 ** 3].map(formatBytes), [
     "0 B",
     "1023 B",
@@ -16,11 +16,11 @@ test("sizes and spans are exact where they are small and rough where they are la
   assert.equal(ago(1_000, 1_400), "just now");
   assert.equal(ago(1_000, 4_000), "3.0s ago");
   assert.equal(moment(1_000, 4_000), "1970-01-01T00:00:01.000Z (3.0s ago)");
-  // By the clock of another machine, a moment may lie ahead.
+  // On the clock of another machine, the time may lie ahead.
   assert.equal(moment(5_000, 4_000), "1970-01-01T00:00:05.000Z (just now)");
 });
 
-test("a moment that may be to come says how far away it is", () => {
+test("a future time is shown with its distance", () => {
   assert.equal(when(61_000, 1_000), "1970-01-01T00:01:01.000Z (in 1m)");
   assert.equal(when(1_500, 1_000), "1970-01-01T00:00:01.500Z (now)");
   assert.equal(when(500, 1_000), "1970-01-01T00:00:00.500Z (now)");
@@ -35,12 +35,12 @@ test("counts and lists read as in a sentence", () => {
   assert.equal(sentenceList(["a", "b", "c"]), "a, b and c");
 });
 
-test("a host is called by its name when it has one", () => {
+test("a host is shown by its name when it has one", () => {
   assert.equal(showHost("10.0.0.5:7401", "alpha"), "alpha (10.0.0.5:7401)");
   for (const name of ["", undefined]) assert.equal(showHost("10.0.0.5:7401", name), "10.0.0.5:7401");
 });
 
-test("a word is quoted so that the shell passes it on as it is", () => {
+test("a word is quoted so that the shell passes it on unchanged", () => {
   assert.equal(shellWord("alice", "linux"), "alice");
   assert.equal(shellWord('"tea"', "linux"), `'"tea"'`);
   assert.equal(shellWord("it's", "linux"), `'it'\\''s'`);
@@ -48,7 +48,7 @@ test("a word is quoted so that the shell passes it on as it is", () => {
   assert.equal(shellWord('"tea"', "win32"), '"\\"tea\\""');
 });
 
-test("JSON is laid out again without touching its numbers or letting anything reach the terminal", () => {
+test("JSON is reformatted without changing numbers or passing control characters to the terminal", () => {
   assert.equal(reformatJson("[12345678901234567890, 1.10, -0]", false), "[12345678901234567890,1.10,-0]");
   assert.equal(reformatJson('{"a":[1]}', true), '{\n  "a": [\n    1\n  ]\n}');
   assert.equal(reformatJson('"\u009b31m\u202e"', false), '"\\u009b31m\\u202e"');

@@ -1,12 +1,12 @@
-// Numbers, moments and places as people say them. Pure.
+// Formats numbers, times and hosts for display. Pure.
 
 import { formatDuration } from "../kernel/durations.ts";
 import { isoMoment } from "../kernel/end-of-time.ts";
 
-/** What a class says to make its actors sticky: the end of many a sentence. */
+/** The class option that makes actors sticky; it ends many hints. */
 export const STICKY_RECIPE = 'static options = { placement: "sticky" }';
 
-/** How an actor is reminded of something. */
+/** The call that sets a reminder. */
 export const REMINDER_RECIPE = 'this.reminders.set("pay", { due: "10m" })';
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
@@ -21,7 +21,7 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
-/** `1.2s`, `250ms`, `2h3m`: exact where it is short, rough where it is long. */
+/** `1.2s`, `250ms`, `2h3m`: exact for short spans, rounded for long ones. */
 export function formatSpan(ms: number): string {
   if (ms >= 1_000 && ms < 10_000) return `${(ms / 1_000).toFixed(1)}s`;
   return ms >= 3_600_000 ? formatDuration(Math.round(ms / 60_000) * 60_000) : formatDuration(Math.max(0, ms));
@@ -32,7 +32,7 @@ export function ago(moment: number, now: number): string {
   return ms < 1_000 ? "just now" : `${formatSpan(ms)} ago`;
 }
 
-/** A moment exactly, and how long ago it was. */
+/** An exact time, and the time since then. */
 export function moment(ms: number, now: number): string {
   return `${isoMoment(ms)} (${ago(ms, now)})`;
 }
@@ -42,7 +42,7 @@ export function fromNow(ms: number, now: number): string {
   return ms - now < 1_000 ? ago(ms, now).replace("just now", "now") : `in ${formatSpan(ms - now)}`;
 }
 
-/** A moment exactly, and how far away it is. */
+/** An exact time, and its distance from now. */
 export function when(ms: number, now: number): string {
   return `${isoMoment(ms)} (${fromNow(ms, now)})`;
 }

@@ -1,4 +1,4 @@
-// The commands there are. Each is loaded only when it runs: `limpet call` should not wait for a database driver.
+// The list of commands. Each is loaded only when it runs: `limpet call` must not wait for a database driver.
 
 import type { Command } from "./command.ts";
 
@@ -14,7 +14,7 @@ export const COMMANDS: readonly Listed[] = [
   { name: "actors", summary: "List actors", load: () => import("./commands/actors.ts") },
   {
     name: "explain",
-    summary: "Say what one actor is doing, and what it waits for",
+    summary: "Show the work of one actor, and what it waits for",
     load: () => import("./commands/explain.ts"),
   },
   {
@@ -22,25 +22,25 @@ export const COMMANDS: readonly Listed[] = [
     summary: "Show the schedulers, the hosts and the tables of the cluster",
     load: () => import("./commands/ps.ts"),
   },
-  { name: "where", summary: "Say which host an actor lives on, and why", load: () => import("./commands/where.ts") },
+  { name: "where", summary: "Show the host of an actor, and why", load: () => import("./commands/where.ts") },
   {
     name: "sticky",
-    summary: "Show sticky actors and who holds them, or let go of one",
+    summary: "Show sticky actors and their hosts, or release one",
     load: () => import("./commands/sticky.ts"),
   },
   {
     name: "shards",
-    summary: "Show where the shards of a type live and how they move; move them, or have them stay",
+    summary: "Show the homes and moves of shards; move them, or pause rebalancing",
     load: () => import("./commands/shards.ts"),
   },
   {
     name: "reminders",
-    summary: "Show reminders and when they are due, and those that were given up",
+    summary: "Show reminders, their due times, and dead reminders",
     load: () => import("./commands/reminders.ts"),
   },
   {
     name: "workflows",
-    summary: "Show workflows, what they wait for and their history; start, tell, ask and end them",
+    summary: "Show workflows, their waits and their history; start, signal, query and end them",
     load: () => import("./commands/workflows.ts"),
   },
   {

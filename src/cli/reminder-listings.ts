@@ -1,4 +1,4 @@
-// The two lists of reminders: those that are set, and those that were given up; and why a list is empty, or some of them stuck.
+// Shows the lists of reminders and of dead reminders, and explains an empty list or stuck reminders.
 
 import { JOB_MARK } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
@@ -59,7 +59,7 @@ export async function showReminders(
     for (const line of stuckText(stuck, await hostedTypes(target))) terminal.errLine(line);
   }
   if (counts !== undefined && counts.dead > 0) {
-    terminal.errLine("limpet reminders --dead shows those that were given up, and why.");
+    terminal.errLine("limpet reminders --dead shows the dead reminders and their errors.");
   }
 }
 
@@ -75,10 +75,10 @@ export async function showDead(context: Context, target: Target, scope: Reminder
   };
   const shown = await showListing(context, target, listing, limit);
   if (json) return;
-  if (shown === 0) terminal.errLine(safe(`No reminder${ofWhat(scope)} was given up.`));
+  if (shown === 0) terminal.errLine(safe(`No reminder${ofWhat(scope)} is dead.`));
   else {
     const one = "limpet reminders <type> <id>";
-    terminal.errLine(`To try one again: ${one} --retry <name>; to forget it: ${one} --drop <name>`);
+    terminal.errLine(`To retry one: ${one} --retry <name>; to drop it: ${one} --drop <name>`);
   }
 }
 
@@ -87,7 +87,7 @@ function ofWhat({ type, id }: ReminderScope): string {
   return ` of ${id === undefined ? type : `${type}/${id}`}`;
 }
 
-/** An empty list is an answer, but it may be a slip of the pen. */
+/** An empty list is a valid answer, but it may be a typing error. */
 async function explainNothing(target: Target, scope: ReminderScope): Promise<string> {
   const { type } = scope;
   if (type !== undefined && !type.startsWith(JOB_MARK)) {
@@ -100,7 +100,7 @@ async function explainNothing(target: Target, scope: ReminderScope): Promise<str
   return `No reminder${ofWhat(scope)} is set. An actor sets one in a turn: ${REMINDER_RECIPE}`;
 }
 
-/** The types that hosts of the namespace of the process have; its own when it is in no cluster. */
+/** The types of the hosts in the namespace of the process; its own types without a cluster. */
 async function hostedTypes(target: Target): Promise<string[]> {
   const about = askJson<{ actors?: { type: string }[]; extended?: { namespace?: string } }>(target, {
     verb: "GET",

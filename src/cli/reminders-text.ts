@@ -1,4 +1,4 @@
-// Reminders as people read about them: how many there are, one line for each, and why some of them may be stuck. Pure.
+// Formats reminders for display: their counts, one line for each, and hints about stuck ones. Pure.
 
 import { JOB_MARK } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
@@ -14,15 +14,15 @@ import { formatSpan, plural, when } from "./phrases.ts";
 import { shellWord } from "./shell-word.ts";
 import { type Paint, safe } from "./terminal.ts";
 
-/** Overdue for longer than this, and nobody has it: it is stuck. Whoever takes it on needs a moment. */
+/** A reminder that is overdue for longer than this without a claim is stuck. A claim needs a moment. */
 const STUCK_MS = 10_000;
-/** Of an error, in a table. */
+/** Length of an error in a table. */
 const SHOWN_ERROR = 100;
 
-/** Timers and queued activities of workflows are reminders too, of types that begin with this. */
+/** Timers and queued activities of workflows are reminders too, of types with this prefix. */
 const WORKFLOW_MARK = `${JOB_MARK}${JOB_MARK}`;
 
-/** Which reminders were asked for. */
+/** The filter of the list. */
 export interface ReminderScope {
   readonly type?: string | undefined;
   readonly id?: string | undefined;
@@ -38,7 +38,7 @@ export function countsText({ all, overdue, dead }: ReminderCounts, paint: Paint)
   return `${parts.filter((part) => part !== "").join(", ")}.`;
 }
 
-/** Words that were given need no column. */
+/** A filtered word needs no column. */
 function nameColumns({ type, id }: ReminderScope): Column[] {
   return [
     ...(type === undefined ? [{ title: "TYPE" }] : []),
@@ -103,23 +103,23 @@ export function isStuck({ overdue, next }: ReminderSummary, now: number): boolea
   return overdue && now - next > STUCK_MS;
 }
 
-/** `hosted`: the types that hosts have. One sentence for each type of which some are stuck. */
+/** `hosted`: the types of the hosts. One sentence for each type with stuck reminders. */
 export function stuckText(stuck: ReadonlyMap<string, number>, hosted: readonly string[]): string[] {
   return [...stuck].map(([type, count]) => {
-    const some = `${plural(count, "reminder")} of ${type} ${count === 1 ? "is" : "are"} overdue, and nobody has`;
+    const some = `${plural(count, "reminder")} of ${type} ${count === 1 ? "is" : "are"} overdue, and no process has claimed`;
     const them = count === 1 ? "it" : "them";
     if (type.startsWith(WORKFLOW_MARK)) {
       const kind = type.slice(WORKFLOW_MARK.length).replaceAll("/", " ");
-      return safe(`${some} ${them}: that is the ${kind} of a workflow. limpet workflows --workers shows who could.`);
+      return safe(`${some} ${them}: it is the ${kind} of a workflow. limpet workflows --workers shows the workers.`);
     }
     if (type.startsWith(JOB_MARK)) {
       const job = JSON.stringify(type.slice(JOB_MARK.length));
       return safe(
-        `The job ${job} is overdue: no running process says app.jobs.set(${job}, …), or those that do are behind.`,
+        `The job ${job} is overdue: no running process calls app.jobs.set(${job}, …), or such processes are behind.`,
       );
     }
     if (hosted.includes(type)) {
-      const why = "They may be behind with their work, or deliver no reminders (LIMPET_REMINDERS=false).";
+      const why = "They may be behind, or deliver no reminders (LIMPET_REMINDERS=false).";
       return safe(`${some} ${them}, although there are hosts of that type. ${why}`);
     }
     const guess = didYouMean(type, hosted, String) || ".";

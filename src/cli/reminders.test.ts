@@ -1,4 +1,4 @@
-// The command with the real door in front of a host that is not there.
+// The command with the real HTTP server in front of a fake host.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
@@ -57,7 +57,7 @@ async function open(t: TestContext) {
   };
 }
 
-test("without arguments it counts them and shows them, next due first", async (t) => {
+test("limpet reminders counts all reminders and shows them, next due first", async (t) => {
   const { run } = await open(t);
   assert.deepEqual(await run(), {
     code: 0,
@@ -82,7 +82,7 @@ test("programs get the counts and the reminders in one object, in the order of n
   assert.deepEqual(JSON.parse((await run("Cart", "bob", "--json")).stdout), { reminders: [expected[1]] });
 });
 
-test("with a type or an id only those are shown, without the columns that would say the same on each line", async (t) => {
+test("a list of one type or id leaves out its column", async (t) => {
   const { reminders, run } = await open(t);
   reminders.reminders.push(set("Stock", "tea", "order"));
   const type = await run("Cart");
@@ -91,15 +91,15 @@ test("with a type or an id only those are shown, without the columns that would 
   assert.match((await run("Stock", "tea")).stdout, /^NEXT +NAME +SCHEDULE .*\n2030\S+ \(in 1m\) +order +once/);
 });
 
-test("when they do not fit on one page they come by name, and it says so", async (t) => {
+test("reminders on several pages are ordered by name, and the output reports it", async (t) => {
   const { run } = await open(t);
   const { stdout, stderr } = await run("--limit", "1");
   assert.match(stdout, /^2 reminders\.\nNEXT .*\n.* Cart +alice +pay .*\n$/);
-  assert.equal(stderr, "There are more than these 1; --all shows all of them.\n");
+  assert.equal(stderr, "Only the first 1 are shown; --all shows all.\n");
   assert.match((await run("--all")).stdout, /greet[\s\S]*pay/);
 });
 
-test("those that are stuck are told, with why that may be", async (t) => {
+test("stuck reminders are reported with the probable reason", async (t) => {
   const { reminders, run } = await open(t);
   const late = { overdue: true, next: NOW - MINUTE };
   reminders.counts = { all: 100_000, overdue: 99_999, dead: 0 };
@@ -107,7 +107,7 @@ test("those that are stuck are told, with why that may be", async (t) => {
     set("Cart", "alice", "pay", late),
     set("Kart", "alice", "pay", late),
     set("Kart", "bob", "pay", late),
-    // Whoever takes it on needs a moment.
+    // A claim needs a moment.
     set("Stock", "tea", "order", { overdue: true, next: NOW - 5_000 }),
     set("$report", "job", "run", late),
     set("$$activity shop charge", "run-1", "1", late),
@@ -117,14 +117,14 @@ test("those that are stuck are told, with why that may be", async (t) => {
   assert.match(stdout, /^at least 100000 reminders, 99999 overdue\.\n/);
   assert.equal(stdout.match(/overdue\n/g)!.length, 6);
   assert.deepEqual(stderr.trimEnd().split("\n"), [
-    "1 reminder of Cart is overdue, and nobody has it, although there are hosts of that type. They may be behind with their work, or deliver no reminders (LIMPET_REMINDERS=false).",
-    "2 reminders of Kart are overdue, and nobody has them: no host has the type Kart; did you mean Cart? To cancel one: limpet reminders Kart <id> --cancel <name>",
-    'The job "report" is overdue: no running process says app.jobs.set("report", …), or those that do are behind.',
-    "1 reminder of $$activity shop charge is overdue, and nobody has it: that is the activity shop charge of a workflow. limpet workflows --workers shows who could.",
+    "1 reminder of Cart is overdue, and no process has claimed it, although there are hosts of that type. They may be behind, or deliver no reminders (LIMPET_REMINDERS=false).",
+    "2 reminders of Kart are overdue, and no process has claimed them: no host has the type Kart; did you mean Cart? To cancel one: limpet reminders Kart <id> --cancel <name>",
+    'The job "report" is overdue: no running process calls app.jobs.set("report", …), or such processes are behind.',
+    "1 reminder of $$activity shop charge is overdue, and no process has claimed it: it is the activity shop charge of a workflow. limpet workflows --workers shows the workers.",
   ]);
 });
 
-test("a process in no cluster knows its own types alone", async (t) => {
+test("a process without a cluster knows only its own types", async (t) => {
   const { host, reminders, run } = await open(t);
   host.cluster = () => Promise.reject(new LimpetError("NOT_READY", "in no cluster"));
   reminders.reminders = [set("Zebra", "a", "pay", { overdue: true, next: NOW - MINUTE })];
@@ -133,7 +133,7 @@ test("a process in no cluster knows its own types alone", async (t) => {
   assert.match((await run()).stderr, /^limpet: it does not answer/);
 });
 
-test("an empty list says why it may be empty", async (t) => {
+test("an empty list of reminders shows why it may be empty", async (t) => {
   const { reminders, run } = await open(t);
   reminders.reminders = [];
   reminders.counts = { all: 0, overdue: 0, dead: 0 };
@@ -147,18 +147,18 @@ test("an empty list says why it may be empty", async (t) => {
     (await run("Kart")).stderr,
     /^No reminders, and no host has the type Kart; did you mean Cart\? Types: Cart\./,
   );
-  assert.match((await run("--dead")).stderr, /^No reminder was given up\.\n$/);
-  assert.match((await run("Cart", "alice", "--dead")).stderr, /^No reminder of Cart\/alice was given up\.\n$/);
+  assert.match((await run("--dead")).stderr, /^No reminder is dead\.\n$/);
+  assert.match((await run("Cart", "alice", "--dead")).stderr, /^No reminder of Cart\/alice is dead\.\n$/);
   assert.deepEqual(JSON.parse((await run("Kart", "--json")).stdout), { reminders: [] });
 });
 
-test("those that were given up are shown with their error, the latest first", async (t) => {
+test("dead reminders are shown with their error, the latest first", async (t) => {
   const { reminders, run } = await open(t);
   reminders.dead = [given("pay", { diedAt: NOW - 2 * MINUTE }), given("ship", { error: "x".repeat(200) })];
   reminders.counts = { all: 2, overdue: 0, dead: 2 };
   const overview = await run();
   assert.match(overview.stdout, /^2 reminders, 2 given up\.\n/);
-  assert.equal(overview.stderr, "limpet reminders --dead shows those that were given up, and why.\n");
+  assert.equal(overview.stderr, "limpet reminders --dead shows the dead reminders and their errors.\n");
   const { code, stdout, stderr } = await run("--dead");
   assert.deepEqual(stdout.trimEnd().split("\n"), [
     "GIVEN UP                           TYPE  ID     NAME  SCHEDULE  TICK  TRIED  ERROR",
@@ -166,21 +166,18 @@ test("those that were given up are shown with their error, the latest first", as
     "2030-01-01T11:58:00.000Z (2m ago)  Cart  alice  pay   every 1h     3     10  RangeError: no tea",
   ]);
   assert.equal(code, 0);
-  assert.match(
-    stderr,
-    /^To try one again: limpet reminders <type> <id> --retry <name>; to forget it: .* --drop <name>\n$/,
-  );
+  assert.match(stderr, /^To retry one: limpet reminders <type> <id> --retry <name>; to drop it: .* --drop <name>\n$/);
   assert.deepEqual(JSON.parse((await run("--dead", "--json")).stdout), { reminders: reminders.dead });
 });
 
-test("one that was given up is tried again or forgotten", async (t) => {
+test("a dead reminder is retried or dropped", async (t) => {
   const { reminders, run } = await open(t);
   assert.deepEqual(await run("Cart", "ali ce", "--retry", "pay up"), {
     code: 0,
-    stdout: "pay up of Cart/ali ce is tried again from now. To see how it goes: limpet reminders Cart 'ali ce'\n",
+    stdout: "pay up of Cart/ali ce is retried now. To follow it: limpet reminders Cart 'ali ce'\n",
     stderr: "",
   });
-  assert.equal((await run("Cart", "alice", "--dead", "--drop", "pay")).stdout, "pay of Cart/alice is forgotten.\n");
+  assert.equal((await run("Cart", "alice", "--dead", "--drop", "pay")).stdout, "pay of Cart/alice is dropped.\n");
   const names = { type: "Cart", id: "alice", name: "pay" };
   assert.deepEqual(JSON.parse((await run("Cart", "alice", "--retry", "pay", "--json")).stdout), { retried: names });
   assert.deepEqual(JSON.parse((await run("Cart", "alice", "--drop", "pay", "--json")).stdout), { dropped: names });
@@ -195,7 +192,7 @@ test("one that was given up is tried again or forgotten", async (t) => {
   assert.deepEqual([unknown.code, unknown.stdout], [1, ""]);
   assert.match(
     unknown.stderr,
-    /^limpet: Cart\/alice has no dead reminder "pay", or .*\n {8}limpet reminders shows those/,
+    /^limpet: Cart\/alice has no dead reminder "pay", or .*\n {8}limpet reminders shows the reminders that are set/,
   );
   assert.equal(
     JSON.parse((await run("Cart", "alice", "--drop", "pay", "--json")).stderr).errorCode,
@@ -203,7 +200,7 @@ test("one that was given up is tried again or forgotten", async (t) => {
   );
 });
 
-test("one that is set is cancelled; one that is not is an error", async (t) => {
+test("a set reminder is cancelled, and an unknown one is an error", async (t) => {
   const { reminders, run } = await open(t);
   const missing = await run("Cart", "alice", "--cancel", "pay");
   assert.deepEqual([missing.code, missing.stdout], [1, ""]);
@@ -220,23 +217,23 @@ test("one that is set is cancelled; one that is not is an error", async (t) => {
   assert.deepEqual(JSON.parse((await run("Cart", "a", "--cancel", "pay", "--json")).stdout), { cancelled });
 });
 
-test("options that contradict each other are wrong usage, before anybody is asked", async (t) => {
+test("contradicting options of reminders are wrong usage before any request", async (t) => {
   const { reminders, run } = await open(t);
   const wrong: [string[], RegExp][] = [
-    [["--retry", "pay"], /--retry is about one reminder, so .*\n {8}limpet reminders Cart <id> --retry pay/],
+    [["--retry", "pay"], /--retry needs the type and the id of an actor\n {8}limpet reminders Cart <id> --retry pay/],
     [
       ["Cart", "--drop", "pay up"],
-      /needs the type and the id of its actor\n {8}limpet reminders Cart <id> --drop 'pay up'/,
+      /needs the type and the id of an actor\n {8}limpet reminders Cart <id> --drop 'pay up'/,
     ],
-    [["Cart", "a", "--drop", "x", "--retry", "x"], /--retry and --drop are two things to do; give one of them/],
-    [["Cart", "a", "--cancel", "x", "--all"], /--all belongs to a list, and --cancel shows none/],
+    [["Cart", "a", "--drop", "x", "--retry", "x"], /--retry and --drop exclude each other; give one of them/],
+    [["Cart", "a", "--cancel", "x", "--all"], /--all applies to lists, and --cancel shows none/],
     [["Cart", "a", "--retry", ".."], /reminder name must not be "\.\."/],
     [["Cart", "a", "--retry"], /--retry needs a value: --retry <name>/],
     [["--prefix", "a"], /has no option --prefix/],
     [["--limit", "0"], /--limit: "0" is not a whole number/],
     [[""], /actor type must not be empty/],
     [["Cart", "a/b"], /actor id must not contain/],
-    [["Cart", "a", "b"], /does not know what to do with "b"/],
+    [["Cart", "a", "b"], /takes no further argument: "b"/],
   ];
   for (const [argv, message] of wrong) {
     const { code, stdout, stderr } = await run(...argv);
@@ -246,7 +243,7 @@ test("options that contradict each other are wrong usage, before anybody is aske
   assert.deepEqual(reminders.asked, []);
 });
 
-test("nothing from elsewhere reaches the terminal as it is", async (t) => {
+test("reminder text of other processes is escaped for the terminal", async (t) => {
   const { reminders, run, onTerminal } = await open(t);
   const evil = "e\u001b[2Jvil\u202e";
   const late = { overdue: true, next: NOW - MINUTE, schedule: evil };

@@ -1,4 +1,4 @@
-// Every setting as a flag, made from the table of options.
+// Defines a flag for every setting, from the table of options.
 
 import { OPTIONS, SETTING_KEYS } from "../config/options.ts";
 import { shownDefault } from "../config/options-table.ts";

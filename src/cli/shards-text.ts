@@ -1,18 +1,19 @@
-// The shards of a type as people read about them: who is the home of how many, which are on their way, and which have moved. Pure.
+// Formats the shards of a type for display: the shards of each host, moves in progress, and finished moves.
+// Pure.
 
 import type { ShardMove, ShardMoved, ShardsOfHost, ShardsSummary, ShardsView } from "../ports/shard-admin.ts";
 import { type Column, filledColumns, NOTHING } from "./columns.ts";
 import { formatSpan, moment, plural, sentenceList } from "./phrases.ts";
 import { type Paint, safe } from "./terminal.ts";
 
-/** What a class says to have its actors live in shards. */
+/** The class option that shards actors. */
 export const SHARDED_RECIPE = "static options = { placement: sharded() }";
 
 const STRATEGIES: Record<ShardsView["strategy"], string> = {
-  least: "each goes to the host with the fewest",
-  hashed: "those of the same number live together, whatever their type",
-  told: "each goes where it is told",
-  own: "each goes where the application's own strategy says",
+  least: "each shard goes to the host with the fewest",
+  hashed: "shards of the same number live together, whatever their type",
+  told: "each shard goes to its assigned host",
+  own: "each shard goes where the strategy of the application places it",
 };
 
 const TYPES: readonly Column[] = [
@@ -26,7 +27,7 @@ const TYPES: readonly Column[] = [
   { title: "STATE" },
 ];
 
-/** A line for each type. */
+/** One line for each type. */
 export function summariesText(types: readonly ShardsSummary[], paint: Paint): string {
   const rows = types.map(({ type, shards, used, moving, hosts, actors, strategy, paused, faults }) => {
     const failed = faults > 0 ? `strategy failed ${plural(faults, "time")}` : "";
@@ -41,11 +42,11 @@ export function summariesText(types: readonly ShardsSummary[], paint: Paint): st
 
 const used = (hosts: readonly ShardsOfHost[]): number => hosts.reduce((sum, { shards }) => sum + shards.length, 0);
 
-/** `history`: how many of the moves that are over. */
+/** `history`: the number of finished moves. */
 export function shardsText(view: ShardsView, now: number, history: number, paint: Paint): string {
   return [
     paint("bold", safe(`${view.type}: ${plural(view.shards, "shard")}, ${used(view.hosts)} of them in use.`)),
-    `How they are spread: ${STRATEGIES[view.strategy]}.`,
+    `Strategy: ${STRATEGIES[view.strategy]}.`,
     ...notes(view, paint),
     ...hostLines(view.hosts, paint),
     ...movingLines(view.moving, paint),
@@ -57,11 +58,9 @@ function notes({ paused, told, faults, hosts }: ShardsView, paint: Paint): strin
   const silent = hosts.filter(({ actors }) => actors === undefined).map(({ address }) => address);
   return [
     ...(paused ? [paint("yellow", "Rebalancing is paused: only shards of hosts that leave move.")] : []),
-    ...(told.length > 0 ? [`Where to live was said of ${plural(told.length, "shard")}.`] : []),
-    ...(faults > 0
-      ? [paint("yellow", `The strategy could not be followed ${plural(faults, "time")}; logs say why.`)]
-      : []),
-    ...(silent.length > 0 ? [safe(`How many actors they have was not said in time by ${sentenceList(silent)}.`)] : []),
+    ...(told.length > 0 ? [`Homes are assigned for ${plural(told.length, "shard")}.`] : []),
+    ...(faults > 0 ? [paint("yellow", `The strategy failed ${plural(faults, "time")}; the logs show why.`)] : []),
+    ...(silent.length > 0 ? [safe(`No actor counts from ${sentenceList(silent)}: no answer in time.`)] : []),
   ];
 }
 
@@ -91,7 +90,7 @@ const HOMES: readonly Column[] = [
   { title: "ACTORS", align: "right" },
 ];
 
-/** Each shard that has a home, in order. */
+/** Each shard with a home, in order. */
 export function homesText({ hosts }: ShardsView, paint: Paint): string {
   const homes = hosts.flatMap(({ address, name, shards, actors }) =>
     shards.map((shard, i) => ({ shard, address, name, actors: actors?.[i] })),
@@ -120,7 +119,7 @@ function movingLines(moving: readonly ShardMove[], paint: Paint): string[] {
     ...[String(shard), safe(from), safe(to ?? "?"), reason, phase, formatSpan(Math.round(forMs))],
     safe(sentenceList(waitsFor)) || NOTHING,
   ]);
-  return ["", `On their way: ${plural(moving.length, "shard")}.`, ...table(MOVING, rows, paint)];
+  return ["", `Moving: ${plural(moving.length, "shard")}.`, ...table(MOVING, rows, paint)];
 }
 
 const MOVED: readonly Column[] = [

@@ -1,4 +1,4 @@
-// The command with the real door in front of a host that is not there; and what is done without one, in a store.
+// The command with the real HTTP server in front of a fake host; and the reset, which works on a store.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -48,23 +48,23 @@ async function open(t: TestContext, view = VIEW) {
   return { fake, shards: (...argv: string[]) => runCli(["shards", ...argv, "--url", url]) };
 }
 
-test("it shows homes, actors, moves under way and moves that are over, for people and for programs", async (t) => {
+test("limpet shards shows homes, actors, moves in progress and finished moves, for display and for programs", async (t) => {
   const { shards } = await open(t);
   const { code, stdout } = await shards("Cart");
   assert.equal(code, 0);
   const lines = stdout.split("\n");
   assert.deepEqual(lines.slice(0, 12), [
     "Cart: 20 shards, 3 of them in use.",
-    "How they are spread: each goes where the application's own strategy says.",
+    "Strategy: each shard goes where the strategy of the application places it.",
     "Rebalancing is paused: only shards of hosts that leave move.",
-    "Where to live was said of 1 shard.",
-    "The strategy could not be followed 2 times; logs say why.",
-    "How many actors they have was not said in time by 10.0.0.6:7401.",
+    "Homes are assigned for 1 shard.",
+    "The strategy failed 2 times; the logs show why.",
+    "No actor counts from 10.0.0.6:7401: no answer in time.",
     "HOST           NAME   BUILD  SHARDS  ACTORS  STATE",
     "10.0.0.5:7401  alpha  -           2    1003  -",
     "10.0.0.6:7401  -      2           1       ?  leaving",
     "",
-    "On their way: 1 shard.",
+    "Moving: 1 shard.",
     "SHARD  FROM           TO  WHY    PHASE      FOR  WAITS FOR",
   ]);
   assert.match(lines[12]!, /^ +3 +10\.0\.0\.6:7401 +\? +leave +stopping +1\.5s +10\.0\.0\.6:7401$/);
@@ -77,11 +77,11 @@ test("it shows homes, actors, moves under way and moves that are over, for peopl
   );
 });
 
-test("without a type it shows all of them, a line each", async (t) => {
+test("limpet shards without a type shows all types, one line each", async (t) => {
   const { fake, shards } = await open(t);
   const nothing = await shards();
   assert.deepEqual([nothing.code, nothing.stdout], [0, ""]);
-  assert.match(nothing.stderr, /^No type that is hosted has its actors live in shards\..*placement: sharded\(\)/);
+  assert.match(nothing.stderr, /^No hosted type is sharded\..*placement: sharded\(\)/);
   fake.summaries = [
     {
       type: "Cart",
@@ -115,7 +115,7 @@ test("without a type it shows all of them, a line each", async (t) => {
   assert.deepEqual(JSON.parse((await shards("--json")).stdout), JSON.parse(JSON.stringify({ types: fake.summaries })));
 });
 
-test("it shows every shard that has a home", async (t) => {
+test("limpet shards --homes shows every shard with a home", async (t) => {
   const { shards } = await open(t);
   const { stdout } = await shards("Cart", "--homes");
   assert.equal(
@@ -129,10 +129,10 @@ test("it shows every shard that has a home", async (t) => {
   assert.equal((await nothing.shards("Cart", "--homes")).stdout, "No shard of Cart is in use.\n");
 });
 
-test("it moves one, has them stay and move again, and says where they are to live", async (t) => {
+test("limpet shards moves a shard, pauses and resumes rebalancing, and assigns homes", async (t) => {
   const { fake, shards } = await open(t);
   assert.equal((await shards("Cart", "--move", "7=alpha")).stdout, "Shard 7 of Cart moves to alpha.\n");
-  assert.match((await shards("Cart", "--pause")).stdout, /stay where they are/);
+  assert.match((await shards("Cart", "--pause")).stdout, /Rebalancing of Cart is paused/);
   assert.deepEqual(JSON.parse((await shards("Cart", "--resume", "--json")).stdout), { type: "Cart", paused: false });
   assert.equal((await shards("Cart", "--allocate", "7=10.0.0.5:7401", "--allocate", "8=")).code, 0);
   assert.deepEqual(fake.steered, [
@@ -152,7 +152,7 @@ test("it moves one, has them stay and move again, and says where they are to liv
   ]);
 });
 
-test("what makes no sense is wrong usage, and nobody is asked", async (t) => {
+test("invalid usage of limpet shards is rejected before any request", async (t) => {
   const { fake, shards } = await open(t);
   for (const argv of [
     ["--pause"],
@@ -172,7 +172,7 @@ test("what makes no sense is wrong usage, and nobody is asked", async (t) => {
   assert.deepEqual(fake.steered, []);
 });
 
-test("a type without shards is an error that says how it would have some", async (t) => {
+test("a type without shards is an error with the option to shard it", async (t) => {
   const { fake, shards } = await open(t);
   fake.shards = async () => {
     throw new LimpetError("NOT_SHARDED", "nobody hosts actors of Cart that live in shards");
@@ -182,7 +182,7 @@ test("a type without shards is an error that says how it would have some", async
   assert.match(stderr, /live in shards[\s\S]*placement: sharded\(\)/);
 });
 
-test("a type is reset in its store, unless somebody hosts it", async (t) => {
+test("a type is reset in its store, unless a host has it", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "limpet-reset-"));
   t.after(() => rm(folder, { recursive: true }));
   const file = join(folder, "state.db");
@@ -202,7 +202,7 @@ test("a type is reset in its store, unless somebody hosts it", async (t) => {
   await store.coordination.leave(["i-1"]);
   assert.deepEqual(await reset(), {
     code: 0,
-    stdout: `How ids of Cart become shards is forgotten in ${file}, namespace default; its next host settles it anew.\n`,
+    stdout: `The shard function of Cart is deleted in ${file}, namespace default; its next host sets it again.\n`,
     stderr: "",
   });
   assert.equal((await store.shards.settle(rule(6))).shards, 6);

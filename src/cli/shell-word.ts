@@ -1,4 +1,4 @@
-// A word as one would type it into a shell, so that it arrives as it is. Pure.
+// Quotes a word for a shell, so that it arrives unchanged. Pure.
 
 export function shellWord(text: string, platform: NodeJS.Platform = process.platform): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;

@@ -24,7 +24,7 @@ const viewOf = (...tables: ClusterTable[]): ClusterView => ({ term: 3, scheduler
 const alpha = { address: "10.0.0.5:7401", name: "alpha", actors: 120, away: false };
 const beta = { address: "10.0.0.16:7401", name: "beta", actors: 7, away: true };
 
-test("a summary says for each sticky type who holds how many, who is away, and what becomes of a lost host's", () => {
+test("a summary shows the holders of each sticky type, hosts that are away, and the rule for lost hosts", () => {
   const view = viewOf(
     table({ sticky: { lost: "never", holders: [alpha, beta] } }),
     table({ type: "Stock" }),
@@ -70,19 +70,16 @@ test("a second namespace is named, and several hosts that are away are counted",
   assert.match(text, /^Session in namespace blue: no sticky actors at this moment\.$/m);
 });
 
-test("while a new leader waits for hosts, it says that there may be more", () => {
+test("a summary of a new leader that waits for hosts reports that there may be more", () => {
   const sticky = { lost: 0, holders: [alpha] };
   const text = (more: Partial<ClusterTable>) => stickySummary(viewOf(table({ sticky, ...more })), plain);
   const waitsFor = ["10.0.0.6:7401", "10.0.0.7:7401"];
-  assert.match(
-    text({ phase: "closed", waitsFor }),
-    /not heard yet what 10\.0\.0\.6:7401 and 10\.0\.0\.7:7401 may hold/,
-  );
-  assert.match(text({ phase: "closed" }), /not heard yet what hosts may hold: there may be more than these\./);
+  assert.match(text({ phase: "closed", waitsFor }), /waits for the claims of 10\.0\.0\.6:7401 and 10\.0\.0\.7:7401:/);
+  assert.match(text({ phase: "closed" }), /waits for the claims of hosts: there may be more actors\./);
   assert.doesNotMatch(text({ phase: "updating", waitsFor }), /The leader is new/);
 });
 
-test("rules for lost hosts are told with their time", () => {
+test("every rule for lost hosts is shown with its time", () => {
   assert.match(lostText(90_000), /for 1m30s; then/);
   assert.match(lostText(500), /for 500ms; then/);
 });
@@ -96,7 +93,7 @@ const actor: StickyActor = {
   away: false,
 };
 
-test("a line of a listing has the id, its host, since when, and whether that is away", () => {
+test("a line of a listing has the id, its host, its start, and whether the host is away", () => {
   const rows = [actor, { ...actor, id: "bob", name: "", away: true }].map((each) => stickyRow(each, NOW, plain));
   assert.deepEqual(columns(STICKY_SHAPE, rows), [
     "ID      HOST           NAME   SINCE                              AWAY",
@@ -105,29 +102,29 @@ test("a line of a listing has the id, its host, since when, and whether that is 
   ]);
 });
 
-test("one actor: who holds it and since when, or whom it waits for and what to do", () => {
+test("one actor is shown with its holder and its start, or with the awaited host and a command", () => {
   assert.equal(
     stickyActorText(actor, NOW, plain),
     "Session/al ice is held by alpha (10.0.0.5:7401).\nSticky there since 2029-12-31T23:59:00.000Z (1m ago).",
   );
   const lines = stickyActorText({ ...actor, id: "alice", away: true }, NOW, plain).split("\n");
   assert.equal(lines[0], "Session/alice is kept for alpha (10.0.0.5:7401), which is away.");
-  assert.match(lines[2]!, /^It waits for a host named alpha to come back; .* fail with OWNER_AWAY\.$/);
+  assert.match(lines[2]!, /^It waits for a host named alpha to return; .* fail with OWNER_AWAY\.$/);
   assert.match(lines[3]!, /: limpet sticky Session alice --release$/);
 });
 
-test("a release says who lets go, and that the next call places it anew", () => {
+test("a release shows the releasing host, and that the next call places the actor again", () => {
   assert.equal(
     releasedText(actor),
-    "alpha (10.0.0.5:7401) lets go of Session/al ice as soon as its turn has ended. The next call places it anew.",
+    "alpha (10.0.0.5:7401) releases Session/al ice when its turn has ended. The next call places it again.",
   );
   assert.equal(
     releasedText({ ...actor, name: "", away: true }),
-    "Session/al ice is no longer kept for 10.0.0.5:7401, which is away. The next call places it anew.",
+    "Session/al ice is no longer kept for 10.0.0.5:7401, which is away. The next call places it again.",
   );
 });
 
-test("nothing from elsewhere reaches the terminal as it is", () => {
+test("sticky text of other processes is escaped for the terminal", () => {
   const evil = "e\u001b[2Jvil\u202e";
   const strange = { ...actor, type: evil, id: evil, name: evil, address: evil, away: true };
   const holders = [{ ...alpha, name: evil, address: evil }];

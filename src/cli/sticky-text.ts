@@ -1,5 +1,4 @@
-// Sticky actors as people read about them: who holds how many, what becomes of them when a host is lost, and one of them in
-// sentences. Pure.
+// Formats sticky actors for display: their hosts, the rule for lost hosts, and one actor in sentences. Pure.
 
 import { formatDuration } from "../kernel/durations.ts";
 import type { ClusterSticky, ClusterTable, ClusterView, StickyActor } from "../ports/host-admin.ts";
@@ -46,7 +45,7 @@ export function countOf(holders: ClusterSticky["holders"]): number {
   return holders.reduce((sum, { actors }) => sum + actors, 0);
 }
 
-/** What becomes of the actors of a lost host, in words. */
+/** The rule for the actors of a lost host, as a sentence. */
 export function lostText(lost: ClusterSticky["lost"]): string {
   const rule =
     lost === "never"
@@ -57,11 +56,11 @@ export function lostText(lost: ClusterSticky["lost"]): string {
   return `When a host is lost, its actors ${rule}.`;
 }
 
-/** A new leader learns from the hosts what they hold. */
+/** A new leader waits for the claims of the hosts. */
 function unsettled({ phase, waitsFor }: StickyTable): string[] {
   if (phase !== "closed") return [];
   const hosts = waitsFor.length === 0 ? "hosts" : sentenceList(waitsFor);
-  return [safe(`The leader is new and has not heard yet what ${hosts} may hold: there may be more than these.`)];
+  return [safe(`The leader is new and waits for the claims of ${hosts}: there may be more actors.`)];
 }
 
 const HOLDERS: readonly Column[] = [
@@ -92,7 +91,7 @@ export const STICKY_SHAPE: readonly Column[] = [
   { title: "AWAY" },
 ];
 
-/** One line of a listing of a type. */
+/** One line of the list of a type. */
 export function stickyRow({ id, address, name, since, away }: StickyActor, now: number, paint: Paint): string[] {
   return [safe(id), safe(address), safe(name) || NOTHING, moment(since, now), awayCell(away, paint)];
 }
@@ -108,20 +107,20 @@ export function stickyActorText(actor: StickyActor, now: number, paint: Paint): 
   ].join("\n");
 }
 
-/** What an actor whose host is away waits for, and what can be done about it. */
+/** The host that an actor waits for, and the command that releases it. */
 export function awayText(type: string, id: string, name: string | undefined): string[] {
   const host = name === undefined || name === "" ? "its host" : `a host named ${name}`;
   return [
-    safe(`It waits for ${host} to come back; until then, or until its type gives it up, calls fail with OWNER_AWAY.`),
-    safe(`To have the next call place it anew: limpet sticky ${shellWord(type)} ${shellWord(id)} --release`),
+    safe(`It waits for ${host} to return; until then, or until its type releases it, calls fail with OWNER_AWAY.`),
+    safe(`To let the next call place it again: limpet sticky ${shellWord(type)} ${shellWord(id)} --release`),
   ];
 }
 
-/** `actor`: as it was before. */
+/** `actor`: its state before the release. */
 export function releasedText({ type, id, address, name, away }: StickyActor): string {
   const host = showHost(address, name);
   const done = away
     ? `${type}/${id} is no longer kept for ${host}, which is away.`
-    : `${host} lets go of ${type}/${id} as soon as its turn has ended.`;
-  return safe(`${done} The next call places it anew.`);
+    : `${host} releases ${type}/${id} when its turn has ended.`;
+  return safe(`${done} The next call places it again.`);
 }

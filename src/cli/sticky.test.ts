@@ -1,4 +1,4 @@
-// The command with the real door in front of a host that is not there.
+// The command with the real HTTP server in front of a fake host.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
@@ -58,7 +58,7 @@ async function open(t: TestContext) {
   };
 }
 
-test("without arguments it shows each sticky type with its holders and its rule, for people and for programs", async (t) => {
+test("limpet sticky shows each sticky type with its holders and its rule, for display and for programs", async (t) => {
   const { host, sticky, onTerminal } = await open(t);
   assert.deepEqual(await sticky(), {
     code: 0,
@@ -75,7 +75,7 @@ test("without arguments it shows each sticky type with its holders and its rule,
   });
 });
 
-test("where no type is sticky it says how to make one", async (t) => {
+test("limpet sticky without sticky types shows how to make one", async (t) => {
   const { host, sticky } = await open(t);
   host.tables = host.tables.slice(0, 1);
   const none = await sticky();
@@ -85,7 +85,7 @@ test("where no type is sticky it says how to make one", async (t) => {
   assert.deepEqual([json.stdout, json.stderr], ['{"types":[]}\n', ""]);
 });
 
-test("with a type it lists its actors, page by page up to the limit", async (t) => {
+test("limpet sticky with a type lists its actors, page by page up to the limit", async (t) => {
   const { host, sticky } = await open(t);
   const { stdout, stderr } = await sticky("Session");
   assert.equal(stderr, "");
@@ -98,14 +98,14 @@ test("with a type it lists its actors, page by page up to the limit", async (t) 
     { type: "Session", prefix: undefined, after: undefined, limit: 50 },
     { type: "Session", prefix: undefined, after: { type: "Session", id: "alice" }, limit: 49 },
   ]);
-  assert.match((await sticky("Session", "--limit", "1")).stderr, /There are more than these 1; --all shows all/);
+  assert.match((await sticky("Session", "--limit", "1")).stderr, /Only the first 1 are shown; --all shows all/);
   const cut = JSON.parse((await sticky("Session", "--limit", "1", "--json")).stdout);
   assert.deepEqual([cut.actors, typeof cut.next], [[held("alice")], "string"]);
   const some = JSON.parse((await sticky("Session", "--prefix", "b", "--all", "--json")).stdout);
   assert.deepEqual(some, { actors: [host.actors[1]] });
 });
 
-test("an empty list says why it is empty", async (t) => {
+test("an empty list of sticky actors shows its reason", async (t) => {
   const { host, sticky } = await open(t);
   host.actors = [];
   const misspelt = await sticky("Sesion");
@@ -119,13 +119,13 @@ test("an empty list says why it is empty", async (t) => {
   assert.deepEqual([nobody.code, nobody.stdout], [0, ""]);
   assert.match(nobody.stderr, /^No host holds an actor of Session\. .* limpet call Session <id> <method>\n$/);
   assert.match((await sticky("Session", "--prefix", "x")).stderr, /an actor of Session whose id begins with x\./);
-  // Another namespace's type of the same name says nothing about this one's.
+  // A type of the same name in another namespace is irrelevant.
   host.tables = host.tables.map((table) => ({ ...table, namespace: "blue" }));
   assert.match((await sticky("Session")).stderr, /has no type Session[\s\S]*Its types: none/);
   assert.notEqual((await sticky("Session", "--json")).code, 0);
 });
 
-test("with an id it tells of that actor, and one that nobody holds is an error with a hint", async (t) => {
+test("limpet sticky with an id shows that actor, and an actor without a holder is an error with a hint", async (t) => {
   const { host, sticky } = await open(t);
   assert.match((await sticky("Session", "alice")).stdout, /^Session\/alice is held by alpha \(10\.0\.0\.5:7401\)\.\n/);
   assert.match((await sticky("Session", "bob")).stdout, /^Session\/bob is kept for beta .*, which is away\.\n/);
@@ -138,18 +138,17 @@ test("with an id it tells of that actor, and one that nobody holds is an error w
   assert.deepEqual(host.released, []);
 });
 
-test("with --release it lets go of that actor, and says what happens next", async (t) => {
+test("limpet sticky --release releases that actor, and shows the next step", async (t) => {
   const { host, sticky } = await open(t);
   const told = await sticky("Session", "alice", "--release");
   assert.deepEqual(told, {
     code: 0,
-    stdout:
-      "alpha (10.0.0.5:7401) lets go of Session/alice as soon as its turn has ended. The next call places it anew.\n",
+    stdout: "alpha (10.0.0.5:7401) releases Session/alice when its turn has ended. The next call places it again.\n",
     stderr: "",
   });
   assert.match(
     (await sticky("Session", "bob", "--release")).stdout,
-    /bob is no longer kept for beta .* places it anew/,
+    /bob is no longer kept for beta .* places it again/,
   );
   host.actors.push(held("ü %"));
   const json = await sticky("Session", "ü %", "--release", "--json");
@@ -161,7 +160,7 @@ test("with --release it lets go of that actor, and says what happens next", asyn
   ]);
 });
 
-test("what cannot be released is an error, and nothing is said to have happened", async (t) => {
+test("an actor that cannot be released is an error, and no success is reported", async (t) => {
   const { host, sticky } = await open(t);
   const unknown = await sticky("Session", "carol", "--release");
   assert.deepEqual([unknown.code, unknown.stdout], [1, ""]);
@@ -172,20 +171,23 @@ test("what cannot be released is an error, and nothing is said to have happened"
   assert.match(refused.stderr, /^limpet: no scheduler leads\n/);
 });
 
-test("options that contradict the arguments are wrong usage, before anybody is asked", async (t) => {
+test("contradicting options of limpet sticky are wrong usage before any request", async (t) => {
   const { host, sticky } = await open(t);
   const wrong: [string[], RegExp][] = [
-    [["--release"], /--release lets go of one actor, so it needs its type and its id\n {8}limpet sticky Session <id>/],
-    [["Session", "--release"], /so it needs its type and its id\n {8}limpet sticky Session <id> --release/],
-    [["--prefix", "a"], /--prefix belongs to the list of one type's actors: give a type and no id\n {8}For example: /],
-    [["--all"], /--all belongs to the list/],
-    [["Session", "alice", "--limit", "5"], /--limit belongs to the list/],
-    [["Session", "alice", "--release", "--all"], /--all belongs to the list/],
+    [["--release"], /--release needs the type and the id of an actor\n {8}limpet sticky Session <id>/],
+    [
+      ["Session", "--release"],
+      /--release needs the type and the id of an actor\n {8}limpet sticky Session <id> --release/,
+    ],
+    [["--prefix", "a"], /--prefix applies to the list of a type: give a type and no id\n {8}For example: /],
+    [["--all"], /--all applies to the list/],
+    [["Session", "alice", "--limit", "5"], /--limit applies to the list/],
+    [["Session", "alice", "--release", "--all"], /--all applies to the list/],
     [["Session", "--limit", "0"], /--limit: "0" is not a whole number of at least 1/],
-    [["Session", "--limit", "5", "--all"], /--all and --limit contradict each other/],
+    [["Session", "--limit", "5", "--all"], /--all and --limit exclude each other/],
     [[""], /actor type must not be empty/],
     [["Session", ".."], /actor id must not be "\.\."/],
-    [["Session", "alice", "more"], /limpet sticky does not know what to do with "more"/],
+    [["Session", "alice", "more"], /limpet sticky takes no further argument: "more"/],
   ];
   for (const [argv, message] of wrong) {
     const { code, stdout, stderr } = await sticky(...argv);

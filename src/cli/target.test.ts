@@ -18,14 +18,14 @@ function refused(flags: Record<string, string>, env: Record<string, string> = {}
   return assert.fail("nothing was refused");
 }
 
-test("a flag weighs more than LIMPET_URL, which weighs more than the default", () => {
+test("a flag outweighs LIMPET_URL, which outweighs the default", () => {
   assert.equal(shownUrl(target({}).url), "http://127.0.0.1:7300");
   assert.equal(shownUrl(target({}, { LIMPET_URL: "http://a:1" }).url), "http://a:1");
   assert.equal(shownUrl(target({ url: "https://b/base/" }, { LIMPET_URL: "http://a:1" }).url), "https://b/base");
   assert.equal(shownUrl(target({ url: "localhost:8000" }).url), "http://localhost:8000");
 });
 
-test("without a URL it is the process that the settings here describe, with one of its tokens", () => {
+test("the target without a URL is the process of the local settings, with one of its tokens", () => {
   using folder = tempFolder();
   folder.write("limpet.yaml", "http:\n  host: 0.0.0.0\n  port: 8123\n  tokens: [one, two]\n");
   const found = target({}, {}, folder.path);
@@ -35,7 +35,7 @@ test("without a URL it is the process that the settings here describe, with one 
   assert.equal(target({ url: "http://else.where" }, {}, folder.path).token, undefined, "a stranger is not told");
 });
 
-test("a file in this folder cannot have a token sent to another machine that was not given for it", () => {
+test("a file in this folder cannot send a token to another machine that it was not given for", () => {
   using folder = tempFolder();
   folder.write("limpet.yaml", "http:\n  host: 10.0.0.66\n  tokens: [its-own]\n");
   for (const [flags, env] of [
@@ -53,11 +53,11 @@ test("a file in this folder cannot have a token sent to another machine that was
   assert.equal(asked.token, "mine");
 });
 
-test("what cannot be an address, a token or a time is refused without repeating secrets", () => {
+test("an invalid address, token or timeout is rejected without repeating secrets", () => {
   assert.match(refused({ url: "ftp://x" }), /^--url: "ftp:\/\/x" is not a URL; write for example/);
   assert.match(refused({}, { LIMPET_URL: "http://" }), /^LIMPET_URL: /);
   assert.doesNotMatch(refused({ url: "http://u:hunter2@x" }), /hunter2/);
   assert.doesNotMatch(refused({ token: "hunter2 x" }), /hunter2/);
   assert.match(refused({ timeout: "soon" }), /^--timeout: "soon" is not a duration/);
-  assert.match(refused({ timeout: "0s" }), /longer than nothing/);
+  assert.match(refused({ timeout: "0s" }), /longer than 0/);
 });

@@ -1,5 +1,5 @@
-// Which running process a command talks to. What is said outright counts; otherwise the process that the settings of
-// this folder describe, so that `limpet call` finds what `limpet dev` started here.
+// Selects the running process that a command requests. An explicit URL counts; otherwise the process that the
+// settings of this folder describe, so that `limpet call` finds the process that `limpet dev` started here.
 
 import { OPTIONS } from "../config/options.ts";
 import { describeOrigin } from "../config/origin.ts";
@@ -14,7 +14,7 @@ export interface Target {
   readonly url: URL;
   readonly token: string | undefined;
   readonly timeoutMs: number;
-  /** How long to wait was said outright. */
+  /** The user set the timeout explicitly. */
   readonly timeoutAsked: boolean;
 }
 
@@ -25,7 +25,7 @@ export const TARGET_FLAGS: readonly Flag[] = [
     name: "url",
     kind: "text",
     placeholder: "url",
-    help: `The process to ask; also LIMPET_URL. Default http://${OPTIONS.httpHost.default}:${OPTIONS.httpPort.default}, or what limpet.yaml says.`,
+    help: `The process to request; also LIMPET_URL. Default http://${OPTIONS.httpHost.default}:${OPTIONS.httpPort.default}, or the setting of limpet.yaml.`,
   },
   {
     name: "token",
@@ -43,18 +43,19 @@ export function resolveTarget({ flags, env, cwd }: Pick<Context, "flags" | "env"
   if (token !== undefined && tokenProblem(token) !== undefined) throw wrongUsage(`the token ${tokenProblem(token)}`);
   const timeout = textFlag(flags, "timeout");
   const timeoutMs = asUsage(() => parseDuration(timeout ?? DEFAULT_TIMEOUT, "--timeout"));
-  if (timeoutMs === 0) throw wrongUsage("--timeout must be longer than nothing");
+  if (timeoutMs === 0) throw wrongUsage("--timeout must be longer than 0");
   const rest = { timeoutMs, timeoutAsked: timeout !== undefined };
   if (address !== undefined)
     return { url: parseUrl(address, asked === undefined ? "LIMPET_URL" : "--url"), token, ...rest };
 
   const { settings, origins } = settingsOrUsage(() => resolveWithOrigins({ env, cwd }));
   const { httpHost, httpPort, httpTokens } = settings;
-  // Whoever listens everywhere also listens here.
+  // A process that listens on every address also listens on loopback.
   const host = httpHost === "0.0.0.0" ? "127.0.0.1" : httpHost === "::" ? "::1" : httpHost;
   const url = new URL(`http://${hostInUrl(host)}:${httpPort === 0 ? OPTIONS.httpPort.default : httpPort}`);
   if (isLoopback(host)) return { url, token: token ?? httpTokens[0], ...rest };
-  // A file in the current folder is not trusted: it must not choose the machine that receives the user's token.
+  // A file in the current folder is not trusted: it must not choose the machine that receives the user's
+  // token.
   const named = origins.httpHost.source;
   if (token !== undefined && named === "file") {
     const why = `${describeOrigin(origins.httpHost)} names ${host}, and the token was not given for that address`;
@@ -75,7 +76,7 @@ export function parseUrl(text: string, where: string): URL {
   return url;
 }
 
-/** Without the slash at the end, for people. */
+/** Without the slash at the end, for display. */
 export function shownUrl(url: URL): string {
   return url.href.replace(/\/$/, "");
 }

@@ -6,7 +6,7 @@ import { type Stream, safe, Terminal, wantsColour } from "./terminal.ts";
 const tty: Stream = { isTTY: true, write: () => true };
 const pipe: Stream = { write: () => true };
 
-test("colours are for terminals, unless the environment says otherwise", () => {
+test("colours are for terminals, unless the environment overrides it", () => {
   assert.equal(wantsColour(tty, {}), true);
   assert.equal(wantsColour(pipe, {}), false);
   assert.equal(wantsColour(tty, { NO_COLOR: "1" }), false);
@@ -17,13 +17,13 @@ test("colours are for terminals, unless the environment says otherwise", () => {
   assert.equal(wantsColour(tty, { FORCE_COLOR: "0" }), false);
 });
 
-test("stdout and stderr are coloured each by itself", () => {
+test("stdout and stderr are coloured independently", () => {
   const terminal = new Terminal(pipe, tty, {});
   assert.equal(terminal.paint("red", "x"), "x");
   assert.equal(terminal.paintErr("red", "x"), "\u001b[31mx\u001b[39m");
 });
 
-test("when the reader has gone, writing goes on into nothing", () => {
+test("output to a closed reader is dropped", () => {
   const lines: string[] = [];
   const stdout = Object.assign(new EventEmitter(), { write: (text: string) => lines.push(text) });
   const terminal = new Terminal(stdout, pipe, {});
@@ -34,7 +34,7 @@ test("when the reader has gone, writing goes on into nothing", () => {
   assert.deepEqual(lines, ["one\n"]);
 });
 
-test("JSON is spread out for people and compact for programs", () => {
+test("JSON is indented for display and compact for programs", () => {
   const written: string[] = [];
   const write = (text: string) => written.push(text);
   new Terminal({ isTTY: true, write }, pipe, {}).json({ a: 1 });
@@ -42,7 +42,7 @@ test("JSON is spread out for people and compact for programs", () => {
   assert.deepEqual(written, ['{\n  "a": 1\n}\n', '{"a":1}\n']);
 });
 
-test("text from elsewhere cannot move the cursor, change colours or turn around what is on the screen", () => {
+test("text of other processes cannot move the cursor, change colours or reverse the text direction", () => {
   assert.equal(safe("plain text, ünïcode 🐚\nnext\tline"), "plain text, ünïcode 🐚\nnext\tline");
   assert.equal(safe("\u001b[31mred\u001b[0m"), "red");
   assert.equal(safe("a\rb\u0007c\u0085d"), "a\\u000db\\u0007c\\u0085d");

@@ -1,5 +1,5 @@
-// What a command writes to: results on stdout, everything about them on stderr. Colours only where a person looks.
-// A reader that has gone (`limpet actors | head -1`) is no error: what follows is dropped.
+// The output of a command: results on stdout, messages on stderr, and colours only on a terminal. A closed
+// reader (`limpet actors | head -1`) is not an error: further output is dropped.
 
 import { stripVTControlCharacters, styleText } from "node:util";
 
@@ -20,9 +20,9 @@ export class Terminal {
   readonly #stderr: Stream;
   readonly paint: Paint;
   readonly paintErr: Paint;
-  /** A person reads stdout. */
+  /** stdout is a terminal. */
   readonly isTTY: boolean;
-  /** A person reads stderr. */
+  /** stderr is a terminal. */
   readonly errIsTTY: boolean;
   #gone = false;
 
@@ -42,7 +42,7 @@ export class Terminal {
     }
   }
 
-  /** Nobody reads stdout any more; a long listing may stop. */
+  /** The reader of stdout is gone; a long listing may stop. */
   get gone(): boolean {
     return this.#gone;
   }
@@ -59,7 +59,7 @@ export class Terminal {
     this.line(this.isTTY ? JSON.stringify(value, null, 2) : JSON.stringify(value));
   }
 
-  /** Resolves when what was written has left the process. */
+  /** Resolves when all output has left the process. */
   async flush(): Promise<void> {
     for (const stream of [this.#stdout, this.#stderr]) {
       await new Promise<void>((resolve) => stream.write("", () => resolve()));
@@ -68,7 +68,7 @@ export class Terminal {
 }
 
 export function wantsColour(stream: Stream, env: Env): boolean {
-  // The conventions of no-color.org and force-color.org, in the order Node itself gives them.
+  // The conventions of no-color.org and force-color.org, in the order of Node itself.
   if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== "") return !/^(0|false)$/i.test(env.FORCE_COLOR);
   if (env.NO_COLOR !== undefined && env.NO_COLOR !== "") return false;
   return stream.isTTY === true && env.TERM !== "dumb";
@@ -78,12 +78,12 @@ function painter(coloured: boolean): Paint {
   return (tint, text) => (coloured ? styleText(tint, text, { validateStream: false }) : text);
 }
 
-// Control characters, and the marks that turn the direction of text around: a name or a message from elsewhere must
-// not be able to write over what stands on the screen.
+// Control characters, and marks that reverse the direction of text: a name or message from another process
+// must not overwrite the screen.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Text from elsewhere, safe to show. Line breaks and tabs stay. */
+/** Makes text of other processes safe to show. Line breaks and tabs stay. */
 export function safe(text: string): string {
   return stripVTControlCharacters(text).replace(UNSAFE, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;

@@ -1,5 +1,5 @@
-// The history of a workflow as a timeline: one line for what was decided together with what came of it; and its events as they are
-// stored. Pure.
+// Formats the history of a workflow as a timeline, one line for each step with its outcome, and its stored
+// events. Pure.
 
 import { isoMoment } from "../kernel/end-of-time.ts";
 import type { HistoryStep, WorkflowEvent, WorkflowView } from "../ports/workflow-admin.ts";
@@ -7,7 +7,7 @@ import { type Column, columns, NOTHING } from "./columns.ts";
 import { formatSpan, plural, when } from "./phrases.ts";
 import { type Paint, safe } from "./terminal.ts";
 
-/** Of a value or an error, in a table. */
+/** Length of a value or an error in a table. */
 const SHOWN = 60;
 
 const TIMELINE: readonly Column[] = [
@@ -19,7 +19,7 @@ const TIMELINE: readonly Column[] = [
 ];
 
 export function timelineLines({ steps, earlier, startedAt }: WorkflowView, now: number, paint: Paint): string[] {
-  // The first page was dated before the store wrote it.
+  // The first batch was dated before the store wrote it.
   const zero = steps[0]?.kind === "start" ? steps[0].at : startedAt;
   const rows = steps.map((step) => stepRow(step, zero, now, paint));
   const [titles, ...lines] = columns(TIMELINE, rows);
@@ -75,7 +75,7 @@ function outcomeText({ kind, state, result, error, failures, due }: HistoryStep,
     case "cancelled":
       return "cancelled";
     case "left":
-      return "not waited for any more";
+      return "abandoned";
     case "told":
       return result === undefined ? "" : safe(short(result));
   }
@@ -84,7 +84,7 @@ function outcomeText({ kind, state, result, error, failures, due }: HistoryStep,
 const short = (text: string): string => (text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}…`);
 export const firstLine = (text: string): string => text.split("\n")[0]!;
 
-// ——— Its events, as they are stored.
+// ——— Stored events.
 
 export const EVENT_SHAPE: readonly Column[] = [
   { title: "#", align: "right" },

@@ -1,9 +1,12 @@
-// Node's warnings, as far as they concern the person at the terminal.
+// Filters the warnings of Node for the user of the command line.
 
 const NOT_NEWS = new Set(["ExperimentalWarning"]);
 const NOT_NEWS_CODES = new Set(["MODULE_TYPELESS_PACKAGE_JSON"]);
 
-/** What Limpet itself relies on (SQLite, type stripping) is not news to its user; other warnings become one line. */
+/**
+ * Warnings about features that Limpet itself uses (SQLite, type stripping) are hidden; other warnings become
+ * one line.
+ */
 export function quietWarnings(): void {
   process.removeAllListeners("warning");
   process.on("warning", (warning: Error & { code?: string }) => {

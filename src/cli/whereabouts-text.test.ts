@@ -21,7 +21,7 @@ const place: Whereabouts = {
   since: NOW - 60_000,
 };
 
-test("whereabouts: who, why, and since which table", () => {
+test("the location of an actor is shown with its reason and its table", () => {
   assert.equal(
     whereaboutsText(place, NOW, plain),
     [
@@ -32,17 +32,17 @@ test("whereabouts: who, why, and since which table", () => {
   );
 });
 
-test("whereabouts: memory is known of the process that was asked alone", () => {
+test("the memory state is shown only for the requested process", () => {
   const here = { ...place, here: true };
   assert.match(
     whereaboutsText({ ...here, activeHere: true }, NOW, plain),
-    /the process that was asked\.\nIt is in memory\./,
+    /the requested process\.\nIt is in memory\./,
   );
-  assert.match(whereaboutsText(here, NOW, plain), /It is not in memory; the next call wakes it\./);
-  assert.match(whereaboutsText({ ...place, activeHere: true }, NOW, plain), /still in memory at the process that/);
+  assert.match(whereaboutsText(here, NOW, plain), /It is not in memory; the next call activates it\./);
+  assert.match(whereaboutsText({ ...place, activeHere: true }, NOW, plain), /still in memory of the requested process/);
 });
 
-test("whereabouts: an actor nobody hosts lives nowhere, and no table is mentioned", () => {
+test("an actor without a host is shown without a table", () => {
   const nowhere = { ...place, owner: undefined, ownerName: undefined, version: 0, term: 0, why: "nobody hosts Cart." };
   assert.equal(whereaboutsText(nowhere, NOW, plain), "Cart/alice lives nowhere at this moment.\nNobody hosts Cart.");
   assert.match(
@@ -53,13 +53,13 @@ test("whereabouts: an actor nobody hosts lives nowhere, and no table is mentione
 
 const sticky = { since: NOW - 180_000, away: false, ring: "10.0.0.2:7401", ringName: "beta" };
 
-test("whereabouts: a sticky actor says since when it is there, and whether the ring agrees", () => {
+test("a sticky actor is shown with its start, and whether the ring agrees", () => {
   assert.equal(
     whereaboutsText({ ...place, sticky }, NOW, plain),
     [
       "Cart/alice lives on alpha (10.0.0.5:7401).",
       "Its place on the ring of Cart belongs to alpha.",
-      "Sticky there since 2029-12-31T23:57:00.000Z (3m ago), although the ring says beta (10.0.0.2:7401).",
+      "Sticky there since 2029-12-31T23:57:00.000Z (3m ago), although the ring assigns beta (10.0.0.2:7401).",
       "Table version 4 of term 3, in force since 2029-12-31T23:59:00.000Z (1m ago).",
     ].join("\n"),
   );
@@ -68,13 +68,13 @@ test("whereabouts: a sticky actor says since when it is there, and whether the r
       .split("\n")
       .at(-1);
   const since = "since 2029-12-31T23:57:00.000Z (3m ago)";
-  assert.equal(last({}, true), `Sticky here ${since}, although the ring says beta (10.0.0.2:7401).`);
-  assert.equal(last({ ringName: undefined }), `Sticky there ${since}, although the ring says 10.0.0.2:7401.`);
-  assert.equal(last({ ring: place.owner! }), `Sticky there ${since}, and the ring says the same.`);
-  assert.equal(last({ ring: undefined }), `Sticky there ${since}; the ring names nobody at this moment.`);
+  assert.equal(last({}, true), `Sticky here ${since}, although the ring assigns beta (10.0.0.2:7401).`);
+  assert.equal(last({ ringName: undefined }), `Sticky there ${since}, although the ring assigns 10.0.0.2:7401.`);
+  assert.equal(last({ ring: place.owner! }), `Sticky there ${since}, and the ring agrees.`);
+  assert.equal(last({ ring: undefined }), `Sticky there ${since}; the ring has no host at this moment.`);
 });
 
-test("whereabouts: a sticky actor whose host is away says whom it waits for, and how to stop waiting", () => {
+test("a sticky actor whose host is away is shown with the awaited host and the command to release it", () => {
   const away = { ...place, id: "al ice", why: "it is sticky", version: 0, sticky: { ...sticky, away: true } };
   assert.equal(
     whereaboutsText(away, NOW, plain),
@@ -82,17 +82,17 @@ test("whereabouts: a sticky actor whose host is away says whom it waits for, and
       "Cart/al ice is kept for alpha (10.0.0.5:7401), which is away.",
       "It is sticky.",
       "Sticky there since 2029-12-31T23:57:00.000Z (3m ago).",
-      "It waits for a host named alpha to come back; until then, or until its type gives it up, calls fail with OWNER_AWAY.",
-      `To have the next call place it anew: limpet sticky Cart ${shellWord("al ice")} --release`,
+      "It waits for a host named alpha to return; until then, or until its type releases it, calls fail with OWNER_AWAY.",
+      `To let the next call place it again: limpet sticky Cart ${shellWord("al ice")} --release`,
     ].join("\n"),
   );
   const unnamed = whereaboutsText({ ...away, owner: undefined, ownerName: undefined }, NOW, plain);
-  assert.match(unnamed, /^Cart\/al ice lives nowhere at this moment\.\n[\s\S]*It waits for its host to come back/);
+  assert.match(unnamed, /^Cart\/al ice lives nowhere at this moment\.\n[\s\S]*It waits for its host to return/);
 });
 
-test("whereabouts: nothing from elsewhere reaches the terminal as it is", () => {
+test("location text of other processes is escaped for the terminal", () => {
   const evil = "e\u001b[2Jvil\u202e";
   const text = whereaboutsText({ ...place, ownerName: evil, sticky: { ...sticky, ringName: evil } }, NOW, plain);
-  assert.match(text, /the ring says evil\\u202e \(/);
+  assert.match(text, /the ring assigns evil\\u202e \(/);
   assert.ok(!text.includes("\u001b") && !text.includes("\u202e"));
 });

@@ -1,4 +1,4 @@
-// Where one actor lives, why, and since when, as plain sentences. Pure.
+// Formats the location of one actor, its reason and its start as plain sentences. Pure.
 
 import type { Whereabouts } from "../ports/host-admin.ts";
 import { moment, showHost } from "./phrases.ts";
@@ -19,24 +19,24 @@ function headline({ type, id, owner, ownerName, here, sticky }: Whereabouts): st
   if (owner === undefined) return `${type}/${id} lives nowhere at this moment.`;
   const host = showHost(owner, ownerName);
   if (sticky?.away) return `${type}/${id} is kept for ${host}, which is away.`;
-  return here ? `${type}/${id} lives on ${host}, the process that was asked.` : `${type}/${id} lives on ${host}.`;
+  return here ? `${type}/${id} lives on ${host}, the requested process.` : `${type}/${id} lives on ${host}.`;
 }
 
-/** Only the memory of the process that was asked is known. */
+/** Only the memory of the requested process is known. */
 function memory({ here, activeHere }: Whereabouts): string[] {
-  if (here) return [activeHere ? "It is in memory." : "It is not in memory; the next call wakes it."];
-  return activeHere ? ["It is still in memory at the process that was asked."] : [];
+  if (here) return [activeHere ? "It is in memory." : "It is not in memory; the next call activates it."];
+  return activeHere ? ["It is still in memory of the requested process."] : [];
 }
 
-/** It stays where it is, whatever the ring says; so it is said whether they agree. */
+/** A sticky actor keeps its host whatever the ring assigns, so the text states whether they agree. */
 function stickiness({ type, id, owner, ownerName, here, sticky }: Whereabouts, now: number): string[] {
   if (sticky === undefined) return [];
   const { since, away, ring, ringName } = sticky;
   const stuck = `Sticky ${here ? "here" : "there"} since ${moment(since, now)}`;
   if (away) return [`${stuck}.`, ...awayText(type, id, ownerName)];
-  if (ring === undefined) return [`${stuck}; the ring names nobody at this moment.`];
-  if (ring === owner) return [`${stuck}, and the ring says the same.`];
-  return [safe(`${stuck}, although the ring says ${showHost(ring, ringName)}.`)];
+  if (ring === undefined) return [`${stuck}; the ring has no host at this moment.`];
+  if (ring === owner) return [`${stuck}, and the ring agrees.`];
+  return [safe(`${stuck}, although the ring assigns ${showHost(ring, ringName)}.`)];
 }
 
 function table({ version, term, since }: Whereabouts, now: number): string[] {

@@ -1,4 +1,4 @@
-// Who works on workflows, one line for each. Pure.
+// Formats the workflow workers, one line for each. Pure.
 
 import type { WorkerSummary } from "../ports/workflow-admin.ts";
 import { type Column, columns, NOTHING } from "./columns.ts";

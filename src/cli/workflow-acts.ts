@@ -1,4 +1,4 @@
-// What limpet workflows does to one of them: started, told something, asked, woken and ended.
+// The operations of `limpet workflows` on one workflow: start, signal, query, update, wake and end.
 
 import { didYouMean } from "../kernel/nearest.ts";
 import type { WorkerOverview } from "../ports/workflow-admin.ts";
@@ -58,7 +58,7 @@ async function start({ terminal, flags, json }: Context, target: Target, id: str
   const { workers } = await askJson<WorkerOverview>(target, { verb: "GET", path: WORKERS });
   const types = new Set(workers.filter(({ isLive }) => isLive).flatMap((each) => each.types));
   terminal.line(
-    safe(`${workflowId} is started, as run ${runId}. To see how it goes: limpet workflows ${shellWord(workflowId)}`),
+    safe(`${workflowId} is started as run ${runId}. To follow it: limpet workflows ${shellWord(workflowId)}`),
   );
   if (types.has(type)) return;
   const guess = didYouMean(type, types, String) || ".";
@@ -75,17 +75,17 @@ async function askIt(context: Context, target: Target, act: "query" | "update", 
   printResult(text, context);
 }
 
-/** So that nobody takes what the workflow threw for a fault of the command. */
+/** Makes clear that the workflow threw the error, not the command. */
 function thrownBy(what: string, error: unknown): unknown {
   if (!(error instanceof Failure) || error.errorCode !== "ACTOR_FAILED") return error;
   return new Failure(error.code, `${what} threw ${error.message}`, { cause: error });
 }
 
 const DONE = {
-  signal: "has been told",
-  cancel: "is asked to end",
+  signal: "is signalled",
+  cancel: "is requested to cancel",
   terminate: "is terminated",
-  wake: "is tried now",
+  wake: "is woken",
 } as const;
 const WORDS = { signal: "signalled", cancel: "cancelled", terminate: "terminated", wake: "woken" } as const;
 
@@ -96,10 +96,10 @@ async function tell(context: Context, target: Target, act: keyof typeof DONE, id
   const body = bodyOf(fields, { input: readJson(flags, "input") });
   await ask(target, { verb: "POST", path: `${CONTROL}/${act}`, body });
   if (json) terminal.json({ [WORDS[act]]: { id, ...(fields.run !== undefined && { run: fields.run }), ...named } });
-  else terminal.line(safe(`${id} ${DONE[act]}. To see how it goes: limpet workflows ${shellWord(id)}`));
+  else terminal.line(safe(`${id} ${DONE[act]}. To follow it: limpet workflows ${shellWord(id)}`));
 }
 
-/** Given as JSON; passed on as it was typed, so that long numbers stay what they are. */
+/** Validated as JSON and passed on as typed, so that long numbers keep all digits. */
 function readJson(flags: FlagValues, flag: "input" | "memo"): string | undefined {
   const text = textFlag(flags, flag);
   if (text === undefined) return undefined;

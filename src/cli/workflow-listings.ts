@@ -1,4 +1,5 @@
-// What limpet workflows shows: the list of them, one of them, its events, and who works on them; and why a list is empty.
+// The views of `limpet workflows`: the list, one workflow, its events, and the workers; and the explanation
+// of an empty list.
 
 import { didYouMean } from "../kernel/nearest.ts";
 import type {
@@ -25,7 +26,7 @@ export const WORKERS = `${LIST}/workers`;
 
 export const pathOf = (id: string): string => `/v1.0/inspect/workflow/${encodeURIComponent(id)}`;
 
-/** `limit`: of runs. */
+/** `limit`: number of runs. */
 export async function showWorkflows(
   context: Context,
   target: Target,
@@ -52,7 +53,7 @@ export async function showWorkflows(
   if (json) return;
   if (shown === 0) terminal.errLine(safe(await explainNothing(target, id, filters)));
   if (counts !== undefined && counts.blocked > 0 && flags.blocked !== true) {
-    terminal.errLine("limpet workflows --blocked shows those that are blocked; limpet workflows <id> says why.");
+    terminal.errLine("limpet workflows --blocked lists the blocked ones; limpet workflows <id> shows why.");
   }
 }
 
@@ -72,13 +73,13 @@ function readFilters(flags: FlagValues): Filters {
   };
 }
 
-/** One of several words, or nothing. */
+/** Reads one of several words, or nothing. */
 export function choice(flag: string, given: string | undefined, known: readonly string[]): string | undefined {
   if (given === undefined || known.includes(given)) return given;
-  throw wrongUsage(`--${flag}: ${JSON.stringify(given)} is none of ${known.join(", ")}`);
+  throw wrongUsage(`--${flag} must be one of ${known.join(", ")}; got ${JSON.stringify(given)}`);
 }
 
-/** `customer=alice`, `total=12`, `paid=true`; a text that looks like a number stands in quotes: `code="12"`. */
+/** `customer=alice`, `total=12`, `paid=true`; a text that looks like a number needs quotes: `code="12"`. */
 export function readAttributes(flags: FlagValues): Record<string, string | number | boolean> | undefined {
   const given = (flags.attribute ?? []) as readonly string[];
   if (given.length === 0) return undefined;
@@ -101,7 +102,7 @@ function readValue(text: string): string | number | boolean {
   return text;
 }
 
-/** An empty list is an answer, but it may be a slip of the pen. */
+/** An empty list is a valid answer, but it may be a typing error. */
 async function explainNothing(target: Target, id: string | undefined, filters: Filters): Promise<string> {
   if (id !== undefined) return `There is no workflow ${id}.`;
   const { type, blocked } = filters;
@@ -109,16 +110,16 @@ async function explainNothing(target: Target, id: string | undefined, filters: F
   if (type === undefined) {
     const isAll = Object.values(filters).every((value) => value === undefined);
     const recipe = "To start one: limpet workflows --start <type> --input <json>";
-    return isAll ? `There are no workflows. ${recipe}` : "No workflow is like that.";
+    return isAll ? `There are no workflows. ${recipe}` : "No workflow matches.";
   }
   const { workers } = await askJson<WorkerOverview>(target, { verb: "GET", path: WORKERS });
   const types = [...new Set(workers.filter(({ isLive }) => isLive).flatMap((each) => each.types))];
-  if (types.includes(type)) return `No workflow of type ${type} is like that.`;
+  if (types.includes(type)) return `No workflow of type ${type} matches.`;
   const guess = didYouMean(type, types, String) || ".";
   return `No workflows, and no worker has the type ${type}${guess} Types: ${types.join(", ") || "none"}.`;
 }
 
-/** `limit`: of the steps of its history. */
+/** `limit`: number of history steps. */
 export async function showWorkflow(context: Context, target: Target, id: string, limit: number): Promise<void> {
   const { terminal, flags, json } = context;
   const query = new URLSearchParams({ steps: String(Math.min(limit, 100_000)) });
@@ -148,7 +149,7 @@ export async function showWorkers({ terminal, json }: Context, target: Target): 
   }
   const { workers, now, unserved } = overview;
   if (workers.length === 0)
-    terminal.errLine("No worker is there. A process is one when it has workflows: limpet({ workflows: [order] })");
+    terminal.errLine("There are no workers. A process with workflows is one: limpet({ workflows: [order] })");
   else for (const line of workersText(workers, now, terminal.paint)) terminal.line(line);
   for (const { kind, type, queue, build, definition, count } of unserved) {
     const ofBuild = build === undefined ? "" : ` of build ${build}`;
@@ -156,7 +157,7 @@ export async function showWorkers({ terminal, json }: Context, target: Target): 
     const what = kind === "workflow" ? plural(count, "run") : plural(count, "activity", "activities");
     terminal.errLine(
       safe(
-        `${what} of ${shellWord(type)} in queue ${queue}${bound} ${count === 1 ? "waits" : "wait"}, and nobody takes ${count === 1 ? "it" : "them"}.`,
+        `${what} of ${shellWord(type)} in queue ${queue}${bound} ${count === 1 ? "waits" : "wait"}, and no worker takes ${count === 1 ? "it" : "them"}.`,
       ),
     );
   }

@@ -1,4 +1,4 @@
-// The command and the doctor with a real process, whose store is in memory or a file.
+// The command and the doctor with a real process and a store in memory or in a file.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -30,7 +30,7 @@ const order = workflow("order", async (ctx, items: string[]) => {
   return receipt;
 });
 
-/** The same name, and other decisions. */
+/** The same name, with other commands. */
 const changed = workflow("order", async (ctx) => {
   await ctx.sleep("1h");
 });
@@ -46,7 +46,7 @@ async function openProcess(store: string, definitions: Definitions) {
     app,
     run,
     look,
-    /** Waits until the workflow looks like that. */
+    /** Waits until the view of the workflow satisfies the condition. */
     async until(id: string, is: (view: WorkflowView) => boolean): Promise<WorkflowView> {
       for (;;) {
         const view = await look(id);
@@ -63,12 +63,12 @@ const waitsFor = (what: string) => (view: WorkflowView) => view.waitsFor.some((t
 
 for (const kind of ["memory", "SQLite"]) {
   describe(`limpet workflows and a process with a store in ${kind}`, () => {
-    it("sees a workflow through from its start to its end", async () => {
+    it("limpet workflows follows a workflow from its start to its end", async () => {
       using folder = tempFolder();
       const store = kind === "memory" ? "memory:" : join(folder.path, "limpet.db");
       await using process = await openProcess(store, WORKFLOWS);
       const { run, until } = process;
-      assert.match((await run("o-1", "--start", "order", "--input", '["tea"]')).stdout, /^o-1 is started, as run /);
+      assert.match((await run("o-1", "--start", "order", "--input", '["tea"]')).stdout, /^o-1 is started as run /);
       const again = await run("o-1", "--start", "order", "--json");
       assert.deepEqual([again.code, JSON.parse(again.stderr).errorCode], [1, "WORKFLOW_EXISTS"]);
 
@@ -110,7 +110,7 @@ for (const kind of ["memory", "SQLite"]) {
       assert.equal((await run("o-1", "--terminate", "--reason", "enough")).code, 0);
       assert.match(
         (await run("o-1")).stdout,
-        /^order o-1 was terminated after \S+: enough\.\n[\s\S]*not waited for any more\n.*terminated +failed: enough\n$/,
+        /^order o-1 was terminated after \S+: enough\.\n[\s\S]*abandoned\n.*terminated +failed: enough\n$/,
       );
       for (const act of [
         ["--signal", "approved"],
@@ -129,7 +129,7 @@ for (const kind of ["memory", "SQLite"]) {
       }
     });
 
-    it("pages through many, and shows a long history from its end", async () => {
+    it("limpet workflows shows many runs page by page, and a long history from its end", async () => {
       const count = workflow("count", async (ctx, most: number) => {
         for (let i = 0; i < most; i++) ctx.sideEffect(() => i);
       });
@@ -142,7 +142,7 @@ for (const kind of ["memory", "SQLite"]) {
       const { stdout, stderr } = await run("--limit", "3");
       assert.equal(stdout.match(/ c-\d /g)!.length, 3);
       assert.match(stdout, /^0 workflows run\.\n/);
-      assert.equal(stderr, "There are more than these 3; --all shows all of them.\n");
+      assert.equal(stderr, "Only the first 3 are shown; --all shows all.\n");
       const { next } = JSON.parse((await run("--limit", "3", "--json")).stdout);
       assert.equal(typeof next, "string");
       assert.match((await run("c-1")).stdout, /\n… 72 earlier steps; --all shows all of them\.\n/);
@@ -152,8 +152,8 @@ for (const kind of ["memory", "SQLite"]) {
   });
 }
 
-describe("a process whose code does not fit", () => {
-  it("is told of, with the reason; the doctor warns; and it can be ended", async () => {
+describe("process with incompatible code", () => {
+  it("an incompatible run is shown with its reason, the doctor warns, and it can be ended", async () => {
     using folder = tempFolder();
     const store = join(folder.path, "limpet.db");
     {
@@ -167,21 +167,21 @@ describe("a process whose code does not fit", () => {
     const blocked = await until("o-1", (view) => view.blocked !== undefined);
     assert.match(blocked.summary, /^order o-1 is blocked: its code could not go on, tried/);
     assert.match((await run("--blocked")).stdout, / o-1 .* blocked after /);
-    assert.match((await run("o-1")).stdout, /\nIts code could not go on: .*\nIt goes on by itself .* --wake\n/);
-    assert.match((await run("o-1", "--wake")).stdout, /^o-1 is tried now\./);
+    assert.match((await run("o-1")).stdout, /\nIts code cannot continue: .*\nIt continues by itself .* --wake\n/);
+    assert.match((await run("o-1", "--wake")).stdout, /^o-1 is woken\./);
 
     const port = new URL(app.url!).port;
     const doctor = await runCli(["doctor", "--port", port, "--store", store, "--json"], { cwd: folder.path });
     const checks = JSON.parse(doctor.stdout).checks.filter(({ name }: { name: string }) => name === "Workflows");
     assert.deepEqual(
       checks.map(({ status, message }: { status: string; message: string }) => [status, message]),
-      [["warn", "1 workflow is blocked: the code could not go on"]],
+      [["warn", "1 workflow is blocked: the code cannot continue"]],
     );
     assert.equal((await run("o-1", "--terminate")).code, 0);
     assert.match((await run("--blocked")).stderr, /^No workflow is blocked\.\n$/);
   });
 
-  it("does not find out what the code waits for, and says so", async () => {
+  it("a process without the code of a run reports that its waits are unknown", async () => {
     using folder = tempFolder();
     const store = join(folder.path, "limpet.db");
     {
@@ -194,14 +194,14 @@ describe("a process whose code does not fit", () => {
     const view = await look("o-1");
     assert.equal(view.isCodeAsked, false);
     assert.match(view.summary, /^order o-1 waits for a timer at/);
-    assert.match((await run("o-1")).stdout, /\nSignals and conditions are known to its code alone/);
+    assert.match((await run("o-1")).stdout, /\nOnly its code knows signals and conditions/);
     assert.match((await run("z-1", "--start", "ordr")).stderr, /^It waits: no live worker has a workflow ordr/);
     assert.match((await look("z-1")).summary, /^ordr z-1 waits for a worker: no live worker has a workflow ordr$/);
     const asked = await run("o-1", "--query", "progress");
     assert.equal(asked.code, 1);
     assert.match(
       asked.stderr,
-      /^limpet: .* this process has none of order; .*\n {8}Ask a process that runs workflows of that type/,
+      /^limpet: .* this process has none of order; .*\n {8}Give a process that runs workflows of that type/,
     );
   });
 });

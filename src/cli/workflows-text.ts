@@ -1,4 +1,4 @@
-// Workflows as people read about them: how many there are, one line for each, and one of them in sentences. Pure.
+// Formats workflows for display: their counts, one line for each, and one of them in sentences. Pure.
 
 import {
   type AwaitedThing,
@@ -23,10 +23,10 @@ export function workflowCountsText({ running, blocked }: WorkflowCounts, paint: 
 
 // ——— The list.
 
-/** Which were asked for: what was given needs no column. */
+/** The filter of the list: a filtered field needs no column. */
 export interface WorkflowScope {
   readonly type?: string | undefined;
-  /** The runs of this one. */
+  /** The runs of this workflow. */
   readonly id?: string | undefined;
 }
 
@@ -60,7 +60,7 @@ export function workflowRow(
 
 const STATUS_TINTS: Readonly<Record<string, Tint>> = { running: "cyan", completed: "green", failed: "red" };
 
-/** What its task does. */
+/** The state of its task. */
 export function stateText({ task, blocked }: WorkflowSummary, now: number, paint: Paint): string {
   if (task === undefined) return NOTHING;
   const { state, at, attempt, worker } = task;
@@ -74,7 +74,7 @@ export function stateText({ task, blocked }: WorkflowSummary, now: number, paint
   return paint("yellow", `waits for a worker${at === undefined ? "" : `, for ${formatSpan(now - at)}`}`);
 }
 
-// ——— One of them.
+// ——— One workflow.
 
 export function workflowText(view: WorkflowView, paint: Paint): string {
   const { now } = view;
@@ -107,28 +107,27 @@ function lifeLines(view: WorkflowView): string[] {
   }
   if (view.parent !== undefined) lines.push(safe(`Child of ${view.parent.workflowId} (run ${view.parent.runId}).`));
   if (view.continuedFrom !== undefined) lines.push(safe(`It continues run ${view.continuedFrom}.`));
-  if (view.continuedAs !== undefined) lines.push(safe(`It goes on as run ${view.continuedAs}.`));
-  if (timeoutAt !== undefined && status === "running") lines.push(`It must be over ${when(timeoutAt, now)}.`);
+  if (view.continuedAs !== undefined) lines.push(safe(`It continues as run ${view.continuedAs}.`));
+  if (timeoutAt !== undefined && status === "running") lines.push(`Its time limit is ${when(timeoutAt, now)}.`);
   return lines;
 }
 
 function blockedLines({ blocked, workflowId, budget }: WorkflowView, paint: Paint): string[] {
   if (blocked === undefined) return [];
-  // Its reason names the command that wakes it.
+  // The reason names the command that wakes the run.
   if (isParkedByLosses(blocked)) return [paint("red", safe(`It is ${blocked}`))];
-  const now = `To have it tried now: limpet workflows ${shellWord(workflowId)} --wake`;
+  const now = `To retry it now: limpet workflows ${shellWord(workflowId)} --wake`;
   const [what, who] =
     budget?.isParked === true
-      ? ["It is", "allows it more"]
-      : ["Its code could not go on:", "with code that fits tries it"];
-  return [paint("red", safe(`${what} ${blocked}`)), safe(`It goes on by itself when a worker ${who}. ${now}`)];
+      ? ["It is", "allows a longer history"]
+      : ["Its code cannot continue:", "has matching code"];
+  return [paint("red", safe(`${what} ${blocked}`)), safe(`It continues by itself when a worker ${who}. ${now}`)];
 }
 
 function waitingLines({ waitsFor, isCodeAsked, status, blocked, now }: WorkflowView, paint: Paint): string[] {
   const isUnclaimed = waitsFor[0]?.kind === "worker";
   const unknown = status === "running" && !isCodeAsked && blocked === undefined && !isUnclaimed;
-  const hint =
-    "Signals and conditions are known to its code alone; ask a process that runs it, with --url, to see them.";
+  const hint = "Only its code knows signals and conditions; to see them, give a process that runs it with --url.";
   if (waitsFor.length === 0) return unknown ? [hint] : [];
   const rows = waitsFor.map((thing) => `  ${awaitedText(thing, now, paint)}`);
   return ["It waits for", ...rows, ...(unknown ? [hint] : [])];
@@ -164,7 +163,7 @@ function workerLines({ task, stickyWorker, stickyUntil, now, status }: WorkflowV
       stickyUntil > now
         ? safe(`In memory of worker ${stickyWorker}, which is preferred until ${when(stickyUntil, now)}.`)
         : safe(
-            `Worker ${stickyWorker} had it in memory; it is not preferred any more${stickyUntil === 0 ? "" : `, since ${ago(stickyUntil, now)}`}.`,
+            `Worker ${stickyWorker} had it in memory; it is no longer preferred${stickyUntil === 0 ? "" : `, since ${ago(stickyUntil, now)}`}.`,
           ),
     );
   }
@@ -177,9 +176,9 @@ function workerLines({ task, stickyWorker, stickyUntil, now, status }: WorkflowV
 }
 
 const MODES = {
-  sticky_hit_expected: "it should have it in memory",
+  sticky_hit_expected: "the run should be in its memory",
   cold_replay: "replayed from its history",
-  forced_cold_replay: "replayed from its history, since the worker that had it in memory did not take it",
+  forced_cold_replay: "replayed from its history, because the worker with the run in memory did not take it",
 } as const;
 
 function noteLines({ attributes, memo, result, error, status }: WorkflowView): string[] {

@@ -1,4 +1,4 @@
-// The command with the real door in front of workflows that are not there.
+// The command with the real HTTP server in front of a fake `WorkflowAdmin`.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
@@ -158,7 +158,7 @@ async function open(t: TestContext) {
   };
 }
 
-test("without arguments it counts them and shows the latest, with what each one's task does", async (t) => {
+test("limpet workflows counts the runs and shows the latest, each with its task state", async (t) => {
   const { workflows, run } = await open(t);
   workflows.counts = { running: 4, blocked: 1 };
   workflows.workflows = [
@@ -179,10 +179,10 @@ test("without arguments it counts them and shows the latest, with what each one'
     "2030-01-01T11:59:00.000Z (1m ago)  ordr   o-4  running       -       6  waits for a worker, for 30s",
     "2030-01-01T11:59:00.000Z (1m ago)  order  o-5  completed  1.2s       6  -",
   ]);
-  assert.match(stderr, /^limpet workflows --blocked shows those that are blocked/);
+  assert.match(stderr, /^limpet workflows --blocked lists the blocked ones/);
 });
 
-test("filters are handed on, and pages are followed", async (t) => {
+test("filters are passed on, and pages are followed", async (t) => {
   const { workflows, run } = await open(t);
   workflows.workflows = ["a", "b", "c"].map((id) => summary(id));
   const filters = ["--type", "order", "--status", "timed-out", "--queue", "shop", "--prefix", "o", "--blocked"];
@@ -197,18 +197,18 @@ test("filters are handed on, and pages are followed", async (t) => {
     { type: "order", status: "timed out", queue: "shop", prefix: "o", isBlocked: true, limit: 1 },
   );
   const cut = await run("--limit", "2");
-  assert.equal(cut.stderr, "There are more than these 2; --all shows all of them.\n");
+  assert.equal(cut.stderr, "Only the first 2 are shown; --all shows all.\n");
   const all = JSON.parse((await run("--all", "--json")).stdout);
   assert.deepEqual([all.workflows.length, all.running, all.blocked, all.next], [3, 0, 0, undefined]);
 });
 
-test("an empty list says why it may be empty", async (t) => {
+test("an empty list of workflows shows why it may be empty", async (t) => {
   const { workflows, run } = await open(t);
   workflows.overview = { ...workflows.overview, workers: [worker] };
   const said = async (...argv: string[]) => (await run(...argv)).stderr.trimEnd();
   assert.match(await said(), /^There are no workflows\. To start one: limpet workflows --start/);
   assert.equal(await said("--blocked"), "No workflow is blocked.");
-  assert.equal(await said("--type", "order", "--status", "failed"), "No workflow of type order is like that.");
+  assert.equal(await said("--type", "order", "--status", "failed"), "No workflow of type order matches.");
   assert.equal(
     await said("--type", "ordr"),
     "No workflows, and no worker has the type ordr; did you mean order? Types: order.",
@@ -216,7 +216,7 @@ test("an empty list says why it may be empty", async (t) => {
   assert.equal(await said("o-9", "--runs"), "There is no workflow o-9.");
 });
 
-test("one workflow is told in sentences, with its history as a timeline", async (t) => {
+test("one workflow is shown in sentences, with its history as a timeline", async (t) => {
   const { workflows, run } = await open(t);
   workflows.view = view();
   const { code, stdout, stderr } = await run("o-1");
@@ -244,7 +244,7 @@ test("one workflow is told in sentences, with its history as a timeline", async 
   ]);
 });
 
-test("who works on one, why it is blocked, where it comes from and how it ended are told", async (t) => {
+test("the worker, the blocking reason, the origin and the end of a workflow are shown", async (t) => {
   const { workflows, run } = await open(t);
   const leased = {
     state: "leased",
@@ -270,26 +270,29 @@ test("who works on one, why it is blocked, where it comes from and how it ended 
     "Run o-1-r in queue shop, build b7, definition abc.",
     "Child of p (run p-r).",
     "It continues run o-0.",
-    "It must be over 2030-01-01T12:01:00.000Z (in 1m).",
-    "Worker w1 has its task since 2030-01-01T11:59:55.000Z (5.0s ago), lease until 2030-01-01T12:00:30.000Z (in 30s); replayed from its history, since the worker that had it in memory did not take it.",
-    "Worker w1 had it in memory; it is not preferred any more, since 1.0s ago.",
+    "Its time limit is 2030-01-01T12:01:00.000Z (in 1m).",
+    "Worker w1 has its task since 2030-01-01T11:59:55.000Z (5.0s ago), lease until 2030-01-01T12:00:30.000Z (in 30s); replayed from its history, because the worker with the run in memory did not take it.",
+    "Worker w1 had it in memory; it is no longer preferred, since 1.0s ago.",
     "1 message in its inbox is not in its history yet.",
     'Memo: {"a":1}',
     "… 9 earlier steps; --all shows all of them.",
   ]) {
     assert.ok(busy.includes(`${line}\n`), line);
   }
-  assert.match(busy, /\nSignals and conditions are known to its code alone; ask a process that runs it, with --url/);
+  assert.match(
+    busy,
+    /\nOnly its code knows signals and conditions; to see them, give a process that runs it with --url/,
+  );
   workflows.view = view({ blocked: "the history has A, and the code decides B", waitsFor: [] });
   const blocked = (await run("o-1")).stdout;
   assert.match(
     blocked,
-    /\nIts code could not go on: the history has A, and the code decides B\nIt goes on by itself .* limpet workflows o-1 --wake\n/,
+    /\nIts code cannot continue: the history has A, and the code decides B\nIt continues by itself .* limpet workflows o-1 --wake\n/,
   );
   workflows.view = view({ blocked: "parked: attempts lost: 3 in a row; o-1 --wake hands it on again", waitsFor: [] });
   const parked = (await run("o-1")).stdout;
   assert.match(parked, /\nIt is parked: attempts lost: 3 in a row; o-1 --wake hands it on again\n/);
-  assert.doesNotMatch(parked, /goes on by itself/);
+  assert.doesNotMatch(parked, /continues by itself/);
   const budget = {
     suggested: { events: 8_000, bytes: 4 * 1024 * 1024 },
     most: { events: 50_000, bytes: 50 * 1024 * 1024 },
@@ -299,7 +302,7 @@ test("who works on one, why it is blocked, where it comes from and how it ended 
   workflows.view = view({ ...full, budget: { ...budget, isContinueSuggested: true, isParked: true } });
   assert.match(
     (await run("o-1")).stdout,
-    /\nIt is parked: its history has 50001 events\nIt goes on by itself when a worker allows it more\. .* --wake\n/,
+    /\nIt is parked: its history has 50001 events\nIt continues by itself when a worker allows a longer history\. .* --wake\n/,
   );
   assert.match(
     (await run("o-1")).stdout,
@@ -314,7 +317,7 @@ test("who works on one, why it is blocked, where it comes from and how it ended 
   assert.match((await run("o-1")).stdout, /\nError: RangeError: far\n/);
 });
 
-test("what is stuck stands out, and names of steps that are no longer waited for say so", async (t) => {
+test("stuck steps are highlighted, and abandoned steps are marked", async (t) => {
   const { workflows, onTerminal } = await open(t);
   const [thing] = view().waitsFor;
   const why = "nobody takes it from queue shop: no live worker is there";
@@ -328,10 +331,10 @@ test("what is stuck stands out, and names of steps that are no longer waited for
   });
   const { stdout } = await onTerminal("o-1");
   assert.ok(stdout.includes(`\u001b[33mactivity charge: for 50s; ${why}`));
-  assert.match(stdout, /not waited for any more[\s\S]*asked to end: enough[\s\S]*completed +1\n/);
+  assert.match(stdout, /abandoned[\s\S]*asked to end: enough[\s\S]*completed +1\n/);
 });
 
-test("programs get the view, the events and the workers as they are", async (t) => {
+test("programs get the view, the events and the workers as JSON", async (t) => {
   const { workflows, run } = await open(t);
   workflows.view = view();
   const shown = JSON.parse((await run("o-1", "--run", "r7", "--limit", "3", "--json")).stdout);
@@ -352,7 +355,7 @@ test("programs get the view, the events and the workers as they are", async (t) 
   );
 });
 
-test("what is unserved is told behind the workers", async (t) => {
+test("unserved work is shown behind the workers", async (t) => {
   const { workflows, run } = await open(t);
   const one = { kind: "workflow", type: "ordr", queue: "shop", build: "b", count: 1, since: NOW } as const;
   workflows.overview = {
@@ -366,19 +369,19 @@ test("what is unserved is told behind the workers", async (t) => {
   const { stdout, stderr } = await run("--workers");
   assert.equal(stdout, "");
   assert.deepEqual(stderr.trimEnd().split("\n"), [
-    "No worker is there. A process is one when it has workflows: limpet({ workflows: [order] })",
-    "1 run of ordr in queue shop of build b waits, and nobody takes it.",
-    "1 run of ordr in queue shop of build b with definition abc waits, and nobody takes it.",
-    "2 activities of pay in queue shop wait, and nobody takes them.",
+    "There are no workers. A process with workflows is one: limpet({ workflows: [order] })",
+    "1 run of ordr in queue shop of build b waits, and no worker takes it.",
+    "1 run of ordr in queue shop of build b with definition abc waits, and no worker takes it.",
+    "2 activities of pay in queue shop wait, and no worker takes them.",
   ]);
 });
 
-test("starting passes on what was said, numbers untouched, and a type that nobody has is told", async (t) => {
+test("a start passes on all options with unchanged numbers, and reports a type without a worker", async (t) => {
   const { workflows, run } = await open(t);
   workflows.overview = { ...workflows.overview, workers: [worker] };
   assert.deepEqual(await run("o 1", "--start", "order", "--input", '["tea"]'), {
     code: 0,
-    stdout: "o 1 is started, as run run-1. To see how it goes: limpet workflows 'o 1'\n",
+    stdout: "o 1 is started as run run-1. To follow it: limpet workflows 'o 1'\n",
     stderr: "",
   });
   const more = [
@@ -406,20 +409,20 @@ test("starting passes on what was said, numbers untouched, and a type that nobod
   );
 });
 
-test("it is told, asked, woken and ended", async (t) => {
+test("a workflow is signalled, queried, updated, woken and ended", async (t) => {
   const { workflows, run } = await open(t);
   assert.equal(
     (await run("o", "--signal", "go", "--input", "true")).stdout,
-    "o has been told. To see how it goes: limpet workflows o\n",
+    "o is signalled. To follow it: limpet workflows o\n",
   );
   workflows.answer = 12345678901234567890n;
   assert.equal((await run("o", "--query", "total", "--run", "r")).stdout, '"12345678901234567890"\n');
   workflows.answer = undefined;
   assert.equal((await run("o", "--update", "pay", "--input", "5")).stdout, "");
   assert.equal((await run("o", "--update", "pay", "--json")).stdout, "null\n");
-  assert.match((await run("o", "--cancel", "--reason", "enough")).stdout, /^o is asked to end\./);
+  assert.match((await run("o", "--cancel", "--reason", "enough")).stdout, /^o is requested to cancel\./);
   assert.match((await run("o", "--terminate")).stdout, /^o is terminated\./);
-  assert.match((await run("o", "--wake")).stdout, /^o is tried now\./);
+  assert.match((await run("o", "--wake")).stdout, /^o is woken\./);
   assert.deepEqual(JSON.parse((await run("o", "--signal", "go", "--json")).stdout), {
     signalled: { id: "o", name: "go" },
   });
@@ -438,7 +441,7 @@ test("it is told, asked, woken and ended", async (t) => {
   ]);
 });
 
-test("what goes wrong has a code, a hint and the exit code 1", async (t) => {
+test("a failed request has a code, a hint and the exit code 1", async (t) => {
   const { workflows, run } = await open(t);
   const failing = async (...argv: string[]) => {
     const { code, stdout, stderr } = await run(...argv);
@@ -448,7 +451,7 @@ test("what goes wrong has a code, a hint and the exit code 1", async (t) => {
   };
   const [unknown, hint] = await failing("o-9");
   assert.equal(unknown, "WORKFLOW_UNKNOWN");
-  assert.match(hint, /^limpet: there is no workflow o-9\n {8}limpet workflows shows those there are/);
+  assert.match(hint, /^limpet: there is no workflow o-9\n {8}limpet workflows lists the workflows/);
   workflows.problem = new LimpetError("WORKFLOW_CLOSED", "workflow o is over (completed)");
   assert.match(
     (await failing("o", "--signal", "go"))[1]!,
@@ -462,34 +465,40 @@ test("what goes wrong has a code, a hint and the exit code 1", async (t) => {
   assert.match((await failing("o", "--update", "pay"))[1]!, /^limpet: update pay of o threw RangeError: too much/);
 });
 
-test("options that contradict each other are wrong usage, before anybody is asked", async (t) => {
+test("contradicting options of limpet workflows are wrong usage before any request", async (t) => {
   const { workflows, run } = await open(t);
   const wrong: [string[], RegExp][] = [
-    [["--signal", "go"], /--signal is about one workflow, so it needs its id\n {8}limpet workflows <id> --signal go/],
-    [["--cancel"], /--cancel is about one workflow/],
-    [["o", "--cancel", "--terminate"], /--cancel and --terminate are two things to do; give one of them/],
+    [["--signal", "go"], /--signal needs the id of a workflow\n {8}limpet workflows <id> --signal go/],
+    [["--cancel"], /--cancel needs the id of a workflow/],
+    [["o", "--cancel", "--terminate"], /--cancel and --terminate exclude each other; give one of them/],
     [["o", "--signal", "go", "--input", "tea"], /--input is not JSON: tea\n {8}.*--input '"tea"'/],
     [["o", "--start", "order", "--memo", ""], /--memo is not JSON: it is empty/],
     [["o", "--input", "1"], /--input belongs to --start, --signal, --query, --update/],
     [["o", "--signal", "go", "--reason", "x"], /--reason belongs to --cancel, --terminate/],
-    [["o", "--wake", "--run", "r"], /--wake is about the open run/],
+    [["o", "--wake", "--run", "r"], /--wake applies to the open run/],
     [["o", "--start", "order", "--run", "r"], /--start makes a new run/],
-    [["o", "--cancel", "--all"], /--all belongs to what is shown, and --cancel shows nothing/],
-    [["o", "--cancel", "--type", "order"], /--type belongs to what is shown/],
-    [["o", "--type", "order"], /--type belongs to the list of workflows, and makes no sense together with an id/],
-    [["--workers", "--blocked"], /--blocked belongs to the list of workflows, .* --workers/],
-    [["--events"], /--events is about one workflow, so it needs its id/],
-    [["o", "--runs", "--events"], /--runs and --events are two things to show/],
+    [["o", "--cancel", "--all"], /--all applies to views, and --cancel shows none/],
+    [["o", "--cancel", "--type", "order"], /--type applies to views/],
+    [["o", "--type", "order"], /--type applies to the list of workflows, and cannot be combined with an id/],
+    [["--workers", "--blocked"], /--blocked applies to the list of workflows, .* --workers/],
+    [["--events"], /--events needs the id of a workflow/],
+    [["o", "--runs", "--events"], /--runs and --events exclude each other/],
     [["o", "--workers"], /--workers shows all workers; leave out the id/],
     [["--run", "r"], /--run chooses a run of one workflow: give its id/],
-    [["--status", "open"], /--status: "open" is none of running, completed/],
-    [["o", "--start", "order", "--if-running", "stop"], /--if-running: "stop" is none of fail, existing, terminate/],
-    [["o", "--start", "order", "--if-ended", "again"], /--if-ended: "again" is none of start, start unless completed/],
+    [["--status", "open"], /--status must be one of running, completed.*; got "open"/],
+    [
+      ["o", "--start", "order", "--if-running", "stop"],
+      /--if-running must be one of fail, existing, terminate; got "stop"/,
+    ],
+    [
+      ["o", "--start", "order", "--if-ended", "again"],
+      /--if-ended must be one of start, start unless completed.*; got "again"/,
+    ],
     [["--attribute", "customer"], /--attribute: "customer" is not name=value/],
     [["--limit", "0"], /--limit: "0" is not a whole number/],
     [[".."], /workflow id must not be "\.\."/],
     [["a/b"], /workflow id must not contain/],
-    [["a", "b"], /does not know what to do with "b"/],
+    [["a", "b"], /takes no further argument: "b"/],
   ];
   for (const [argv, message] of wrong) {
     const { code, stdout, stderr } = await run(...argv);
@@ -499,7 +508,7 @@ test("options that contradict each other are wrong usage, before anybody is aske
   assert.deepEqual(workflows.asked, []);
 });
 
-test("nothing from elsewhere reaches the terminal as it is", async (t) => {
+test("workflow text of other processes is escaped for the terminal", async (t) => {
   const { workflows, run } = await open(t);
   const evil = "e\u001b[2Jvil\u202e";
   const [thing] = view().waitsFor;

@@ -50,7 +50,7 @@ describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, ()
       assert.deepEqual(new Map(actors.map(({ id, name }) => [id, name])), new Map([...homes].sort()));
       const some = await cli("sticky", "Tally", "--limit", "7");
       assert.equal(some.stdout.trim().split("\n").length, 8);
-      assert.match(some.stderr, /There are more than these 7/);
+      assert.match(some.stderr, /Only the first 7 are shown/);
       const alike = await said("sticky", "Tally", "--prefix", "actor 4");
       assert.equal(alike.trim().split("\n").length, 1 + ids.filter((id) => id.startsWith("actor 4")).length);
       const nothing = await cli("sticky", "Tally", "--prefix", "nobody");
@@ -72,7 +72,7 @@ describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, ()
       }
       const text = await said("where", "Tally", id);
       assert.match(text, new RegExp(`^Tally/${id} lives on ${home} \\(\\S+\\)\\.`));
-      assert.match(text, /Sticky there since .*, although the ring says three \(\S+\)\./);
+      assert.match(text, /Sticky there since .*, although the ring assigns three \(\S+\)\./);
       assert.match(
         await said("sticky", "Tally", id),
         new RegExp(`is held by ${home} \\(\\S+\\)\\.\nSticky there since`),
@@ -91,7 +91,7 @@ describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, ()
       assert.deepEqual([released.code, released.stderr], [0, ""], released.stdout);
       assert.match(
         released.stdout,
-        new RegExp(`^${home} \\(\\S+\\) lets go of Tally/${id} .* The next call places it anew\\.`),
+        new RegExp(`^${home} \\(\\S+\\) releases Tally/${id} .* The next call places it again\\.`),
       );
       await until(async () => (await cli("sticky", "Tally", id)).code === 1, "nobody holds it");
       assert.equal(await two.add(id, "after"), before + 1);

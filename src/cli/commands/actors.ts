@@ -55,7 +55,7 @@ const LISTING: Omit<Listing<ActorSummary>, "query"> = {
   ],
 };
 
-/** An empty list is an answer, but a newcomer wonders. */
+/** An empty list is a valid answer; this adds a hint for new users. */
 async function explainNothing(target: Target, type: string | undefined, { terminal }: Context): Promise<void> {
   const { actors = [] } = await askJson<{ actors?: { type: string }[] }>(target, {
     verb: "GET",
@@ -68,5 +68,5 @@ async function explainNothing(target: Target, type: string | undefined, { termin
     return;
   }
   const example = `limpet call ${type ?? types[0] ?? "Cart"} <id> <method>`;
-  terminal.errLine(safe(`No actors match. An actor comes to life with the first call to it: ${example}`));
+  terminal.errLine(safe(`No actors match. The first call to an actor creates it: ${example}`));
 }

@@ -12,7 +12,7 @@ import { resolveTarget, TARGET_FLAGS } from "../target.ts";
 export const command: Command = {
   name: "call",
   summary: "Call a method of an actor",
-  about: "Arguments are JSON. The result is JSON on stdout, nothing when the method returns nothing.",
+  about: "Arguments are JSON. The result is JSON on stdout; a method without a result prints nothing.",
   arguments: [
     { name: "type", help: "The actor's type, such as Cart." },
     { name: "id", help: "The actor's id. It need not exist yet." },
@@ -55,10 +55,10 @@ export const command: Command = {
   },
 };
 
-// formatDuration rounds to seconds, for people; a timeout is passed on exactly.
+// formatDuration rounds to seconds for display; a timeout must be exact.
 const formatMs = (ms: number): string => (ms % 1_000 === 0 ? formatDuration(ms) : `${ms}ms`);
 
-/** So that nobody takes what the actor threw for a fault of the command. */
+/** Makes clear that the actor threw the error, not the command. */
 function thrownBy(what: string, error: unknown): unknown {
   if (!(error instanceof Failure) || error.errorCode !== "ACTOR_FAILED") return error;
   return new Failure(error.code, `${what} threw ${error.message}`, { cause: error });
@@ -74,7 +74,7 @@ function isJson(text: string): boolean {
 }
 
 function notJson(text: string, index: number, all: readonly string[]): Failure {
-  // Nearly always it is a bare word, or quotes that the shell took away.
+  // Nearly always the argument is a bare word, or the shell removed its quotes.
   const repaired = all
     .map((word, at) => (at === index + 3 ? JSON.stringify(word) : word))
     .map((word) => shellWord(word));

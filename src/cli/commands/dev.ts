@@ -15,10 +15,10 @@ export const command: Command = {
   summary: "Run a module that exports actors or workflows",
   about:
     "Every exported class that extends Actor is run, and every exported workflow, also inside an exported array or\n" +
-    "object; activities are what it exports as `activities`, an object of functions. The HTTP door opens on 127.0.0.1.\n" +
+    "object. Activities are the functions of its exported object `activities`. The HTTP server listens on 127.0.0.1.\n" +
     "A module may export `tryThese`, an array of commands to show when it is ready.",
   arguments: [{ name: "module", help: "A TypeScript or JavaScript file, such as app.ts." }],
-  flags: [{ name: "watch", short: "w", kind: "switch", help: "Start anew when a file of the app changes." }],
+  flags: [{ name: "watch", short: "w", kind: "switch", help: "Restart when a file of the app changes." }],
   settings: SETTING_FLAGS,
   examples: [
     "limpet dev app.ts",

@@ -20,9 +20,9 @@ export const command: Command = {
   name: "doctor",
   summary: "Check that everything limpet needs is there",
   about:
-    "Looks at Node, the clock, the settings and where they came from, the store and the port; and, when a process runs\n" +
-    "there, whether it is ready and its workflows go on and are found in memory. It changes nothing.\n" +
-    "Exit code 1 when something would not work. Settings made in code are not seen here; give them as flags.",
+    "Checks Node, the clock, the settings and their sources, the store and the port; and, when a process runs\n" +
+    "there, whether it is ready and its workflows make progress and are found in memory. It changes nothing.\n" +
+    "Exit code 1 when something would not work. It does not see settings made in code; give them as flags.",
   arguments: [],
   flags: [],
   settings: SETTING_FLAGS,
@@ -54,7 +54,7 @@ function tryResolve({ flags, env, cwd }: Context): ResolvedSettings | Check {
     return fail(
       "Settings",
       error.message,
-      "Store and port are checked when this is right. All settings: limpet help options",
+      "The store and the port are checked after this is fixed. All settings: limpet help options",
     );
   }
 }
@@ -63,7 +63,7 @@ async function checkStore({ settings }: ResolvedSettings, cwd: string): Promise<
   switch (storeKind(settings.store)) {
     case "memory":
       return [
-        warn("Store", "memory: forgets everything when the process ends", "Fine for tests; name a file to keep state."),
+        warn("Store", "memory: loses all data when the process ends", "Fine for tests; name a file to keep state."),
       ];
     case "sqlite":
       return (await import("../doctor/sqlite-check.ts")).checkSqlite(settings.store, cwd);
@@ -90,5 +90,5 @@ function show(checks: readonly Check[], settings: readonly ShownSetting[], { ter
   const warnings = count("warn") > 0 ? `, ${plural(count("warn"), "warning")}` : "";
   terminal.line();
   if (count("fail") > 0) terminal.line(`${paint("red", `${plural(count("fail"), "problem")}`)}${warnings}.`);
-  else terminal.line(`${paint("green", "Nothing stands in the way")}${warnings}.`);
+  else terminal.line(`${paint("green", "No problems")}${warnings}.`);
 }

@@ -10,7 +10,7 @@ import { resolveTarget, TARGET_FLAGS } from "../target.ts";
 
 export const command: Command = {
   name: "explain",
-  summary: "Say what one actor is doing, and what it waits for",
+  summary: "Show the work of one actor, and what it waits for",
   arguments: [
     { name: "type", help: "The actor's type, such as Cart." },
     { name: "id", help: "The actor's id." },

@@ -31,7 +31,7 @@ export const command: Command = {
     if (listed === undefined) {
       const known = [...COMMANDS.map(({ name }) => name), "options"];
       throw wrongUsage(
-        `there is no help on ${JSON.stringify(topic)}${didYouMean(topic, known)}`,
+        `${JSON.stringify(topic)} is not a help topic${didYouMean(topic, known)}`,
         `Topics: ${known.join(", ")}`,
       );
     }

@@ -10,7 +10,7 @@ import { resolveTarget, TARGET_FLAGS } from "../target.ts";
 export const command: Command = {
   name: "ps",
   summary: "Show the schedulers, the hosts and the tables of the cluster",
-  about: "Any process of the cluster may be asked; it asks the scheduler that leads.",
+  about: "Any process of the cluster can answer; it requests the leading scheduler.",
   arguments: [],
   flags: TARGET_FLAGS,
   examples: ["limpet ps", "limpet ps --url http://10.0.0.5:7300 --json"],

@@ -18,25 +18,25 @@ interface Act {
   readonly reminder: ReminderName;
 }
 
-/** Ids of reminders are not looked for by how they begin. */
+/** Reminders cannot be listed by an id prefix. */
 const PAGING = LISTING_FLAGS.filter(({ name }) => name !== "prefix");
 
 export const command: Command = {
   name: "reminders",
-  summary: "Show reminders and when they are due, and those that were given up",
+  summary: "Show reminders, their due times, and dead reminders",
   about:
-    "All reminders, those of a type, or those of one actor: when each ticks next, and whether a process has taken it on. Next\n" +
+    "All reminders, or those of a type or of one actor: the next tick of each, and whether a process has claimed it. Next\n" +
     "due first when all fit on one page, otherwise by type, id and name. Jobs are among them: their type is $ and the job's name.\n" +
-    "A reminder that failed too often is given up, and kept apart until somebody tries it again or drops it.",
+    "A reminder that failed too often is dead; it is kept until an operator retries or drops it.",
   arguments: [
     { name: "type", optional: true, help: "Only this type." },
     { name: "id", optional: true, help: "Only this actor." },
   ],
   flags: [
-    { name: "dead", kind: "switch", help: "Those that were given up, with their error." },
-    { name: "retry", kind: "text", placeholder: "name", help: "Try one that was given up again, from now." },
-    { name: "drop", kind: "text", placeholder: "name", help: "Forget one that was given up." },
-    { name: "cancel", kind: "text", placeholder: "name", help: "Cancel one that is set." },
+    { name: "dead", kind: "switch", help: "Dead reminders, with their error." },
+    { name: "retry", kind: "text", placeholder: "name", help: "Retry a dead reminder now." },
+    { name: "drop", kind: "text", placeholder: "name", help: "Delete a dead reminder." },
+    { name: "cancel", kind: "text", placeholder: "name", help: "Cancel a reminder that is set." },
     ...PAGING,
     ...TARGET_FLAGS,
   ],
@@ -59,7 +59,7 @@ export const command: Command = {
   },
 };
 
-/** What is to be done with one of them; undefined: they are to be shown. */
+/** The requested operation on one reminder; undefined: show the list. */
 function readUsage({ args, flags }: Context): Act | undefined {
   const [type, id] = args;
   const acts = ACTS.filter((act) => flags[act] !== undefined);
@@ -70,14 +70,14 @@ function readUsage({ args, flags }: Context): Act | undefined {
   });
   const [kind, another] = acts;
   if (kind === undefined) return undefined;
-  if (another !== undefined) throw wrongUsage(`--${kind} and --${another} are two things to do; give one of them`);
+  if (another !== undefined) throw wrongUsage(`--${kind} and --${another} exclude each other; give one of them`);
   const name = textFlag(flags, kind)!;
   if (type === undefined || id === undefined) {
     const words = `limpet reminders ${shellWord(type ?? "Cart")} <id> --${kind} ${shellWord(name)}`;
-    throw wrongUsage(`--${kind} is about one reminder, so it needs the type and the id of its actor`, words);
+    throw wrongUsage(`--${kind} needs the type and the id of an actor`, words);
   }
   const paging = PAGING.find((flag) => flags[flag.name] !== undefined);
-  if (paging !== undefined) throw wrongUsage(`--${paging.name} belongs to a list, and --${kind} shows none`);
+  if (paging !== undefined) throw wrongUsage(`--${paging.name} applies to lists, and --${kind} shows none`);
   return { kind, reminder: { type, id, name } };
 }
 
@@ -86,7 +86,7 @@ async function perform({ terminal, json }: Context, target: Target, { kind, remi
   const which = `${name} of ${type}/${id}`;
   if (kind === "cancel") {
     const path = `/v1.0/actors/${[type, id, "reminders", name].map(encodeURIComponent).join("/")}`;
-    // Asked first: one that does not exist is cancelled just as well, and a slip of the pen should be noticed.
+    // Requested first: cancelling an unknown reminder succeeds too, and a typing error should be reported.
     const cancelled = await askJson<object>(target, { verb: "GET", path });
     await ask(target, { verb: "DELETE", path });
     if (json) terminal.json({ cancelled });
@@ -96,9 +96,9 @@ async function perform({ terminal, json }: Context, target: Target, { kind, remi
   const path = `/v1.0/control/reminders/${kind}`;
   await ask(target, { verb: "POST", path, body: JSON.stringify(reminder) });
   if (json) terminal.json({ [kind === "retry" ? "retried" : "dropped"]: reminder });
-  else if (kind === "drop") terminal.line(safe(`${which} is forgotten.`));
+  else if (kind === "drop") terminal.line(safe(`${which} is dropped.`));
   else {
     const look = `limpet reminders ${shellWord(type)} ${shellWord(id)}`;
-    terminal.line(safe(`${which} is tried again from now. To see how it goes: ${look}`));
+    terminal.line(safe(`${which} is retried now. To follow it: ${look}`));
   }
 }

@@ -14,14 +14,14 @@ import { live, type Opened } from "../process/life.ts";
 import { ownAddress, type SchedulerReady, schedulerBanner } from "../scheduler/banner.ts";
 import { SETTING_FLAGS } from "../setting-flags.ts";
 
-/** So that it can be named in `schedulers` without looking. */
+/** A fixed port, so that `schedulers` can name it without a lookup. */
 const USUAL_PORT = 7400;
 
 export const command: Command = {
   name: "scheduler",
   summary: "Run a dedicated scheduler",
   about:
-    "It hosts no actors: it says which host runs which. While one runs, the schedulers inside hosts stand back; of\n" +
+    "It hosts no actors: it assigns actors to hosts. While one runs, the schedulers inside hosts do not lead; of\n" +
     `several on one store, one leads and the others wait. Hosts reach it on port ${USUAL_PORT} unless set otherwise.`,
   arguments: [],
   flags: [],
@@ -48,7 +48,7 @@ function resolveScheduler({ flags, env, cwd }: Context): ResolvedSettings {
   const resolved = resolveWithOrigins({ command, file: textFlag(flags, "config"), env, flags, cwd });
   if (resolved.settings.cluster) return resolved;
   const said = describeOrigin(resolved.origins.cluster);
-  throw wrongUsage(`a scheduler is for a cluster, and ${said} says that there is none`);
+  throw wrongUsage(`a scheduler needs a cluster, but ${said} disables it`);
 }
 
 async function open(context: Context, resolved: ResolvedSettings): Promise<Opened> {

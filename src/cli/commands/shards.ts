@@ -15,34 +15,34 @@ import { safe } from "../terminal.ts";
 const ACTS = ["move", "allocate", "pause", "resume", "reset", "homes", "moves"] as const;
 type Act = (typeof ACTS)[number];
 
-/** Moves that are shown without being asked for. */
+/** Number of finished moves in the default view. */
 const HISTORY = 10;
 
 export const command: Command = {
   name: "shards",
-  summary: "Show where the shards of a type live and how they move; move them, or have them stay",
+  summary: "Show the homes and moves of shards; move them, or pause rebalancing",
   about:
-    "Without a type: all types whose actors live in shards, a line each. With one: how many shards and actors each host has,\n" +
-    "which shards are on their way, and which moved last, why, and how long it took.\n" +
-    "Any process of the cluster may be asked; it asks the scheduler that leads.\n" +
-    `Actors live in shards when their class says so: ${SHARDED_RECIPE}`,
+    "Without a type: all sharded types, a line each. With one: the number of shards and actors of each host,\n" +
+    "the moves in progress, and the last moves with their reason and duration.\n" +
+    "Any process of the cluster can answer; it requests the leading scheduler.\n" +
+    `To shard a type, add to its class: ${SHARDED_RECIPE}`,
   arguments: [{ name: "type", optional: true, help: "Only this actor type, host by host." }],
   flags: [
-    { name: "homes", kind: "switch", help: "Every shard that has a home, and how many actors it has." },
-    { name: "moves", kind: "switch", help: "All moves that the leader remembers." },
+    { name: "homes", kind: "switch", help: "Every shard with a home, and its number of actors." },
+    { name: "moves", kind: "switch", help: "All finished moves that the leader keeps." },
     { name: "move", kind: "list", placeholder: "shard=host", help: "Move one now, to a host by name or address." },
-    { name: "pause", kind: "switch", help: "Let none move for the sake of balance until --resume." },
-    { name: "resume", kind: "switch", help: "Let them move again." },
+    { name: "pause", kind: "switch", help: "Pause rebalancing until --resume." },
+    { name: "resume", kind: "switch", help: "Resume rebalancing." },
     {
       name: "allocate",
       kind: "list",
       placeholder: "shard=host",
-      help: 'Where a shard is to live from now on, for strategy "told"; without a host: wherever. May be repeated.',
+      help: 'The home of a shard from now on, for strategy "told"; without a host: any host. May be repeated.',
     },
     {
       name: "reset",
       kind: "switch",
-      help: "Forget how its ids become shards, and what is remembered of it. Every host of the type has to be stopped.",
+      help: "Delete the shard function and the remembered actors of the type. Stop every host of the type first.",
     },
     ...TARGET_FLAGS,
   ],
@@ -61,7 +61,7 @@ export const command: Command = {
     const [type] = args;
     const act = readAct(flags);
     if (type === undefined) {
-      if (act !== undefined) throw wrongUsage(`--${act} is about one type: limpet shards Cart --${act}`);
+      if (act !== undefined) throw wrongUsage(`--${act} needs a type: limpet shards Cart --${act}`);
       await showTypes(context, resolveTarget(context));
       return EXIT.ok;
     }
@@ -74,7 +74,7 @@ export const command: Command = {
 
 function readAct(flags: FlagValues): Act | undefined {
   const [act, another] = ACTS.filter((name) => flags[name] !== undefined && flags[name] !== false);
-  if (another !== undefined) throw wrongUsage(`--${act} and --${another} are two things to do; give one of them`);
+  if (another !== undefined) throw wrongUsage(`--${act} and --${another} exclude each other; give one of them`);
   return act;
 }
 
@@ -93,7 +93,7 @@ async function atProcess(context: Context, target: Target, type: string, act: Ac
     case "allocate": {
       const told = readPlaces(flags.allocate as readonly string[]);
       await steer(context, target, "allocate", { type, places: told });
-      say(context, { type, told }, `Noted; those of ${type} that live elsewhere move in a moment.`);
+      say(context, { type, told }, `Saved; shards of ${type} on other hosts move soon.`);
       break;
     }
     case "pause":
@@ -103,8 +103,8 @@ async function atProcess(context: Context, target: Target, type: string, act: Ac
         context,
         { type, paused: act === "pause" },
         act === "pause"
-          ? `Shards of ${type} stay where they are; those of hosts that leave do not. To go on: --resume`
-          : `Shards of ${type} move again when that makes for balance.`,
+          ? `Rebalancing of ${type} is paused; shards of leaving hosts still move. To resume: --resume`
+          : `Rebalancing of ${type} is resumed.`,
       );
       break;
     default:
@@ -118,11 +118,11 @@ function readPlace(text: string, flag: string): ShardPlace {
   return { shard: Number(shard), host: host || undefined };
 }
 
-/** By shard; null: wherever. */
+/** By shard; null: any host. */
 function readPlaces(given: readonly string[]): Record<string, string | null> {
   const told = new Map<number, string | null>();
   for (const { shard, host } of given.map((text) => readPlace(text, "--allocate"))) {
-    if (told.has(shard)) throw wrongUsage(`--allocate says two things of shard ${shard}`);
+    if (told.has(shard)) throw wrongUsage(`--allocate names shard ${shard} twice`);
     told.set(shard, host ?? null);
   }
   return Object.fromEntries(told);
@@ -144,10 +144,7 @@ async function showTypes({ terminal, json }: Context, target: Target): Promise<v
   });
   if (json) terminal.json(answer);
   else if (answer.types.length > 0) terminal.line(summariesText(answer.types, terminal.paint));
-  else
-    terminal.errLine(
-      `No type that is hosted has its actors live in shards. To make one so, its class says: ${SHARDED_RECIPE}`,
-    );
+  else terminal.errLine(`No hosted type is sharded. To shard a type, add to its class: ${SHARDED_RECIPE}`);
 }
 
 async function show({ terminal, json }: Context, target: Target, type: string, act: Act | undefined): Promise<void> {
@@ -159,7 +156,7 @@ async function show({ terminal, json }: Context, target: Target, type: string, a
     terminal.line(shardsText(view, Date.now(), act === "moves" ? Number.POSITIVE_INFINITY : HISTORY, terminal.paint));
 }
 
-/** No process of the type may run, so nobody is asked: it is done in the store. */
+/** No process of the type may run, so the command works on the store directly. */
 async function reset(context: Context, type: string): Promise<void> {
   const { flags, env, cwd } = context;
   const { store: location, namespace } = settingsOrUsage(() =>
@@ -170,7 +167,7 @@ async function reset(context: Context, type: string): Promise<void> {
       flags: { store: flags.store, namespace: flags.namespace },
     }),
   );
-  if (storeKind(location) === "memory") throw wrongUsage("--reset is about what is kept, and this store is in memory");
+  if (storeKind(location) === "memory") throw wrongUsage("--reset needs a durable store, and this store is in memory");
   const [{ openStore }, { resetShards }, { hasEnded }] = await Promise.all([
     import("../../host/open-store.ts"),
     import("../../sharding/operations/reset-shards.ts"),
@@ -186,8 +183,8 @@ async function reset(context: Context, type: string): Promise<void> {
   } catch (error) {
     throw asFailure(error);
   }
-  // Where, because a store that has never heard of the type has nothing to say against it.
+  // Names the store, because a store that does not know the type accepts the reset too.
   const where = `${shownStore(location)}, namespace ${namespace}`;
-  const forgotten = `How ids of ${type} become shards is forgotten in ${where}; its next host settles it anew.`;
+  const forgotten = `The shard function of ${type} is deleted in ${where}; its next host sets it again.`;
   say(context, { reset: type, store: shownStore(location), namespace }, forgotten);
 }

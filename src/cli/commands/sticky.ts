@@ -15,17 +15,17 @@ import { safe } from "../terminal.ts";
 
 export const command: Command = {
   name: "sticky",
-  summary: "Show sticky actors and who holds them, or let go of one",
+  summary: "Show sticky actors and their hosts, or release one",
   about:
-    "Without arguments: for each sticky type, how many actors each host holds, and what becomes of them when it is lost.\n" +
-    "With a type: its actors. With an id: that one. Any process of the cluster may be asked; it asks the scheduler that leads.\n" +
-    `A type is sticky when its class says so: ${STICKY_RECIPE}`,
+    "Without arguments: for each sticky type, the actors of each host, and the rule for lost hosts.\n" +
+    "With a type: its actors. With an id: that actor. Any process of the cluster can answer; it requests the leading scheduler.\n" +
+    `To make a type sticky, add to its class: ${STICKY_RECIPE}`,
   arguments: [
     { name: "type", optional: true, help: "Only this type, actor by actor." },
     { name: "id", optional: true, help: "Only this actor." },
   ],
   flags: [
-    { name: "release", kind: "switch", help: "Let go of this actor, so that the next call places it anew." },
+    { name: "release", kind: "switch", help: "Release this actor, so that the next call places it again." },
     ...LISTING_FLAGS,
     ...TARGET_FLAGS,
   ],
@@ -56,12 +56,12 @@ function checkUsage({ args, flags }: Context): void {
   });
   if (flags.release === true && id === undefined) {
     const words = `limpet sticky ${shellWord(type ?? "Session")} <id> --release`;
-    throw wrongUsage("--release lets go of one actor, so it needs its type and its id", words);
+    throw wrongUsage("--release needs the type and the id of an actor", words);
   }
   const paging = LISTING_FLAGS.find(({ name }) => flags[name] !== undefined);
   if (paging !== undefined && (type === undefined || id !== undefined)) {
     const words = `For example: limpet sticky ${shellWord(type ?? "Session")} --prefix ali`;
-    throw wrongUsage(`--${paging.name} belongs to the list of one type's actors: give a type and no id`, words);
+    throw wrongUsage(`--${paging.name} applies to the list of a type: give a type and no id`, words);
   }
 }
 
@@ -73,7 +73,7 @@ async function showTypes({ terminal, json }: Context, target: Target): Promise<v
   } else if (types.length > 0) {
     terminal.line(stickySummary(view, terminal.paint));
   } else {
-    terminal.errLine(`No type is sticky. To make one so, its class says: ${STICKY_RECIPE}`);
+    terminal.errLine(`No type is sticky. To make a type sticky, add to its class: ${STICKY_RECIPE}`);
   }
 }
 
@@ -95,14 +95,14 @@ async function showActors(context: Context, target: Target, type: string, limit:
   }
 }
 
-/** An empty list is an answer, and has two reasons. That there is no such type is none. */
+/** An empty list is a valid answer with two possible reasons; an unknown type is an error. */
 async function explainNothing(target: Target, type: string, prefix: string | undefined): Promise<string> {
   const about = { verb: "GET", path: "/v1.0/metadata" } as const;
   const [view, { extended }] = await Promise.all([
     askJson<ClusterView>(target, { verb: "GET", path: "/v1.0/inspect/cluster" }),
     askJson<{ extended?: { namespace?: string } }>(target, about),
   ]);
-  // The listing was one of the namespace of the process that was asked.
+  // The listing covers the namespace of the requested process.
   const tables = view.tables.filter(({ namespace }) => namespace === extended?.namespace);
   const table = tables.find((each) => each.type === type);
   if (table === undefined) {
@@ -113,10 +113,10 @@ async function explainNothing(target: Target, type: string, prefix: string | und
     });
   }
   if (table.sticky === undefined) {
-    return `${type} is not sticky: its actors live where the ring says. To change that, its class says: ${STICKY_RECIPE}`;
+    return `${type} is not sticky: the ring places its actors. To make it sticky, add to its class: ${STICKY_RECIPE}`;
   }
   const which = prefix === undefined ? `an actor of ${type}` : `an actor of ${type} whose id begins with ${prefix}`;
-  return `No host holds ${which}. The first call to one decides where it stays: limpet call ${type} <id> <method>`;
+  return `No host holds ${which}. The first call to an actor places it: limpet call ${type} <id> <method>`;
 }
 
 const pathOf = (type: string, id: string): string =>
@@ -129,7 +129,7 @@ async function showActor({ terminal, json }: Context, target: Target, type: stri
 }
 
 async function release({ terminal, json }: Context, target: Target, type: string, id: string): Promise<void> {
-  // Asked first, so that it can be said who let go.
+  // Requested first, so that the message can name the host.
   const actor = await askJson<StickyActor>(target, { verb: "GET", path: pathOf(type, id) });
   await ask(target, { verb: "POST", path: "/v1.0/control/release", body: JSON.stringify({ type, id }) });
   if (json) terminal.json({ released: actor });

@@ -10,8 +10,8 @@ import { whereaboutsText } from "../whereabouts-text.ts";
 
 export const command: Command = {
   name: "where",
-  summary: "Say which host an actor lives on, and why",
-  about: "Answers as the process that is asked sees it. The actor need not exist yet.",
+  summary: "Show the host of an actor, and why",
+  about: "Shows the view of the requested process. The actor need not exist yet.",
   arguments: [
     { name: "type", help: "The actor's type, such as Cart." },
     { name: "id", help: "The actor's id." },

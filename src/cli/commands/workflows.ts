@@ -9,11 +9,11 @@ import { resolveTarget, TARGET_FLAGS } from "../target.ts";
 import { ACTS, type Act, steer } from "../workflow-acts.ts";
 import { showEvents, showWorkers, showWorkflow, showWorkflows } from "../workflow-listings.ts";
 
-/** Flags that choose among workflows. */
+/** Flags that filter workflows. */
 const FILTERS = ["type", "status", "queue", "attribute", "prefix", "blocked"];
-/** What else can be shown. */
+/** Flags that select another view. */
 const VIEWS = ["workers", "runs", "events"];
-/** Flags that say more about one thing to do. */
+/** Flags that belong to certain operations. */
 const OF_ACTS: Readonly<Record<string, readonly Act[]>> = {
   input: ["start", "signal", "query", "update"],
   reason: ["cancel", "terminate"],
@@ -28,11 +28,11 @@ const OF_ACTS: Readonly<Record<string, readonly Act[]>> = {
 
 export const command: Command = {
   name: "workflows",
-  summary: "Show workflows, what they wait for and their history; start, tell, ask and end them",
+  summary: "Show workflows, their waits and their history; start, signal, query and end them",
   about:
-    "Without arguments: the latest runs. With an id: what that workflow does or waits for and why, who works on it, and its\n" +
-    "history as a timeline, in which what was decided stands together with what came of it. Any process may be asked; what the\n" +
-    "code itself knows (queries, and which signals it waits for) is answered by one that runs workflows of its type.",
+    "Without arguments: the latest runs. With an id: the work and the waits of that workflow, its worker, and its\n" +
+    "history as a timeline of steps and their outcomes. Any process can answer, but only one that runs workflows of its\n" +
+    "type knows the state of its code (queries, and the signals it waits for).",
   arguments: [{ name: "id", optional: true, help: "Only this workflow." }],
   flags: [
     { name: "type", kind: "text", placeholder: "name", help: "Only workflows of this type." },
@@ -46,34 +46,34 @@ export const command: Command = {
       name: "queue",
       kind: "text",
       placeholder: "name",
-      help: "Only this queue; with --start, the queue it shall run in.",
+      help: "Only this queue; with --start, the queue of the run.",
     },
     {
       name: "attribute",
       kind: "list",
       placeholder: "name=value",
-      help: "Only with this attribute; with --start, one that it shall have. May be repeated.",
+      help: "Only with this attribute; with --start, an attribute of the run. May be repeated.",
     },
-    { name: "blocked", kind: "switch", help: "Only those whose code could not go on." },
+    { name: "blocked", kind: "switch", help: "Only blocked workflows." },
     ...LISTING_FLAGS,
     { name: "runs", kind: "switch", help: "All runs of this workflow." },
     { name: "run", kind: "text", placeholder: "run", help: "This run, not the open or latest one." },
-    { name: "events", kind: "switch", help: "The events of its history, as they are stored." },
-    { name: "workers", kind: "switch", help: "Who works on workflows." },
+    { name: "events", kind: "switch", help: "The stored events of its history." },
+    { name: "workers", kind: "switch", help: "The workers." },
     { name: "start", kind: "text", placeholder: "type", help: "Start one of this type, under this id or a new one." },
-    { name: "signal", kind: "text", placeholder: "name", help: "Tell it something." },
-    { name: "query", kind: "text", placeholder: "name", help: "Ask it something." },
-    { name: "update", kind: "text", placeholder: "name", help: "Have it do something, and wait for the answer." },
-    { name: "cancel", kind: "switch", help: "Ask it to end." },
-    { name: "terminate", kind: "switch", help: "End it, whatever its code says." },
-    { name: "wake", kind: "switch", help: "Have its task tried now, whatever it waits for." },
+    { name: "signal", kind: "text", placeholder: "name", help: "Send a signal." },
+    { name: "query", kind: "text", placeholder: "name", help: "Send a query." },
+    { name: "update", kind: "text", placeholder: "name", help: "Send an update, and wait for its result." },
+    { name: "cancel", kind: "switch", help: "Request its cancellation." },
+    { name: "terminate", kind: "switch", help: "End it without running its code." },
+    { name: "wake", kind: "switch", help: "Retry its task now." },
     {
       name: "input",
       kind: "text",
       placeholder: "json",
-      help: "What goes along with --start, --signal, --query, --update.",
+      help: "The input of --start, --signal, --query, --update.",
     },
-    { name: "reason", kind: "text", placeholder: "text", help: "Of --cancel and --terminate." },
+    { name: "reason", kind: "text", placeholder: "text", help: "The reason of --cancel and --terminate." },
     { name: "if-running", kind: "text", placeholder: "rule", help: "With --start: fail, existing or terminate." },
     {
       name: "if-ended",
@@ -83,13 +83,13 @@ export const command: Command = {
     },
     { name: "memo", kind: "text", placeholder: "json", help: "With --start: notes, an object." },
     { name: "build", kind: "text", placeholder: "name", help: "With --start: only workers of this build run it." },
-    { name: "delay", kind: "text", placeholder: "duration", help: "With --start: it begins so much later." },
-    { name: "run-timeout", kind: "text", placeholder: "duration", help: "With --start: how long a run may take." },
+    { name: "delay", kind: "text", placeholder: "duration", help: "With --start: the delay before it begins." },
+    { name: "run-timeout", kind: "text", placeholder: "duration", help: "With --start: the time limit of a run." },
     {
       name: "total-timeout",
       kind: "text",
       placeholder: "duration",
-      help: "With --start: how long all its runs may take.",
+      help: "With --start: the time limit of all its runs.",
     },
     ...TARGET_FLAGS,
   ],
@@ -118,14 +118,14 @@ export const command: Command = {
   },
 };
 
-/** What is to be done; undefined: something is to be shown. */
+/** The requested operation; undefined: show a view. */
 function readUsage({ args, flags }: Context): Act | undefined {
   const [id] = args;
   if (id !== undefined) asUsage(() => checkWorkflowId(id));
   const given = (name: string): boolean => flags[name] !== undefined;
   const acts = ACTS.filter(given);
   const [act, another] = acts;
-  if (another !== undefined) throw wrongUsage(`--${act} and --${another} are two things to do; give one of them`);
+  if (another !== undefined) throw wrongUsage(`--${act} and --${another} exclude each other; give one of them`);
   const lost = Object.entries(OF_ACTS).find(([name, of]) => given(name) && (act === undefined || !of.includes(act)));
   if (lost !== undefined) throw wrongUsage(`--${lost[0]} belongs to ${lost[1].map((each) => `--${each}`).join(", ")}`);
   if (act === undefined) {
@@ -135,14 +135,16 @@ function readUsage({ args, flags }: Context): Act | undefined {
   if (id === undefined && act !== "start") {
     const word = textFlag(flags, act);
     const words = `limpet workflows <id> --${act}${word === undefined ? "" : ` ${shellWord(word)}`}`;
-    throw wrongUsage(`--${act} is about one workflow, so it needs its id`, words);
+    throw wrongUsage(`--${act} needs the id of a workflow`, words);
   }
   const forStart = act === "start" ? ["queue", "attribute"] : [];
   const shows = [...FILTERS, ...VIEWS, "limit", "all"].find((name) => given(name) && !forStart.includes(name));
-  if (shows !== undefined) throw wrongUsage(`--${shows} belongs to what is shown, and --${act} shows nothing`);
+  if (shows !== undefined) throw wrongUsage(`--${shows} applies to views, and --${act} shows none`);
   if (given("run") && (act === "start" || act === "wake")) {
     throw wrongUsage(
-      act === "start" ? "--start makes a new run" : "--wake is about the open run, so --run makes no sense",
+      act === "start"
+        ? "--start makes a new run, so it takes no --run"
+        : "--wake applies to the open run, so it takes no --run",
     );
   }
   return act;
@@ -150,9 +152,9 @@ function readUsage({ args, flags }: Context): Act | undefined {
 
 function checkViews(id: string | undefined, given: (name: string) => boolean): void {
   const [view, another] = VIEWS.filter(given);
-  if (another !== undefined) throw wrongUsage(`--${view} and --${another} are two things to show; give one of them`);
+  if (another !== undefined) throw wrongUsage(`--${view} and --${another} exclude each other; give one of them`);
   if (id === undefined && view !== undefined && view !== "workers") {
-    throw wrongUsage(`--${view} is about one workflow, so it needs its id`, `limpet workflows <id> --${view}`);
+    throw wrongUsage(`--${view} needs the id of a workflow`, `limpet workflows <id> --${view}`);
   }
   if (id !== undefined && view === "workers") throw wrongUsage("--workers shows all workers; leave out the id");
   if (given("run") && (id === undefined || view === "runs"))
@@ -160,5 +162,5 @@ function checkViews(id: string | undefined, given: (name: string) => boolean): v
   const filter = FILTERS.find(given);
   if (filter === undefined || (id === undefined && view === undefined)) return;
   const other = id === undefined ? `--${view}` : "an id";
-  throw wrongUsage(`--${filter} belongs to the list of workflows, and makes no sense together with ${other}`);
+  throw wrongUsage(`--${filter} applies to the list of workflows, and cannot be combined with ${other}`);
 }

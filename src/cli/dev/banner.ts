@@ -1,4 +1,4 @@
-// What `limpet dev` says when it is ready: where it is, what runs there, and what to try. Pure.
+// The ready message of `limpet dev`: the addresses, the types, and commands to try. Pure.
 
 import { columns } from "../columns.ts";
 import { type ClusterGlance, clusterLine } from "../process/cluster-glance.ts";
@@ -12,7 +12,7 @@ export interface Ready {
   readonly namespace: string;
   readonly actorTypes: readonly string[];
   readonly workflowTypes: readonly string[];
-  /** Undefined when it is alone by choice. */
+  /** Undefined when the cluster is disabled. */
   readonly cluster: ClusterGlance | undefined;
   readonly tryThese: readonly string[];
   readonly needsToken: boolean;
@@ -47,7 +47,7 @@ export function banner(ready: Ready, paint: Paint): string {
   return [...lines, paint("dim", "Ctrl-C stops it.")].join("\n");
 }
 
-/** Commands as they work here: called by the right name, and told where this process is. */
+/** Adapts commands to this process: the name of the executable and the URL. */
 export function localCommands(
   commands: readonly string[],
   own: string,

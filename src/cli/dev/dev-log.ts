@@ -1,5 +1,5 @@
-// Logs as a person reads them while developing: time, level, event, fields. The lines come from the ordinary log, so
-// what is kept out of that is kept out here. When nobody looks, the JSON lines stay as they are.
+// Formats log lines for a developer: time, level, event, fields. It reformats the lines of the ordinary log,
+// so its redaction applies here too. Without a terminal, the JSON lines stay unchanged.
 
 import { createLog } from "../../observe/log.ts";
 import type { Log, LogLevel } from "../../ports/log.ts";
@@ -11,7 +11,7 @@ export function devLog(level: LogLevel, terminal: Terminal, json: boolean): Log 
     level,
     destination: {
       write(line) {
-        // What the banner says need not be said twice.
+        // The banner shows this already.
         if (!line.includes('"event":"http.listening"')) terminal.errLine(prettyLine(line, terminal.paintErr));
       },
     },
@@ -45,7 +45,7 @@ interface DescribedError {
   readonly stack?: string;
 }
 
-/** What was thrown, and where in the app: frames of Node itself tell the author of an actor nothing. */
+/** The error, and its place in the app: frames of Node itself do not help the author of an actor. */
 function errorLines({ name, message, stack = "" }: DescribedError, paint: Paint): string {
   const frames = stack
     .split("\n")

@@ -1,4 +1,4 @@
-// Why a module could not be loaded, for the person who wrote it: which file, which line, and what to write instead.
+// Explains to a developer why a module could not be loaded: the file, the line, and the correction.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -44,11 +44,11 @@ function syntaxHint(error: Error, code: string | undefined): string | undefined 
 interface Frame {
   /** `app.ts:3` */
   readonly place: string;
-  /** The line and a mark under the spot, ready to append. */
+  /** The line and a mark under the position, ready to append. */
   readonly text: string;
 }
 
-/** Node puts file, line and a mark before the error, except where it does not; then the file is checked again. */
+/** Node usually puts file, line and a mark before the error; otherwise the file is checked again. */
 function syntaxFrame(error: Error, cwd: string): Frame | undefined {
   const told = parseFrame(String(error.stack), cwd);
   const last = loadedFiles().at(-1);

@@ -39,7 +39,7 @@ test("actors are found alone, in arrays, in objects and as default, each once", 
   assert.deepEqual(found, [One, Two, Three]);
 });
 
-test("a module's actors and its own proposals are loaded", async () => {
+test("the actors and the proposals of a module are loaded", async () => {
   const text = `import { Actor } from ${ACTOR};
     export class Cart extends Actor<{ items: string[] }> {}
     export default class extends Actor { static options = { name: "Stock" }; }
@@ -49,7 +49,7 @@ test("a module's actors and its own proposals are loaded", async () => {
   assert.deepEqual(module.tryThese, ["limpet actors"]);
 });
 
-test("workflows are found where actors are, and activities under their name", async () => {
+test("workflows are found like actors, and activities under their name", async () => {
   const text = `import { workflow } from ${WORKFLOW};
     export const order = workflow("order", async () => {});
     export const more = [order, workflow("refund", async () => {})];
@@ -67,7 +67,7 @@ test("workflows are found where actors are, and activities under their name", as
   assert.equal(wrong.message, "activities in wrong.ts must be an object of functions");
 });
 
-test("a file that is not there: the nearest one is named", async () => {
+test("a missing file is reported with the nearest existing one", async () => {
   folder.write("shop.ts", "");
   assert.match((await refused("shpo.ts")).hint ?? "", /^Did you mean: limpet dev shop\.ts$/);
   assert.match((await refused("shop")).hint ?? "", /limpet dev shop\.ts/);
@@ -76,7 +76,7 @@ test("a file that is not there: the nearest one is named", async () => {
   assert.equal((await refused(".")).message, ". is a folder, not a module");
 });
 
-test("a module without actors: what it exports, and what to do", async () => {
+test("a module without actors is reported with its exports and advice", async () => {
   const some = await refused("none.ts", "export const x = 1; export class Y {}");
   assert.equal(some.message, "none.ts exports Y, x, but neither actors nor workflows");
   assert.match(
@@ -88,7 +88,7 @@ test("a module without actors: what it exports, and what to do", async () => {
   assert.match(other.message, /Cart in other\.ts extends the Actor of another copy of limpet/);
 });
 
-test("two classes with one name, or one without a name, are refused", async () => {
+test("two classes with one name, or a class without a name, are rejected", async () => {
   const twice = `import { Actor } from ${ACTOR};
     export class Cart extends Actor {}
     export const more = [class Cart extends Actor {}];`;
@@ -97,7 +97,7 @@ test("two classes with one name, or one without a name, are refused", async () =
   assert.match((await refused("nameless.ts", nameless)).message, /an actor class without a name/);
 });
 
-test("a module that throws says what and where", async () => {
+test("a module that throws is reported with the error and its place", async () => {
   const thrown = await refused("throws.ts", "function f() { throw new TypeError('no good'); }\nf();");
   assert.equal(thrown.message, "throws.ts failed while it was loaded: TypeError: no good (at throws.ts:1:22)");
   assert.equal((await refused("text.ts", "throw 'oops';")).message, 'text.ts threw "oops" while it was loaded');
@@ -107,7 +107,7 @@ test("a module that throws says what and where", async () => {
   );
 });
 
-test("an import that leads nowhere says who imports what, and what was meant", async () => {
+test("an import of a missing file is reported with the importer and a suggestion", async () => {
   folder.write("cart.ts", "export const cart = 1;");
   const bare = await refused("bare.ts", "import { cart } from './cart';\nexport const x = cart;");
   assert.equal(bare.message, "bare.ts imports ./cart, which does not exist");
@@ -121,7 +121,7 @@ test("an import that leads nowhere says who imports what, and what was meant", a
   assert.equal(pack.hint, "Install it with: npm install no-such-package-at-all");
 });
 
-test("a syntax error shows file, line and spot, also in a file further down", async () => {
+test("a syntax error is shown with file, line and position, also in an imported file", async () => {
   const syntax = await refused("syntax.ts", "export const a = 1;\nexport const b = = 2;\n");
   assert.match(syntax.message, /^syntax\.ts:2 is not valid: .*\n\n(.*\n)? {4}export const b = = 2;\n {4} +\^/);
   const below = await refused("below.ts", "import './syntax.ts';");

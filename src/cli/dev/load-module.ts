@@ -1,4 +1,5 @@
-// From the name of a file to the actors and workflows it exports. Whatever is wrong with the module is said in terms of the module.
+// Loads a module file and collects its exported actors and workflows. Every error is reported in terms of the
+// module.
 
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join, parse, relative, resolve } from "node:path";
@@ -17,7 +18,7 @@ export interface LoadedModule {
   readonly actors: readonly ActorClass[];
   readonly workflows: readonly AnyWorkflow[];
   readonly activities: Readonly<Record<string, ActivityFunction>>;
-  /** Commands the module itself proposes. */
+  /** Commands that the module itself proposes. */
   readonly tryThese: readonly string[];
 }
 
@@ -66,14 +67,14 @@ export async function loadModule(file: string, cwd: string): Promise<LoadedModul
   return { actors, workflows, activities, tryThese: readTryThese(exports.tryThese, shown) };
 }
 
-/** Every class of actors that is exported, alone or in an array or object, once. */
+/** Every exported actor class, alone or in an array or object, once. */
 export function collectActors(exports: Record<string, unknown>): ActorClass[] {
   const found = new Set<ActorClass>();
   for (const item of allOf(exports)) if (isActorClass(item)) found.add(item);
   return [...found];
 }
 
-/** What is exported, alone or in an array or object. */
+/** All exports, alone or in an array or object. */
 const allOf = (exports: Record<string, unknown>): unknown[] =>
   Object.values(exports).flatMap((value) => [value, ...itemsOf(value)]);
 
@@ -81,7 +82,7 @@ function itemsOf(value: unknown): unknown[] {
   if (typeof value !== "object" || value === null) return [];
   if (Array.isArray(value)) return value;
   const prototype: unknown = Object.getPrototypeOf(value);
-  // An object as one writes it, or the namespace of another module.
+  // A plain object, or the namespace of another module.
   return prototype === Object.prototype || prototype === null ? Object.values(value) : [];
 }
 
@@ -102,7 +103,7 @@ function nothingToRun(exports: Record<string, unknown>, shown: string): Failure 
   });
 }
 
-/** A file without any export is taken for CommonJS, which has two that nobody wrote. */
+/** Node treats a file without any export as CommonJS, which adds two exports. */
 function exportedNames(exports: Record<string, unknown>): string[] {
   const common = exports["module.exports"];
   const bare = typeof common === "object" && common !== null && Object.keys(common).length === 0;

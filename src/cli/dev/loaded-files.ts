@@ -1,11 +1,11 @@
-// Which files of the app have been loaded, and which it looked for in vain: what `--watch` has to look at, and where a
-// syntax error must be. Files of Limpet itself and of packages do not count.
+// Records the loaded files of the app, and files that it tried to load: `--watch` observes them, and a syntax
+// error must be in one of them. Files of Limpet itself and of packages do not count.
 
 import { registerHooks } from "node:module";
 import { dirname, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** src/ or dist/: whatever this copy runs from. */
+/** src/ or dist/, wherever this copy runs from. */
 const OWN = dirname(dirname(import.meta.dirname)) + sep;
 
 const files: string[] = [];
@@ -13,7 +13,7 @@ let tell: ((file: string) => void) | undefined;
 
 export const loadedFiles = (): readonly string[] => files;
 
-/** Call it once, before the app is imported. `onFile` also hears of files that are loaded later. */
+/** Called once, before the app is imported. `onFile` also receives files that are loaded later. */
 export function recordLoadedFiles(onFile?: (file: string) => void): void {
   tell = onFile;
   registerHooks({
@@ -22,7 +22,7 @@ export function recordLoadedFiles(onFile?: (file: string) => void): void {
         return next(specifier, context);
       } catch (error) {
         const wanted = /^\.{0,2}\//.test(specifier) ? URL.parse(specifier, context.parentURL) : null;
-        // A file that is missing may be about to be written.
+        // A missing file may be created soon.
         if (wanted !== null) tell?.(fileURLToPath(wanted));
         throw error;
       }

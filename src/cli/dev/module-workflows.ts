@@ -1,5 +1,5 @@
-// The workflows and activities that a module exports. Workflows are found wherever actors are; activities are what it exports under that
-// name, because any function could be one. Pure.
+// Collects the workflows and activities that a module exports. Workflows are found like actors. Activities
+// are only the export `activities`, because any function could be one. Pure.
 
 import type { ActivityFunction } from "../../workflows/definition/context.ts";
 import type { AnyWorkflow } from "../../workflows/definition/definition.ts";
@@ -11,7 +11,7 @@ const isWorkflow = (value: unknown): value is AnyWorkflow => {
   return typeof name === "string" && typeof run === "function";
 };
 
-/** Each once. Throws when two of them have the same name. */
+/** Each workflow once. Throws when two of them have the same name. */
 export function collectWorkflows(values: readonly unknown[], shown: string): AnyWorkflow[] {
   const found = new Map<string, AnyWorkflow>();
   for (const value of values) {

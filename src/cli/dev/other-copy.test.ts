@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { runCli, tempFolder } from "../../../test/support/cli.ts";
 import { mainOfOtherCopy } from "./other-copy.ts";
 
-test("an app with a copy of limpet of its own is run by that copy", async () => {
+test("an app with its own copy of limpet is run by that copy", async () => {
   using folder = tempFolder();
   mkdirSync(join(folder.path, "node_modules/limpet/dist/cli"), { recursive: true });
   folder.write("node_modules/limpet/package.json", '{ "name": "limpet", "version": "9.9.9", "type": "module" }');
@@ -15,7 +15,7 @@ test("an app with a copy of limpet of its own is run by that copy", async () => 
   assert.equal(code, 42, "it was given the words as they were typed");
 });
 
-test("this very copy, a foreign package of the same name and none at all change nothing", async () => {
+test("this copy, a foreign package of the same name, or no copy changes nothing", async () => {
   assert.equal(await mainOfOtherCopy(import.meta.filename), undefined);
   using folder = tempFolder();
   assert.equal(await mainOfOtherCopy(folder.write("app.ts", "")), undefined);

@@ -1,5 +1,6 @@
-// The app and the command line must share one copy of limpet, or the app's classes extend a stranger's Actor. When the
-// app's folder has a copy of its own, that copy's command line runs the app.
+// Finds another copy of limpet for an app. App and command line must share one copy, or the app's classes
+// extend a different Actor class. When the app's folder has its own copy, that copy's command line runs the
+// app.
 
 import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,7 +11,7 @@ type Main = (argv: readonly string[]) => Promise<number>;
 
 const OWN_ROOT = dirname(dirname(dirname(import.meta.dirname)));
 
-/** The `main` of the copy that the module would import, when it is another one than this. */
+/** The `main` of the copy that the module would import, when it is not this copy. */
 export async function mainOfOtherCopy(file: string): Promise<Main | undefined> {
   let root: string;
   try {

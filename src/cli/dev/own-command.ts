@@ -1,4 +1,5 @@
-// How the reader would type `limpet` here: alone when it is on the path for good, with npx otherwise.
+// The command that starts `limpet` here: the bare name when it is on the path permanently, with npx
+// otherwise.
 
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";

@@ -37,25 +37,25 @@ class Odd extends Actor {
 
 class Silent extends Actor {}
 
-test("the proposals are a change and a look, from the actor with the most to call, never a hook", () => {
+test("the proposals are a change and a read of the actor with the most methods, never a hook", () => {
   assert.deepEqual(proposeCommands([Silent, Counter, Cart]), [
     `limpet call Cart alice add ${process.platform === "win32" ? '"\\"item\\""' : `'"item"'`}`,
     "limpet call Cart alice items",
   ]);
 });
 
-test("a number is proposed where the name asks for one, and explain fills up", () => {
+test("a number is proposed for a numeric parameter name, and explain is added", () => {
   assert.deepEqual(proposeCommands([Counter]), [
     "limpet call Counter alice increase 1",
     "limpet explain Counter alice",
   ]);
 });
 
-test("what cannot be guessed is not proposed", () => {
+test("a method with parameters that cannot be guessed is not proposed", () => {
   assert.deepEqual(proposeCommands([Odd, Silent]), ["limpet actors"]);
 });
 
-test("commands say how limpet is called here, and where this process is unless that is usual", () => {
+test("proposed commands contain the local executable name, and the URL unless it is the default", () => {
   const usual = "http://127.0.0.1:7300";
   const commands = ["limpet actors", "limpet call A b c --url http://x", "curl http://x"];
   assert.deepEqual(localCommands(commands, "npx limpet", usual, usual), [
@@ -70,7 +70,7 @@ test("commands say how limpet is called here, and where this process is unless t
   assert.equal(ownCommand({ PATH: "" }), "npx limpet");
 });
 
-test("the banner says where, what and what to try", () => {
+test("the banner shows addresses, types and commands to try", () => {
   const ready: Ready = {
     version: "1.2.3",
     readyInMs: 300.4,
@@ -105,7 +105,7 @@ test("the banner says where, what and what to try", () => {
   assert.ok(!closed.includes("Try in another terminal"));
 });
 
-test("a log line for people keeps event, fields and the frames of the app", () => {
+test("a log line for display keeps event, fields and the frames of the app", () => {
   const stack =
     "TypeError: bad\n    at f (file:///app/cart.ts:3:5)\n    at node:internal/x:1:1\n    at g (/app/node_modules/y.js:1:1)";
   const err = { name: "TypeError", message: "bad\u001b[2J", stack };

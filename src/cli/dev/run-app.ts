@@ -1,4 +1,4 @@
-// One life of an app under `limpet dev`: what is loaded and opened, and what is said about it.
+// Runs an app under `limpet dev`: loads the module, opens the app, and prints its state.
 
 import { relative } from "node:path";
 import { OPTIONS, type Settings } from "../../config/options.ts";

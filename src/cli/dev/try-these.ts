@@ -1,4 +1,4 @@
-// Two commands to try, made from a real type and a real method, so that a newcomer can copy them as they are. Pure.
+// Proposes two commands with a real type and a real method, which a new user can copy unchanged. Pure.
 
 import { RESERVED } from "../../actors/actor.ts";
 import type { ActorClass } from "../../actors/routing/remote.ts";
@@ -8,19 +8,19 @@ import { typeNameOf } from "./load-module.ts";
 
 interface Method {
   readonly name: string;
-  /** The names of the parameters a caller must give. */
+  /** The names of the required parameters. */
   readonly parameters: readonly string[];
 }
 
 export function proposeCommands(actors: readonly ActorClass[], workflows: readonly AnyWorkflow[] = []): string[] {
-  // The actor with the most to call is the one worth looking at first.
+  // The actor with the most methods is the most useful example.
   const [best] = actors
     .map((actor) => ({ type: shellWord(typeNameOf(actor)), methods: callable(actor) }))
     .filter(({ methods }) => methods.length > 0)
     .sort((a, b) => b.methods.length - a.methods.length);
   if (best === undefined) return workflows.length > 0 ? startCommands(workflows[0]!) : ["limpet actors"];
   const { type, methods } = best;
-  // A change, and then a look at the result, read like a story.
+  // First a change, then a read of its result.
   const change =
     methods.find(({ parameters }) => parameters.length === 1) ??
     methods.find(({ parameters }) => parameters.length > 1);
@@ -40,7 +40,7 @@ const startCommands = ({ name }: AnyWorkflow): string[] => [
   "limpet workflows first",
 ];
 
-/** What the class itself declares and whose parameters can be guessed. */
+/** Methods that the class itself declares and whose parameters can be guessed. */
 function callable(actor: ActorClass): Method[] {
   const methods: Method[] = [];
   for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(actor.prototype as object))) {
@@ -51,7 +51,10 @@ function callable(actor: ActorClass): Method[] {
   return methods;
 }
 
-/** By name; `undefined` when they are not plain names. Types are stripped, so the text of the function shows them. */
+/**
+ * Parameter names; `undefined` when they are not plain names. Types are stripped, so the source of the
+ * function shows them.
+ */
 function parametersOf(method: (...args: unknown[]) => unknown): string[] | undefined {
   if (method.length === 0) return [];
   const list = /\(([^)]*)\)/.exec(String(method))?.[1]?.split(",").slice(0, method.length) ?? [];
@@ -62,7 +65,7 @@ function parametersOf(method: (...args: unknown[]) => unknown): string[] | undef
 const NUMERIC =
   /^(n|x|y|by|qty|num|age|\w*(count|amount|quantity|delta|price|points?|score|limit|total|size|number|cents|steps?|value))$/i;
 
-/** A value that is likely right for a parameter of this name. */
+/** A probable value for a parameter of this name. */
 function guess(parameter: string): string {
   if (NUMERIC.test(parameter)) return "1";
   if (/^(is|has|should)[A-Z]|^(enabled|active|on|flag)$/.test(parameter)) return "true";

@@ -1,6 +1,6 @@
-// `--watch`: a small parent that runs the app in a child and starts it anew when a file that was loaded changes.
-// The child says which files those are. It is asked to stop, not killed, so that running turns end and commit; if it
-// fails, the parent waits for the next change. Ctrl-C ends both.
+// `--watch`: a small parent process runs the app in a child and restarts it when a loaded file changes. The
+// child reports its loaded files. The parent asks it to stop instead of killing it, so that running turns end
+// and commit. After a failure the parent waits for the next change. Ctrl-C ends both.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { type FSWatcher, watch } from "node:fs";
@@ -13,7 +13,7 @@ import { stopRequest } from "../process/stop-request.ts";
 
 export const WATCHED_ENV = "LIMPET_WATCHED";
 
-/** Editors write a file in several steps; one restart answers them all. */
+/** Editors write a file in several steps; one restart covers them all. */
 const SETTLE_MS = 100;
 const KILL_GRACE_MS = 7_000;
 const BIN = join(import.meta.dirname, `../bin${extname(import.meta.filename)}`);
@@ -23,7 +23,7 @@ export async function watchApp(context: Context, resolved: ResolvedSettings, fil
   for (const each of [file, resolved.file ?? "limpet.yaml"]) watcher.look(resolve(context.cwd, each));
   const stopping = stopRequest({ catchErrors: false });
   watcher.start();
-  // A second Ctrl-C ends this process at once, and then the child must not stay.
+  // A second Ctrl-C ends this process at once, and the child must not remain.
   process.on("exit", () => watcher.kill());
   await stopping;
   return watcher.end();
@@ -32,7 +32,7 @@ export async function watchApp(context: Context, resolved: ResolvedSettings, fil
 class AppWatcher {
   readonly #context: Context;
   readonly #drainMs: number;
-  /** Folder → names in it that matter. Folders are watched, because editors replace files. */
+  /** Folder → relevant names in it. Folders are watched, because editors replace files. */
   readonly #names = new Map<string, Set<string>>();
   readonly #folders: FSWatcher[] = [];
   #child: ChildProcess | undefined;
@@ -62,7 +62,8 @@ class AppWatcher {
       this.#folders.push(watching);
       this.#names.set(folder, names);
     } catch {
-      // A folder that is not there cannot be watched; whoever makes it will also touch the file that needs it.
+      // A missing folder cannot be watched; a change that creates it also changes the file that imports from
+      // it.
     }
   }
 
@@ -83,7 +84,7 @@ class AppWatcher {
     this.#child?.kill("SIGKILL");
   }
 
-  /** Its exit code is the child's, if there was one to stop. */
+  /** The exit code is the child's, if there was one to stop. */
   async end(): Promise<number> {
     this.#ended = true;
     clearTimeout(this.#settle);
@@ -98,10 +99,10 @@ class AppWatcher {
   }
 
   async #restart(file: string): Promise<void> {
-    // A restart under way starts the child from what is on the disk when the old one has gone.
+    // A restart in progress starts the child from the current files after the old one has ended.
     if (this.#restarting || this.#ended) return;
     this.#restarting = true;
-    this.#say(`${relative(this.#context.cwd, file)} has changed, starting anew.`);
+    this.#say(`${relative(this.#context.cwd, file)} has changed; restarting.`);
     await this.#stopChild("restart");
     this.#restarting = false;
     if (!this.#ended) this.start();

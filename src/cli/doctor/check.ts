@@ -1,4 +1,4 @@
-// What the doctor finds: a state, a sentence, and what to do.
+// A result of the doctor: a status, a message, and a hint.
 
 export interface Check {
   readonly name: string;

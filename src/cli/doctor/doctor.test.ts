@@ -16,12 +16,12 @@ import { checkSqlite } from "./sqlite-check.ts";
 
 const resolved = (env: Record<string, string>) => resolveWithOrigins({ file: false, env });
 
-test("Node is old or new enough", () => {
+test("the Node check accepts new versions and rejects old ones", () => {
   assert.equal(checkNode().status, "ok");
   assert.equal(checkNode("22.9.0").status, "fail");
 });
 
-test("the clock runs evenly, jumps, or was never set", async () => {
+test("the clock check detects an even clock, a jump, and a clock that was never set", async () => {
   const clocks = (start: number, jump: number) => {
     let steady = 0;
     let wall = start;
@@ -40,7 +40,7 @@ test("the clock runs evenly, jumps, or was never set", async () => {
   assert.equal((await checkClock(clocks(0, 0))).status, "fail");
 });
 
-test("a SQLite file that is not there yet is fine, and is not made", () => {
+test("a missing SQLite file is fine, and is not created", () => {
   using folder = tempFolder();
   const checks = checkSqlite("a/b/limpet.db", folder.path);
   assert.deepEqual(
@@ -53,7 +53,7 @@ test("a SQLite file that is not there yet is fine, and is not made", () => {
   assert.deepEqual(readdirSync(folder.path), []);
 });
 
-test("a SQLite file of ours is recognised, also while a process has it open", async () => {
+test("a SQLite file of limpet is recognised, also while a process has it open", async () => {
   using folder = tempFolder();
   const file = join(folder.path, "limpet.db");
   const store = await openSqliteStore(file);
@@ -62,7 +62,7 @@ test("a SQLite file of ours is recognised, also while a process has it open", as
   assert.equal(checkSqlite(file, folder.path)[0]!.status, "ok");
 });
 
-test("what is no file of ours is told apart", (t) => {
+test("a file of another program is distinguished", (t) => {
   using folder = tempFolder();
   folder.write("text.db", "this is not a database, and long enough to have a header of its own: ".repeat(20));
   const noise = checkSqlite("text.db", folder.path)[0]!;
@@ -80,7 +80,7 @@ test("what is no file of ours is told apart", (t) => {
   assert.match(checkSqlite("locked/limpet.db", folder.path)[0]!.message, /cannot be written \(EACCES\)/);
 });
 
-test("a locked SQLite file is reported, not waited for without end", () => {
+test("a locked SQLite file is reported within a limited time", () => {
   using folder = tempFolder();
   const db = new DatabaseSync(join(folder.path, "held.db"));
   db.exec("CREATE TABLE actors (x); PRAGMA user_version = 1; BEGIN EXCLUSIVE");
@@ -90,7 +90,7 @@ test("a locked SQLite file is reported, not waited for without end", () => {
   assert.match(check.hint ?? "", /Another process holds a lock/);
 });
 
-test("a port is free, held by limpet, held by others, or no port of this machine", async () => {
+test("the port check distinguishes free, held by limpet, held by another program, and not of this machine", async () => {
   const metadata = { runtimeVersion: "1.2.3", actors: [{ type: "Cart" }], extended: { store: "/x.db" } };
   let answer: object | string = metadata;
   const server = createServer((_request, response) => {
@@ -106,7 +106,7 @@ test("a port is free, held by limpet, held by others, or no port of this machine
   try {
     assert.match((await check()).message, /is held by limpet 1\.2\.3 with Cart on \/x\.db/);
     answer = { errorCode: "UNAUTHENTICATED", message: "token" };
-    assert.match((await check()).message, /a running limpet that asks for a token/);
+    assert.match((await check()).message, /a running limpet that requires a token/);
     answer = "<html>";
     assert.equal((await check()).status, "fail");
     const { settings } = resolved({ LIMPET_HTTP_PORT: String(port) });
@@ -120,7 +120,7 @@ test("a port is free, held by limpet, held by others, or no port of this machine
   assert.match(far.message, /not an address of this machine/);
 });
 
-test("a variable that looks like a slip, and a short token, earn a warning", () => {
+test("a variable that looks like a typing error, and a short token, give a warning", () => {
   const env = { LIMPET_HTTP_PROT: "1", LIMPET_SERVICE_HOST: "10.0.0.1", LIMPET_URL: "x", LIMPET_HTTP_TOKENS: "short" };
   const warnings = checkSettings(resolved(env), env).filter(({ status }) => status === "warn");
   assert.deepEqual(
@@ -153,14 +153,11 @@ test("settings are shown with their source and without secrets", () => {
   assert.deepEqual(find("namespace"), { name: "namespace", value: "default", source: "default" });
 });
 
-test("the command: exit code 0 when all is well, 1 when something is not, and an object for programs", async () => {
+test("limpet doctor exits with 0 when all is well and 1 otherwise, and writes an object for programs", async () => {
   using folder = tempFolder();
   const well = await runCli(["doctor", "--port", "0"], { cwd: folder.path });
   assert.deepEqual([well.code, well.stderr], [0, ""]);
-  assert.match(
-    well.stdout,
-    /^ok {2,}Node .*[\s\S]*Settings\n[\s\S]*http\.port +0 +--port\n[\s\S]*Nothing stands in the way\.\n$/,
-  );
+  assert.match(well.stdout, /^ok {2,}Node .*[\s\S]*Settings\n[\s\S]*http\.port +0 +--port\n[\s\S]*No problems\.\n$/);
   folder.write("limpet.db", "nonsense ".repeat(500));
   const broken = await runCli(["doctor", "--port", "0", "--store", "limpet.db", "--json"], { cwd: folder.path });
   assert.equal(broken.code, 1);
@@ -175,14 +172,14 @@ test("the command: exit code 0 when all is well, 1 when something is not, and an
   assert.ok(!existsSync(join(folder.path, ".limpet")), "it changes nothing");
 });
 
-test("a PostgreSQL server that is not there fails without its password being shown", async () => {
+test("an unreachable PostgreSQL server fails without its password in the output", async () => {
   const { code, stdout } = await runCli(["doctor", "--port", "0", "--store", "postgres://u:hunter2@127.0.0.1:1/x"]);
   assert.equal(code, 1);
   assert.match(stdout, /fail +Store +PostgreSQL at postgres:\/\/u@127\.0\.0\.1:1\/x: the connection was refused/);
   assert.doesNotMatch(stdout, /hunter2/);
 });
 
-test("a process that runs here and is not ready is a warning with its reason, and one that is ready is fine", async () => {
+test("a local process that is not ready is a warning with its reason, and a ready one is fine", async () => {
   let ready = false;
   const message = "it rejects the leader of term 2, because it has seen term 42";
   const server = createServer((_, answer) => {

@@ -12,10 +12,10 @@ export async function checkHost(settings: Settings): Promise<Check[]> {
   if (settings.httpPort === 0) return [];
   try {
     await ask(targetOf(settings), { verb: "GET", path: "/v1.0/healthz" });
-    return [ok("Host", "the process that runs here is ready")];
+    return [ok("Host", "the local process is ready")];
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (error.errorCode !== "NOT_READY") return [];
-    return [warn("Host", safe(`the process that runs here is not ready: ${error.message}`))];
+    return [warn("Host", safe(`the local process is not ready: ${error.message}`))];
   }
 }

@@ -1,13 +1,13 @@
-// Node and the clocks of this machine.
+// Checks Node and the clocks of this machine.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const OLDEST_NODE = 24;
 const WATCHED_MS = 200;
-/** Between two clocks that both count this short while. */
+/** Tolerated difference between the two clocks over this short interval. */
 const TOLERATED_MS = 50;
-/** Nothing of Limpet is older; a clock that shows less was never set. */
+/** Limpet did not exist earlier; a clock that shows less was never set. */
 const EARLIEST = Date.UTC(2025, 0, 1);
 
 export function checkNode(version = process.versions.node): Check {
@@ -34,10 +34,10 @@ export async function checkClock(clocks: Clocks = SYSTEM): Promise<Check> {
   await clocks.pause(WATCHED_MS);
   const drift = Math.abs(clocks.now() - wall - (clocks.monotonic() - steady));
   const shown = new Date(wall).toISOString();
-  if (wall < EARLIEST) return fail("Clock", `it shows ${shown}, which is in the past`, "Set it, best by NTP.");
+  if (wall < EARLIEST) return fail("Clock", `it shows ${shown}, which is in the past`, "Set it, preferably by NTP.");
   if (drift > TOLERATED_MS) {
     const message = `the wall clock moved by ${Math.round(drift)} ms against the steady one within ${WATCHED_MS} ms`;
-    return warn("Clock", message, "Something is setting it right now; if it happens often, check NTP.");
+    return warn("Clock", message, "A program adjusts it now; if this happens often, check NTP.");
   }
   return ok("Clock", `${shown}, running evenly`);
 }

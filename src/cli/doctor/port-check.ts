@@ -1,4 +1,4 @@
-// Is the port of the HTTP door free, or who has it?
+// Checks whether the port of the HTTP server is free, and which program holds it.
 
 import type { Settings } from "../../config/options.ts";
 import type { Origin } from "../../config/origin.ts";
@@ -32,7 +32,7 @@ export async function checkPort(settings: Settings, origin: Origin): Promise<Che
   if (holder !== undefined) return ok("Port", `${place} is held by ${holder}`);
   const hint = "Choose another with --port, or stop the other program.";
   const message = `${place} is held by another program`;
-  // The usual port is only a suggestion: `limpet dev` takes the next one.
+  // The default port is only a suggestion: `limpet dev` takes the next one.
   return origin.source === "default"
     ? warn("Port", message, `limpet dev takes the next free one. ${hint}`)
     : fail("Port", message, hint);
@@ -51,7 +51,7 @@ export function targetOf({ httpHost, httpPort, httpTokens }: Settings): Target {
   return { url, token: httpTokens[0], timeoutMs: ASK_MS, timeoutAsked: false };
 }
 
-/** `undefined`: nobody we know. */
+/** `undefined`: an unknown program. */
 async function whoHolds(settings: Settings): Promise<string | undefined> {
   try {
     const { runtimeVersion, actors, extended } = await askJson<Metadata>(targetOf(settings), {
@@ -63,6 +63,6 @@ async function whoHolds(settings: Settings): Promise<string | undefined> {
     return safe(`limpet ${runtimeVersion} with ${types.join(", ") || "no actors"} on ${extended.store}`);
   } catch (error) {
     const known = error instanceof Failure && error.errorCode === "UNAUTHENTICATED";
-    return known ? "a running limpet that asks for a token" : undefined;
+    return known ? "a running limpet that requires a token" : undefined;
   }
 }

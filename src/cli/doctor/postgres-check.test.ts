@@ -23,7 +23,7 @@ async function query(url: string, ...statements: string[]): Promise<void> {
 
 const first = async (url: string) => (await checkPostgres(url))[0]!;
 
-test("a new database is fine and stays as it is; one with our tables tells its schema", async () => {
+test("a new database is fine and stays unchanged, and one with our tables shows its schema", async () => {
   const url = await server.createDatabase();
   const checks = await checkPostgres(url);
   assert.deepEqual(
@@ -34,8 +34,8 @@ test("a new database is fine and stays as it is; one with our tables tells its s
     checks.every(({ status }) => status !== "fail"),
     JSON.stringify(checks),
   );
-  assert.match(checks[0]!.message, /will be made at the first start/);
-  assert.match((await first(url)).message, /will be made/, "the first look made nothing");
+  assert.match(checks[0]!.message, /are created at the first start/);
+  assert.match((await first(url)).message, /are created/, "the first look made nothing");
   const store = await openPostgresStore(url);
   await store.close();
   assert.match((await first(url)).message, /schema \d+$/);
@@ -43,7 +43,7 @@ test("a new database is fine and stays as it is; one with our tables tells its s
   assert.deepEqual([(await first(url)).status, (await first(url)).hint], ["fail", "Upgrade limpet."]);
 });
 
-test("a database that only reads, or a user who may not make tables, fails", async () => {
+test("a read-only database, or a user without the right to create tables, fails", async () => {
   const url = await server.createDatabase();
   const name = new URL(url).pathname.slice(1);
   await query(server.url(), `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
@@ -52,10 +52,10 @@ test("a database that only reads, or a user who may not make tables, fails", asy
   await query(server.url(), "CREATE ROLE guest LOGIN PASSWORD 'guest'");
   other.username = "guest";
   other.password = "guest";
-  assert.match((await first(other.href)).message, /this user may not make them/);
+  assert.match((await first(other.href)).message, /this user may not create them/);
 });
 
-test("a wrong password, a database that is missing and a URL that is none say what is wrong, not the secret", async () => {
+test("a wrong password, a missing database and an invalid URL are reported without the secret", async () => {
   const wrong = new URL(server.url());
   wrong.password = "hunter2";
   const password = await first(wrong.href);

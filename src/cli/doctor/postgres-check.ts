@@ -1,4 +1,4 @@
-// Is the PostgreSQL database usable? Connects, asks, and changes nothing.
+// Checks whether the PostgreSQL database is usable. It only reads.
 
 import type pg from "pg";
 import { isLimpetError } from "../../kernel/errors.ts";
@@ -73,16 +73,19 @@ async function schemaState(client: pg.Client, table: string, { table: found, cre
   const latest = MIGRATIONS.at(-1)?.number ?? 0;
   if (!found) {
     return create
-      ? { message: "its tables will be made at the first start" }
+      ? { message: "its tables are created at the first start" }
       : {
-          problem: "there are no tables yet and this user may not make them",
+          problem: "there are no tables yet, and this user may not create them",
           hint: "Grant it CREATE on the database.",
         };
   }
   const { rows } = await client.query<{ number: number }>(`SELECT coalesce(max(number), 0) AS number FROM ${table}`);
   const number = rows[0]!.number;
   if (number > latest) {
-    return { problem: `its schema (${number}) is newer than this limpet knows (${latest})`, hint: "Upgrade limpet." };
+    return {
+      problem: `its schema (${number}) is newer than this limpet supports (${latest})`,
+      hint: "Upgrade limpet.",
+    };
   }
   return {
     message: number < latest ? `schema ${number}, will become ${latest} at the next start` : `schema ${number}`,
@@ -97,13 +100,13 @@ async function checkLatency(client: pg.Client): Promise<Check> {
     times.push(performance.now() - start);
   }
   const median = times.sort((a, b) => a - b)[Math.floor(PINGS / 2)]!;
-  const message = `a question to the store takes ${median.toFixed(1)} ms`;
+  const message = `a query of the store takes ${median.toFixed(1)} ms`;
   return median > SLOW_MS
-    ? warn("Latency", message, "Each turn that changes state waits for the store; move them closer.")
+    ? warn("Latency", message, "Each turn that changes state waits for the store; move the process closer to it.")
     : ok("Latency", message);
 }
 
-/** Half of the way there and back is the best guess at when the server looked at its clock. */
+/** The middle of the round trip is the best estimate of the time at which the server read its clock. */
 async function checkClockOffset(client: pg.Client): Promise<Check> {
   const before = Date.now();
   const { rows } = await client.query<{ now: string }>(

@@ -1,4 +1,4 @@
-// Are the settings sensible, and where did each come from? Pure.
+// Checks the settings and shows the source of each. Pure.
 
 import { OPTIONS, OTHER_ENV, SETTING_KEYS, type SettingKey, type Settings } from "../../config/options.ts";
 import { shownValue } from "../../config/read-value.ts";
@@ -11,11 +11,13 @@ import { type Check, ok, warn } from "./check.ts";
 const SHORT_TOKEN = 16;
 
 export function checkSettings({ settings, file }: ResolvedSettings, env: Env): Check[] {
-  const checks = [ok("Settings", file === undefined ? "fine; there is no limpet.yaml here" : `fine; ${file} was read`)];
+  const checks = [
+    ok("Settings", file === undefined ? "valid; there is no limpet.yaml here" : `valid; ${file} was read`),
+  ];
   const known = [...SETTING_KEYS.map((key) => OPTIONS[key].env), ...OTHER_ENV];
   for (const name of Object.keys(env)) {
     if (!name.startsWith("LIMPET_") || known.includes(name)) continue;
-    // Others may have variables that begin alike; only what looks like a slip is worth a word.
+    // Other programs may use variables with this prefix; only a probable typing error gets a warning.
     const meant = nearest(
       name.slice("LIMPET_".length),
       known.map((each) => each.slice("LIMPET_".length)),
@@ -53,5 +55,5 @@ function shown(key: SettingKey, value: Settings[SettingKey]): string {
   return kind === "duration" ? exactDuration(Number(value)) : String(value);
 }
 
-/** For people, but never rounded: it is what was set. */
+/** For display, but never rounded: it shows the configured value. */
 const exactDuration = (ms: number): string => (ms % 1_000 === 0 ? formatDuration(ms) : `${ms}ms`);

@@ -1,4 +1,5 @@
-// Is the SQLite file usable? Looks and locks for a moment, and changes nothing: a file that is not there stays so.
+// Checks whether the SQLite file is usable. It takes a short lock and changes nothing; a missing file stays
+// missing.
 
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -17,12 +18,12 @@ export function checkSqlite(location: string, cwd: string): Check[] {
   const writable = checkWritable(file, folder);
   if (writable !== undefined) return [writable];
   return [
-    existsSync(file) ? checkFile(file, location) : ok("Store", `${location} will be made at the first start`),
+    existsSync(file) ? checkFile(file, location) : ok("Store", `${location} is created at the first start`),
     checkRoom(folder),
   ];
 }
 
-/** The folder itself may still have to be made. */
+/** The folder itself may not exist yet. */
 function nearestFolder(folder: string): string {
   return existsSync(folder) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
 }
@@ -36,12 +37,12 @@ function checkWritable(file: string, folder: string): Check | undefined {
       return fail(
         "Store",
         `${path} cannot be written (${code})`,
-        "Give this user the right to, or choose another place with --store.",
+        "Grant this user write access, or choose another file with --store.",
       );
     }
   }
   if (!statSync(folder).isDirectory())
-    return fail("Store", `${folder} is not a folder`, "Choose another place with --store.");
+    return fail("Store", `${folder} is not a folder`, "Choose another file with --store.");
   return existsSync(file) && statSync(file).isDirectory()
     ? fail("Store", `${file} is a folder`, "Name a file inside it with --store.")
     : undefined;
@@ -55,9 +56,9 @@ function checkFile(file: string, shown: string): Check {
     const schema = Number(db.prepare("PRAGMA user_version").get()?.user_version);
     const mode = String(db.prepare("PRAGMA journal_mode").get()?.journal_mode);
     const tables = db.prepare("SELECT count(*) AS count FROM sqlite_schema WHERE name = 'actors'").get()?.count;
-    // Proves that the file can be locked and written, which some network file systems only pretend.
+    // Proves that the file can be locked and written; some network file systems only pretend to.
     db.exec("BEGIN IMMEDIATE; ROLLBACK");
-    if (schema === 0) return ok("Store", `${shown} is empty and will be set up at the first start`);
+    if (schema === 0) return ok("Store", `${shown} is empty; its tables are created at the first start`);
     if (tables === 0) return fail("Store", `${shown} belongs to another program`, "Choose another file with --store.");
     const size = formatBytes(statSync(file).size);
     if (mode !== "wal")
@@ -78,8 +79,8 @@ const BUSY = 5;
 const NOT_A_DATABASE = 26;
 
 function hintFor({ errcode = 0 }: { errcode?: number }): string {
-  // Extended codes keep the plain one in their lowest byte.
-  if ((errcode & 0xff) === BUSY) return "Another process holds a lock; see who has the file open.";
+  // Extended codes keep the basic one in their lowest byte.
+  if ((errcode & 0xff) === BUSY) return "Another process holds a lock; find the process that has the file open.";
   if ((errcode & 0xff) === NOT_A_DATABASE) return "Choose another file with --store.";
   return "Choose another file with --store, or restore this one from a backup.";
 }
@@ -88,6 +89,6 @@ function checkRoom(folder: string): Check {
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   const message = `${formatBytes(free)} free in ${folder}`;
-  if (free < NO_ROOM) return fail("Disk", message, "Make room: without it nothing can be committed.");
-  return free < LITTLE_ROOM ? warn("Disk", message, "Make room before it runs out.") : ok("Disk", message);
+  if (free < NO_ROOM) return fail("Disk", message, "Free disk space: without it no commit is possible.");
+  return free < LITTLE_ROOM ? warn("Disk", message, "Free disk space soon.") : ok("Disk", message);
 }

@@ -43,21 +43,21 @@ const claims = (hits: number, miss: number, forced: number): Partial<WorkerOverv
 const find = (name: string, more: Partial<WorkerOverview>) =>
   workflowChecks(overview(more)).filter((check) => check.name === name);
 
-test("where there are no workflows there is nothing to say", () => {
+test("a process without workflows gives no result", () => {
   assert.deepEqual(workflowChecks(overview({ workers: [], running: 0 })), []);
 });
 
-test("workflows that go on are counted", () => {
+test("workflows in progress are counted", () => {
   assert.deepEqual(workflowChecks(overview()), [{ name: "Workflows", status: "ok", message: "3 running on 1 worker" }]);
 });
 
-test("blocked workflows are a warning, with where to look", () => {
+test("blocked workflows are a warning with the command to inspect them", () => {
   const [check] = find("Workflows", { blocked: 1 });
-  assert.deepEqual([check!.status, check!.message], ["warn", "1 workflow is blocked: the code could not go on"]);
+  assert.deepEqual([check!.status, check!.message], ["warn", "1 workflow is blocked: the code cannot continue"]);
   assert.match(check!.hint!, /limpet workflows --blocked/);
 });
 
-test("what nobody can work on is a warning for each type, with the reason", () => {
+test("unserved work is a warning for each type, with the reason", () => {
   const one = {
     kind: "workflow",
     type: "ordr",
@@ -76,65 +76,62 @@ test("what nobody can work on is a warning for each type, with the reason", () =
   );
   assert.match(
     hint({ type: "order", build: "7" }).hint!,
-    /^They are bound to build 7; no live worker is of that build\.$/,
+    /^They are pinned to build 7; no live worker has that build\.$/,
   );
   assert.equal(
     hint({ type: "order", definition: "abc" }).hint,
-    "They are bound to definition abc; no live worker has that code of order. Start one that has it, or end them.",
+    "They are pinned to definition abc; no live worker has that code of order. Start one with that code, or end the runs.",
   );
-  assert.match(hint({ type: "order", build: "7", definition: "abc" }).hint!, /^They are bound to build 7;/);
+  assert.match(hint({ type: "order", build: "7", definition: "abc" }).hint!, /^They are pinned to build 7;/);
   assert.match(
     hint({ type: "order", build: "7", definition: "abc" }, [worker({ compatible: ["7"] })]).hint!,
-    /^They are bound to definition abc;/,
+    /^They are pinned to definition abc;/,
   );
   assert.match(hint({ type: "order" }, [worker({ isLive: false })]).hint!, /^No live worker has a workflow order\.$/);
   const activity = { kind: "activity", type: "charge", count: 1 } as const;
   assert.match(hint(activity).message, /^1 activity of charge in queue default waits for a worker/);
-  assert.match(hint(activity).hint!, /those of its queue have no such activity, or are behind/);
+  assert.match(hint(activity).hint!, /the workers of the queue have no such activity, or are behind/);
   assert.match(
     hint(activity, []).hint!,
-    /no live worker is in queue default\. Start a worker that has the activity charge/,
+    /no live worker is in queue default\. Start a worker with the activity charge/,
   );
 });
 
-test("a high hit rate is fine, and too few tasks say nothing", () => {
+test("a high hit rate is fine, and too few tasks give no result", () => {
   assert.deepEqual(find("Warm runs", claims(95, 1, 4)), [
     { name: "Warm runs", status: "ok", message: "95% of 99 tasks of the last minute found their run in memory" },
   ]);
   assert.deepEqual(find("Warm runs", claims(10, 9, 9)), []);
 });
 
-test("a low hit rate with healthy workers: the TTL is too short, workers are replaced, or memory is too small", () => {
+test("a low hit rate with healthy workers suggests a longer TTL, steadier workers or more memory", () => {
   const [check] = find("Warm runs", claims(70, 0, 30));
   assert.equal(check!.status, "warn");
-  assert.match(check!.message, /^70% of 100 tasks .*; 0 missed it, 30 were replayed elsewhere$/);
+  assert.match(check!.message, /^70% of 100 tasks .*; 0 missed it, 30 were replayed on another worker$/);
   assert.match(
     check!.hint!,
-    /^Usually the preference .* ends too early \(worker\.stickyTtl is 5m\); else workers are replaced often, or the memory/,
+    /^Usually the affinity of runs ends too early \(worker\.stickyTtl is 5m\); else workers are replaced often, or the caches/,
   );
-  // Who had the run has let it go: memory comes first.
-  assert.match(find("Warm runs", claims(100, 40, 0))[0]!.hint!, /^Usually the memory of the workers is too small/);
+  // The worker has evicted the run: memory comes first.
+  assert.match(find("Warm runs", claims(100, 40, 0))[0]!.hint!, /^Usually the caches of the workers are too small/);
   const evicting = { ...claims(70, 0, 30), workers: [worker({ evictions: 5 })] };
-  assert.match(find("Warm runs", evicting)[0]!.hint!, /^Usually the memory of the workers is too small/);
+  assert.match(find("Warm runs", evicting)[0]!.hint!, /^Usually the caches of the workers are too small/);
 });
 
-test("a high rate of misses or forced cold replays: nothing is lost, but nothing is gained", () => {
+test("a high rate of misses or forced cold replays is a warning that nothing is lost", () => {
   for (const numbers of [claims(20, 0, 80), claims(100, 80, 0)]) {
     const [check] = find("Warm runs", numbers);
     assert.match(check!.message, /^20% of 100 tasks/);
-    assert.match(
-      check!.hint!,
-      /^Nothing is lost by it, but keeping runs in memory does not make replays cheaper\. Usually/,
-    );
+    assert.match(check!.hint!, /^No work is lost, but warm runs do not save replays\. Usually/);
   }
 });
 
-test("stickiness that is switched off is no problem", () => {
+test("disabled sticky execution is not a problem", () => {
   const sticky = { ...overview().sticky, isEnabled: false };
   assert.equal(find("Warm runs", { sticky, ...claims(0, 0, 100) })[0]!.status, "ok");
 });
 
-test("capacity pressure: a worker near its capacity may have to let warm runs go", () => {
+test("a worker near its capacity is a warning that it may evict warm runs", () => {
   const [check] = find("Worker memory", {
     workers: [worker({ size: 90 }), worker({ size: 101 }), worker({ size: 89 })],
   });
@@ -144,7 +141,7 @@ test("capacity pressure: a worker near its capacity may have to let warm runs go
   assert.deepEqual(find("Worker memory", { workers: [worker({ capacity: 0, size: 0, isSticky: false })] }), []);
 });
 
-test("workers that were not heard of are told", () => {
+test("stale workers are a warning", () => {
   const [check] = find("Workers", { workers: [worker(), worker({ isLive: false })] });
-  assert.equal(check!.message, "1 worker has not been heard of lately");
+  assert.equal(check!.message, "1 worker has sent no heartbeat lately");
 });

@@ -1,5 +1,5 @@
-// Do workflows go on, and does keeping them in memory pay? Asks the process that runs here, which knows what the store and the workers
-// say; where none runs there is nothing to find out.
+// Checks that workflows make progress and that sticky execution pays off. It requests the local process,
+// which knows the store and the workers; without one it reports nothing.
 
 import type { Settings } from "../../config/options.ts";
 import { formatDuration } from "../../kernel/durations.ts";
@@ -13,12 +13,12 @@ import { WORKERS } from "../workflow-listings.ts";
 import { type Check, ok, warn } from "./check.ts";
 import { targetOf } from "./port-check.ts";
 
-/** Fewer tasks than these say nothing. */
+/** Fewer tasks than this are not significant. */
 const ENOUGH_TASKS = 20;
-/** Of the tasks whose run some worker had in memory, so many should find it there. */
+/** Share of tasks with a warm run on some worker that should find it there. */
 const GOOD_RATE = 0.8;
 const BAD_RATE = 0.5;
-/** A worker whose memory is so full will soon have to let runs go. */
+/** A worker with a cache this full will soon evict runs. */
 const PRESSURE = 0.9;
 
 export async function checkWorkflows(settings: Settings): Promise<Check[]> {
@@ -26,7 +26,7 @@ export async function checkWorkflows(settings: Settings): Promise<Check[]> {
   try {
     return workflowChecks(await askJson<WorkerOverview>(targetOf(settings), { verb: "GET", path: WORKERS }));
   } catch (error) {
-    // Nobody is there, or it is somebody else: what is to be said about that the check of the port says.
+    // No process or another program listens there; the port check reports it.
     if (error instanceof Failure) return [];
     throw error;
   }
@@ -48,11 +48,11 @@ export function workflowChecks(overview: WorkerOverview): Check[] {
 
 function blockedChecks({ blocked }: WorkerOverview): Check[] {
   if (blocked === 0) return [];
-  const message = `${plural(blocked, "workflow")} ${blocked === 1 ? "is" : "are"} blocked: the code could not go on`;
-  return [warn("Workflows", message, "limpet workflows --blocked shows them, limpet workflows <id> says why.")];
+  const message = `${plural(blocked, "workflow")} ${blocked === 1 ? "is" : "are"} blocked: the code cannot continue`;
+  return [warn("Workflows", message, "limpet workflows --blocked lists them, limpet workflows <id> shows why.")];
 }
 
-/** Runs of a type, or activities of a name, that nobody has. */
+/** Runs of a type, or activities of a name, without a worker. */
 function unservedCheck(unserved: Unserved, { workers, now }: WorkerOverview): Check {
   const { kind, type, queue, build, definition, count, since } = unserved;
   const live = workers.filter(({ isLive, isDraining }) => isLive && !isDraining);
@@ -65,18 +65,18 @@ function unservedCheck(unserved: Unserved, { workers, now }: WorkerOverview): Ch
     const who =
       there.length === 0
         ? `no live worker is in queue ${queue}`
-        : "those of its queue have no such activity, or are behind";
-    return warn("Workflows", message, safe(`Nobody takes them: ${who}. Start a worker that has the activity ${type}.`));
+        : "the workers of the queue have no such activity, or are behind";
+    return warn("Workflows", message, safe(`No worker takes them: ${who}. Start a worker with the activity ${type}.`));
   }
   const ofBuild = there.filter(
     (each) => build === undefined || each.build === build || each.compatible?.includes(build),
   );
   if (definition !== undefined && ofBuild.some(has)) {
-    const what = `They are bound to definition ${definition}; no live worker has that code of ${type}.`;
-    return warn("Workflows", message, safe(`${what} Start one that has it, or end them.`));
+    const what = `They are pinned to definition ${definition}; no live worker has that code of ${type}.`;
+    return warn("Workflows", message, safe(`${what} Start one with that code, or end the runs.`));
   }
   if (build !== undefined && there.some(has)) {
-    return warn("Workflows", message, safe(`They are bound to build ${build}; no live worker is of that build.`));
+    return warn("Workflows", message, safe(`They are pinned to build ${build}; no live worker has that build.`));
   }
   const others = [...new Set(live.filter(has).map((each) => each.queue))];
   if (others.length > 0) {
@@ -93,32 +93,30 @@ function unservedCheck(unserved: Unserved, { workers, now }: WorkerOverview): Ch
 function staleChecks(workers: readonly WorkerSummary[]): Check[] {
   const stale = workers.filter(({ isLive }) => !isLive);
   if (stale.length === 0) return [];
-  const message = `${plural(stale.length, "worker")} ${stale.length === 1 ? "has" : "have"} not been heard of lately`;
-  return [
-    warn("Workers", message, "They ended without saying so, or hang. What they had in memory is replayed by others."),
-  ];
+  const message = `${plural(stale.length, "worker")} ${stale.length === 1 ? "has" : "have"} sent no heartbeat lately`;
+  return [warn("Workers", message, "They crashed or hang. Other workers replay their runs.")];
 }
 
-/** Of the tasks whose run some worker had in memory, how many found it there? */
+/** Share of tasks that found their warm run. */
 function stickyChecks({ sticky, lastMinute }: WorkerOverview, live: readonly WorkerSummary[]): Check[] {
-  if (!sticky.isEnabled) return [ok("Warm runs", "switched off (worker.sticky): every task is replayed")];
+  if (!sticky.isEnabled) return [ok("Warm runs", "disabled (worker.sticky): every task is replayed")];
   const { sticky_hit_expected: expected, forced_cold_replay: forced, miss } = lastMinute;
   const tasks = expected + forced;
   if (tasks < ENOUGH_TASKS) return [];
   const rate = Math.max(0, expected - miss) / tasks;
   const percent = `${Math.round(rate * 100)}% of ${tasks} tasks of the last minute found their run in memory`;
   if (rate >= GOOD_RATE) return [ok("Warm runs", percent)];
-  const numbers = `${percent}; ${miss} missed it, ${forced} were replayed elsewhere`;
+  const numbers = `${percent}; ${miss} missed it, ${forced} were replayed on another worker`;
   const causes = causesOf(miss, forced, sticky.ttlMs, live);
   if (rate >= BAD_RATE) return [warn("Warm runs", numbers, causes)];
-  const nothingLost = "Nothing is lost by it, but keeping runs in memory does not make replays cheaper.";
+  const nothingLost = "No work is lost, but warm runs do not save replays.";
   return [warn("Warm runs", numbers, `${nothingLost} ${causes}`)];
 }
 
-/** What it usually means, the likelier first. */
+/** Usual causes, the likelier first. */
 function causesOf(miss: number, forced: number, ttlMs: number, live: readonly WorkerSummary[]): string {
-  const full = "the memory of the workers is too small (worker.cacheRuns, worker.cacheMegabytes)";
-  const short = `the preference for the worker that has a run ends too early (worker.stickyTtl is ${formatDuration(ttlMs)})`;
+  const full = "the caches of the workers are too small (worker.cacheRuns, worker.cacheMegabytes)";
+  const short = `the affinity of runs ends too early (worker.stickyTtl is ${formatDuration(ttlMs)})`;
   const replaced = "workers are replaced often";
   const evicts = live.some(({ evictions }) => evictions > 0);
   const causes = miss > forced || evicts ? [full, short, replaced] : [short, replaced, full];
@@ -134,7 +132,5 @@ function pressureChecks(live: readonly WorkerSummary[]): Check[] {
   const more =
     pressed.length === 1 ? "" : `, and ${pressed.length - 1} more ${pressed.length === 2 ? "is" : "are"} as full`;
   const message = safe(`worker ${worker} has ${size} runs in memory and room for ${capacity}${more}`);
-  return [
-    warn("Worker memory", message, "Warm runs will have to leave. Raise worker.cacheRuns, or start more workers."),
-  ];
+  return [warn("Worker memory", message, "It will evict warm runs. Raise worker.cacheRuns, or start more workers.")];
 }

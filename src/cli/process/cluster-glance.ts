@@ -1,28 +1,29 @@
-// One look at the cluster from a process that has just started, for its banner. Best effort: a start does not wait for it.
+// Reads the cluster state once after the start of a process, for its banner. Best effort: a start does not
+// wait for it.
 
 import type { App } from "../../host/app.ts";
 import type { ClusterView, HostStatus } from "../../ports/host-admin.ts";
 import { plural } from "../phrases.ts";
 
 export interface ClusterGlance {
-  /** Where others reach this process. */
+  /** The address of this process for other hosts. */
   readonly address: string;
-  /** What is below is known. */
+  /** The fields below are known. */
   readonly joined: boolean;
   readonly term?: number | undefined;
   /** The leading scheduler. */
   readonly leader?: string | undefined;
-  /** It is in this process. */
+  /** The leader is in this process. */
   readonly leaderHere?: boolean | undefined;
-  /** Addresses of schedulers that are processes of their own. */
+  /** Addresses of dedicated schedulers. */
   readonly dedicated?: readonly string[] | undefined;
-  /** Of the same namespace, besides this process; those that run no type only call. */
+  /** Other hosts of the same namespace; hosts without types only call and do not count. */
   readonly otherHosts?: number | undefined;
 }
 
 const PATIENCE_MS = 500;
 
-/** Undefined when the process is alone by choice. */
+/** Undefined when the cluster is disabled. */
 export async function glanceAtCluster({ host }: App): Promise<ClusterGlance | undefined> {
   const status = host.status();
   if (status.address === undefined) return undefined;
@@ -51,7 +52,7 @@ export function glance(status: HostStatus, address: string, view: ClusterView | 
   return { address, joined: true, ...leading, dedicated, otherHosts: others.length };
 }
 
-/** As a line of the banner of a host. */
+/** A line for the banner of a host. */
 export function clusterLine({ address, joined, leader, leaderHere, otherHosts = 0 }: ClusterGlance): string {
   if (!joined) return `${address}, not joined yet`;
   const who = otherHosts === 0 ? "1 host" : `joined ${plural(otherHosts, "other host")}`;

@@ -1,5 +1,5 @@
-// Opens a process whose HTTP door may listen elsewhere: when the usual port is taken and nobody asked for a particular
-// one, the next free one will do. Ports of the cluster are never replaced, because others were told of them.
+// Opens a process on a free HTTP port: when the default port is taken and the user set none, it takes the
+// next free one. Cluster ports are never replaced, because other processes know them.
 
 import type { Settings } from "../../config/options.ts";
 import type { ResolvedSettings } from "../../config/settings.ts";
@@ -10,10 +10,13 @@ import { Failure } from "../failure.ts";
 import { say } from "./life.ts";
 import { listenProblem } from "./listen-problem.ts";
 
-/** Ports tried after the usual one. */
+/** Ports to try after the default one. */
 const MORE_PORTS = 9;
 
-/** A port is looked at before anything is opened: a host that joins a cluster and leaves again moves actors twice. */
+/**
+ * The port is checked before anything is opened: a host that joins a cluster and leaves again moves actors
+ * twice.
+ */
 export async function openSomewhere(
   { settings, origins }: ResolvedSettings,
   context: Context,
@@ -32,16 +35,16 @@ export async function openSomewhere(
     } catch (error) {
       if (!isLimpetError(error, "ADDRESS_IN_USE")) throw withDoctor(error);
       if (takenPort(error) !== port) throw clusterPortTaken(error);
-      // Somebody was faster.
+      // Another process took the port in between.
       taken = error;
     }
   }
   const which = last === usual ? `port ${usual} is taken` : `all ports from ${usual} to ${last} are taken`;
-  const hint = "limpet doctor says by whom. Choose another with --port, or any free one with --port 0.";
+  const hint = "limpet doctor shows by which program. Choose another with --port, or any free one with --port 0.";
   throw new Failure("ADDRESS_IN_USE", which, { hint, cause: taken });
 }
 
-/** Node's own error, which is the cause, knows which port it was. */
+/** The cause, Node's own error, holds the port. */
 function takenPort({ cause }: LimpetError): number | undefined {
   return (cause as { readonly port?: number } | undefined)?.port;
 }
@@ -54,7 +57,7 @@ function clusterPortTaken(error: LimpetError): Failure {
 function withDoctor(error: unknown): unknown {
   if (!isLimpetError(error) || !error.code.startsWith("STORE_")) return error;
   return new Failure(error.code, error.message, {
-    hint: "limpet doctor looks at the store more closely.",
+    hint: "limpet doctor checks the store.",
     cause: error,
   });
 }

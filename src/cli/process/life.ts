@@ -1,5 +1,5 @@
-// The life of a process that serves until it is told to stop: open, say so, wait, drain, stop. `limpet dev` and
-// `limpet scheduler` differ in what they open and in what they say.
+// Runs a process until it receives a stop request: open, report, wait, drain, stop. `limpet dev` and `limpet
+// scheduler` use it with different apps and messages.
 
 import type { App } from "../../host/app.ts";
 import { systemClock } from "../../host/system.ts";
@@ -8,24 +8,24 @@ import { firstOwnFrame } from "../dev/import-failure.ts";
 import { EXIT, Failure } from "../failure.ts";
 import { stopRequest } from "./stop-request.ts";
 
-/** What a stop may take beyond the time it gives to running turns. */
+/** Time that a stop may take beyond the drain timeout. */
 const STOP_GRACE_MS = 5_000;
 
 export interface Opened {
   readonly app: App;
   /** For programs. */
   readonly ready: object;
-  /** For people. */
+  /** For display. */
   readonly banner: string;
 }
 
 export interface Life {
   open(): Promise<Opened>;
-  /** What an error is that nobody caught while it opened. */
+  /** Maps an uncaught error during opening. */
   openingFailed(error: unknown): unknown;
-  /** Where errors come from that nobody catches later: a file. */
+  /** The file to name in messages of later uncaught errors. */
   readonly source?: string | undefined;
-  /** What a stop waits for, in a sentence. */
+  /** The message at a stop. */
   readonly stopping: string;
   readonly drainTimeoutMs: number;
 }
@@ -56,8 +56,8 @@ async function stop(app: App, drainTimeoutMs: number): Promise<void> {
   const outcome = await Promise.race([app.stop(), late.promise]);
   timer.cancel();
   if (outcome !== "late") return;
-  throw new Failure("STOPPING", "it did not stop in time and was ended", {
-    hint: "A turn that never ends holds it up; state that was committed is safe.",
+  throw new Failure("STOPPING", "the process did not stop in time and was ended", {
+    hint: "A turn did not end; committed state is safe.",
   });
 }
 
@@ -65,7 +65,7 @@ function sayUncaught(error: unknown, context: Context, source: string | undefine
   const place = error instanceof Error ? firstOwnFrame(error, context.cwd) : undefined;
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const from = source === undefined ? "" : ` in ${source}`;
-  const message = `an error nobody caught${from}: ${what}${place === undefined ? "" : ` (at ${place})`}`;
+  const message = `an uncaught error${from}: ${what}${place === undefined ? "" : ` (at ${place})`}`;
   if (context.json) context.terminal.errLine(JSON.stringify({ errorCode: "ACTOR_FAILED", message }));
   else context.terminal.errLine(`${context.terminal.paintErr("red", "limpet:")} ${message}`);
 }

@@ -1,9 +1,9 @@
-// Could a process listen there at this moment? Tries, and lets go at once.
+// Checks whether a process could listen on a port now: listens, and closes at once.
 
 import { createServer } from "node:net";
 import { bareHost } from "../../kernel/addresses.ts";
 
-/** Node's code for what stands in the way, such as EADDRINUSE; nothing when it could. */
+/** Node's error code, such as EADDRINUSE; undefined when the port is free. */
 export function listenProblem(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -47,7 +47,7 @@ const seen = (schedulers: ClusterView["schedulers"], hosts: readonly ClusterHost
   return clusterLine(glance(own, ADDRESS, { term: 1, schedulers, hosts, tables: [] }));
 };
 
-test("the line about the cluster says with whom, and who leads", () => {
+test("the cluster line shows the number of hosts and the leader", () => {
   assert.equal(seen([embedded], [here], true), "1 host, leader here");
   assert.equal(seen([apart], [here]), "1 host, led by 127.0.0.1:7400");
   assert.equal(seen([embedded], [here, host("i2", "b:1")], true), "joined 1 other host, leader here");
@@ -62,7 +62,7 @@ test("the line about the cluster says with whom, and who leads", () => {
 const appOf = (cluster: () => Promise<ClusterView>, address: string | undefined = ADDRESS): App =>
   ({ host: { status: () => ({ ...status, address }), cluster } }) as unknown as App;
 
-test("a glance never fails and never waits long: what is not known is left out", async () => {
+test("a cluster glance never fails and never waits long, and leaves out unknown fields", async () => {
   const refusing = appOf(() => Promise.reject(new LimpetError("NOT_READY", "no leader")));
   assert.deepEqual(await glanceAtCluster(refusing), { address: ADDRESS, joined: false });
   assert.deepEqual(await glanceAtCluster(appOf(() => new Promise(() => {}))), { address: ADDRESS, joined: false });
@@ -70,7 +70,7 @@ test("a glance never fails and never waits long: what is not known is left out",
   assert.equal(await glanceAtCluster(alone), undefined);
 });
 
-test("a scheduler says where hosts find it, whether it leads, and how to join", () => {
+test("the scheduler banner shows its address, its leadership and the command to join", () => {
   const ready = {
     version: "1.2.3",
     readyInMs: 12,
@@ -92,7 +92,7 @@ test("a scheduler says where hosts find it, whether it leads, and how to join", 
   assert.match(schedulerBanner({ ...ready, cluster: { address: "x:1", joined: false } }, plain), /not known yet/);
 });
 
-test("a scheduler is reached at the port that was set, or where the only dedicated one is", () => {
+test("the address of a scheduler is its configured port, or the only dedicated scheduler", () => {
   const cluster = { address: ADDRESS, joined: true, dedicated: ["127.0.0.1:5"] };
   assert.equal(ownAddress({ clusterHost: "::1", schedulerPort: 7400 }, undefined), "[::1]:7400");
   assert.equal(ownAddress({ clusterHost: "127.0.0.1", schedulerPort: 0 }, cluster), "127.0.0.1:5");
@@ -116,7 +116,7 @@ function opening(taken: readonly number[]) {
   return { said, tried, open, context, resolved, free };
 }
 
-test("the next free port is taken when the usual one is not free, and never one in the place of what was asked for", async () => {
+test("the next free port is taken when the default one is in use, and never instead of a configured one", async () => {
   const { said, tried, open, context, resolved, free } = opening([7300, 7301]);
   await openSomewhere(resolved(), context, open, free);
   assert.deepEqual(tried, [7300, 7301, 7302]);
@@ -129,7 +129,7 @@ test("the next free port is taken when the usual one is not free, and never one 
   );
 });
 
-test("nothing is opened for a port that is taken", async () => {
+test("no app is opened for a port that is in use", async () => {
   const { said, tried, open, context, resolved } = opening([]);
   const probe = async (_host: string, port: number) => (port < 7303 ? "EADDRINUSE" : undefined);
   await openSomewhere(resolved(), context, open, probe);
@@ -140,7 +140,7 @@ test("nothing is opened for a port that is taken", async () => {
   assert.deepEqual(tried, [7303, 0]);
 });
 
-test("a port of the cluster that is taken is not mistaken for the HTTP door's", async () => {
+test("a taken cluster port is not mistaken for the HTTP port", async () => {
   const { tried, context, resolved, free } = opening([]);
   const open = async ({ httpPort }: { httpPort: number }): Promise<App> => {
     tried.push(httpPort);
@@ -158,7 +158,7 @@ test("a scheduler without a cluster is wrong usage", async () => {
   using folder = tempFolder();
   const flag = await runCli(["scheduler", "--no-cluster"], { cwd: folder.path });
   assert.deepEqual([flag.code, flag.stdout], [2, ""]);
-  assert.match(flag.stderr, /a scheduler is for a cluster, and --no-cluster says that there is none/);
+  assert.match(flag.stderr, /a scheduler needs a cluster, but --no-cluster disables it/);
   const wrong = await runCli(["scheduler", "--lease", "1h"], { cwd: folder.path });
   assert.match(
     wrong.stderr,

@@ -1,24 +1,24 @@
-// When to stop: Ctrl-C, SIGTERM, a closed terminal, the watcher's word, or an error nobody caught. The first one asks,
-// a second one insists.
+// Waits for a reason to stop: Ctrl-C, SIGTERM, a closed terminal, a request of the watcher, or an uncaught
+// error. The first one requests a stop, a second one forces it.
 
 export interface StopReason {
-  /** What to exit with when there is nothing to drain yet. */
+  /** The exit code when there is nothing to drain yet. */
   readonly abruptExit: number;
-  /** The watcher starts the app anew at once; nobody needs to hear of it. */
+  /** The watcher restarts the app at once, so no message is needed. */
   readonly quiet?: true;
-  /** Something in the app that nobody caught. */
+  /** An uncaught error of the app. */
   readonly uncaught?: { readonly error: unknown };
 }
 
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 /**
- * npm passes on a Ctrl-C that the terminal has already sent to the whole group, so one press arrives twice within
- * milliseconds. Nobody presses twice as fast.
+ * npm forwards a Ctrl-C that the terminal has already sent to the whole group, so one press arrives twice
+ * within milliseconds. No user presses twice that fast.
  */
 const ONE_PRESS_MS = 250;
 
-/** Listens from now on. The watcher's own parent process leaves uncaught errors alone: they would be its own. */
+/** Listens from now on. The watcher's parent process does not catch errors: they would be its own. */
 export function stopRequest(options: { catchErrors: boolean }): Promise<StopReason> {
   return new Promise((resolve) => {
     let first: number | undefined;
@@ -29,7 +29,7 @@ export function stopRequest(options: { catchErrors: boolean }): Promise<StopReas
         resolve({ abruptExit: exitCode });
       });
     }
-    // In a child of the watcher: it says stop, or it is gone and nobody would ever say it.
+    // In a child of the watcher: it sends stop, or it is gone and could never send it.
     process.on("message", (message) => {
       if (message === "stop") resolve({ abruptExit: 0 });
       if (message === "restart") resolve({ abruptExit: 0, quiet: true });

@@ -1,4 +1,4 @@
-// What `limpet scheduler` says when it is ready: where hosts find it, whether it leads, and how to join. Pure.
+// The ready message of `limpet scheduler`: its address, its leadership, and the command to join. Pure.
 
 import type { Settings } from "../../config/options.ts";
 import { hostInUrl } from "../../config/places.ts";
@@ -11,10 +11,10 @@ export interface SchedulerReady {
   readonly readyInMs: number;
   readonly url: string | undefined;
   readonly store: string;
-  /** Where hosts reach it. */
+  /** The address for hosts. */
   readonly address: string | undefined;
   readonly cluster: ClusterGlance | undefined;
-  /** What a host is started with to join. */
+  /** The command that starts a host which joins. */
   readonly join: string | undefined;
   readonly needsKey: boolean;
 }
@@ -40,7 +40,12 @@ export function schedulerBanner(ready: SchedulerReady, paint: Paint): string {
   ];
   if (join !== undefined) {
     const key = needsKey ? ", with one of the keys in LIMPET_CLUSTER_KEYS" : "";
-    lines.push(`Hosts on the same store find it by themselves. Named outright${key}:`, "", `  ${safe(join)}`, "");
+    lines.push(
+      `Hosts on the same store find it by themselves. To name it explicitly${key}:`,
+      "",
+      `  ${safe(join)}`,
+      "",
+    );
   }
   return [...lines, paint("dim", "Ctrl-C stops it.")].join("\n");
 }
@@ -48,10 +53,12 @@ export function schedulerBanner(ready: SchedulerReady, paint: Paint): string {
 function leads({ cluster, address }: SchedulerReady): string {
   if (cluster?.joined !== true) return "not known yet";
   if (cluster.leaderHere || cluster.leader === address) return `yes, term ${cluster.term}`;
-  return cluster.leader === undefined ? "nobody yet" : `no, ${cluster.leader} leads`;
+  return cluster.leader === undefined ? "no scheduler yet" : `no, ${cluster.leader} leads`;
 }
 
-/** Where hosts reach this scheduler: the port that was set, or, where any would do, the only dedicated one there is. */
+/**
+ * The address of this scheduler for hosts: the configured port, or with port 0 the only dedicated scheduler.
+ */
 export function ownAddress(
   { clusterHost, schedulerPort }: Pick<Settings, "clusterHost" | "schedulerPort">,
   cluster: ClusterGlance | undefined,
