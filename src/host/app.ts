@@ -1,4 +1,5 @@
-// A Limpet process as its own code sees it: opens what the settings ask for, in order, and closes it in reverse.
+// A Limpet process as its own code sees it: opens what the settings ask for, in order, and closes it in
+// reverse.
 
 import { isActorClass } from "../actors/actor-type.ts";
 import { Catalog } from "../actors/catalog.ts";
@@ -35,7 +36,7 @@ import { openStore } from "./open-store.ts";
 import { checkRuntime } from "./runtime.ts";
 import { ShutDown } from "./shut-down.ts";
 import { systemClock, systemRandom, systemSettle } from "./system.ts";
-import { claimRejections } from "./unhandled-rejections.ts";
+import { type Claim, claimRejections } from "./unhandled-rejections.ts";
 import { untilAnswered } from "./until-answered.ts";
 
 export interface Definitions {
@@ -68,7 +69,10 @@ export interface Extras {
   readonly opened?: ((flows: WorkflowNode) => void) | undefined;
   /** How often it makes sure that the store answers. */
   readonly pingMs?: number | undefined;
-  /** How long the questions of the start are retried while the store does not answer; `storeTimeout` unless given. */
+  /**
+   * How long the questions of the start are retried while the store does not answer; `storeTimeout` unless
+   * given.
+   */
   readonly startPatienceMs?: number | undefined;
   /** The network and the machine it is part of. */
   readonly wire?: ClusterWire | undefined;
@@ -78,7 +82,10 @@ export interface App extends AsyncDisposable {
   /** An actor by class and id. Its methods are those of the class, each returning a promise. */
   actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
   actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
-  /** All actors of a class: each call goes to the one that its first argument names. See `messageId` of `sharded()`, and `Envelope`. */
+  /**
+   * All actors of a class: each call goes to the one that its first argument names. See `messageId` of
+   * `sharded()`, and `Envelope`.
+   */
   region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): Region<A>;
   region<A extends AnyActor = never>(type: string, settings?: CallSettings): Region<A>;
   /** Where the HTTP door listens, if it was asked for. */
@@ -103,7 +110,10 @@ export interface App extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts Limpet in this process. The environment outweighs the settings given here; they outweigh limpet.yaml. */
+/**
+ * Starts Limpet in this process. The environment outweighs the settings given here; they outweigh
+ * limpet.yaml.
+ */
 export async function limpet({ actors, workflows, activities, ...code }: LimpetOptions): Promise<App> {
   return openApp({ actors, workflows, activities }, resolveSettings({ code }));
 }
@@ -119,7 +129,8 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
   try {
     return await open({ actors, workflows, activities }, settings, extras, parts);
   } catch (error) {
-    // A start that fails at any step leaves nothing behind: no member, no timer, no socket. The caller gets the reason it failed.
+    // A start that fails at any step leaves nothing behind: no member, no timer, no socket. The caller gets
+    // the reason it failed.
     await shutDown(parts);
     throw error;
   }
@@ -174,7 +185,7 @@ async function open(
   const store = extras.store ?? parts.ownStore!;
   const catalog = new Catalog(actors, catalogSettings(settings), { clock, random, log, meter, store });
   parts.catalog = catalog;
-  parts.withdrawClaim = claimRejections((reason, promise) => catalog.isUnhandledCall(reason, promise));
+  parts.withdrawClaim = claimRejections(claimOf(new WeakRef(catalog)));
   meter.collect(() => catalog.measure());
   const reminders = new ReminderNode(reminderSettings(settings), {
     clock,
@@ -187,7 +198,8 @@ async function open(
   parts.reminders = reminders;
   catalog.reminders = reminders.book;
   meter.collect(() => reminders.measure());
-  // Before it joins: its first actors may get calls and start workflows while other types still wait for their tables.
+  // Before it joins: its first actors may get calls and start workflows while other types still wait for
+  // their tables.
   const flows = new WorkflowNode(
     { workflows, activities, standIn: extras.standIn },
     { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
@@ -242,7 +254,8 @@ async function open(
   // Actors that start without a call find every component ready.
   catalog.remembering?.start();
   parts.door = settings.http ? await openServer(host, flows.remote, settings, meter, log) : undefined;
-  // An app keeps its process until it stops. One that is in a cluster does so by its sockets; a test's own clock stands still.
+  // An app keeps its process until it stops. One that is in a cluster does so by its sockets; a test's own
+  // clock stands still.
   if (clock === systemClock) {
     parts.alive = setInterval(() => {}, ALIVE_MS);
     const turnsAcross = (since: number, until: number) => catalog.turnsAcross(since, until);
@@ -251,10 +264,22 @@ async function open(
   return new LimpetApp({ ...parts, catalog, host, reminders, flows }, meter);
 }
 
+/**
+ * The process keeps the claim until the app stops. An app that is dropped without a stop is collected all the
+ * same.
+ */
+const claimOf =
+  (catalog: WeakRef<Catalog>): Claim =>
+  (reason, promise) =>
+    catalog.deref()?.isUnhandledCall(reason, promise) === true;
+
 /** Any time will do. */
 const ALIVE_MS = 2 ** 30;
 
-/** Of the time in which a process stops: what is delivered or worked on has so much of it, and actors have what is left. */
+/**
+ * Of the time in which a process stops: what is delivered or worked on has so much of it, and actors have
+ * what is left.
+ */
 const DRAIN_FIRST = 0.5;
 
 function checkClasses(actors: readonly ActorClass[]): void {
