@@ -1,5 +1,5 @@
-// What an activity does is the same wherever it runs: at once in the worker of its workflow, through a queue in the same process, or
-// through a queue in another one. One table, run for all three.
+// An activity has the same outcome in all three places: in the worker of its workflow, through a queue in the
+// same process, and through a queue in another process. One table runs in all three.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LimpetError } from "../kernel/errors.ts";
@@ -46,14 +46,14 @@ const once = { retry: { attempts: 1 } } as const;
 
 const CASES: readonly Case[] = [
   {
-    title: "gives its result",
+    title: "an activity returns its result",
     act: () => ({ at: new Date(5), list: [1n] }),
     attempts: [0],
     outcome: { result: { at: new Date(5), list: [1n] } },
     over: 0,
   },
   {
-    title: "is tried again after pauses that grow up to the longest, and fails with its last error",
+    title: "an activity is retried after growing pauses up to the longest, and fails with its last error",
     act: ({ attempt }) => fail(new RangeError(`attempt ${attempt}`))(),
     options: { retry: { attempts: 5, initial: "10s", factor: 3, longest: "60s" } },
     attempts: [0, 10, 40, 100, 160],
@@ -61,14 +61,14 @@ const CASES: readonly Case[] = [
     over: 160,
   },
   {
-    title: "is tried again for ever unless it is said otherwise",
+    title: "an activity is retried without limit by default",
     act: ({ attempt }) => (attempt < 8 ? fail(new Error("not yet"))() : attempt),
     attempts: [0, 1, 3, 7, 15, 31, 63, 123],
     outcome: { result: 8 },
     over: 123,
   },
   {
-    title: "is tried again after the pauses that are listed, the last of them again and again",
+    title: "an activity is retried after the listed pauses, the last of which repeats",
     act: () => fail(new Error("no"))(),
     options: { retry: { attempts: 4, delays: ["1s", "5s"] } },
     attempts: [0, 1, 6, 11],
@@ -76,7 +76,7 @@ const CASES: readonly Case[] = [
     over: 11,
   },
   {
-    title: "is tried once more than there are pauses in the list",
+    title: "an activity has one attempt more than listed pauses",
     act: () => fail(new Error("no"))(),
     options: { retry: { delays: ["1s", "5s"] } },
     attempts: [0, 1, 6],
@@ -84,7 +84,7 @@ const CASES: readonly Case[] = [
     over: 6,
   },
   {
-    title: "is tried again without a pause if that is said",
+    title: "an activity with a pause of zero is retried at once",
     act: ({ attempt }) => (attempt < 4 ? fail(new Error("no"))() : attempt),
     options: { retry: { initial: 0 } },
     attempts: [0, 0, 0, 0],
@@ -92,7 +92,7 @@ const CASES: readonly Case[] = [
     over: 0,
   },
   {
-    title: "is not tried again after an error whose name is listed",
+    title: "an activity is not retried after an error with a listed name",
     act: () => fail(new RangeError("far out"))(),
     options: { retry: { nonRetryable: ["Other", "RangeError"] } },
     attempts: [0],
@@ -100,7 +100,7 @@ const CASES: readonly Case[] = [
     over: 0,
   },
   {
-    title: "is not tried again after an error whose class is listed, though it has no name of its own",
+    title: "an activity is not retried after an error of a listed class without a name of its own",
     act: () => fail(new CardStolen("gone"))(),
     options: { retry: { nonRetryable: ["CardStolen"] } },
     attempts: [0],
@@ -108,7 +108,7 @@ const CASES: readonly Case[] = [
     over: 0,
   },
   {
-    title: "is not tried again after an error whose code is listed",
+    title: "an activity is not retried after an error with a listed code",
     act: ({ attempt }) => fail(attempt === 1 ? coded("E_BUSY") : coded("E_GONE"))(),
     options: { retry: { initial: "2s", nonRetryable: ["E_GONE"] } },
     attempts: [0, 2],
@@ -116,7 +116,7 @@ const CASES: readonly Case[] = [
     over: 2,
   },
   {
-    title: "has failed when an attempt takes too long, and is tried again",
+    title: "an attempt that takes too long fails, and is retried",
     act: never,
     options: { startToClose: "30s", retry: { attempts: 2, initial: "5s" } },
     attempts: [0, 35],
@@ -124,7 +124,7 @@ const CASES: readonly Case[] = [
     over: 65,
   },
   {
-    title: "is not tried again when that would be too late for all of it",
+    title: "an activity is not retried when the next attempt would begin after its deadline",
     act: ({ attempt }) => fail(new Error(`attempt ${attempt}`))(),
     options: { scheduleToClose: "60s", retry: { initial: "10s" } },
     attempts: [0, 10, 30],
@@ -132,7 +132,7 @@ const CASES: readonly Case[] = [
     over: 30,
   },
   {
-    title: "is over when its time is, in the middle of an attempt",
+    title: "an activity times out at its deadline, in the middle of an attempt",
     act: never,
     options: { scheduleToClose: "20s" },
     attempts: [0],
@@ -140,7 +140,7 @@ const CASES: readonly Case[] = [
     over: 20,
   },
   {
-    title: "that begins soon enough may take longer than it may wait",
+    title: "an activity that begins in time may run longer than it may wait",
     act: async ({ attempt }, seconds) => [attempt, seconds],
     options: { scheduleToStart: "1s" },
     attempts: [0],
@@ -148,7 +148,7 @@ const CASES: readonly Case[] = [
     over: 0,
   },
   {
-    title: "gets what the attempt before it said last",
+    title: "an attempt gets the last heartbeat details of the one before",
     act: ({ attempt, lastHeartbeat, heartbeat }) => {
       heartbeat({ page: attempt * 10 - 1 });
       heartbeat({ page: attempt * 10, at: new Date(attempt), before: lastHeartbeat });
@@ -160,7 +160,7 @@ const CASES: readonly Case[] = [
   },
   ...([null, undefined, 7, Symbol("odd"), () => 1, Object.create(null), poisoned] as const).map(
     (thrown, i): Case => ({
-      title: `may throw anything: strange thing ${i + 1}`,
+      title: `an activity may throw any value: case ${i + 1}`,
       act: fail(thrown),
       options: once,
       attempts: [0],
@@ -169,7 +169,7 @@ const CASES: readonly Case[] = [
     }),
   ),
   {
-    title: "that throws a text fails with it",
+    title: "an activity that throws a text fails with it",
     act: fail("just words"),
     options: once,
     attempts: [0],
@@ -177,7 +177,7 @@ const CASES: readonly Case[] = [
     over: 0,
   },
   {
-    title: "that says very much when it fails is not quoted in full",
+    title: "a very long error message of an activity is cut",
     act: () => fail(new Error("x".repeat(5_000_000), { cause: new Error("y".repeat(5_000_000)) }))(),
     options: once,
     attempts: [0],
@@ -185,28 +185,28 @@ const CASES: readonly Case[] = [
     over: 0,
   },
   {
-    title: "whose result cannot be stored fails, and is not tried again",
+    title: "an activity whose result cannot be stored fails, and is not retried",
     act: () => ({ fn: () => 1 }),
     attempts: [0],
     outcome: { code: "ACTIVITY_FAILED", says: /the result\.fn \(a function\) cannot be stored/ },
     over: 0,
   },
   {
-    title: "whose result is too large fails, and is not tried again",
+    title: "an activity whose result is too large fails, and is not retried",
     act: () => "x".repeat(2 * 1024 * 1024),
     attempts: [0],
     outcome: { code: "ACTIVITY_FAILED", says: /the result: 2097154 bytes, and 2097152 are allowed/ },
     over: 0,
   },
   {
-    title: "may have a large result",
+    title: "an activity may have a large result",
     act: () => "x".repeat(2 * 1024 * 1024 - 100),
     attempts: [0],
     outcome: { result: "x".repeat(2 * 1024 * 1024 - 100) },
     over: 0,
   },
   {
-    title: "may say much of itself, and the next attempt gets all of it",
+    title: "an activity may send large heartbeat details, and the next attempt gets all of them",
     act: ({ attempt, heartbeat, lastHeartbeat }) => {
       heartbeat(Array.from({ length: 80_000 }, () => new Date(attempt)));
       return attempt === 1 ? fail(new Error("no"))() : (lastHeartbeat as Date[]).length;
@@ -216,7 +216,7 @@ const CASES: readonly Case[] = [
     over: 1,
   },
   {
-    title: "that says too much of itself is told so",
+    title: "an activity with too large heartbeat details gets an error",
     act: ({ heartbeat }) => heartbeat("x".repeat(2 * 1024 * 1024)),
     options: once,
     attempts: [0],

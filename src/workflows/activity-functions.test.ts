@@ -1,4 +1,5 @@
-// What a process is given to run is checked before anything runs: and where code and activities do not fit, no run comes to harm by it.
+// A process checks its workflows and activities before it runs anything. Where code and activities do not
+// match, no run is damaged.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -15,7 +16,7 @@ const hasCode =
 async function charge(amount: number): Promise<string> {
   return `charged ${amount}`;
 }
-/** As a wrapper around an activity is: another function of the same name. */
+/** A wrapper around an activity: another function of the same name. */
 const wrapped = { charge: async (amount: number) => `${await charge(amount)}, and logged` }.charge;
 const another = /this worker has another function as its activity charge: .*or call the activity by its name/;
 
@@ -25,7 +26,7 @@ const later = workflow("later", async (ctx): Promise<string> => {
   return ctx.activity(charge, 5);
 });
 
-describe("a workflow that calls another function than the activity of that name", () => {
+describe("workflows that call another function than the activity of that name", () => {
   it("the start of such a workflow is rejected with the reason, and its run is terminated", async () => {
     await using app = await testLimpet({ workflows: [atOnce], activities: { charge: wrapped } });
     const start = () => app.workflows.start(atOnce, { id: "a", input: undefined, timeout: "1h" });
@@ -35,7 +36,7 @@ describe("a workflow that calls another function than the activity of that name"
     await assert.rejects(start(), hasCode("ACTIVITY_UNKNOWN", another), "the id is free for another start");
   });
 
-  it("nothing is stored of such a start where the workflow has already come to a first wait", async () => {
+  it("no start is stored when the workflow has already reached a first wait", async () => {
     const either = workflow(
       "either",
       async (ctx, calls: boolean): Promise<unknown> => (calls ? ctx.activity(charge, 5) : ctx.signal("go")),
@@ -46,13 +47,13 @@ describe("a workflow that calls another function than the activity of that name"
     await assert.rejects(app.workflows.get("a").describe(), hasCode("WORKFLOW_UNKNOWN"));
   });
 
-  it("is not started with a function that is no activity at all", async () => {
+  it("a workflow does not start with a function that is no activity at all", async () => {
     await using app = await testLimpet({ workflows: [atOnce], activities: { refund: wrapped } });
     const unknown = hasCode("ACTIVITY_UNKNOWN", /charge is not among the activities of this worker/);
     await assert.rejects(app.workflows.start(atOnce, { id: "a", input: undefined }), unknown);
   });
 
-  it("waits when it comes to that place, and goes on once the functions fit", async () => {
+  it("a run blocks at the call of an unknown function, and continues once the functions match", async () => {
     const clock = new VirtualClock();
     const common = { workflows: [later], clock, stateStore: new MemoryStore(() => clock.now()) };
     const wrong = await testLimpet({ ...common, activities: { charge: wrapped } });
@@ -70,7 +71,7 @@ describe("a workflow that calls another function than the activity of that name"
     assert.equal(await result, "charged 5");
   });
 
-  it("cannot catch that and go another way, which its history would have to follow for ever", async () => {
+  it("workflow code cannot catch the error and take another path, which its history would have to follow for ever", async () => {
     const sly = workflow("sly", async (ctx): Promise<string> => {
       await ctx.signal("go");
       try {
@@ -89,18 +90,18 @@ describe("a workflow that calls another function than the activity of that name"
   });
 });
 
-describe("a process", () => {
+describe("definitions of a process", () => {
   const refuses = (options: object, code: string, about: RegExp): Promise<void> =>
     assert.rejects(testLimpet(options), hasCode(code, about));
 
-  it("is not started with two workflows of one name whose code differs", async () => {
+  it("a process does not start with two workflows of one name and different code", async () => {
     const other = workflow("later", async () => "other");
     await refuses({ workflows: [later, other] }, "WORKFLOW_INVALID", /two of them are called later/);
     await using app = await testLimpet({ workflows: [later, later], activities: { charge } });
     assert.equal(await app.workflows.count(), 0);
   });
 
-  it("is not started with what is neither a workflow nor an activity", async () => {
+  it("a process does not start with a value that is neither a workflow nor an activity", async () => {
     const plain = (async () => {}) as unknown as AnyWorkflow;
     await refuses({ workflows: [plain] }, "WORKFLOW_INVALID", /plain is not a workflow; write workflow\(name/);
     await refuses({ workflows: [undefined] }, "WORKFLOW_INVALID", /undefined is not a workflow/);

@@ -1,4 +1,5 @@
-// Several processes on one store in memory and one clock, for tests of activities: each can end at any moment, with everything it has.
+// Several processes on one store in memory and one clock, for tests of activities. Each can crash at any
+// moment.
 import { type LimpetSettings, resolveSettings } from "../config/settings.ts";
 import { type App, openApp } from "../host/app.ts";
 import { systemRandom } from "../host/system.ts";
@@ -28,7 +29,7 @@ export class TestProcesses implements AsyncDisposable {
   isAway = false;
   readonly #apps = new Map<App, Life>();
 
-  /** Since the beginning, in seconds. */
+  /** Seconds since the beginning. */
   get seconds(): number {
     return this.clock.monotonic() / 1_000;
   }
@@ -64,7 +65,7 @@ export class TestProcesses implements AsyncDisposable {
     return app;
   }
 
-  /** The store, as long as it is not away. */
+  /** The store, unless it is unavailable. */
   #reached(): Store {
     const guard = <T extends object>(target: T): T =>
       new Proxy(target, {
@@ -91,13 +92,13 @@ export class TestProcesses implements AsyncDisposable {
     });
   }
 
-  /** It ends with everything in its memory, and nobody is told. */
+  /** Crashes the process with everything in its memory, without a notification. */
   kill(app: App): void {
     this.#apps.get(app)!.end();
     this.#apps.delete(app);
   }
 
-  /** In good order, while time passes. */
+  /** Stops the process properly, while time passes. */
   async stop(app: App): Promise<void> {
     this.#apps.delete(app);
     await Promise.all([app.stop(), this.clock.advance("1m")]);

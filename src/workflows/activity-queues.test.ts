@@ -1,4 +1,4 @@
-// Activities that go through a queue, and processes that come and go meanwhile.
+// Activities that go through a queue, while processes start, stop and crash.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { App } from "../host/app.ts";
@@ -15,7 +15,7 @@ const hasCode =
 
 const never = (): Promise<never> => new Promise(() => {});
 
-/** Asks for one activity and gives what came of it, or what it was told. */
+/** Calls one activity and returns its result or its error. */
 const asking = workflow("asking", async (ctx, options: ActivityOptions) => {
   try {
     return await ctx.activity("act", "input", options);
@@ -28,15 +28,15 @@ const asking = workflow("asking", async (ctx, options: ActivityOptions) => {
 const ask = (app: App, options: ActivityOptions, id = "a") =>
   app.workflows.start(asking, { id, input: { queue: "far", ...options } });
 
-/** Until it is true, while time passes. */
+/** Waits for a condition while time passes. */
 async function until(processes: TestProcesses, test: () => boolean, seconds = 600): Promise<number> {
   for (let i = 0; i < seconds && !test(); i++) await processes.advance("1s");
   assert.ok(test(), "it did not come to pass");
   return processes.seconds;
 }
 
-describe("an activity for which there is no worker at all", () => {
-  it("is over when it was not begun in time, and nothing is left of it", async () => {
+describe("queued activities without a worker", () => {
+  it("an activity that no worker begins in time times out, and leaves no rows", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const handle = await ask(app, { scheduleToStart: "20s", scheduleToClose: "1h" });
@@ -47,7 +47,7 @@ describe("an activity for which there is no worker at all", () => {
     assert.deepEqual(await processes.store.reminders.list({ namespace: "default", limit: 10 }), []);
   });
 
-  it("is over when it was not done in time", async () => {
+  it("an activity that no worker completes in time times out", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const handle = await ask(app, { scheduleToClose: "20s" });
@@ -57,7 +57,7 @@ describe("an activity for which there is no worker at all", () => {
     assert.match(String(await handle.result()), /^ACTIVITY_TIMED_OUT: act was not done within 20000 ms$/);
   });
 
-  it("is over in time although the process that asked for it is gone: another one notices", async () => {
+  it("an activity times out although its caller's process is gone, because another process notices", async () => {
     await using processes = new TestProcesses();
     const first = await processes.open({ workflows: [asking] });
     await ask(first, { scheduleToStart: "20s" });
@@ -69,7 +69,7 @@ describe("an activity for which there is no worker at all", () => {
     assert.match(String(await result), /not begun within/);
   });
 
-  it("is over in time although only a process without any workflows is left", async () => {
+  it("an activity times out although only a process without workflows is left", async () => {
     await using processes = new TestProcesses();
     const first = await processes.open({ workflows: [asking] });
     await ask(first, { scheduleToStart: "20s" });
@@ -81,7 +81,7 @@ describe("an activity for which there is no worker at all", () => {
     assert.equal((await processes.store.workflows.find({ namespace: "default", workflowId: "a" }))?.task?.arrived, 1);
   });
 
-  it("waits for one, and is not begun late by one that comes after its time", async () => {
+  it("an activity waits for a worker, and a worker that comes too late does not begin it", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const [late, patient] = [await ask(app, { scheduleToStart: "20s" }, "late"), await ask(app, {}, "patient")];
@@ -95,8 +95,8 @@ describe("an activity for which there is no worker at all", () => {
   });
 });
 
-describe("an activity whose process dies", () => {
-  it("is begun again by another one when its heartbeat is missed, with what it said last", async () => {
+describe("activities whose process dies", () => {
+  it("an activity begins again in another process after a missed heartbeat, with its last details", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const begun: [number, unknown][] = [];
@@ -125,7 +125,7 @@ describe("an activity whose process dies", () => {
     assert.equal(await handle.result(), "done");
   });
 
-  it("is begun again by another one when its lease is over, and that was an attempt", async () => {
+  it("an activity begins again in another process after its lease, and the lost attempt counts", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const begun: number[] = [];
@@ -148,7 +148,7 @@ describe("an activity whose process dies", () => {
     assert.equal(await handle.result(), "done");
   });
 
-  it("is over when that was its last attempt, though nobody is left who could run it", async () => {
+  it("an activity fails after its last attempt was lost, although no worker is left", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     let begun = 0;
@@ -171,7 +171,7 @@ describe("an activity whose process dies", () => {
     assert.equal(begun, 2);
   });
 
-  it("ends no more processes than it may be tried, when it is the activity that ends them", async () => {
+  it("an activity that crashes its processes crashes no more of them than it has attempts", async () => {
     await using processes = new TestProcesses();
     const deadly = workflow("deadly", async (ctx) => {
       try {
@@ -207,7 +207,7 @@ describe("an activity whose process dies", () => {
     assert.deepEqual(attempts, [1, 2]);
   });
 
-  it("is tried again after its pause, however long, though it was at once that it was tried first", async () => {
+  it("an eager activity is tried again after its pause, however long, when its process dies", async () => {
     await using processes = new TestProcesses();
     const begun: number[] = [];
     const activities = {
@@ -232,7 +232,7 @@ describe("an activity whose process dies", () => {
     assert.deepEqual(begun, [0, 600, 2_400]);
   });
 
-  it("goes to whoever knows it, when the run is taken over by a process that does not", async () => {
+  it("an activity goes to a worker that knows it when a process without it takes over the run", async () => {
     await using processes = new TestProcesses();
     let runs = 0;
     const first = await processes.open({ workflows: [asking], activities: { act: never }, queue: "far" });
@@ -252,8 +252,8 @@ describe("an activity whose process dies", () => {
   });
 });
 
-describe("an activity in a queue, wherever its process crashes,", () => {
-  it("brings its result, with its attempts counted and what it said kept", async () => {
+describe("queued activities under crashes at every point", () => {
+  it("a queued activity delivers its result with its attempts counted and its details kept, wherever its process crashes", async () => {
     const said: unknown[] = [];
     const act = async (_: unknown, { attempt, heartbeat, lastHeartbeat }: ActivityContext): Promise<number> => {
       said.push(lastHeartbeat);
@@ -270,7 +270,7 @@ describe("an activity in a queue, wherever its process crashes,", () => {
       await app.advance("10m");
       const attempts = Number(await result);
       assert.ok(attempts >= 3 && attempts <= 4, `${attempts} attempts`);
-      // One that was about to begin when its process crashed counts as well.
+      // An attempt counts also when its process crashed right before it.
       assert.ok(said.length >= 2 && said.length <= 5, `${said.length} beginnings`);
       const left = await app.store.reminders.list({ namespace: "default", limit: 10 });
       assert.deepEqual(left, []);
@@ -279,8 +279,8 @@ describe("an activity in a queue, wherever its process crashes,", () => {
   });
 });
 
-describe("an activity that ends while the store is away", () => {
-  it("has run once, and its result is told when the store is back", async () => {
+describe("activities that end while the store is unavailable", () => {
+  it("a completed activity runs once, and its result is written when the store is back", async () => {
     for (const [seconds, options] of [
       [20, {}],
       [20, { heartbeat: "15s" }],
@@ -309,7 +309,7 @@ describe("an activity that ends while the store is away", () => {
     }
   });
 
-  it("and fails is tried again when the store is back, with what it said", async () => {
+  it("a failed activity is tried again when the store is back, with its heartbeat details", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const going = Promise.withResolvers<void>();
@@ -337,8 +337,8 @@ describe("an activity that ends while the store is away", () => {
   });
 });
 
-describe("an activity whose lease runs out while its process lives", () => {
-  it("goes on where it is, when nobody else has taken it", async () => {
+describe("activities whose lease expires while their process lives", () => {
+  it("an activity continues where it is when no other worker has claimed it", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const going = Promise.withResolvers<string>();
@@ -361,8 +361,8 @@ describe("an activity whose lease runs out while its process lives", () => {
   });
 });
 
-describe("a process that stops in good order", () => {
-  it("lets its activities end, or gives them back, which is no attempt", async () => {
+describe("processes that stop properly", () => {
+  it("a stopping process waits for its activities or returns them, and a return does not count as an attempt", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const attempts: number[] = [];
@@ -388,7 +388,7 @@ describe("a process that stops in good order", () => {
   });
 });
 
-describe("an activity that nobody waits for any more", () => {
+describe("activities whose result is no longer needed", () => {
   const waiting = (signals: AbortSignal[]) => ({
     act: (_: unknown, { signal }: ActivityContext) => {
       signals.push(signal);
@@ -396,7 +396,7 @@ describe("an activity that nobody waits for any more", () => {
     },
   });
 
-  it("hears of it in another process, with its heartbeat or with the next look at its lease", async () => {
+  it("an activity in another process is aborted at its next heartbeat or lease renewal", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const signals: AbortSignal[] = [];
@@ -413,7 +413,7 @@ describe("an activity that nobody waits for any more", () => {
     assert.deepEqual(await processes.store.reminders.list({ namespace: "default", limit: 10 }), []);
   });
 
-  it("hears of it at once in the same process, and is not tried again because it ends with an error", async () => {
+  it("an activity in the same process is aborted at once, and its error causes no retry", async () => {
     await using processes = new TestProcesses();
     const signals: AbortSignal[] = [];
     const app = await processes.open({ workflows: [asking], activities: waiting(signals) });
@@ -435,7 +435,7 @@ describe("an activity that nobody waits for any more", () => {
     assert.deepEqual(await processes.store.reminders.list({ namespace: "default", limit: 10 }), []);
   });
 
-  it("hears of it when its run was ended from outside, and is not begun again", async () => {
+  it("an activity is aborted when its run is ended from outside, and does not begin again", async () => {
     await using processes = new TestProcesses();
     const app = await processes.open({ workflows: [asking] });
     const signals: AbortSignal[] = [];
@@ -454,7 +454,7 @@ describe("an activity that nobody waits for any more", () => {
 });
 
 describe("names of activities and queues", () => {
-  it("may have spaces, and are never taken for each other", async () => {
+  it("names of activities and queues may have spaces, and are never confused", async () => {
     await using processes = new TestProcesses();
     const spaced = workflow("spaced", async (ctx) =>
       Promise.all([
@@ -470,7 +470,7 @@ describe("names of activities and queues", () => {
     assert.deepEqual(await handle.result(), ["c of a b", "b c of a"]);
   });
 
-  it("must not have a slash: who defines or asks for such is told", async () => {
+  it("names of activities and queues with a slash are rejected", async () => {
     await using processes = new TestProcesses();
     await assert.rejects(
       processes.open({ activities: { "a/b": () => 1 } }),
@@ -482,8 +482,8 @@ describe("names of activities and queues", () => {
   });
 });
 
-describe("what workflows and activities hand to each other", () => {
-  it("is a copy: whoever changes it changes nothing that the other has, or that is recorded", async () => {
+describe("values between workflows and activities", () => {
+  it("a value is copied: changes on one side reach neither the other side nor the history", async () => {
     await using processes = new TestProcesses();
     const sharing = workflow("sharing", async (ctx, order: { items: string[] }) => {
       order.items.push("mine");
@@ -515,7 +515,7 @@ describe("what workflows and activities hand to each other", () => {
     assert.deepEqual((completed as { result: unknown }).result, { n: 1, at: { $: "date", v: 5 } });
   });
 
-  it("may be too large: the workflow is told when it asks", async () => {
+  it("a value above the size limit is rejected at the call in the workflow", async () => {
     await using processes = new TestProcesses();
     const large = workflow("large", async (ctx) => {
       try {
@@ -542,7 +542,7 @@ describe("thousands of activities of one run", () => {
     ["at once", {}],
     ["through a queue", { heartbeat: "1h" }],
   ] as const) {
-    it(`run ${title}, no more at a time than the worker may`, async () => {
+    it(`activities that run ${title} respect the concurrency of the worker`, async () => {
       await using processes = new TestProcesses();
       let [running, most] = [0, 0];
       const activities = {

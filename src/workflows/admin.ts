@@ -1,5 +1,6 @@
-// Workflows for the doors: steered through the same client that code uses, and looked at as the store has them. What is read of a history
-// at a time is limited, so that looking at a long one does not stop the process.
+// Serves workflows to the HTTP API and the command line. Requests go through the same client that code uses;
+// views are read from the store. Each read of a history is limited, so that a view of a long history does not
+// block the process.
 
 import type { RemotePlane } from "../http-workers/plane.ts";
 import { formatDuration } from "../kernel/durations.ts";
@@ -45,7 +46,7 @@ export interface WorkflowAdminDeps {
   readonly stickyMs: number;
   readonly historyLimit: HistoryLimit;
   readonly clock: Clock;
-  /** For callers that name no limit. */
+  /** The timeout for callers that name none. */
   readonly callTimeoutMs: number;
   readonly store: Workflows;
   readonly reminders: Reminders;
@@ -53,17 +54,17 @@ export interface WorkflowAdminDeps {
   readonly plane: RemotePlane;
   /** The store's clock. */
   now(): number;
-  /** What the code of a run waits for, if it can be asked here. */
+  /** The current waits of the run's code, if this process can replay it. */
   waitsOf(run: StoredRun): Promise<readonly string[] | undefined>;
-  /** Puts back the reminders that an open run waits for and that are gone. */
+  /** Restores missing reminders of an open run. */
   mend(run: StoredRun): Promise<unknown>;
-  /** Some task is ready. */
+  /** A task is ready. */
   woken(): void;
 }
 
-/** Of a history, read at a time. */
+/** The size of one read of a history. */
 const READ_BYTES = 1024 * 1024;
-/** Activities that are looked for in their queues. */
+/** Activities of one run whose rows are read. */
 const MOST_LOOKED_FOR = 50;
 
 export class StoredWorkflows implements WorkflowAdmin {
@@ -76,7 +77,7 @@ export class StoredWorkflows implements WorkflowAdmin {
   async list(query: WorkflowPageQuery): Promise<WorkflowPage> {
     const { store, namespace, now } = this.#deps;
     const limit = Math.min(query.limit, LIMITS.listPage);
-    // One more than is shown, to know whether there are more.
+    // One row more than shown tells whether another page exists.
     const found = await store.list({ ...query, namespace, limit: limit + 1 });
     const rows = found.slice(0, limit);
     return { now: now(), workflows: rows.map(summarize), next: found.length > limit ? rows.at(-1)!.ref : undefined };
@@ -150,7 +151,7 @@ export class StoredWorkflows implements WorkflowAdmin {
     return { events, next: last !== undefined && last < run.events ? last : undefined };
   }
 
-  /** Events behind one of them, until `see` has seen enough. */
+  /** Reads events after a number until `see` returns false. */
   async #read(
     { ref, events }: StoredRun,
     after: number,
@@ -166,7 +167,7 @@ export class StoredWorkflows implements WorkflowAdmin {
       for (const { from, count, data } of pages) {
         const { at, events: page } = readEventBatch(data);
         for (const [i, event] of page.entries()) {
-          // A page may begin before the place that was asked for.
+          // A page may begin before the requested event.
           if (from + i > last && !see({ number: from + i, at, event })) return;
         }
         last = from + count - 1;
@@ -193,7 +194,7 @@ export class StoredWorkflows implements WorkflowAdmin {
     return overviewOf(this.#deps, await this.count());
   }
 
-  // ——— Steering.
+  // ——— Requests.
 
   async start({ type, ...wish }: StartWish): Promise<{ readonly workflowId: string; readonly runId: string }> {
     const given = Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== undefined));

@@ -1,4 +1,4 @@
-// Runs whose code cannot go on: what is said of them, and that they can be ended and mended.
+// Blocked runs: their reasons, their end, and their repair.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -19,7 +19,7 @@ const hasCode =
 const changing = (code: (ctx: WorkflowContext) => Promise<void>) => workflow("changing", code);
 const activities = { a: async () => {}, b: async () => {} };
 
-/** Starts it with the old code, and gives what a worker with the new one says is wrong with it. */
+/** Starts a run with the old code, and returns the reason that a worker with the new code records. */
 async function blockedBy(before: ReturnType<typeof changing>, after: ReturnType<typeof changing>): Promise<string> {
   const store = new MemoryStore();
   const old = await testLimpet({ workflows: [before], activities, stateStore: store });
@@ -32,8 +32,8 @@ async function blockedBy(before: ReturnType<typeof changing>, after: ReturnType<
   return String((await next.workflows.get("c").describe()).blocked);
 }
 
-describe("a run whose code has changed", () => {
-  it("says what the history has, what the code decides, and at which line", async () => {
+describe("runs with changed code", () => {
+  it("the reason names the command in the history, the command of the code, and its line", async () => {
     const before = changing(async (ctx) => {
       await ctx.activity("a");
       await ctx.signal("go");
@@ -47,7 +47,7 @@ describe("a run whose code has changed", () => {
     assert.match(said, / at .*blocked-workflows\.test\.ts:\d+:\d+$/);
   });
 
-  it("says where the code waits, when it does not decide what the history has", async () => {
+  it("the reason names the place where the code waits instead of issuing the recorded command", async () => {
     const before = changing(async (ctx) => {
       await ctx.activity("a");
       await ctx.signal("go");
@@ -60,7 +60,7 @@ describe("a run whose code has changed", () => {
     assert.match(said, /it waits for signal go at .*blocked-workflows\.test\.ts:\d+:\d+/);
   });
 
-  it("says so when the code ends before its history does", async () => {
+  it("a run is blocked when its code ends before its history does", async () => {
     const before = changing(async (ctx) => {
       await ctx.activity("a");
       await ctx.activity("b");
@@ -73,7 +73,7 @@ describe("a run whose code has changed", () => {
   });
 });
 
-/** Does what it must not, once it is told to. */
+/** Misuses the clock after a signal. */
 const broken = workflow("broken", async (ctx): Promise<void> => {
   ctx.child(quiet, { id: "grandchild", input: undefined });
   await ctx.signal("go");
@@ -87,12 +87,12 @@ const parent = workflow("parent", async (ctx): Promise<string> => {
   );
 });
 
-describe("a run that is blocked", () => {
+describe("blocked runs", () => {
   for (const [way, code] of [
     ["cancel", "WORKFLOW_CANCELLED"],
     ["terminate", "WORKFLOW_TERMINATED"],
   ] as const) {
-    it(`can be ended (${way}): its parent and its children hear of it`, async () => {
+    it(`a blocked run can be ended by ${way}, and its parent and children are notified`, async () => {
       await using app = await testLimpet({ workflows: [parent, broken, quiet] });
       const top = await app.workflows.start(parent, { input: undefined });
       await app.advance("1s");
@@ -124,7 +124,7 @@ describe("a run that is blocked", () => {
     ["the turn of an actor", (app: TestApp, id: string) => app.actor(Clerk, "c").cancel(id)],
     ["its parent, which ends", (app: TestApp) => app.workflows.get("p").terminate()],
   ] as const) {
-    it(`need not wait for its next try when ${whom} asks it to end`, async () => {
+    it(`a blocked run ends without waiting for its next retry when ${whom} requests it`, async () => {
       const asks = workflow("asks", async (ctx): Promise<void> => {
         ctx.child(broken, { id: "b", input: undefined, onParentClose: "cancel" });
         await ctx.signal("end");
@@ -145,7 +145,7 @@ describe("a run that is blocked", () => {
     });
   }
 
-  it("hears that it is to end however much else waits for it", async () => {
+  it("a blocked run finds a request to end behind any number of other messages", async () => {
     await using app = await testLimpet({ workflows: [broken, quiet] });
     const handle = await app.workflows.start(broken, { id: "b", input: undefined });
     await app.advance("1s");
@@ -157,7 +157,7 @@ describe("a run that is blocked", () => {
     assert.equal((await handle.describe()).status, "cancelled");
   });
 
-  it("hears that it is to end also when it is asked while its worker gives up on it", async () => {
+  it("a request to end that arrives while the worker returns the task is not lost", async () => {
     const clock = new VirtualClock();
     const store = new MemoryStore(() => clock.now());
     await using app = await testLimpet({ workflows: [broken, quiet], clock, stateStore: store });
@@ -168,7 +168,7 @@ describe("a run that is blocked", () => {
     const { giveBack } = store.workflows;
     store.workflows.giveBack = async (batch) => {
       store.workflows.giveBack = giveBack;
-      // After the last look into the inbox, and before it waits.
+      // After the last read of the inbox, and before the pause.
       await handle.cancel();
       return giveBack.call(store.workflows, batch);
     };
@@ -177,7 +177,7 @@ describe("a run that is blocked", () => {
     assert.equal((await handle.describe()).status, "cancelled");
   });
 
-  it("does not hold up others of its kind", async () => {
+  it("a blocked run does not delay other runs of its type", async () => {
     const moody = workflow("moody", async (ctx, isGood: boolean): Promise<string> => {
       await ctx.signal("go");
       if (!isGood) await new Promise(() => {});
@@ -192,7 +192,7 @@ describe("a run that is blocked", () => {
     assert.equal(await app.workflows.count({ isBlocked: true }), 1);
   });
 
-  it("because a later version has begun it waits for that version", async () => {
+  it("a run that a later version began waits for that version", async () => {
     const store = new MemoryStore();
     await using app = await testLimpet({ workflows: [quiet], stateStore: store });
     const { start, started, at } = app.workflows.prepare("quiet", { id: "later", input: undefined });

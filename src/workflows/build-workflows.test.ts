@@ -1,11 +1,11 @@
-// Builds of the code: a run stays with the build that took it first, until a compatible one takes over.
+// Builds of the code: a run stays with the build of its first worker, until a compatible build continues it.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
 import { type AnyWorkflow, workflow } from "./definition/definition.ts";
 
-/** Says which code ran its two halves. */
+/** Returns the code that ran each of its two halves. */
 const halves = (code: string) =>
   workflow("halves", async (ctx): Promise<string> => {
     const first = ctx.sideEffect(() => code);
@@ -17,8 +17,8 @@ async function openBuild(store: MemoryStore, build: string, more: { readonly com
   return testLimpet({ workflows: [halves(build)], stateStore: store, worker: { build, ...more } });
 }
 
-describe("a run", () => {
-  it("is bound to the build of the worker that takes it first, and waits for it", async () => {
+describe("runs and builds", () => {
+  it("a run is bound to the build of its first worker, and waits for it", async () => {
     const store = new MemoryStore();
     const one = await openBuild(store, "1");
     const handle = await one.workflows.start("halves", { id: "h", input: undefined });
@@ -37,7 +37,7 @@ describe("a run", () => {
     assert.equal(handle.id, "h");
   });
 
-  it("goes on with a build that says it is compatible", async () => {
+  it("a run continues on a build that declares itself compatible", async () => {
     const store = new MemoryStore();
     const one = await openBuild(store, "1");
     await one.workflows.start("halves", { id: "h", input: undefined });
@@ -50,7 +50,7 @@ describe("a run", () => {
     assert.equal(await result, "1 2");
   });
 
-  it("that is started for a build is not run by the process that starts it, if that has another one", async () => {
+  it("a run started for a build does not run in a process of another build", async () => {
     const store = new MemoryStore();
     await using one = await openBuild(store, "1");
     await one.workflows.start("halves", { id: "h", input: undefined, build: "2" });
@@ -63,7 +63,7 @@ describe("a run", () => {
     assert.equal(await result, "2 2");
   });
 
-  it("of a worker without a build is bound to none", async () => {
+  it("a run of a worker without a build is bound to none", async () => {
     const store = new MemoryStore();
     const one = await openBuild(store, "");
     await one.workflows.start("halves", { id: "h", input: undefined });
@@ -76,7 +76,7 @@ describe("a run", () => {
     assert.equal(await result, " 2");
   });
 
-  it("continues as new on the newest build, unless it was started for a certain one", async () => {
+  it("a run continues as new on the newest build, unless its start named a build", async () => {
     const store = new MemoryStore();
     const rounds = (code: string) =>
       workflow("rounds", async (ctx, codes: string[]): Promise<string[]> => {
@@ -105,8 +105,8 @@ describe("a run", () => {
   });
 });
 
-describe("a child", () => {
-  /** Has a child, and says which code ran it. */
+describe("children and builds", () => {
+  /** Starts a child and returns the code that ran it. */
   const parentOf = (options: { readonly queue?: string; readonly onParentClose?: "abandon" } = {}) =>
     workflow("parent", async (ctx): Promise<string> => {
       await ctx.signal("begin");
@@ -117,7 +117,7 @@ describe("a child", () => {
   const buildOf = async (store: MemoryStore, workflowId: string) =>
     (await store.workflows.find({ namespace: "default", workflowId }))?.bound;
 
-  it("is bound to the build of its parent: newer code leaves it alone", async () => {
+  it("a child is bound to the build of its parent, and newer code leaves it alone", async () => {
     const store = new MemoryStore();
     const one = await openWith(store, "1", parentOf());
     await one.workflows.start("parent", { id: "p", input: undefined });
@@ -136,7 +136,7 @@ describe("a child", () => {
     assert.equal(await result, "1 1");
   });
 
-  it("is bound to what its parent is bound to, also when a compatible build works on that", async () => {
+  it("a child gets its parent's binding, also when a compatible build runs the parent", async () => {
     const store = new MemoryStore();
     const one = await openWith(store, "1", parentOf());
     await one.workflows.start("parent", { id: "p", input: undefined });
@@ -152,7 +152,7 @@ describe("a child", () => {
     assert.equal(await result, "2 2");
   });
 
-  it("that others have the code of is bound by whoever takes it", async () => {
+  it("a child without code on its parent's worker is bound by its own first worker", async () => {
     const store = new MemoryStore();
     const open = (build: string, flow: AnyWorkflow) =>
       testLimpet({ workflows: [flow], stateStore: store, worker: { build } });
@@ -165,7 +165,7 @@ describe("a child", () => {
     assert.equal(await buildOf(store, "child"), "2");
   });
 
-  it("of another queue is not bound by its parent, whose build means nothing there", async () => {
+  it("a child in another queue is not bound by its parent, whose build has no meaning there", async () => {
     const store = new MemoryStore();
     await using one = await openWith(store, "1", parentOf({ queue: "other" }));
     await one.workflows.start("parent", { id: "p", input: undefined });
@@ -175,7 +175,7 @@ describe("a child", () => {
     assert.equal((await one.workflows.get("child").describe()).queue, "other");
   });
 
-  it("of a parent that is bound to nothing is bound to nothing", async () => {
+  it("a child of an unbound parent is unbound", async () => {
     const store = new MemoryStore();
     await using one = await openWith(store, "", parentOf());
     await one.workflows.start("parent", { id: "p", input: undefined });
@@ -184,7 +184,7 @@ describe("a child", () => {
     assert.deepEqual([await buildOf(store, "p"), await buildOf(store, "child")], [undefined, undefined]);
   });
 
-  it("continues as new with the build of its parent, unless it may outlive that", async () => {
+  it("a child continues as new on its parent's build, unless it may outlive the parent", async () => {
     for (const [onParentClose, expected] of [
       [undefined, "1"],
       ["abandon", "2"],
@@ -213,8 +213,8 @@ describe("a child", () => {
   });
 });
 
-describe("a build that is drained", () => {
-  it("gets no more work until it is resumed, and others leave its runs alone", async () => {
+describe("drained builds", () => {
+  it("a drained build gets no tasks until it is resumed, and other builds leave its runs alone", async () => {
     const store = new MemoryStore();
     await using one = await openBuild(store, "1");
     await one.workflows.start("halves", { id: "h", input: undefined });

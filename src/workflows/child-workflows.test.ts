@@ -1,4 +1,4 @@
-// Parents and children: who hears what when one of them ends, in which way ever.
+// Parents and children: the notifications at the end of either, for every reason.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -12,7 +12,9 @@ const hasCode =
   (error: unknown): boolean =>
     isLimpetError(error) && error.code === code && about.test(error.message);
 
-/** Says how it ended, after an hour if nobody ends it before. It has continued as new by then, if it is told to. */
+/**
+ * Returns how it ended, after an hour unless it is ended earlier. With `continues` it continues as new first.
+ */
 const child = workflow("child", async (ctx, continues: boolean): Promise<string> => {
   if (continues) ctx.continueAsNew(false);
   await ctx.sleep("1h");
@@ -24,7 +26,7 @@ interface Plan {
   readonly childContinues?: boolean;
 }
 
-/** Has a child, and ends as it is signalled. */
+/** Starts a child, and ends as the signal requests. */
 const parent = workflow("parent", async (ctx, { policy, childContinues = false }: Plan): Promise<string> => {
   ctx.child(child, { id: "the child", input: childContinues, onParentClose: policy });
   const how = await ctx.signal<string>("end");
@@ -33,11 +35,11 @@ const parent = workflow("parent", async (ctx, { policy, childContinues = false }
   return how;
 });
 
-/** How a child ends whose parent has ended with this policy. */
+/** The end of a child by the policy of its start, after its parent ended. */
 const ENDS = { abandon: "running", cancel: "cancelled", terminate: "terminated" } as const;
 const POLICIES = ["abandon", "cancel", "terminate"] as const;
 
-describe("a parent that ends before its child", () => {
+describe("parents that end before their child", () => {
   const ways: Record<string, (app: Awaited<ReturnType<typeof testLimpet>>) => Promise<void>> = {
     completes: (app) => app.workflows.get("p").signal("end", "complete"),
     fails: (app) => app.workflows.get("p").signal("end", "fail"),
@@ -49,7 +51,7 @@ describe("a parent that ends before its child", () => {
     for (const policy of POLICIES) {
       for (const childContinues of [false, true]) {
         const which = childContinues ? " that has continued as new" : "";
-        it(`and ${way}: a child${which} with the policy ${policy} is ${ENDS[policy]}`, async () => {
+        it(`a child${which} with the policy ${policy} is ${ENDS[policy]} when its parent ${way}`, async () => {
           await using app = await testLimpet({ workflows: [parent, child] });
           await app.workflows.start(parent, { id: "p", input: { policy, childContinues }, timeout: "5m" });
           await app.advance("1s");
@@ -64,7 +66,7 @@ describe("a parent that ends before its child", () => {
   }
 
   for (const policy of POLICIES) {
-    it(`and continues as new: the child is told as at every other end (${policy})`, async () => {
+    it(`a child with the policy ${policy} is notified when its parent continues as new`, async () => {
       const once = workflow("once", async (ctx, round: number): Promise<void> => {
         if (round === 1) ctx.child(child, { id: "the child", input: false, onParentClose: policy });
         await ctx.signal("go");
@@ -80,7 +82,7 @@ describe("a parent that ends before its child", () => {
     });
   }
 
-  it("ends grandchildren with it", async () => {
+  it("a parent ends its grandchildren with its children", async () => {
     const middle = workflow("middle", async (ctx): Promise<string> => {
       return ctx.child(child, { id: "grandchild", input: false });
     });
@@ -94,7 +96,7 @@ describe("a parent that ends before its child", () => {
       assert.equal((await app.workflows.get(id).describe()).status, "terminated", id);
   });
 
-  it("leaves a workflow alone that has the id of its child by now and is none of it", async () => {
+  it("a parent leaves a workflow alone that took over the id of its child", async () => {
     const quick = workflow("quick", async () => {});
     const one = workflow("one", async (ctx): Promise<void> => {
       await Promise.allSettled([ctx.child(quick, { id: "x", input: undefined }), ctx.signal("end")]);
@@ -109,8 +111,8 @@ describe("a parent that ends before its child", () => {
   });
 });
 
-describe("a child", () => {
-  it("whose id is taken fails its parent's wait, and the one that has the id goes on", async () => {
+describe("ends of a child", () => {
+  it("a child whose id is taken fails its parent's wait, and the other workflow continues", async () => {
     const asks = workflow("asks", async (ctx): Promise<string> => {
       try {
         return await ctx.child(child, { id: "taken", input: false });
@@ -126,7 +128,7 @@ describe("a child", () => {
     assert.equal((await other.describe()).status, "running");
   });
 
-  it("whose id is taken is told of at once, while its parent is busy with other things", async () => {
+  it("a parent learns at once that its child's id is taken, while it does other work", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const slow = async (): Promise<void> => promise;
     const asks = workflow("asks", async (ctx): Promise<string> => {
@@ -146,7 +148,7 @@ describe("a child", () => {
     assert.equal(await handle.result(), "WORKFLOW_EXISTS");
   });
 
-  it("that is ended from outside fails its parent's wait with what happened to it", async () => {
+  it("a child that is ended from outside fails its parent's wait with the reason", async () => {
     const waits = workflow("waits", async (ctx, id: string): Promise<string> => {
       return ctx.child(child, { id, input: true }).catch((error) => error.code);
     });
@@ -162,7 +164,7 @@ describe("a child", () => {
     assert.deepEqual([await one.result(), await two.result()], ["WORKFLOW_TERMINATED", "WORKFLOW_CANCELLED"]);
   });
 
-  it("may continue as new as often as it likes: its parent hears of the last one's end", async () => {
+  it("a child may continue as new any number of times, and its parent gets the end of the last run", async () => {
     const rounds = workflow("rounds", async (ctx, n: number): Promise<number> => {
       await ctx.sleep("1m");
       return n < 3 ? ctx.continueAsNew(n + 1) : n;
@@ -175,8 +177,8 @@ describe("a child", () => {
   });
 });
 
-describe("a run that is terminated", () => {
-  it("leaves nothing behind that goes off: neither its timers nor what waits in queues", async () => {
+describe("terminated runs", () => {
+  it("a terminated run leaves neither timers nor queued activities", async () => {
     const idle = workflow("idle", async (ctx): Promise<void> => {
       await Promise.all([ctx.sleep("30d"), ctx.activity("elsewhere", 1, { queue: "nobody" })]);
     });

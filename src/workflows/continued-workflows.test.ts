@@ -1,4 +1,4 @@
-// Runs that continue as new while others talk to them: nothing that was said gets lost, nothing is heard twice.
+// Runs that continue as new while clients send messages: no message is lost, none is handled twice.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -14,8 +14,8 @@ const hasCode =
 const said = signal<string>("said");
 const add = update<number, number>("add");
 
-describe("a run that continues as new", () => {
-  /** Hears two signals in each run, and ends when it hears "end". */
+describe("runs that continue as new", () => {
+  /** Handles two signals in each run, and ends at the signal "end". */
   const listener = workflow("listener", async (ctx, heard: string[]): Promise<string[]> => {
     ctx.onQuery("heard", () => heard);
     const now = [...heard];
@@ -26,7 +26,7 @@ describe("a run that continues as new", () => {
     return ctx.continueAsNew(now);
   });
 
-  it("hears every signal once and in order, however many there are and however often it continues", async () => {
+  it("a workflow that keeps continuing as new handles every signal once and in order", async () => {
     await using app = await testLimpet({ workflows: [listener] });
     const handle = await app.workflows.start(listener, { id: "l", input: [] });
     const words = [...Array.from({ length: 25 }, (_, i) => `${i}`), "end"];
@@ -36,7 +36,7 @@ describe("a run that continues as new", () => {
     assert.equal(await app.workflows.count({ workflowId: "l" }), 13);
   });
 
-  it("takes along what its code had not waited for yet, of all names in the order in which it came", async () => {
+  it("unhandled signals of all names move to the next run in order of arrival", async () => {
     const late = workflow("late", async (ctx, round: number): Promise<string[]> => {
       if (round === 1) {
         await ctx.signal("go");
@@ -58,7 +58,7 @@ describe("a run that continues as new", () => {
     assert.deepEqual(heard, ["1", "2", "3", "4"]);
   });
 
-  it("is found by whoever has a handle on an earlier run", async () => {
+  it("a handle of an earlier run finds the current one", async () => {
     await using app = await testLimpet({ workflows: [listener] });
     const handle = await app.workflows.start(listener, { id: "l", input: [] });
     for (const word of ["1", "2", "3"]) {
@@ -71,7 +71,7 @@ describe("a run that continues as new", () => {
     await assert.rejects(handle.result(), hasCode("WORKFLOW_TERMINATED", /enough/));
   });
 
-  it("is cancelled by what was meant for the run before it", async () => {
+  it("a cancellation that was sent to the previous run cancels the next one", async () => {
     const patient = workflow("patient", async (ctx, round: number): Promise<string> => {
       await ctx.sleep(round === 1 ? "1m" : "1h");
       return ctx.continueAsNew(round + 1);
@@ -84,7 +84,7 @@ describe("a run that continues as new", () => {
     await assert.rejects(handle.result(), hasCode("WORKFLOW_CANCELLED"));
   });
 
-  it("does what it was asked to do before it was there", async () => {
+  it("an update that was sent before the next run existed is handled by it", async () => {
     const store = new MemoryStore();
     const counter = workflow("counter", async (ctx, total: number): Promise<number> => {
       let sum = total;
@@ -96,12 +96,12 @@ describe("a run that continues as new", () => {
     await using app = await testLimpet({ workflows: [counter], stateStore: store });
     const handle = await app.workflows.start(counter, { id: "c", input: 0 });
     await app.advance("1s");
-    // The first one lets it continue; the second has arrived by then, and was not heard.
+    // The first message lets the run continue; the second has arrived by then and was not handled.
     const [, answer] = await Promise.all([handle.signal("go", undefined), handle.update(add, 41), app.advance("1s")]);
     assert.equal(answer, 42);
   });
 
-  it("says so to whoever waits for an update that it had accepted", async () => {
+  it("a caller of an update that the continued run had accepted gets an error", async () => {
     const forgetful = workflow("forgetful", async (ctx, round: number): Promise<void> => {
       ctx.onUpdate("wait", async () => void (await ctx.sleep("1h")));
       await ctx.signal("go");
@@ -116,7 +116,7 @@ describe("a run that continues as new", () => {
     await answer;
   });
 
-  it("answers an update that is sent again with what came of it the first time", async () => {
+  it("a repeated update is answered with its first outcome", async () => {
     const counter = workflow("counter", async (ctx): Promise<void> => {
       let sum = 0;
       ctx.onUpdate(add, (n) => (sum += n));
@@ -128,7 +128,7 @@ describe("a run that continues as new", () => {
     assert.deepEqual([(await ask(5))[0], (await ask(5))[0]], [5, 5]);
   });
 
-  it("keeps what it was started with: queue, memo, attributes, limits and parent", async () => {
+  it("the next run keeps queue, memo, attributes, limits and parent", async () => {
     const child = workflow("child", async (ctx, round: number): Promise<string> => {
       await ctx.sleep("1m");
       if (round < 3) ctx.continueAsNew(round + 1);
@@ -145,5 +145,3 @@ describe("a run that continues as new", () => {
     await assert.rejects(late.result(), hasCode("WORKFLOW_TIMED_OUT"));
   });
 });
-
-describe("a query", () => {});

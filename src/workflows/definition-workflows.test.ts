@@ -1,4 +1,5 @@
-// Definitions of workflows: with `pinning: "definition"` a run stays with the text of the code that took it first; by default it does not.
+// Definitions of workflows: with `pinning: "definition"` a run stays with the text of the code of its first
+// worker; by default it does not.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { RunStart } from "../ports/workflows.ts";
@@ -10,7 +11,7 @@ import { type AnyWorkflow, fingerprintOf, query, workflow } from "./definition/d
 
 const whose = query<string>("whose");
 
-/** The same workflow, written twice: each says which code ran its halves. */
+/** The same workflow, written twice: each version returns the code that ran its halves. */
 const first = workflow("halves", async (ctx): Promise<string> => {
   ctx.onQuery(whose, () => "first");
   const half = ctx.sideEffect(() => "first");
@@ -32,7 +33,7 @@ const open = (store: MemoryStore, code: AnyWorkflow, worker: object = PINNED, mo
 const boundTo = async (store: MemoryStore, workflowId = "h") =>
   readBinding((await store.workflows.find({ namespace: "default", workflowId }))?.bound);
 
-/** A run that rests in its first half, and whose process is gone. */
+/** A run that rests in its first half after its process ended. */
 async function begunBy(code: AnyWorkflow, worker?: object, how: object = {}): Promise<MemoryStore> {
   const store = new MemoryStore();
   const app = await open(store, code, worker);
@@ -42,8 +43,8 @@ async function begunBy(code: AnyWorkflow, worker?: object, how: object = {}): Pr
   return store;
 }
 
-describe("with runs pinned to definitions", () => {
-  it("one is bound to the code that begins it, and waits for it", async () => {
+describe("pinning to definitions", () => {
+  it("a run is bound to the code that begins it, and waits for it", async () => {
     const store = await begunBy(first);
     assert.deepEqual(await boundTo(store), { build: undefined, definition: fingerprintOf(first) });
     const other = await open(store, second);
@@ -57,7 +58,7 @@ describe("with runs pinned to definitions", () => {
     assert.equal(await result, "first first");
   });
 
-  it("one is bound by the worker that takes it, when the process that started it has not got the code", async () => {
+  it("a run is bound by its first worker when the process that started it lacks the code", async () => {
     const store = new MemoryStore();
     await using client = await testLimpet({ stateStore: store, worker: { pinning: "definition" } });
     await client.workflows.start("halves", { id: "h", input: undefined });
@@ -67,7 +68,7 @@ describe("with runs pinned to definitions", () => {
     assert.equal((await boundTo(store)).definition, fingerprintOf(second));
   });
 
-  it("one that was started for a build is bound to both, and goes on where both fit", async () => {
+  it("a run started for a build is bound to both, and continues where both fit", async () => {
     const pinned = { pinning: "definition", build: "1" };
     const store = await begunBy(first, pinned, { build: "1" });
     assert.deepEqual(await boundTo(store), { build: "1", definition: fingerprintOf(first) });
@@ -83,7 +84,7 @@ describe("with runs pinned to definitions", () => {
     assert.equal(await goes(first, { ...pinned, build: "2", compatibleBuilds: ["1"] }), "completed");
   });
 
-  it("what is bound stays bound where new runs are not: only the same code goes on with it", async () => {
+  it("a bound run stays bound on a worker that binds no new runs, and continues only on the same code", async () => {
     const store = await begunBy(first);
     const goes = async (code: AnyWorkflow) => {
       await using app = await open(store, code, {});
@@ -95,9 +96,9 @@ describe("with runs pinned to definitions", () => {
     assert.equal(await goes(first), "completed");
   });
 
-  it("a worker that has a run in memory and comes back with other code under its name does not get it", async () => {
+  it("a worker that comes back with other code does not get the run that it had in memory", async () => {
     const store = await begunBy(first);
-    // Affinity for whoever comes next, as if it had the run in memory.
+    // An affinity for the next worker, as if it had the run in memory.
     await using app = await open(store, second);
     const [{ worker } = { worker: "" }] = await store.workflows.workers("default");
     const definition = fingerprintOf(first);
@@ -135,7 +136,7 @@ describe("with runs pinned to definitions", () => {
     assert.deepEqual([stickyWorker, task?.state, task?.attempt], [worker, "ready", 0]);
   });
 
-  it("one that continues as new is bound to no definition until somebody takes it", async () => {
+  it("a run that continues as new is bound to no definition until a worker claims it", async () => {
     const rounds = workflow<number, string>("rounds", async (ctx, round) => {
       await ctx.signal("go");
       return round === 0 ? ctx.continueAsNew(1) : "done";
@@ -164,7 +165,7 @@ describe("with runs pinned to definitions", () => {
     }
   });
 
-  it("a query is answered by the code that its run goes by, wherever that is", async () => {
+  it("a query is answered by the code that its run is bound to, wherever that is", async () => {
     const clock = new VirtualClock();
     const store = new MemoryStore(() => clock.now());
     await using one = await open(store, first, PINNED, { clock });
@@ -177,8 +178,8 @@ describe("with runs pinned to definitions", () => {
   });
 });
 
-describe("by default", () => {
-  it("a run is bound to no definition, and goes on with other code that fits its history", async () => {
+describe("default pinning", () => {
+  it("by default a run is bound to no definition, and continues on other code that fits its history", async () => {
     const store = await begunBy(first, {});
     assert.deepEqual(await boundTo(store), { build: undefined, definition: undefined });
     await using app = await open(store, second, {});

@@ -1,5 +1,5 @@
-// Whatever a workflow does, and in whatever order the world answers it: a run that stayed in memory and one that is replayed from its
-// history have decided the same and wait for the same, after every single step.
+// A run that stayed in memory and a run that is replayed from its history have issued the same commands and
+// have the same waits after every step, for any program and any order of events.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -8,7 +8,7 @@ import { workflow } from "./definition/definition.ts";
 import type { CommandEvent, ExternalEvent } from "./engine/events.ts";
 import { DrivenRun } from "./execution-kit.test.ts";
 
-/** A program of a workflow: what it does, one after the other or side by side. */
+/** A program of a workflow: its commands in sequence or in parallel. */
 type Program =
   | {
       readonly do: "activity" | "sleep" | "child" | "sideEffect" | "random" | "attributes" | "version";
@@ -37,7 +37,7 @@ const PROGRAM = fc.letrec<{ program: Program }>((tie) => ({
   ),
 })).program;
 
-/** What the run has seen, in the order in which it did: it decides what conditions say. */
+/** `seen`: the events of the run in order; conditions depend on it. */
 async function perform(ctx: WorkflowContext, program: Program, seen: unknown[]): Promise<unknown> {
   const each = (of: readonly Program[]): Promise<unknown>[] => of.map((part) => perform(ctx, part, seen));
   const note = <T>(value: T): T => {
@@ -94,7 +94,7 @@ async function perform(ctx: WorkflowContext, program: Program, seen: unknown[]):
   }
 }
 
-/** What may happen to a run that has decided this. */
+/** The events that may follow these commands. */
 function answers(open: readonly CommandEvent[]): ExternalEvent[] {
   const error = { errorCode: "ACTIVITY_FAILED", message: "no", retry: "never" } as const;
   return open.flatMap((decision): ExternalEvent[] => {
@@ -119,8 +119,8 @@ function answers(open: readonly CommandEvent[]): ExternalEvent[] {
 
 const SIGNALS = ["a", "b", "c"];
 
-describe("a run in memory and its replay", () => {
-  it("have come to the same point after every step, whatever the workflow does and whatever happens to it", async () => {
+describe("equivalence of a run in memory and its replay", () => {
+  it("a run in memory and its replay reach the same state after every step, for any program and any events", async () => {
     let steps = 0;
     let ends = 0;
     const property = fc.asyncProperty(

@@ -1,5 +1,5 @@
-// Drives one run by hand, as a worker would, and replays its history from the beginning after every step: a run that was kept in memory
-// and one that was replayed must have come to the same point.
+// Drives one run by hand, as a worker would, and replays its history from the beginning after every step. The
+// run in memory and the replayed run must reach the same state.
 import assert from "node:assert/strict";
 import type { AnyWorkflow } from "./definition/definition.ts";
 import type { CommandEvent, ExternalEvent, HistoryEvent, Step } from "./engine/events.ts";
@@ -17,7 +17,7 @@ export class DrivenRun {
   readonly workflow: AnyWorkflow;
   readonly steps: Step[] = [];
   readonly execution: Execution;
-  /** The time that the next step gets. */
+  /** The time of the next step. */
   at = 1_000;
 
   constructor(workflow: AnyWorkflow) {
@@ -40,7 +40,7 @@ export class DrivenRun {
     return run;
   }
 
-  /** What it decided because of this. */
+  /** Returns the commands that follow from the event. */
   async tell(news: ExternalEvent): Promise<CommandEvent[]> {
     this.at += 1_000;
     await this.execution.tell(news, this.at);
@@ -54,7 +54,7 @@ export class DrivenRun {
     return fresh;
   }
 
-  /** A second run of the same history, from the beginning; it has come to the same point. */
+  /** Replays the same history from the beginning; it must reach the same state. */
   async replay(workflow = this.workflow): Promise<Execution> {
     const replayed = new Execution(workflow, NEEDS);
     await replayed.replay(this.steps);
@@ -68,7 +68,7 @@ export class DrivenRun {
     return replayed;
   }
 
-  /** All that it decided so far. */
+  /** All commands so far. */
   get decided(): string[] {
     return this.steps.flatMap(({ events }) => events.filter((event) => "n" in event).map(({ kind }) => kind));
   }

@@ -1,4 +1,4 @@
-// A host that joins has its first actors before it has all of them, and they are called. They find everything that an actor may use.
+// A joining host runs its first actors before the join is complete. These actors can use every feature.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -30,7 +30,8 @@ test("an actor that is called while its host still joins can start a workflow", 
   await using apps = new TestApps();
   const first = await apps.open([Starter, Gated], { cluster: PATIENT });
   await settled(first, 1);
-  // Some of these have to move, and cannot yet: their type is not settled, so the second host has not joined.
+  // Some of these actors have to move and cannot yet: their type is not settled, so the second host has not
+  // joined.
   const passing = Promise.all(IDS.map((id) => first.actor(Gated, id, { timeout: "40s" }).pass()));
   const opening = apps.open([Starter, Gated], { cluster: PATIENT });
   try {

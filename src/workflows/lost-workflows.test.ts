@@ -1,5 +1,5 @@
-// Runs whose attempts end with their process: they are counted in the store, and parked before they end more
-// processes.
+// Runs whose attempts end with their process: the store counts them, and the run is parked before it ends
+// more processes.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { go, NAMESPACE, StickySites } from "../placement/sticky/sticky-kit.test.ts";
@@ -14,7 +14,7 @@ const counted = workflow("counted", async (ctx): Promise<number> => {
 });
 const apps = { workflows: [counted] };
 
-/** A run that no process works on, and whose task is ready. */
+/** A run with a ready task that no process works on. */
 async function leave(sites: StickySites): Promise<void> {
   const first = await sites.open(apps);
   await first.app.workflows.start(counted, { id: "k", input: undefined });
@@ -39,7 +39,7 @@ async function claimAndDie(sites: StickySites, number: number, leaseMs: number):
   await sites.clock.advance(2_000);
 }
 
-/** A run that processes which died have claimed so many times, one after the other. */
+/** A run that this many processes claimed and then died, one after the other. */
 async function leftBehind(sites: StickySites, deaths: number) {
   await leave(sites);
   for (let i = 0; i < deaths; i++) await claimAndDie(sites, i, 1_000);
@@ -49,14 +49,14 @@ async function leftBehind(sites: StickySites, deaths: number) {
   return { site, handle: site.app.workflows.get(counted, "k") };
 }
 
-describe("a run whose processes die", () => {
-  it("goes on while fewer attempts were lost than allowed", async () => {
+describe("runs whose processes die", () => {
+  it("a run continues while fewer attempts are lost than allowed", async () => {
     await using sites = new StickySites();
     const { handle } = await leftBehind(sites, 2);
     assert.deepEqual([ran > 0, (await handle.describe()).blocked], [true, undefined]);
   });
 
-  it("the run is parked with the reason, its code does not run, and a wake hands it out again", async () => {
+  it("a run at the limit is parked with the reason, its code does not run, and a wake hands it out again", async () => {
     await using sites = new StickySites();
     const { site, handle } = await leftBehind(sites, 3);
     await handle.signal(go, 5);
@@ -74,7 +74,7 @@ describe("a run whose processes die", () => {
     assert.deepEqual([ran > 0, await handle.result()], [true, 5]);
   });
 
-  it("refuses queries while it is parked, also those of a process without its code", async () => {
+  it("a parked run rejects queries, also from a process without its code", async () => {
     await using sites = new StickySites();
     const { site, handle } = await leftBehind(sites, 3);
     const elsewhere = await sites.open();
@@ -91,7 +91,7 @@ describe("a run whose processes die", () => {
     await assert.rejects(handle.query("any"), { code: "QUERY_UNKNOWN" });
   });
 
-  it("is not replayed for a look at it after an attempt was lost", async () => {
+  it("a run with a lost attempt is not replayed for display", async () => {
     await using sites = new StickySites();
     await leave(sites);
     await claimAndDie(sites, 0, 1_000);
@@ -102,7 +102,7 @@ describe("a run whose processes die", () => {
     assert.deepEqual([(await sites.task("k")).lost, isCodeAsked, ran], [1, false, 0]);
   });
 
-  it("can be cancelled and terminated while it is parked, without its code", async () => {
+  it("a parked run can be cancelled and terminated without its code", async () => {
     for (const [end, status] of [
       ["cancel", "cancelled"],
       ["terminate", "terminated"],
@@ -115,7 +115,7 @@ describe("a run whose processes die", () => {
     }
   });
 
-  it("loses nothing when its processes stop in good order, as often as they like", async () => {
+  it("a run loses no attempt when its processes stop properly, any number of times", async () => {
     await using sites = new StickySites();
     const activities = { forever: () => new Promise<void>(() => {}) };
     const long = workflow("long", async (ctx) => ctx.activity("forever", undefined, { startToClose: "1d" }));
@@ -132,8 +132,8 @@ describe("a run whose processes die", () => {
   });
 });
 
-describe("a run whose processes of another language die", () => {
-  it("is parked when the process that takes their place has seen three deaths", async (t) => {
+describe("runs whose remote workers die", () => {
+  it("a run of a remote worker is parked after the replacement has seen three deaths", async (t) => {
     const api = await openApi(t);
     await api.start("k");
     for (let i = 0; i < 3; i++) {

@@ -1,5 +1,5 @@
-// Runs whose reminders are gone, as after a row was deleted by hand: waking a run puts back what it waits
-// for, and nothing else.
+// Runs whose reminders are gone, for example after a row was deleted by hand: a wake restores exactly the
+// missing reminders.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MemoryStore, type TestApp, testLimpet, VirtualClock } from "../testing.ts";
@@ -34,8 +34,8 @@ async function lose(store: MemoryStore, type: string, id: string, name: string):
 
 const wake = (app: TestApp, workflowId: string): Promise<void> => app.host.workflows.wake({ workflowId });
 
-describe("a run that is woken", () => {
-  it("gets back its timer, at the time it was for", async () => {
+describe("wakes of a run with missing reminders", () => {
+  it("a wake restores a timer at its original time", async () => {
     const { app, store } = await open();
     await using _ = app;
     const handle = await app.workflows.start(sleepy, { id: "s", input: undefined });
@@ -49,7 +49,7 @@ describe("a run that is woken", () => {
     assert.equal(await handle.result(), "awake");
   });
 
-  it("gets back its time limit, and an activity that waits in a queue", async () => {
+  it("a wake restores a time limit and a queued activity", async () => {
     const { app, store } = await open();
     await using _ = app;
     const handle = await app.workflows.start(elsewhere, { id: "e", input: undefined, timeout: "1d" });

@@ -1,5 +1,5 @@
-// Everything by which a process takes part in workflows: the client that its code uses, the worker that runs them, and what timers and
-// queued activities of runs set off when they are due.
+// Connects a process to workflows: the client for its code, the worker that runs them, and the delivery of
+// due timers and queued activities.
 import type { Catalog } from "../actors/catalog.ts";
 import { untilAnswered } from "../host/until-answered.ts";
 import { RemotePlane } from "../http-workers/plane.ts";
@@ -63,17 +63,17 @@ import { staleAfter } from "./worker/presence.ts";
 import { StickyGauges } from "./worker/sticky-gauges.ts";
 import { Worker, type WorkerSettings } from "./worker/worker.ts";
 
-/** Questions about activities that are asked of the store at a time. */
+/** Concurrent reads of the store for activities. */
 const FEW = 8;
-/** A longer history is not replayed only to look at the run. */
+/** Longer histories are not replayed for display. */
 const MOST_REPLAYED = 10_000;
 
 export interface WorkflowSettings extends WorkerSettings {
-  /** Of workers in other languages. */
+  /** Leases of workers in other languages. */
   readonly httpLeaseMs: number;
   readonly httpActivityLeaseMs: number;
   readonly patienceMs: number;
-  /** How long callers over HTTP wait when they name no limit. */
+  /** The timeout of HTTP callers that name none. */
   readonly callTimeoutMs: number;
 }
 
@@ -100,7 +100,7 @@ export class WorkflowNode {
   readonly worker: Worker;
   /** For workers in other languages. */
   readonly remote: RemotePlane;
-  /** For people. */
+  /** For display and operators. */
   readonly door: WorkflowAdmin;
   readonly #settings: WorkflowSettings;
   readonly #deps: WorkflowNodeDeps;
@@ -118,7 +118,7 @@ export class WorkflowNode {
   readonly #updates: UpdateWatch;
   #servesTimers = false;
   #isStarted = false;
-  /** Nobody tries any more what the store, which is closed next, could not answer. */
+  /** Set at the stop: the store closes next, so no request is retried. */
   #stopped: LimpetError | undefined;
   #unwatch: (() => void) | undefined;
   #unwatchExceptions: (() => void) | undefined;
@@ -274,13 +274,13 @@ export class WorkflowNode {
     });
   }
 
-  /** Brings the gauges up to date; called when somebody looks. */
+  /** Updates the gauges; called when the metrics are read. */
   measure(): void {
     this.#instruments.measure(this.worker.cache, this.worker.working);
     this.#gauges.measure();
   }
 
-  /** Workflows, as actors ask for them. */
+  /** The writer of workflows for actors. */
   get book(): WorkflowWriter {
     const { client } = this;
     return {
@@ -298,7 +298,7 @@ export class WorkflowNode {
 
   readonly #now = (): number => Math.floor(this.#deps.reminders.storeNow());
 
-  /** `patienceMs`: how long the store may be silent before the start fails. */
+  /** `patienceMs`: the longest silence of the store before the start fails. */
   async start(patienceMs: number): Promise<void> {
     this.remote.workers.keepTidy();
     const { namespace } = this.#settings;
@@ -316,7 +316,7 @@ export class WorkflowNode {
       this.#hearOfReminders();
     }
     this.#isStarted = true;
-    // Their workers may all be elsewhere, or gone: somebody has to notice when a time is over.
+    // All workers may be elsewhere or gone, so this process serves timeouts as soon as runs exist.
     const isAny = await this.#store.count({ namespace, status: "running", limit: 1 }).catch(() => 0);
     if (isAny > 0) this.#serveTimers();
     this.#unwatch = this.#store.watch(namespace, () => {
@@ -326,13 +326,13 @@ export class WorkflowNode {
     });
   }
 
-  /** Somebody elsewhere asks for work here. */
+  /** A remote worker polls this process. */
   #serveElsewhere(): void {
     this.#serveTimers();
     this.#hearOfReminders();
   }
 
-  /** Activities that others put into queues. */
+  /** Watches for activities that other processes queue. */
   #hearOfReminders(): void {
     const { reminderStore } = this.#deps;
     this.#unwatchReminders ??= reminderStore.watch(this.#settings.namespace, () => {
@@ -341,20 +341,20 @@ export class WorkflowNode {
     });
   }
 
-  /** A run was ended by this process, or by a worker that told it so. */
+  /** This process, or a remote worker through it, ended a run. */
   #ended(ref: number, runId: string, end: RunEnd): void {
     if (end.status !== "running") this.#instruments.ended(end.status);
     this.#ends.ended(ref, runId, end);
     this.#updates.ended(ref);
   }
 
-  /** These are durable, written here. */
+  /** Called after this process wrote these reminders. */
   #reminded(writes: readonly ReminderWrite[]): void {
     this.#deps.reminders.book.written(writes);
     this.#activityWorker.written(writes);
   }
 
-  /** Timers of runs go off here, whether the code of the runs is here or elsewhere. */
+  /** Delivers timers of all runs, with or without their code in this process. */
   #serveTimers(): void {
     if (this.#servesTimers) return;
     this.#servesTimers = true;
@@ -411,7 +411,7 @@ export class WorkflowNode {
     return outcome;
   }
 
-  /** Of something that is due. A run that is over need not hear of it. */
+  /** Delivers a due event to the inbox of a run; a closed run ignores it. */
   async #tell(
     { workflowId, runId }: { workflowId: string; runId: string },
     key: string,
@@ -450,7 +450,7 @@ export class WorkflowNode {
     this.#ended(run.ref, run.runId, { status: "timed out", result });
   }
 
-  /** An activity has limits that nobody else might notice. */
+  /** Checks the limits of an activity that may have no workers. */
   async #lookAfter(watch: ActivityWatch): Promise<void> {
     const again = await this.#looking.run(() => this.#tasks.lookAfter(watch));
     if (again !== undefined) await this.#deps.reminders.book.write(this.#dispatcher.watch(watch, again));
@@ -463,18 +463,18 @@ export class WorkflowNode {
     });
   }
 
-  /** What the code of a run waits for, as it says itself; undefined: it is not here, or cannot be asked. */
+  /** The current waits of a run's code; undefined: the code is not here, or the replay is refused. */
   async waitsOf(run: StoredRun): Promise<readonly string[] | undefined> {
     if (!this.worker.hasCodeOf(run) || run.events > MOST_REPLAYED) return undefined;
     const warm = this.worker.cache.peek(run.ref);
     if (warm !== undefined && warm.last === run.events) return warm.execution.waitsFor;
-    // A replay of code that has ended processes could end this one.
+    // A replay of code that crashed other processes may crash this one.
     if (run.task !== undefined && run.task.lost > 0) return undefined;
     try {
       const cold = await this.worker.replayer.replay({ ref: run.ref, type: run.type, last: run.events, taken: 0 });
       return cold.execution.waitsFor;
     } catch {
-      // What is wrong with it stands in the run's task, when somebody has tried.
+      // The task of the run records the error once a worker has tried it.
       return undefined;
     }
   }
@@ -502,12 +502,12 @@ export class WorkflowNode {
       askHost: (...question) => this.#questions.ask(...question),
       askRemote: (...question) => this.remote.ask(...question),
       workers: () => workers.rows(),
-      // With long leases workers are heard of less often.
+      // With long leases workers send heartbeats less often.
       isLive: (row) => workers.isLive(row) || row.seenAt + staleAfter(leaseMs) > this.#now(),
     });
   }
 
-  /** Another process asks, which has not got the code. */
+  /** Answers a query of another process that does not have the code. */
   async #answer({ workflowId, runId, name, input }: HostQuestion): Promise<unknown> {
     const run = await this.#store.find({ namespace: this.#settings.namespace, workflowId, runId });
     if (run === undefined) throw closed(workflowId, undefined);
@@ -515,7 +515,7 @@ export class WorkflowNode {
     return this.#queryHere(run, name, input);
   }
 
-  /** Answered from what is durable: by a run in memory that knows all of it, or by one that is replayed for the purpose. */
+  /** Answers from durable events: with the run in memory if it is up to date, otherwise with a replay. */
   async #queryHere(run: StoredRun, name: string, input: unknown): Promise<unknown> {
     const warm = this.worker.cache.peek(run.ref);
     if (warm !== undefined && warm.last === run.events) return warm.execution.handlers.query(name, input);

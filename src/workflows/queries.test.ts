@@ -1,4 +1,5 @@
-// Queries, whoever is asked: by a process without the code, with other code, or while another one has the run in memory.
+// Queries in every process: without the code, with other code, or while another process has the run in
+// memory.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -15,7 +16,7 @@ const hasCode =
 const state = query<{ heard: number; by: string; at: Date }, { plus: number } | undefined>("state");
 const add = update<number, number>("add");
 
-/** Counts what it hears, and says which code it is. */
+/** Counts its signals, and returns the code that it runs. */
 const counts = (by = "code") =>
   workflow("counts", async (ctx): Promise<number> => {
     let heard = 0;
@@ -44,7 +45,7 @@ class Processes implements AsyncDisposable {
     return app;
   }
 
-  /** What comes of it while time passes. */
+  /** The result of a promise while time passes. */
   async meanwhile<T>(work: Promise<T>): Promise<T> {
     let isDone = false;
     const done = work.finally(() => {
@@ -55,7 +56,7 @@ class Processes implements AsyncDisposable {
     return done;
   }
 
-  /** Rows that questions have left behind. */
+  /** Rows that questions left behind. */
   async left(): Promise<string[]> {
     const rows = await this.store.reminders.list({ namespace: "default", limit: 100 });
     return rows.map(({ key }) => key.type).filter((type) => /^\$\$(ask|answer)/.test(type));
@@ -66,8 +67,8 @@ class Processes implements AsyncDisposable {
   }
 }
 
-describe("a query in a process without the code", () => {
-  it("is answered by another process that has it, and is no part of the run", async () => {
+describe("queries in a process without the code", () => {
+  it("a query is answered by another process with the code, and is no part of the run", async () => {
     await using all = new Processes();
     const client = await all.open();
     const worker = await all.open({ workflows: [counts()] });
@@ -84,7 +85,7 @@ describe("a query in a process without the code", () => {
     assert.deepEqual(await all.left(), []);
   });
 
-  it("is answered also when the run has ended", async () => {
+  it("a query of a closed run is answered", async () => {
     await using all = new Processes();
     const client = await all.open();
     const worker = await all.open({ workflows: [counts()] });
@@ -94,7 +95,7 @@ describe("a query in a process without the code", () => {
     assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 0);
   });
 
-  it("throws what the code throws, and says what is wrong with the question or the answer", async () => {
+  it("a query throws the error of the code, and rejects an invalid question or answer", async () => {
     await using all = new Processes();
     const client = await all.open();
     const worker = await all.open({ workflows: [counts()] });
@@ -107,7 +108,7 @@ describe("a query in a process without the code", () => {
     await assert.rejects(all.meanwhile(handle.query("state", big)), hasCode("BODY_TOO_LARGE"));
   });
 
-  it("goes to the process that has the run in memory, which does not replay it", async () => {
+  it("a query goes to the process that has the run in memory, which does not replay it", async () => {
     await using all = new Processes();
     const client = await all.open();
     const one = await all.open({ workflows: [counts()] });
@@ -121,7 +122,7 @@ describe("a query in a process without the code", () => {
     assert.deepEqual([replays(one), replays(two)], before);
   });
 
-  it("is answered by a process that is rarely heard of, because its leases are long", async () => {
+  it("a query is answered by a process with rare heartbeats, because its leases are long", async () => {
     await using all = new Processes();
     const long = { worker: { lease: "1h" } };
     const client = await all.open(long);
@@ -131,7 +132,7 @@ describe("a query in a process without the code", () => {
     assert.equal((await all.meanwhile(client.workflows.get("c").query(state))).heard, 0);
   });
 
-  it("says so when nobody who has the code is there", async () => {
+  it("a query fails with the reason when no process with the code is alive", async () => {
     await using all = new Processes();
     const client = await all.open();
     await client.workflows.start("counts", { id: "c", input: undefined });
@@ -148,7 +149,7 @@ describe("a query in a process without the code", () => {
     assert.deepEqual(await all.left(), []);
   });
 
-  it("is answered by somebody else when the first that is asked has died, and is given up when nobody answers", async () => {
+  it("a query goes to the next process when the first one died, and fails when none answers", async () => {
     await using all = new Processes();
     const client = await all.open();
     const worker = await all.open({ workflows: [counts()] });
@@ -173,7 +174,7 @@ describe("a query in a process without the code", () => {
     assert.deepEqual(await all.left(), []);
   });
 
-  it("is given up at once when the one that was asked stops", async () => {
+  it("a query ends at once when the asking process stops", async () => {
     await using all = new Processes();
     const client = await all.open();
     await client.workflows.start("counts", { id: "c", input: undefined });
@@ -193,7 +194,7 @@ describe("a query in a process without the code", () => {
     await asked;
   });
 
-  it("leaves nothing behind when the one who asked dies", async () => {
+  it("a query leaves no rows when the asking process dies", async () => {
     await using all = new Processes();
     const client = await all.open();
     const worker = await all.open({ workflows: [counts()] });
@@ -203,7 +204,7 @@ describe("a query in a process without the code", () => {
     await store.workflows.forgetWorker("default", row!.worker);
     await store.workflows.seen({ ...row!, worker: "dead" });
     const { write } = store.reminders;
-    // It dies with the question in the store: it takes nothing away.
+    // The process dies with the question in the store, and deletes nothing.
     store.reminders.write = async (batch) => {
       const isOver = batch.some(({ kind, key }) => kind === "cancel" && key.type.startsWith("$$"));
       return isOver ? batch.map(() => ({ kind: "cancelled", existed: true })) : write.call(store.reminders, batch);
@@ -215,7 +216,7 @@ describe("a query in a process without the code", () => {
     assert.deepEqual(await all.left(), []);
   });
 
-  it("leaves nothing behind when the one who has answered dies before its question is off the list, nor who asked", async () => {
+  it("a query leaves no rows when the answering process dies before it completes the question, and the asking one dies too", async () => {
     await using all = new Processes();
     const client = await all.open();
     const worker = await all.open({ workflows: [counts()] });
@@ -230,7 +231,7 @@ describe("a query in a process without the code", () => {
     reminders.settle = async (batch) => batch.map(() => true);
     await all.meanwhile(client.workflows.get("c").query(state));
     assert.deepEqual((await all.left()).sort(), ["$$answer", `$$ask/${row!.worker}`]);
-    // Nobody else ever claims what was meant for the dead.
+    // No other process claims questions to the dead one.
     const { claim } = reminders;
     reminders.claim = async (request) => {
       const types = request.types.filter((type) => !type.startsWith("$$ask"));
@@ -241,7 +242,7 @@ describe("a query in a process without the code", () => {
     assert.deepEqual(await all.left(), []);
   });
 
-  it("is answered at the doors in the same way", async () => {
+  it("a query over HTTP is answered in the same way", async () => {
     await using all = new Processes();
     const client = await all.open();
     const worker = await all.open({ workflows: [counts()] });
@@ -252,8 +253,8 @@ describe("a query in a process without the code", () => {
   });
 });
 
-describe("a query in a process with other code", () => {
-  it("is answered by a process of the build that the run is bound to", async () => {
+describe("queries in a process with other code", () => {
+  it("a query is answered by a process of the build that the run is bound to", async () => {
     await using all = new Processes();
     const one = await all.open({ workflows: [counts("one")], worker: { build: "1" } });
     const two = await all.open({ workflows: [counts("two")], worker: { build: "2" } });
@@ -263,7 +264,7 @@ describe("a query in a process with other code", () => {
     assert.equal((await one.workflows.get("c").query(state)).by, "one");
   });
 
-  it("is answered by a build that is compatible, and by its own when no better one is there", async () => {
+  it("a query is answered by a compatible build, and by the local build when no better one is alive", async () => {
     await using all = new Processes();
     const one = await all.open({ workflows: [counts("one")], worker: { build: "1" } });
     await one.workflows.start("counts", { id: "c", input: undefined });
@@ -275,7 +276,7 @@ describe("a query in a process with other code", () => {
     assert.equal((await all.meanwhile(three.workflows.get("c").query(state))).by, "two");
   });
 
-  it("that does not fit the history is answered by a process whose code does", async () => {
+  it("a query whose local code does not fit the history is answered by a process whose code does", async () => {
     await using all = new Processes();
     const old = (ctx: Parameters<ReturnType<typeof counts>["run"]>[0]) => ctx.onQuery("which", () => "old");
     const before = workflow("changing", async (ctx): Promise<void> => {
@@ -296,8 +297,8 @@ describe("a query in a process with other code", () => {
   });
 });
 
-describe("an update in a process without the code", () => {
-  it("is done by whoever has it", async () => {
+describe("updates in a process without the code", () => {
+  it("an update is handled by a process with the code", async () => {
     await using all = new Processes();
     const client = await all.open();
     const worker = await all.open({ workflows: [counts()] });

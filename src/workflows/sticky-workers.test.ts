@@ -1,5 +1,5 @@
-// Warm runs over the life of workers: how it is configured, what draining, restarts, rollouts and evictions do to it, what it never
-// bypasses, and what code may rely on.
+// Sticky execution over the life of workers: its configuration, the effects of drains, restarts, rollouts and
+// evictions, the checks that it never bypasses, and the guarantees for code.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -9,8 +9,8 @@ import { writeEventBatch } from "./engine/events.ts";
 
 const MINUTE = 60_000;
 
-describe("configuration", () => {
-  it("worker.stickyTtl says for how long a run is kept for its worker; 300 seconds unless it is said", async () => {
+describe("configuration of sticky execution", () => {
+  it("worker.stickyTtl sets how long a run is kept for its worker, by default 300 seconds", async () => {
     for (const [stickyTtl, ms] of [
       [undefined, 300_000],
       ["7s", 7_000],
@@ -24,7 +24,7 @@ describe("configuration", () => {
     }
   });
 
-  it("worker.sticky switches it off without changing what workflows do: runs that are there go on by cold replay", async () => {
+  it("worker.sticky turns sticky execution off without changing workflows: existing runs continue by cold replay", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);
     await handle.signal(go, 4);
@@ -37,7 +37,7 @@ describe("configuration", () => {
     assert.equal(await again.result(), 7);
   });
 
-  it("workers say how much they keep when they register, and how it goes with every heartbeat", async () => {
+  it("workers report their cache capacity when they register, and its figures with every heartbeat", async () => {
     await using sites = new StickySites();
     const { app } = await sites.open({ worker: { cacheRuns: 2 } });
     const about = async (): Promise<Record<string, number>> => {
@@ -52,8 +52,8 @@ describe("configuration", () => {
   });
 });
 
-describe("the life of a worker", () => {
-  it("a worker that drains claims no new tasks, and ends those that it has", async () => {
+describe("life of a sticky worker", () => {
+  it("a draining worker claims no new tasks, and completes the ones that it has", async () => {
     await using sites = new StickySites();
     const going = Promise.withResolvers<void>();
     const slow = workflow("slow", async (ctx) => ctx.activity("wait"));
@@ -71,7 +71,7 @@ describe("the life of a worker", () => {
     assert.deepEqual([handle.id, rest.id], ["slow", "s"]);
   });
 
-  it("while it drains, others may have its sticky tasks", async () => {
+  it("other workers may claim the sticky tasks of a draining worker", async () => {
     await using sites = new StickySites();
     const client = await sites.open({ workflows: [workflow("other", async () => {})] });
     await client.app.workflows.start("sums", { id: "s", input: undefined });
@@ -104,7 +104,7 @@ describe("the life of a worker", () => {
     }
   });
 
-  it("a worker evicts runs when it has reached its capacity, and they go on all the same", async () => {
+  it("a worker at its capacity evicts runs, which continue all the same", async () => {
     await using sites = new StickySites();
     const worker = await sites.open({ worker: { cacheRuns: 1 } });
     const first = await worker.app.workflows.start(sums, { id: "a", input: undefined });
@@ -119,12 +119,13 @@ describe("the life of a worker", () => {
     assert.ok(worker.counts().missed >= 1);
   });
 
-  it("unsafe state in memory is not gone on with: who has missed a step of the history replays all of it", async () => {
+  it("a worker that missed a step of the history drops the run from memory and replays all of it", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);
     const { workflows } = sites.store;
     const { ref, events } = await sites.run("s");
-    // Somebody else has the next task, before the owner can ask, and leaves the run to the owner, whose memory is behind now.
+    // Another worker gets the next task before the owner polls, and leaves the run to the owner, whose memory
+    // is now behind.
     const arrived = workflows.arrive([owner.app.workflows.signalTo("s", undefined, "go", 5)]);
     const lease = { token: "t", worker: "somebody", leaseMs: MINUTE };
     const claimed = workflows.claim({
@@ -160,8 +161,8 @@ describe("the life of a worker", () => {
   });
 });
 
-describe("stickiness bypasses nothing", () => {
-  it("not the lease: a worker that has lost it commits nothing, warm or not", async () => {
+describe("checks that sticky execution does not bypass", () => {
+  it("the lease holds: a worker that lost it commits nothing, warm or not", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);
     const { workflows } = sites.store;
@@ -189,7 +190,7 @@ describe("stickiness bypasses nothing", () => {
     ["queue", { worker: { queue: "other" } }, {}],
     ["build", { worker: { build: "b2" } }, { build: "b1" }],
   ] as const) {
-    it(`not the ${what}: a worker of another one does not get the run, whoever has it in memory`, async () => {
+    it(`the ${what} holds: a worker of another ${what} does not get the run, although it has it in memory`, async () => {
       await using sites = new StickySites();
       const owner = await sites.open({ worker: { build: "b1" } });
       const handle = await owner.app.workflows.start(sums, { id: "s", input: undefined, ...start });
@@ -207,7 +208,7 @@ describe("stickiness bypasses nothing", () => {
     });
   }
 
-  it("not the namespace: the same id elsewhere is another run", async () => {
+  it("the namespace holds: the same id in another namespace is another run", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);
     const elsewhere = await sites.open({ namespace: "elsewhere" });
@@ -219,7 +220,7 @@ describe("stickiness bypasses nothing", () => {
     assert.deepEqual(elsewhere.counts(), NO_TASKS);
   });
 
-  it("not the code: a warm run that does not fit another definition is blocked there, and goes on with its own", async () => {
+  it("the code holds: a warm run that does not fit another definition is blocked there, and continues on its own", async () => {
     await using sites = new StickySites();
     const make = (name: string) =>
       workflow("made", async (ctx) => {
@@ -244,7 +245,7 @@ describe("stickiness bypasses nothing", () => {
 describe("code that is safe to replay", () => {
   const add = update<number, number>("add");
   const state = query<unknown[]>("state");
-  /** Decides by everything that is in a history. */
+  /** Depends on every kind of event in a history. */
   const all = workflow("all", async (ctx, input: { readonly from: number }) => {
     const seen: unknown[] = [input.from];
     ctx.onQuery(state, () => seen);
@@ -262,7 +263,7 @@ describe("code that is safe to replay", () => {
     return [...seen, ctx.now(), ctx.random(), ctx.uuid()];
   });
 
-  /** What comes of it, when this happens between any two of its tasks. */
+  /** The outcome of the workflow when this happens between any two of its tasks. */
   async function outcome(happens: (site: Awaited<ReturnType<StickySites["open"]>>) => unknown, settings = {}) {
     await using sites = new StickySites();
     const site = await sites.open({ workflows: [all], activities: { double: (n: number) => n * 2 }, ...settings });
@@ -287,7 +288,7 @@ describe("code that is safe to replay", () => {
     return { kinds, result: (await handle.result()).slice(0, -3), seen: await handle.query(state) };
   }
 
-  it("behaves identically under sticky and cold replay execution: inputs, activity results, timers, signals, updates, side effects, versions, memo and attributes", async () => {
+  it("code behaves identically under sticky and cold replay execution: inputs, activity results, timers, signals, updates, side effects, versions, memo and attributes", async () => {
     const warm = await outcome(() => {});
     assert.deepEqual(warm.result, [10, 20, 30, 40, 50, 1, 6, "late"]);
     assert.deepEqual(await outcome(({ app }) => app.dropWarmRuns()), warm);
@@ -297,7 +298,7 @@ describe("code that is safe to replay", () => {
     assert.deepEqual(await outcome(() => {}, { worker: { cacheRuns: 0 } }), warm);
   });
 
-  it("does not rely on what a process has by accident: tests find a global that is not the same when it is replayed", async () => {
+  it("tests detect code that depends on a global that differs at a replay", async () => {
     await using sites = new StickySites();
     let calls = 0;
     const careless = workflow("careless", async (ctx) => {
@@ -313,7 +314,7 @@ describe("code that is safe to replay", () => {
   });
 });
 
-describe("a worker that is draining", () => {
+describe("draining workers", () => {
   const slow = Promise.withResolvers<void>();
   const waits = workflow("waits", async (ctx) => {
     await ctx.activity("slow");
@@ -338,7 +339,7 @@ describe("a worker that is draining", () => {
     await other.app.workflows.get(sums, "s").signal(go, 1);
     await sites.clock.advance(1_100);
     assert.equal(other.counts().forced, 1);
-    // It still waits for its activity, and writes the step behind it.
+    // The worker still waits for its activity, and writes the step after it.
     slow.resolve();
     await sites.clock.advance(100);
     const { stickyWorker, task } = await sites.run("w");

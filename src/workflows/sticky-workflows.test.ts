@@ -1,5 +1,6 @@
-// Warm runs: who has a run in memory is preferred for its next task, for a while; whoever else gets it replays it cold, and nothing but
-// speed depends on it. Here with workers of our own: what is recorded, who is matched, and when a run is replayed.
+// Sticky execution with workers of our own: the recorded affinity, the matching of tasks, and the replay
+// modes. The worker with a run in memory is preferred for its next task for a while. Any other worker replays
+// the run cold, and only speed depends on it. The rules: src/workflows/matching.md.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { go, NAMESPACE, NO_TASKS, resting, StickySites, sums } from "../placement/sticky/sticky-kit.test.ts";
@@ -7,8 +8,8 @@ import { workflow } from "./definition/definition.ts";
 
 const MINUTE = 60_000;
 
-describe("affinity is recorded", () => {
-  it("when a worker that keeps runs in memory ends a task: it is the owner until sticky_until", async () => {
+describe("records of affinity", () => {
+  it("a worker that keeps runs in memory is the owner until sticky_until after it completes a task", async () => {
     await using sites = new StickySites();
     const { owner } = await resting(sites);
     const { stickyWorker, stickyUntil, startedAt } = await sites.run("s");
@@ -16,7 +17,7 @@ describe("affinity is recorded", () => {
     assert.equal(stickyUntil, startedAt + 5 * MINUTE);
   });
 
-  it("anew with every task", async () => {
+  it("affinity is renewed with every task", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);
     await owner.app.advance(MINUTE);
@@ -26,7 +27,7 @@ describe("affinity is recorded", () => {
     assert.ok(stickyUntil! >= startedAt + 6 * MINUTE);
   });
 
-  it("by its worker id, which is another one for every process", async () => {
+  it("affinity names the worker id, which differs for every process", async () => {
     await using sites = new StickySites();
     const { owner } = await resting(sites);
     const before = owner.worker;
@@ -36,7 +37,7 @@ describe("affinity is recorded", () => {
     assert.notEqual(ids[0], before);
   });
 
-  it("for follow-up tasks too: they inherit it when they are created", async () => {
+  it("a follow-up task inherits the affinity when it is created", async () => {
     await using sites = new StickySites();
     const { owner } = await resting(sites);
     const affinity = async (): Promise<unknown[]> => {
@@ -45,13 +46,13 @@ describe("affinity is recorded", () => {
     };
     const before = await affinity();
     const { workflows } = sites.store;
-    // Not told to anybody: the task waits to be claimed.
+    // Without a notification: the task waits for a claim.
     const arrival = owner.app.workflows.signalTo("s", undefined, "go", 1);
     await workflows.arrive([arrival]);
     assert.deepEqual(await affinity(), before);
   });
 
-  it("by nobody who keeps nothing in memory", async () => {
+  it("a worker without a cache records no affinity", async () => {
     await using sites = new StickySites();
     const forgetful = await sites.open({ worker: { cacheRuns: 0 } });
     await forgetful.app.workflows.start(sums, { id: "s", input: undefined });
@@ -60,12 +61,12 @@ describe("affinity is recorded", () => {
     assert.deepEqual([stickyWorker, stickyUntil], [undefined, undefined]);
   });
 
-  it("in the store, and what is cached is not: who owns a cache is a process", async () => {
+  it("affinity is in the store and the cache is not, because the cache belongs to a process", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);
     await handle.signal(go, 4);
     await owner.app.advance(10);
-    // The process is gone with its cache. All that is left is in the store, and it is enough.
+    // The process is gone with its cache. The rows in the store are enough.
     await owner.app.crash();
     await handle.signal(go, 3);
     await handle.signal(go, 0);
@@ -73,8 +74,8 @@ describe("affinity is recorded", () => {
   });
 });
 
-describe("tasks show how they came to their worker", () => {
-  it("with the replay mode and the moment of the claim", async () => {
+describe("replay modes of tasks", () => {
+  it("a task shows its replay mode and the time of its claim", async () => {
     await using sites = new StickySites();
     const stuck = Promise.withResolvers<void>();
     const waits = workflow("waits", async (ctx) => {
@@ -93,7 +94,7 @@ describe("tasks show how they came to their worker", () => {
   });
 });
 
-describe("matching", () => {
+describe("matching rules", () => {
   it("rule 1: a task with active affinity for the worker that polls is preferred", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);
@@ -127,7 +128,7 @@ describe("matching", () => {
     await owner.app.restart({ workflows: [sums, long], activities: { wait: () => busy.promise } });
     const handle = await owner.app.workflows.start(sums, { id: "s", input: undefined });
     await owner.app.advance(10);
-    // The owner is alive, and has no time.
+    // The owner is alive and busy.
     await owner.app.workflows.start(long, { input: undefined });
     await owner.app.advance(10);
     owner.counts();
@@ -159,7 +160,7 @@ describe("matching", () => {
       await beat();
       await client.app.advance(5_000);
     }
-    // One was heard of all the time, the other was not.
+    // One owner sent heartbeats all the time, the other did not.
     assert.deepEqual(other.counts(), { ...NO_TASKS, forced: 1 });
     assert.equal((await sites.task("held")).state, "ready");
     for (let passed = 0; passed < 5 * MINUTE; passed += 5_000) {
@@ -182,7 +183,7 @@ describe("matching", () => {
     assert.equal(handle.id, "s");
   });
 
-  it("rule 4: so can one whose owner is stale", async () => {
+  it("rule 4: a task whose owner is stale can be claimed normally and is replayed cold", async () => {
     await using sites = new StickySites();
     const client = await sites.open({ workflows: [workflow("other", async () => {})] });
     await client.app.workflows.start("sums", { id: "s", input: undefined });
@@ -195,7 +196,7 @@ describe("matching", () => {
     assert.deepEqual(other.counts(), { ...NO_TASKS, forced: 1 });
   });
 
-  it("rule 4: so can every one where sticky execution is disabled, however alive its owner is", async () => {
+  it("rule 4: with sticky execution disabled every task can be claimed, even if its owner is alive", async () => {
     await using sites = new StickySites();
     const client = await sites.open({ workflows: [workflow("other", async () => {})] });
     await client.app.workflows.start("sums", { id: "s", input: undefined });
@@ -207,8 +208,8 @@ describe("matching", () => {
   });
 });
 
-describe("cold replay is the fallback", () => {
-  it("when sticky execution is disabled", async () => {
+describe("cold replay as the fallback", () => {
+  it("a task is replayed cold when sticky execution is disabled", async () => {
     await using sites = new StickySites();
     const { owner } = await resting(sites);
     await owner.app.stop();
@@ -222,7 +223,7 @@ describe("cold replay is the fallback", () => {
     assert.equal((await sites.run("s")).stickyWorker, undefined);
   });
 
-  it("when the worker did not register that it has a cache", async () => {
+  it("a task is replayed cold when the worker did not register a cache", async () => {
     await using sites = new StickySites();
     const forgetful = await sites.open({ worker: { cacheRuns: 0 } });
     const [row] = await sites.store.workflows.workers(NAMESPACE);
@@ -235,7 +236,7 @@ describe("cold replay is the fallback", () => {
     assert.deepEqual(forgetful.counts(), { ...NO_TASKS, cold: 1 });
   });
 
-  it("when the task has no active sticky_worker_id and sticky_until", async () => {
+  it("a task is replayed cold without an active sticky_worker_id and sticky_until", async () => {
     await using sites = new StickySites();
     const client = await sites.open({ workflows: [workflow("other", async () => {})] });
     await client.app.workflows.start("sums", { id: "s", input: undefined });
@@ -249,7 +250,7 @@ describe("cold replay is the fallback", () => {
     ["has crashed", (owner) => owner.app.crash()],
     ["is rolled out: another process with other code is there", (owner) => owner.app.restart({ workflows: [sums] })],
   ] as [string, (owner: Awaited<ReturnType<StickySites["open"]>>) => Promise<void>][]) {
-    it(`when the sticky owner ${what}`, async () => {
+    it(`a task is replayed cold when the sticky owner ${what}`, async () => {
       await using sites = new StickySites();
       const { owner } = await resting(sites);
       const { ref } = await sites.run("s");
@@ -263,7 +264,7 @@ describe("cold replay is the fallback", () => {
     });
   }
 
-  it("when the sticky owner evicted the run: the same task replays it from its history", async () => {
+  it("a task is replayed cold in the same attempt when the sticky owner evicted the run", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);
     await handle.signal(go, 4);
@@ -272,14 +273,14 @@ describe("cold replay is the fallback", () => {
     assert.equal(owner.app.dropWarmRuns(), 1);
     await handle.signal(go, 3);
     await owner.app.advance(10);
-    // It was routed to it, and not found: no other task, no other attempt.
+    // The task was routed to the owner, which had evicted the run: no other task, no other attempt.
     assert.deepEqual(owner.counts(), { ...NO_TASKS, hit: 1, missed: 1 });
     assert.equal((await sites.task("s")).attempt, 0);
     await handle.signal(go, 0);
     assert.equal(await handle.result(), 7);
   });
 
-  it("when the worker that polls is not the sticky owner, after the affinity expired", async () => {
+  it("a task is replayed cold when another worker claims it after the affinity expired", async () => {
     await using sites = new StickySites();
     const client = await sites.open({ workflows: [workflow("other", async () => {})] });
     await client.app.workflows.start("sums", { id: "s", input: undefined });
@@ -291,7 +292,7 @@ describe("cold replay is the fallback", () => {
     assert.deepEqual(other.counts(), { ...NO_TASKS, cold: 1 });
   });
 
-  it("and never a failure: forced_cold_replay comes to the same result as a warm run", async () => {
+  it("a forced_cold_replay reaches the same result as a warm run", async () => {
     const histories: string[][] = [];
     for (const isWarm of [true, false]) {
       await using sites = new StickySites();
@@ -308,7 +309,7 @@ describe("cold replay is the fallback", () => {
   });
 });
 
-describe("replay modes", () => {
+describe("names of replay modes", () => {
   it("sticky_hit_expected: the sticky owner claimed the task before expiry", async () => {
     await using sites = new StickySites();
     const { owner, handle } = await resting(sites);

@@ -29,7 +29,7 @@ const ready = (since: number, more: Partial<StoredRun> = {}) =>
     ...more,
   }) as StoredRun;
 
-test("runs are unserved when they have waited for long and no live worker may have them", () => {
+test("runs are unserved when they have waited for long and no live worker may claim them", () => {
   const worker = workerSummary(row({ types: ["order"] }), true);
   const unserved = (runs: StoredRun[], workers: WorkerSummary[] = [worker]) => unservedRuns(runs, workers, NOW);
   assert.deepEqual(unserved([ready(0)]), []);
@@ -63,7 +63,7 @@ test("runs are unserved when they have waited for long and no live worker may ha
   assert.deepEqual(unserved([ready(0, { task: idle }), ready(0, { task: undefined })], []), []);
 });
 
-test("activities are unserved when they have been due for long and nobody has them", () => {
+test("activities are unserved when they have been due for long without a claim", () => {
   const queued = (type: string, at: number, leasedUntil?: number) =>
     ({ key: { namespace: "default", type, id: "r", name: "1" }, tick: { at }, leasedUntil }) as StoredReminder;
   const charge = activityType("shop", "charge it");
@@ -103,7 +103,7 @@ test("the last minute covers the reports of workers and the claims of workers in
   });
 });
 
-test("a worker is told as it told of itself, and one that says little is no problem", () => {
+test("a worker is listed as it registered, and missing fields cause no error", () => {
   const { types, capacity, hits, activities, runtime } = workerSummary(
     row({ types: ["a"], capacity: 9, hits: 2 }),
     true,

@@ -1,4 +1,5 @@
-// Who works on workflows, how well runs are found in memory, and what nobody can work on: the facts behind the doctor's advice.
+// Collects the figures behind the doctor's advice: workers, sticky hits and misses, and runs and activities
+// that no live worker may claim.
 
 import { readCache, readWorker } from "../http-workers/worker.ts";
 import type { StoredReminder } from "../ports/reminders.ts";
@@ -10,14 +11,14 @@ import { ACTIVITY_MARK, readActivityType } from "./definition/messages.ts";
 import { codeOfSummary, STUCK_MS } from "./engine/explain-run.ts";
 import { lastMinuteOf } from "./worker/minute-counts.ts";
 
-/** Runs and queued activities that are looked at to find some that nobody has. */
+/** Runs and queued activities that are read to find unserved ones. */
 const LOOKED_AT = 1_000;
 
 export async function overviewOf(deps: WorkflowAdminDeps, counts: WorkflowCounts): Promise<WorkerOverview> {
   const { store, reminders, namespace, plane, isSticky, stickyMs } = deps;
   const now = deps.now();
   const running = { namespace, status: "running", startedBefore: now - STUCK_MS, limit: LOOKED_AT } as const;
-  // Activities that wait have types of their own, all of which begin with the same word.
+  // The types of queued activities have one prefix in common.
   const after = { type: ACTIVITY_MARK, id: "", name: "" };
   const [rows, sticky, runs, queued, elsewhere] = await Promise.all([
     plane.workers.rows(),
@@ -57,7 +58,7 @@ export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary
   };
 }
 
-/** Runs whose task has been ready for a while, and that no live worker may have. */
+/** Runs whose task has been ready for a while, and that no live worker may claim. */
 export function unservedRuns(runs: readonly StoredRun[], workers: readonly WorkerSummary[], now: number): Unserved[] {
   const groups = new Groups("workflow");
   for (const { type, queue, bound, task } of runs) {
@@ -76,7 +77,7 @@ export function unservedRuns(runs: readonly StoredRun[], workers: readonly Worke
   return groups.all;
 }
 
-/** Activities that have been due for a while, and that nobody has taken. */
+/** Activities that have been due for a while without a claim. */
 export function unservedActivities(rows: readonly StoredReminder[], now: number): Unserved[] {
   const groups = new Groups("activity");
   for (const { key, tick, leasedUntil } of rows) {

@@ -1,5 +1,5 @@
-// Workflows with a crash of their process at every point: right before and right after each thing that is written. What comes of them must
-// be the same as without.
+// Workflows with a crash of their process at every point: right before and right after each write. The
+// outcome must be the same as without a crash.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -9,8 +9,8 @@ import { query, signal, update, workflow } from "./definition/definition.ts";
 
 const go = signal<number>("go");
 
-describe("wherever its process crashes", () => {
-  it("an activity that fails is tried as often as it takes", async () => {
+describe("workflows under crashes at every point", () => {
+  it("a failing activity is tried as often as needed, wherever its process crashes", async () => {
     const flaky = workflow("flaky", async (ctx) =>
       ctx.activity<string>("works", undefined, { retry: { initial: "10s", attempts: 20 } }),
     );
@@ -23,7 +23,7 @@ describe("wherever its process crashes", () => {
     });
   });
 
-  it("activities side by side come to the same, and none is asked for under two keys", async () => {
+  it("parallel activities reach the same result, and none is called under two keys, wherever their process crashes", async () => {
     const fan = workflow("fan", async (ctx, n: number) => {
       const all = await Promise.all(Array.from({ length: n }, (_, i) => ctx.activity<number>("square", i)));
       return all.reduce((sum, each) => sum + each, 0);
@@ -38,7 +38,7 @@ describe("wherever its process crashes", () => {
     });
   });
 
-  it("a workflow that is cancelled cleans up", async () => {
+  it("a cancelled workflow cleans up, wherever its process crashes", async () => {
     const tidy = workflow("tidy", async (ctx) => {
       try {
         await ctx.sleep("30d");
@@ -58,7 +58,7 @@ describe("wherever its process crashes", () => {
     });
   });
 
-  it("a workflow that continues as new takes along what it has not heard", async () => {
+  it("a workflow that continues as new keeps its unhandled signals, wherever its process crashes", async () => {
     const rounds = workflow("rounds", async (ctx, sum: number): Promise<number> => {
       const n = await ctx.signal(go);
       if (n === 0) return sum;
@@ -73,7 +73,7 @@ describe("wherever its process crashes", () => {
     });
   });
 
-  it("an update is done once, with its answer", async () => {
+  it("an update is handled once, with its answer, wherever its process crashes", async () => {
     const add = update<number, number>("add");
     const total = query<number>("total");
     const adds = workflow("adds", async (ctx) => {
@@ -101,7 +101,7 @@ describe("wherever its process crashes", () => {
     });
   });
 
-  it("whichever of a signal and a timer comes first is the one", async () => {
+  it("the first of a signal and a timer wins for good, wherever the process crashes", async () => {
     const waits = workflow("waits", async (ctx) => {
       const first = await ctx.signal(go, { within: "1h" });
       const second = await ctx.condition(() => false, { within: "1h" });
@@ -116,7 +116,7 @@ describe("wherever its process crashes", () => {
     });
   });
 
-  it("a workflow that takes too long is over, and so are its children", async () => {
+  it("a workflow that takes too long times out with its children, wherever its process crashes", async () => {
     const endless = workflow("endless", async (ctx) => ctx.sleep("30d"));
     const slow = workflow("slow", async (ctx) => ctx.child(endless, { id: "child", input: undefined }));
     await everyCrash({ workflows: [slow, endless] }, async (app) => {
@@ -127,7 +127,7 @@ describe("wherever its process crashes", () => {
     });
   });
 
-  it("what an actor starts in its turn is started with its state, and once", async () => {
+  it("a workflow that an actor starts in its turn is started with the actor's state, and once", async () => {
     const books = workflow("books", async (ctx, key: string) => ctx.actor(Ledger, "l").book(key));
     class Ledger extends Actor<{ orders: string[]; booked: string[] }> {
       initial() {
@@ -146,7 +146,7 @@ describe("wherever its process crashes", () => {
     }
     await everyCrash({ workflows: [books], actors: [Ledger] }, async (app) => {
       const ledger = app.actor(Ledger, "l");
-      // Whoever calls an actor that crashes has to look before it asks again.
+      // The caller of an actor that crashes has to check before it asks again.
       const isOrdered = await ledger.order("o").then(
         () => true,
         () => false,

@@ -1,5 +1,5 @@
-// Faults of workers: one that completes twice, whose lease is gone, whose code does not fit, that throws on every replay; and clocks that
-// jump. Each has an answer that is defined, nothing is lost by it, and other runs are not affected.
+// Faults of workers: double completion, a lost lease, code that does not match, code that throws on every
+// replay; and clocks that jump. Each has a defined outcome, loses no data and does not affect other runs.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -31,8 +31,8 @@ const NOTHING = {
   arrivals: [],
 };
 
-describe("a worker that completes a task twice", () => {
-  it("has completed it once: what is sent again changes nothing", async () => {
+describe("workers that complete a task twice", () => {
+  it("a task is completed once, and a repeated completion changes nothing", async () => {
     const clock = new VirtualClock();
     const twice = storeWith(clock, (workflows) => ({
       append: async (batch) => {
@@ -60,8 +60,8 @@ describe("a worker that completes a task twice", () => {
   });
 });
 
-describe("a worker whose lease is gone", () => {
-  /** A run whose activity is under way, by a worker that cannot renew its lease. */
+describe("workers without their lease", () => {
+  /** A run with a running activity, on a worker that cannot renew its lease. */
   async function held(clock: VirtualClock) {
     const store = storeWith(clock, () => ({
       renew: async () => {
@@ -78,7 +78,7 @@ describe("a worker whose lease is gone", () => {
     return { app, handle, going, store };
   }
 
-  it("because somebody has stolen it writes nothing: what the thief wrote stands", async () => {
+  it("a worker whose lease was stolen writes nothing, and the writes of the thief stay", async () => {
     const clock = new VirtualClock();
     const { app, handle, going, store } = await held(clock);
     await using _ = app;
@@ -102,7 +102,7 @@ describe("a worker whose lease is gone", () => {
     await isWell(app);
   });
 
-  it("because it ran out, and nobody has taken it, completes its task all the same", async () => {
+  it("a worker whose expired lease no other worker claimed completes its task all the same", async () => {
     const { app, handle, going } = await held(new VirtualClock());
     await using _ = app;
     await app.advance("29s");
@@ -111,8 +111,8 @@ describe("a worker whose lease is gone", () => {
   });
 });
 
-describe("a worker with commands that do not match the history", () => {
-  it("writes nothing, and the run says both sides; it goes on when matching code appears", async () => {
+describe("workers with commands that do not match the history", () => {
+  it("a worker whose commands do not match writes nothing, and the run continues when matching code appears", async () => {
     const make = (name: string) =>
       workflow("made", async (ctx) => {
         await ctx.activity(name);
@@ -136,8 +136,8 @@ describe("a worker with commands that do not match the history", () => {
   });
 });
 
-describe("a poisoned workflow", () => {
-  it("that throws on every replay is blocked, tried less and less often, and others go on", async () => {
+describe("poisoned workflows", () => {
+  it("a workflow that throws on every replay is blocked and retried less and less often, and other runs continue", async () => {
     let isReplay = false;
     const poisoned = workflow("poisoned", async (ctx) => {
       if (isReplay) await new Promise(() => {});
@@ -155,7 +155,7 @@ describe("a poisoned workflow", () => {
       attempts.push((await handle.describe()).attempt);
     }
     assert.match(await blockedBy(handle), /does not come from ctx/);
-    // Six in the first minute, then one in five.
+    // Six in the first minute, then one in five minutes.
     assert.ok(attempts[0]! >= 5 && attempts[29]! <= attempts[0]! + 10, attempts.join(" "));
     await isWell(app);
     assert.equal(await app.workflows.count({ isBlocked: true }), 1);
@@ -164,7 +164,7 @@ describe("a poisoned workflow", () => {
     assert.equal(await handle.result(), undefined);
   });
 
-  it("can be terminated, and cancelled without waiting for the next try", async () => {
+  it("a poisoned workflow can be terminated, and cancelled without waiting for the next retry", async () => {
     const poisoned = workflow("poisoned", async (ctx) => {
       await ctx.signal(go);
       await new Promise(() => {});
@@ -181,7 +181,7 @@ describe("a poisoned workflow", () => {
     }
   });
 
-  it("that is a child and is ended from outside is told to its parent", async () => {
+  it("a poisoned child that is ended from outside notifies its parent", async () => {
     const child = workflow("child", async (ctx) => {
       await ctx.signal(go);
       await new Promise(() => {});
@@ -224,7 +224,10 @@ describe("clocks that jump", () => {
     return seen;
   });
 
-  /** A store whose clock is an hour behind that of the process, and in which no reminder can be claimed yet. */
+  /**
+   * A store whose clock is an hour behind the clock of the process, and in which no reminder can be claimed
+   * yet.
+   */
   function behind(clock: VirtualClock): MemoryStore {
     const store = new MemoryStore(() => clock.now() - HOUR_MS);
     const claim = store.reminders.claim.bind(store.reminders);
@@ -235,7 +238,7 @@ describe("clocks that jump", () => {
     return store;
   }
 
-  it("what is started or set first of all goes by the clock of the store, whatever that of the process shows", async () => {
+  it("first starts and reminders use the clock of the store, whatever the clock of the process shows", async () => {
     const clock = new VirtualClock();
     const looks = workflow("looks", async (ctx) => ctx.now());
     class Bell extends Actor<{ rings: number }> {
@@ -256,7 +259,7 @@ describe("clocks that jump", () => {
     ["ahead by a day", 86_400_000],
     ["back by a day", -86_400_000],
   ] as const) {
-    it(`${what}: no timer is lost, and the time of a run never goes back`, async () => {
+    it(`a clock that jumps ${what} loses no timer, and the time of a run never goes back`, async () => {
       const clock = new VirtualClock();
       let jumped = 0;
       const store = new MemoryStore(() => clock.now() + jumped);

@@ -1,5 +1,5 @@
-// Limits of workflows: a history without room, payloads over 2 MiB, ten thousand signals. Each has an answer that is defined, nothing is lost
-// by it, and other runs are not affected.
+// Limits of workflows: a full history, payloads above 2 MiB, ten thousand signals. Each has a defined
+// outcome, loses no data and does not affect other runs.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -14,14 +14,14 @@ import { HISTORY_MOST_EVENTS, HISTORY_SUGGESTED_EVENTS } from "./engine/history-
 
 const MiB = 1024 * 1024;
 
-describe("a history at its limit", () => {
+describe("histories at their limit", () => {
   const listens = workflow("listens", async (ctx) => {
     let heard = 0;
     while ((await ctx.signal(go)) !== "end") heard++;
     return [heard, ctx.info.continueAsNewSuggested];
   });
 
-  /** A run that has heard so many signals. */
+  /** A run that has handled this many signals. */
   async function withHistory(app: TestApp, signals: number): Promise<WorkflowHandle<unknown>> {
     const { start, started } = app.workflows.prepare("listens", { id: "l", input: undefined });
     const heard = (n: number): HistoryEvent => ({ kind: "SignalReceived", id: `s${n}`, name: "go", input: n });
@@ -34,7 +34,7 @@ describe("a history at its limit", () => {
   const open = (): Promise<TestApp> =>
     testLimpet({ workflows: [listens, healthy], activities: { step }, checksReplay: false }) as Promise<TestApp>;
 
-  it("parks the run with the reason, and keeps what has arrived", async () => {
+  it("a full history parks the run with the reason, and keeps its inbox", async () => {
     await using app = await open();
     const handle = await withHistory(app, HISTORY_MOST_EVENTS - 2);
     for (const what of ["one", "two", "three"]) await handle.signal(go, what);
@@ -46,7 +46,7 @@ describe("a history at its limit", () => {
     await isWell(app);
   });
 
-  it("still lets the run be terminated, or cancelled without waiting for the next try", async () => {
+  it("a run with a full history can be terminated, or cancelled without waiting for the next retry", async () => {
     for (const how of ["terminate", "cancel"] as const) {
       await using app = await open();
       const handle = await withHistory(app, HISTORY_MOST_EVENTS);
@@ -59,7 +59,7 @@ describe("a history at its limit", () => {
     }
   });
 
-  it("is told to the workflow in time: from the suggestion on it should continue as new", async () => {
+  it("a workflow learns in time that its history is long and that it should continue as new", async () => {
     for (const [events, isSuggested] of [
       [HISTORY_SUGGESTED_EVENTS - 10, false],
       [HISTORY_SUGGESTED_EVENTS, true],
@@ -74,7 +74,7 @@ describe("a history at its limit", () => {
     }
   });
 
-  it("counts bytes as well", async () => {
+  it("the limit of a history counts bytes as well", async () => {
     await using app = await open();
     const handle = await app.workflows.start(listens, { id: "big", input: undefined });
     for (let i = 0; i < 27; i++) {
@@ -87,14 +87,14 @@ describe("a history at its limit", () => {
   });
 });
 
-describe("the limit of histories, where it is set", () => {
+describe("configured limits of histories", () => {
   const listens = workflow("listens", async (ctx): Promise<number> => {
     let heard = 0;
     while ((await ctx.signal("go")) !== "end") heard++;
     return heard;
   });
 
-  /** A run that was parked at its limit, with three signals that it has not heard, in a process that can be replaced. */
+  /** A run that was parked at its limit, with three unhandled signals, in a process that can be replaced. */
   async function parked(worker: { readonly historyEvents?: number; readonly historyMegabytes?: number }, text = "") {
     const clock = new VirtualClock();
     const store = new MemoryStore(() => clock.now());
@@ -117,7 +117,7 @@ describe("the limit of histories, where it is set", () => {
     ["bytes", { historyMegabytes: 1 }, { historyMegabytes: 9 }, "x".repeat(100_000)],
   ] as const) {
     for (const how of ["when it is woken", "by itself"] as const) {
-      it(`counts ${what}; a run goes on with all that has come once it is higher, ${how}`, async () => {
+      it(`the limit counts ${what}, and a parked run continues with its whole inbox once the limit is higher, ${how}`, async () => {
         const { app, open } = await parked(low, text);
         const before = await app.workflows.get("l").describe();
         await app.stop();
@@ -139,7 +139,7 @@ describe("the limit of histories, where it is set", () => {
     }
   }
 
-  it("is told with the run to whoever looks: the reason, the limit, and that it is parked and not broken", async () => {
+  it("the view of a parked run shows the reason, the limit, and that it is parked and not broken", async () => {
     const { app } = await parked({ historyEvents: 20 });
     const { summary, budget, blocked, status } = await app.host.workflows.look({ workflowId: "l" }, 10);
     assert.match(summary, /^listens l is parked: its history has no room for more; it is tried again in 5\dm/);
@@ -160,7 +160,7 @@ describe("the limit of histories, where it is set", () => {
     await app.stop();
   });
 
-  it("does not keep a run from ending, or from continuing as new, in its last step", async () => {
+  it("a run at its limit can end or continue as new in its last step", async () => {
     const ends = workflow("ends", async (ctx, how: string): Promise<string> => {
       for (let i = 0; i < 8; i++) await ctx.signal("go");
       return how === "continue" ? ctx.continueAsNew("end") : how;
@@ -186,7 +186,7 @@ describe("the limit of histories, where it is set", () => {
     "the turn of an actor": (app) => app.actor(Clerk, "c").cancel("l"),
   };
   for (const [whom, ask] of Object.entries(ways)) {
-    it(`keeps nobody from cancelling a run that is parked: ${whom}`, async () => {
+    it(`a parked run can be cancelled by ${whom}`, async () => {
       const worker = { historyEvents: 20 };
       const options = { workflows: [listens, canceller], actors: [Clerk], worker };
       await using app = (await testLimpet(options)) as TestApp;
@@ -201,11 +201,11 @@ describe("the limit of histories, where it is set", () => {
   }
 });
 
-describe("a payload over 2 MiB", () => {
+describe("payloads above 2 MiB", () => {
   const big = "x".repeat(2 * MiB);
   const answer = update<number, unknown>("answer");
 
-  it("is refused where a client hands it over, and nothing of it happens", async () => {
+  it("a too large payload of a client is rejected without any effect", async () => {
     const listens = workflow("listens", async (ctx, _: unknown) => {
       ctx.onUpdate(answer, () => 1);
       return ctx.signal(go);
@@ -226,7 +226,7 @@ describe("a payload over 2 MiB", () => {
     assert.equal(((await handle.result()) as string).length, 2 * MiB - 2);
   });
 
-  it("fails an activity that returns it, once and for all", async () => {
+  it("a too large result fails an activity without a retry", async () => {
     const returns = workflow("returns", async (ctx) => ctx.activity<string>("huge"));
     await using app = await testLimpet({ workflows: [returns, healthy], activities: { huge: () => big, step } });
     const huge = app.mock("huge");
@@ -238,7 +238,7 @@ describe("a payload over 2 MiB", () => {
     await isWell(app);
   });
 
-  it("is cut where it is the text of an error, or the reason for an end", async () => {
+  it("a too large error message or reason is cut", async () => {
     const throws = workflow("throws", async (ctx) => {
       ctx.onUpdate("fail", () => {
         throw new RangeError(big);
@@ -262,7 +262,7 @@ describe("a payload over 2 MiB", () => {
     await isWell(app);
   });
 
-  it("fails a call to an actor that returns it, and is not recorded", async () => {
+  it("a too large result fails a call to an actor, and is not recorded", async () => {
     class Shelf extends Actor<object> {
       all() {
         return big;
@@ -276,7 +276,7 @@ describe("a payload over 2 MiB", () => {
     await isWell(app);
   });
 
-  it("fails a workflow that hands it to anybody, notes it, records it or returns it", async () => {
+  it("a workflow that passes, notes, records or returns a too large payload fails", async () => {
     const ways = {
       activity: workflow("activity", async (ctx) => ctx.activity("step", big)),
       child: workflow("child", async (ctx) => ctx.child("healthy", { input: big })),
@@ -301,8 +301,8 @@ describe("a payload over 2 MiB", () => {
   });
 });
 
-describe("what is no value", () => {
-  it("fails a workflow that continues with it, and not its process", async () => {
+describe("values that cannot be stored", () => {
+  it("a value that cannot be stored fails a workflow that continues with it, and not its process", async () => {
     const wrong = workflow("wrong", async (ctx) => ctx.continueAsNew(() => {}));
     await using app = await testLimpet({ workflows: [wrong, healthy], activities: { step } });
     const handle = await app.workflows.start(wrong, { input: undefined });
@@ -314,7 +314,7 @@ describe("what is no value", () => {
 });
 
 describe("ten thousand signals to one run", () => {
-  it("are heard in their order, each once, and nobody else is held up by them", async () => {
+  it("ten thousand signals are handled in order, each once, without delaying other runs", async () => {
     const most = 10_000;
     const hears = workflow("hears", async (ctx) => {
       const heard: number[] = [];

@@ -1,5 +1,5 @@
-// What the code of a workflow is given and gives away: copies, the same at every replay; and what those may do who only look at a run, to
-// answer a query or to judge an update.
+// Values that workflow code receives and returns: copies, the same at every replay. Also the rights of
+// handlers that only read a run, to answer a query or validate an update.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { hasCode } from "../host/faults-kit.test.ts";
@@ -10,19 +10,19 @@ import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "./engine/hist
 const go = signal<number>("go");
 const input = undefined;
 
-/** Lets it run until it rests, and has it replayed from its history when something happens to it. */
+/** Lets the run rest, and evicts it, so that its next task replays it. */
 async function forget(app: TestApp): Promise<void> {
   await app.advance("1s");
   assert.equal(app.dropWarmRuns(), 1);
 }
 
-describe("what ctx.info says of the history", () => {
+describe("ctx.info and the size of the history", () => {
   const note = (text: string): number => text.length;
   const asks = workflow("asks", async (ctx, { rounds, text }: { rounds: number; text: string }) => {
     const seen: number[] = [];
     for (let i = 0; i < rounds; i++) {
       await ctx.activity(note, text);
-      // Whoever goes another way because of it goes the same way at every replay.
+      // Code that branches on this value takes the same branch at every replay.
       if (ctx.info.continueAsNewSuggested) await ctx.activity(note, "is long");
       seen.push(ctx.info.historyEvents, ctx.info.historyBytes);
     }
@@ -31,7 +31,7 @@ describe("what ctx.info says of the history", () => {
   });
   const open = () => testLimpet({ workflows: [asks], activities: { note } });
 
-  it("is the same when it is replayed", async () => {
+  it("ctx.info is the same at a replay", async () => {
     const given = { rounds: 3, text: "tea" };
     await using warm = await open();
     const one = await warm.workflows.start(asks, { id: "a", input: given });
@@ -49,7 +49,7 @@ describe("what ctx.info says of the history", () => {
     ["events", { rounds: HISTORY_SUGGESTED_EVENTS / 2 + 2, text: "" }],
     ["bytes", { rounds: 8, text: "x".repeat(HISTORY_SUGGESTED_BYTES / 7) }],
   ] as const) {
-    it(`a run that has many ${what}, and does something about it, is not blocked when it is replayed`, async () => {
+    it(`a run that reacts to its many ${what} is not blocked at a replay`, async () => {
       await using app = await testLimpet({ workflows: [asks], activities: { note }, checksReplay: false });
       const handle = await app.workflows.start(asks, { id: "a", input: given });
       while (app.dropWarmRuns() === 0) await app.advance("1s");
@@ -63,7 +63,7 @@ describe("what ctx.info says of the history", () => {
   }
 });
 
-describe("values", () => {
+describe("copies of values", () => {
   it("the answer to a query is a copy of what the run has, and so is the question", async () => {
     const items = query<string[], string[]>("items");
     const list = workflow("list", async (ctx) => {
@@ -87,7 +87,7 @@ describe("values", () => {
     assert.deepEqual(await handle.query(items, []), ["salt"]);
   });
 
-  it("an answer to a query that cannot be stored is refused", async () => {
+  it("an answer to a query that cannot be stored is rejected", async () => {
     const odd = workflow("odd", async (ctx) => {
       ctx.onQuery("fn", () => ({ fn: () => 1 }));
       await ctx.signal(go);
@@ -97,7 +97,7 @@ describe("values", () => {
     await assert.rejects(handle.query("fn"), hasCode("RESULT_INVALID", /the result.fn \(a function\)/));
   });
 
-  it("the answer to an update is what it was when the update was done", async () => {
+  it("the answer to an update is a copy from the moment when the update was done", async () => {
     const add = update<string[], string>("add");
     const list = workflow("list", async (ctx) => {
       const has: string[] = [];
@@ -113,10 +113,10 @@ describe("values", () => {
     assert.deepEqual(both, [["tea"], ["tea", "milk"]]);
   });
 
-  it("the result of an activity is what it was when the activity was done", async () => {
+  it("the result of an activity is a copy from the moment when the activity was done", async () => {
     const state = { n: 1 };
     const look = (): { n: number } => {
-      // After it is done, and before that is written.
+      // After the activity is done, and before its result is written.
       const change = (moments: number): void => {
         if (moments > 0) queueMicrotask(() => change(moments - 1));
         else state.n = 2;
@@ -136,7 +136,7 @@ describe("values", () => {
     assert.deepEqual(await handle.result(), { n: 1 });
   });
 
-  it("what a side effect gave and what was noted is recorded as it was at that moment", async () => {
+  it("values of side effects and memos are recorded as copies of that moment", async () => {
     const notes = workflow("notes", async (ctx) => {
       const value = { n: 1 };
       const recorded = ctx.sideEffect(() => value);
@@ -154,8 +154,8 @@ describe("values", () => {
   });
 });
 
-describe("a side effect", () => {
-  it("may use the clock and the dice of the process: what they gave is recorded", async () => {
+describe("side effects", () => {
+  it("a side effect may use the clock and random numbers of the process, and its value is recorded", async () => {
     const draws = workflow("draws", async (ctx) => {
       const drawn = ctx.sideEffect(() => [Math.random(), Date.now(), new Date().toISOString(), crypto.randomUUID()]);
       await ctx.signal(go);
@@ -169,7 +169,7 @@ describe("a side effect", () => {
     assert.deepEqual(await handle.result(), [(recorded!.event as { result?: unknown }).result, true]);
   });
 
-  it("may look at the run, and change nothing: a replay would not do it again", async () => {
+  it("a side effect may read the run, and must not change it: a replay would not repeat the change", async () => {
     const wrong = workflow("wrong", async (ctx) =>
       ctx.sideEffect(() => {
         ctx.setMemo({ from: ctx.info.workflowId });
@@ -179,12 +179,15 @@ describe("a side effect", () => {
     await using app = await testLimpet({ workflows: [wrong] });
     const handle = await app.workflows.start(wrong, { id: "w" });
     await app.advance("1s");
-    assert.match((await handle.describe()).blocked!, /ctx\.setMemo\(\).*a side effect may look, and change nothing/);
+    assert.match(
+      (await handle.describe()).blocked!,
+      /ctx\.setMemo\(\).*a side effect may read the run, and must not change it/,
+    );
   });
 });
 
-describe("a condition", () => {
-  it("that throws when its time is over throws where it is waited for", async () => {
+describe("conditions", () => {
+  it("a condition that throws when its time is over throws where the code waits", async () => {
     const late = workflow("late", async (ctx) => {
       const end = ctx.now() + 1_000;
       const test = (): boolean => {
@@ -200,7 +203,7 @@ describe("a condition", () => {
     assert.equal(await handle.result(), "too late");
   });
 
-  it("may not look at the clock of the process, also when it did not do so the first time", async () => {
+  it("a condition may not read the clock of the process, also at a later check", async () => {
     const wrong = workflow("wrong", async (ctx) => {
       let isOpen = false;
       ctx.onSignal(go, () => {
@@ -218,7 +221,7 @@ describe("a condition", () => {
 });
 
 describe("updates", () => {
-  it("are answered without the passing of time", async () => {
+  it("updates are answered without the passing of time", async () => {
     const echo = update<string, string>("echo");
     const echoes = workflow("echoes", async (ctx) => {
       ctx.onUpdate(echo, (text) => text, {
@@ -235,7 +238,7 @@ describe("updates", () => {
     await assert.rejects(handle.update("none"), hasCode("UPDATE_UNKNOWN"));
   });
 
-  it("that are not done when the run is terminated say so at once", async () => {
+  it("updates that are unfinished when the run is terminated fail at once", async () => {
     const slow = workflow("slow", async (ctx) => {
       ctx.onUpdate("wait", () => ctx.sleep("1d"));
       await ctx.signal(go);
@@ -248,7 +251,7 @@ describe("updates", () => {
     await answer;
   });
 
-  it("may have the run continue as new", async () => {
+  it("an update may let the run continue as new", async () => {
     const counts = workflow("counts", async (ctx, from: number) => {
       ctx.onUpdate("again", () => ctx.continueAsNew(from + 1));
       await ctx.signal(go);
@@ -261,7 +264,7 @@ describe("updates", () => {
     assert.equal(await handle.result(), 2);
   });
 
-  it("are refused when what validates them is async, since it is not waited for", async () => {
+  it("an update with an async validator is rejected, because the validator is not awaited", async () => {
     const asyncs = workflow("asyncs", async (ctx) => {
       ctx.onUpdate("late", () => "done", {
         validate: async () => {
@@ -276,11 +279,11 @@ describe("updates", () => {
   });
 });
 
-describe("who only looks at a run", () => {
+describe("handlers that only read a run", () => {
   const even = (): string => "even";
   const odd = (): string => "odd";
   const rolls = workflow("rolls", async (ctx) => {
-    // Made by the code, which may, and used by who may not.
+    // Created by code that may act, and used by handlers that may not.
     const [cart, other] = [ctx.actor("Cart", "c"), ctx.workflow("other")];
     const decide: Record<string, () => unknown> = {
       activity: () => ctx.activity(even),
@@ -316,16 +319,16 @@ describe("who only looks at a run", () => {
   names.push("setMemo", "setAttributes", "continueAsNew");
   names.push("activity of no name", "actor", "workflow", "workflow to cancel", "shield");
 
-  it("cannot change it, and does it no harm by trying", async () => {
+  it("a query handler or validator cannot change the run, and an attempt does no damage", async () => {
     await using app = await testLimpet({ workflows: [rolls], activities: { even, odd } });
     const handle = await app.workflows.start(rolls, { id: "r", input });
     for (let i = 0; i < 2; i++) {
       await app.advance("1s");
       for (const name of names) {
-        const said = new RegExp(`ctx.${name.split(" ")[0]}\\(\\).*may look, and change nothing`);
+        const said = new RegExp(`ctx.${name.split(" ")[0]}\\(\\).*may read the run, and must not change it`);
         const asked = Promise.resolve(handle.query("try", name));
         await assert.rejects(asked, hasCode("WORKFLOW_MISUSED", said));
-        // Validators wait for nothing.
+        // Validators cannot wait.
         if (name !== "sleep") await assert.rejects(handle.update("try", name), hasCode("UPDATE_REJECTED", said));
       }
       await handle.signal(go, i);
@@ -334,7 +337,7 @@ describe("who only looks at a run", () => {
     assert.equal(typeof (await handle.query("now")), "number", "the clock may be looked at");
   });
 
-  it("a handler of signals that does what no workflow may blocks the run, and does not end it", async () => {
+  it("a signal handler that misuses the process blocks the run, and does not end it", async () => {
     const wrong = workflow("wrong", async (ctx) => {
       ctx.onSignal(go, () => Date.now());
       await ctx.sleep("1d");
@@ -349,13 +352,13 @@ describe("who only looks at a run", () => {
   });
 });
 
-describe("runs that ended", () => {
+describe("metrics of closed runs", () => {
   const waits = workflow("waits", async (ctx, fails: boolean) => {
     await ctx.signal(go);
     if (fails) throw new RangeError("no");
   });
 
-  it("are counted by how they did, also those that were ended from outside", async () => {
+  it("closed runs are counted by their status, also runs ended from outside", async () => {
     await using app = await testLimpet({ workflows: [waits] });
     const start = (id: string, more: object = {}) =>
       app.workflows.start(waits, { id, input: id === "failed", ...more });
@@ -370,13 +373,13 @@ describe("runs that ended", () => {
   });
 });
 
-describe("whoever waits for a workflow", () => {
+describe("callers that wait for a workflow", () => {
   const waits = workflow("waits", async (ctx) => {
     ctx.onUpdate("wait", () => ctx.sleep("1d"));
     return ctx.signal(go);
   });
 
-  it("is told when the process stops, and the workflow goes on", async () => {
+  it("a waiting caller gets an error when the process stops, and the workflow continues", async () => {
     const store = new MemoryStore(() => 0);
     const one = await testLimpet({ workflows: [waits], stateStore: store });
     const handle = await one.workflows.start(waits, { id: "w" });
@@ -393,7 +396,7 @@ describe("whoever waits for a workflow", () => {
     assert.equal(await same.result(), 5);
   });
 
-  it("asks the next process after a deployment", async () => {
+  it("a caller gets the result from the next process after a deployment", async () => {
     await using app = await testLimpet({ workflows: [waits] });
     const handle = await app.workflows.start(waits, { id: "w" });
     const result = handle.result();
@@ -404,12 +407,12 @@ describe("whoever waits for a workflow", () => {
   });
 });
 
-describe("code that does not do the same again", () => {
+describe("code that is not deterministic", () => {
   let calls = 0;
   const note = (text: string): string => text;
   const counts = workflow("counts", async (ctx) => ctx.activity(note, `call ${++calls}`));
 
-  it("is found in a test also when only what goes along differs", async () => {
+  it("a test detects code whose commands differ only in their values", async () => {
     await using app = await testLimpet({ workflows: [counts], activities: { note } });
     const failed = (await app.workflows.start(counts)).result();
     await assert.rejects(failed, (error: Error) =>
@@ -417,7 +420,7 @@ describe("code that does not do the same again", () => {
     );
   });
 
-  it("and what goes along may be mended under runs that are under way", async () => {
+  it("the values of commands may be corrected while runs are in progress", async () => {
     const make = (text: string) =>
       workflow("mended", async (ctx) => {
         const first = await ctx.activity(note, text);

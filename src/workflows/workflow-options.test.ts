@@ -1,4 +1,4 @@
-// What a workflow can be started with: when it begins, how long it may take, and what it can be found by.
+// Options of a start: delay, time limits, attributes and ids.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -11,13 +11,13 @@ const hasCode =
   (error: unknown): boolean =>
     isLimpetError(error) && error.code === code && about.test(error.message);
 
-describe("a workflow that is started with a delay", () => {
+describe("workflows that start with a delay", () => {
   const naps = workflow("naps", async (ctx): Promise<number> => {
     await ctx.sleep("1m");
     return ctx.now();
   });
 
-  it("begins when it is over, and its time counts from then", async () => {
+  it("a delayed workflow begins after the delay, and its time limits count from then", async () => {
     await using app = await testLimpet({ workflows: [naps] });
     const from = (await app.workflows.start(naps, { input: undefined })) && app.workflows;
     const handle = await from.start(naps, {
@@ -36,7 +36,7 @@ describe("a workflow that is started with a delay", () => {
     assert.ok((await handle.result()) - startedAt >= 61 * 60_000);
   });
 
-  it("can be cancelled before", async () => {
+  it("a delayed workflow can be cancelled before it begins", async () => {
     await using app = await testLimpet({ workflows: [naps] });
     const handle = await app.workflows.start(naps, { input: undefined, delay: "1h" });
     await handle.cancel();
@@ -45,13 +45,13 @@ describe("a workflow that is started with a delay", () => {
   });
 });
 
-describe("limits of time", () => {
+describe("time limits", () => {
   const rounds = workflow("rounds", async (ctx, every: string): Promise<void> => {
     await ctx.sleep(every);
     ctx.continueAsNew(every);
   });
 
-  it("of a run count anew for each run, those of the workflow for all together", async () => {
+  it("the limit of a run restarts with each run, and the limit of the workflow covers all runs", async () => {
     await using app = await testLimpet({ workflows: [rounds] });
     const fine = await app.workflows.start(rounds, { id: "fine", input: "4m", runTimeout: "5m" });
     const all = await app.workflows.start(rounds, { id: "all", input: "4m", timeout: "10m" });
@@ -71,7 +71,7 @@ describe("attributes", () => {
     await ctx.signal("end");
   });
 
-  it("find runs by value and type, page by page, and are counted", async () => {
+  it("attributes find runs by value and type, page by page, and count them", async () => {
     await using app = await testLimpet({ workflows: [marked] });
     for (let n = 0; n < 25; n++) {
       await app.workflows.start(marked, { id: `m${n}`, input: n, attributes: { colour: "red", draft: true } });
@@ -94,7 +94,7 @@ describe("attributes", () => {
     );
   });
 
-  it("that nobody could look for are refused, at the start and in the code", async () => {
+  it("attributes that cannot be searched are rejected, at the start and in the code", async () => {
     const odd = workflow("odd", async (ctx): Promise<string> => {
       try {
         ctx.setAttributes({ when: new Date(0) as never });
@@ -119,8 +119,8 @@ describe("attributes", () => {
   });
 });
 
-describe("a workflow whose id was used before", () => {
-  it("is started, refused or found, as it was asked", async () => {
+describe("ids that were used before", () => {
+  it("a workflow with a used id is started, rejected or found, as its options request", async () => {
     const quick = workflow("quick", async (_, said: string): Promise<string> => said);
     await using app = await testLimpet({ workflows: [quick] });
     const first = await app.workflows.start(quick, { id: "q", input: "first" });
@@ -134,10 +134,10 @@ describe("a workflow whose id was used before", () => {
   });
 });
 
-describe("what nobody can mean", () => {
+describe("invalid options", () => {
   const quick = workflow("quick", async () => "done");
 
-  it("is refused when a workflow is started, and nothing has happened", async () => {
+  it("an invalid option of a start is rejected before any effect", async () => {
     await using app = await testLimpet({ workflows: [quick] });
     const wrong = [
       { ifRunning: "stop" },
@@ -157,7 +157,7 @@ describe("what nobody can mean", () => {
     assert.equal(await app.workflows.count(), 0);
   });
 
-  it("is refused when workflows are looked for", async () => {
+  it("an invalid query for workflows is rejected", async () => {
     await using app = await testLimpet({ workflows: [quick] });
     const wrong = [
       { limit: 0 },
@@ -187,7 +187,7 @@ describe("what nobody can mean", () => {
     assert.throws(() => app.workflows.get(quick, "q", "a\u0000"), hasCode("NAME_INVALID", /run id must not/));
   });
 
-  it("result() and update() refuse options that do not exist", async () => {
+  it("result() and update() reject unknown options", async () => {
     const waits = workflow("waits", async (ctx) => ctx.sleep("1h"));
     await using app = await testLimpet({ workflows: [waits] });
     const handle = await app.workflows.start(waits);
@@ -196,7 +196,7 @@ describe("what nobody can mean", () => {
     await assert.rejects(handle.update("u", 1, { singal: undefined } as object), meant("signal"));
   });
 
-  it("get() refuses the type and the id of a workflow as two texts, and names the calls that are meant", async () => {
+  it("the call get() rejects the type and the id of a workflow as two texts, and names the intended calls", async () => {
     const parent = workflow("parent", async (ctx) => ctx.child(next, { id: "next", input: 1 }));
     const next = workflow(
       "next",
@@ -211,7 +211,7 @@ describe("what nobody can mean", () => {
       () => app.workflows.get("p", { runid: "r" } as object),
       hasCode("OPTION_INVALID", /did you mean "runId"/),
     );
-    // Ids of real runs are known as such, also those of children and of runs that continue others.
+    // Ids of real runs are recognized, also of children and of runs that continue others.
     const { runs } = await app.workflows.list();
     assert.equal(runs.length, 4);
     for (const { workflowId, runId } of runs) {
@@ -221,8 +221,8 @@ describe("what nobody can mean", () => {
   });
 });
 
-describe("what the code of a workflow says", () => {
-  it("no sleep is too long, and none that is over already waits", async () => {
+describe("values from workflow code", () => {
+  it("a sleep may be arbitrarily long, and a past one does not wait", async () => {
     const sleeps = workflow("sleeps", async (ctx) => {
       await ctx.until(-1);
       await Promise.race([
@@ -257,14 +257,14 @@ describe("what the code of a workflow says", () => {
     assert.equal(Object.keys((await handle.describe()).attributes).length, 100);
   });
 
-  it("and what is said to it has its size in bytes", async () => {
+  it("the size limit of an input counts bytes", async () => {
     const hears = workflow("hears", async (_ctx, text: string) => text.length);
     await using app = await testLimpet({ workflows: [hears] });
     const started = app.workflows.start(hears, { input: "ü".repeat(1_500_000) });
     await assert.rejects(started, hasCode("BODY_TOO_LARGE", /3000002 bytes/));
   });
 
-  it("about children is checked", async () => {
+  it("invalid options of a child are rejected", async () => {
     const parent = workflow("parent", async (ctx): Promise<unknown[]> => {
       const wrong = [{ onParentClose: "forget" }, { onParentclose: "abandon" }, null, { queue: "" }, { id: "a/b" }];
       return wrong.map((options) => {
@@ -281,7 +281,7 @@ describe("what the code of a workflow says", () => {
     assert.deepEqual(await handle.result(), refused);
   });
 
-  it("a child of a workflow whose id is as long as it may be has an id", async () => {
+  it("a child of a workflow with an id of the maximum length has an id", async () => {
     const kid = workflow("kid", async (ctx) => ctx.info.workflowId);
     const parent = workflow("parent", async (ctx) => ctx.child(kid));
     await using app = await testLimpet({ workflows: [parent, kid] });
@@ -290,7 +290,7 @@ describe("what the code of a workflow says", () => {
     assert.match(await (await app.workflows.start(parent, { id: "p" })).result(), /^p\./);
   });
 
-  it("a condition that throws the first time throws where it is waited for", async () => {
+  it("a condition that throws at the first check throws where the code waits", async () => {
     const asks = workflow("asks", async (ctx) => {
       const throws = (): boolean => {
         throw new RangeError("never");
@@ -302,8 +302,8 @@ describe("what the code of a workflow says", () => {
   });
 });
 
-describe("what ctx is given and cannot use", () => {
-  it("is refused where it is given, and says what was meant", async () => {
+describe("invalid arguments of ctx", () => {
+  it("an invalid argument of ctx is rejected at the call, with the expected form", async () => {
     const activities = { greet: () => "hello" };
     const wrong: [(ctx: WorkflowContext) => unknown, RegExp][] = [
       [(ctx) => ctx.onSignal("paid", "later" as never), /ctx\.onSignal: "later" is not a function/],
@@ -319,12 +319,18 @@ describe("what ctx is given and cannot use", () => {
       [(ctx) => ctx.activity("greet", 1, { retry: { attempt: 3 } } as never), /retry: .*did you mean "attempts"/],
       [(ctx) => ctx.activity("greet", 1, { retry: 3 } as never), /retry: 3 is no object/],
       [(ctx) => ctx.activity("greet", 1, null as never), /the options of an activity: null is no object/],
-      [(ctx) => ctx.activity("greet", 1, { retry: { delays: "5s" } } as never), /retry\.delays: 5s makes no sense/],
-      [(ctx) => ctx.activity("greet", 1, { retry: { nonRetryable: "X" } } as never), /retry\.nonRetryable: X makes no/],
+      [
+        (ctx) => ctx.activity("greet", 1, { retry: { delays: "5s" } } as never),
+        /retry\.delays must be a list; got "5s"/,
+      ],
+      [
+        (ctx) => ctx.activity("greet", 1, { retry: { nonRetryable: "X" } } as never),
+        /retry\.nonRetryable must be a list; got "X"/,
+      ],
       [(ctx) => ctx.shield(5 as never), /ctx\.shield: 5 is not a function/],
       [(ctx) => ctx.setAttributes(null as never), /attributes are an object/],
       [(ctx) => ctx.setAttributes("Rome" as never), /attributes are an object/],
-      [(ctx) => ctx.setMemo(["Rome"] as never), /notes are an object/],
+      [(ctx) => ctx.setMemo(["Rome"] as never), /the entries must be an object/],
     ];
     const clumsy = workflow("clumsy", async (ctx, which: number): Promise<void> => {
       await wrong[which]![0](ctx);
@@ -341,8 +347,8 @@ describe("what ctx is given and cannot use", () => {
   });
 });
 
-describe("what is no name", () => {
-  it("is refused with its code wherever a workflow, a signal, a query or an update is named", async () => {
+describe("invalid names", () => {
+  it("an invalid name of a workflow, signal, query or update is rejected with its code", async () => {
     const idle = workflow("idle", async () => {});
     await using app = await testLimpet({ workflows: [idle] });
     const handle = await app.workflows.start(idle, { delay: "1h" });

@@ -14,36 +14,36 @@ class Cart extends Actor<{ items: number }> {
   }
 }
 
-describe("the id of an update", () => {
+describe("ids of updates", () => {
   const add = update<string, number>("add");
   const adds = workflow("adds", async (ctx) => {
     ctx.onUpdate(add, (n) => {
-      // It goes on when the answer is given.
+      // The run continues after the answer.
       void ctx.actor(Cart, "alice").add();
       return `added ${n}`;
     });
     await ctx.sleep("1d");
   });
 
-  it("may be any: also what something else goes by, of which nothing is lost", async () => {
+  it("an update may have any id, also the key of another message, and no message is lost", async () => {
     await using app = await testLimpet({ workflows: [adds], actors: [Cart] });
     const handle = await app.workflows.start(adds, { id: "a", delay: "1h" });
     const answer = handle.update(add, 1, { id: "cancel" });
     await app.advance("1s");
-    // The run has not heard of either when the other comes.
+    // The run has handled neither when the other arrives.
     await handle.cancel();
     await app.advance("1h");
     assert.equal(await answer, "added 1");
     await assert.rejects(handle.result(), hasCode("WORKFLOW_CANCELLED"));
   });
 
-  it("may be that of an actor that the run calls", async () => {
+  it("an update may have the id of an actor that the run calls", async () => {
     await using app = await testLimpet({ workflows: [adds], actors: [Cart] });
     const handle = await app.workflows.start(adds, { id: "a" });
     assert.equal(await handle.update(add, 1, { id: "alice" }), "added 1");
   });
 
-  it("is a text that every store can keep, and others are refused before anything has happened", async () => {
+  it("an update id that some store cannot keep is rejected before any effect", async () => {
     await using app = await testLimpet({ workflows: [adds], actors: [Cart] });
     const handle = await app.workflows.start(adds, { id: "a" });
     for (const id of ["", 5, {}, "x".repeat(513), "a\u0000b", "\ud800"]) {

@@ -1,4 +1,4 @@
-// Workflows in one process, on a store in memory and under a clock that stands still unless it is told.
+// Workflows in one process, on a store in memory, under a virtual clock.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -14,14 +14,14 @@ const hasCode =
 
 const double = async (n: number): Promise<number> => n * 2;
 
-describe("a workflow", () => {
+describe("workflows", () => {
   const sum = workflow("sum", async (ctx, numbers: number[]) => {
     let total = 0;
     for (const n of numbers) total += await ctx.activity(double, n);
     return total;
   });
 
-  it("runs its activities one after the other and gives its result", async () => {
+  it("a workflow runs its activities one after the other and returns its result", async () => {
     await using app = await testLimpet({ workflows: [sum], activities: { double } });
     const handle = await app.workflows.start(sum, { id: "one", input: [1, 2, 3] });
     assert.equal(await handle.result(), 12);
@@ -43,7 +43,7 @@ describe("a workflow", () => {
     assert.deepEqual([status, historyEvents], ["completed", 8]);
   });
 
-  it("is started once under an id, unless it is said otherwise", async () => {
+  it("a workflow starts once under an id by default", async () => {
     const slow = workflow("slow", async (ctx, said: string) => {
       await ctx.signal("end");
       return said;
@@ -64,7 +64,7 @@ describe("a workflow", () => {
     );
   });
 
-  it("sleeps for as long as it says, and not longer", async () => {
+  it("a workflow sleeps for the requested time, and not longer", async () => {
     const sleepy = workflow("sleepy", async (ctx) => {
       const from = ctx.now();
       await ctx.sleep("30d");
@@ -78,7 +78,7 @@ describe("a workflow", () => {
     assert.equal(await handle.result(), 30 * 86_400_000);
   });
 
-  it("is signalled, asked and updated while it runs", async () => {
+  it("a workflow handles signals, queries and updates while it runs", async () => {
     const close = signal("close");
     const total = query<number>("total");
     const add = update<number, number>("add");
@@ -116,7 +116,7 @@ describe("a workflow", () => {
     await assert.rejects(handle.signal(close, undefined), hasCode("WORKFLOW_CLOSED", /completed/));
   });
 
-  it("tries an activity again after longer and longer pauses, and fails with its last error", async () => {
+  it("a failing activity is retried after growing pauses, and fails with its last error", async () => {
     const attempts: number[] = [];
     const flaky = async (failures: number, { attempt }: { attempt: number }): Promise<string> => {
       attempts.push(attempt);
@@ -139,7 +139,7 @@ describe("a workflow", () => {
     await assert.rejects(failing.result(), hasCode("WORKFLOW_FAILED", /attempt 3/));
   });
 
-  it("has children whose results it gets, and which end with it", async () => {
+  it("a workflow gets the results of its children, which end with it", async () => {
     const child = workflow("child", async (ctx, n: number) => {
       if (n < 0) await ctx.signal("never");
       return n * 10;
@@ -156,7 +156,7 @@ describe("a workflow", () => {
     assert.equal((await app.workflows.get("left").describe()).status, "terminated");
   });
 
-  it("calls actors", async () => {
+  it("a workflow calls actors", async () => {
     class Counter extends Actor<{ n: number }> {
       override initial() {
         return { n: 0 };
@@ -175,7 +175,7 @@ describe("a workflow", () => {
     assert.equal(await handle.result(), 5);
   });
 
-  it("is started and signalled by an actor in the transaction of its turn, or not at all", async () => {
+  it("an actor starts and signals a workflow in the transaction of its turn, or not at all", async () => {
     const order = workflow("order", async (ctx, items: string[]) => [...items, await ctx.signal<string>("paid")]);
     class Cart extends Actor<{ items: string[] }> {
       override initial() {
@@ -196,7 +196,7 @@ describe("a workflow", () => {
     assert.deepEqual(await app.workflows.get(order, "order-one").result(), ["milk", "thanks"]);
   });
 
-  it("is cancelled, terminated, and timed out", async () => {
+  it("a workflow can be cancelled, terminated, and timed out", async () => {
     const patient = workflow("patient", async (ctx) => {
       try {
         await ctx.sleep("1d");
@@ -223,7 +223,7 @@ describe("a workflow", () => {
     await app.advance("2d");
   });
 
-  it("continues as new for as long as it likes, under one id", async () => {
+  it("a workflow continues as new any number of times under one id", async () => {
     const rounds = workflow("rounds", async (ctx, n: number): Promise<number> => {
       await ctx.sleep("1m");
       if (n < 3) ctx.continueAsNew(n + 1);
@@ -238,8 +238,8 @@ describe("a workflow", () => {
   });
 });
 
-describe("in tests", () => {
-  it("a workflow whose code does something else each time fails at its first step", async () => {
+describe("determinism checks in tests", () => {
+  it("a workflow with non-deterministic code fails at its first step", async () => {
     let calls = 0;
     const moody = workflow("moody", async (ctx) => {
       await ctx.activity(calls++ % 2 === 0 ? "even" : "odd");
@@ -259,8 +259,8 @@ describe("in tests", () => {
   });
 });
 
-describe("a workflow whose process is gone", () => {
-  it("goes on in another one, from its history, and runs again what was not recorded", async () => {
+describe("workflows whose process is gone", () => {
+  it("a workflow continues in another process from its history, and repeats unrecorded activities", async () => {
     const runs: string[] = [];
     const store = new MemoryStore(() => clock.now());
     let clock = { now: () => 0 };
@@ -291,8 +291,8 @@ describe("a workflow whose process is gone", () => {
   });
 });
 
-describe("a worker that stops", () => {
-  it("lets activities end, begins no new ones, and leaves the rest to others at once", async () => {
+describe("stopping workers", () => {
+  it("a stopping worker waits for activities, begins no new ones, and leaves the rest to others at once", async () => {
     const store = new MemoryStore(() => time);
     const time = 0;
     const ran: string[] = [];
@@ -312,15 +312,15 @@ describe("a worker that stops", () => {
     going.resolve();
     await stopped;
     assert.deepEqual(ran, ["one", "two"]);
-    // No time passes: nobody waits for a lease.
+    // No time passes: no process waits for a lease.
     await using second = await testLimpet({ workflows: [long], activities: { note }, stateStore: store });
     assert.equal(await second.workflows.get(long, "l").result(), "done");
     assert.deepEqual(ran, ["one", "two", "three"]);
   });
 });
 
-describe("a workflow whose code has changed", () => {
-  it("is blocked, can be seen so, and goes on when the code fits again", async () => {
+describe("workflows with changed code", () => {
+  it("a run with changed code is blocked, is shown as blocked, and continues when the code fits again", async () => {
     const store = new MemoryStore(() => time);
     let time = 0;
     const make = (activity: string) =>
@@ -360,7 +360,7 @@ describe("a workflow whose code has changed", () => {
     assert.equal(await result, "a");
   });
 
-  it("can be cancelled although it is blocked", async () => {
+  it("a blocked run can be cancelled", async () => {
     const broken = workflow("broken", async (ctx) => {
       await ctx.signal("go");
       await new Promise(() => {});

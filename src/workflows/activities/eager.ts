@@ -1,5 +1,6 @@
-// Activities that the worker of a run runs itself, without a queue: the first attempt, at once, its result a step of the run's task. Every
-// later attempt waits in the queue like all others, from the same step on in which the failure is recorded: so it survives this worker.
+// Runs the first attempt of an activity inside the worker of its run, without a queue. The result becomes a
+// step of the run's task. A later attempt waits in the queue, written in the same step that records the
+// failure, so it survives this worker.
 
 import type { QueuedActivity } from "../definition/messages.ts";
 import type { CommandEvent, Wire } from "../engine/events.ts";
@@ -19,11 +20,14 @@ export interface EagerActivitiesDeps {
 
 type Scheduled = Extract<CommandEvent, { kind: "ActivityScheduled" }>;
 
-/** One that says how long it may be silent is expected to be long: in a queue it survives its worker, with what it has said of itself. */
+/**
+ * An activity with a heartbeat limit is expected to run long. In a queue it survives its worker, and so does
+ * its last heartbeat.
+ */
 export const isEager = ({ name, options }: Scheduled, { queue, activities }: EagerActivitiesDeps): boolean =>
   (options?.queue === undefined || options.queue === queue) && options?.heartbeat === undefined && activities.has(name);
 
-/** What is to be recorded of its first attempt. It does not throw. */
+/** Runs the first attempt and returns the event to record. It does not throw. */
 export async function runEagerly(
   run: LoadedRun,
   decision: Scheduled,
@@ -51,18 +55,22 @@ export async function runEagerly(
   }
 }
 
-/** What becomes of one whose worker is gone, without its result. Undefined: it can run here. */
+/**
+ * The event for an activity whose worker ended before it recorded a result. Undefined: this worker can run
+ * it.
+ */
 export function takenOver(run: LoadedRun, decision: Scheduled, deps: EagerActivitiesDeps): Item | undefined {
   const activity = activityOf(run, decision);
   const { n, name } = activity;
   const error = timeoutOf(notHeard(name));
-  // Whoever had the task has begun it, and was not heard of again: if it was the activity that ended its process, it ends no other one.
+  // The previous worker began the task and did not come back. If this activity crashed that process, it must
+  // not crash another one.
   if (run.attempt > 1) {
     const names = ["LimpetError", error.errorCode];
     return failed(activity, { kind: "timed out", names, isFinal: false, error }, deps);
   }
   if (deps.activities.has(name)) return undefined;
-  // It was begun where it is known, and there somebody can begin it again.
+  // A worker that knows this activity began it, so such a worker can begin it again from the queue.
   const news = { kind: "ActivityRetryScheduled", of: n, attempts: 0, pause: 0, error } as const;
   return { news, reminders: deps.dispatcher.queue(activity, undefined) };
 }

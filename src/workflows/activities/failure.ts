@@ -1,5 +1,5 @@
-// An attempt at an activity that came to nothing, as the history of its run tells of it. Anything at all may have been thrown: reading it
-// never throws, and no more than some of it is kept. Pure.
+// Describes a failed attempt at an activity in the form in which the history records it. Activities may throw
+// any value: reading it never throws, and the stored text is bounded. Pure.
 import { CATALOGUE, type ErrorCode, isLimpetError } from "../../kernel/errors.ts";
 import { type SerializedCause, type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
 import { bounded } from "../engine/bounded-error.ts";
@@ -7,23 +7,23 @@ import type { ExternalEvent } from "../engine/events.ts";
 
 export interface ActivityFailure {
   readonly kind: "failed" | "timed out" | "cancelled";
-  /** What it is called, in every way: by one of these it may be said to be final. */
+  /** All names of the error; `nonRetryable` matches any of them. */
   readonly names: readonly string[];
-  /** Trying again will not cure it, whatever the options say. */
+  /** Another attempt cannot succeed, whatever the retry options allow. */
   readonly isFinal: boolean;
-  /** As it was thrown. */
+  /** The error as thrown. */
   readonly error: SerializedError;
 }
 
 export function failureOf(thrown: unknown): ActivityFailure {
   const error = bounded({ ...serializeError(thrown), ...ifStrange(thrown) });
   const kind = isLimpetError(thrown, "ACTIVITY_TIMED_OUT") ? "timed out" : "failed";
-  // What will never fit does not fit the next time.
+  // A payload above the limit is above it in every attempt.
   const isFinal = isLimpetError(thrown, "BODY_TOO_LARGE") || isLimpetError(thrown, "RESULT_INVALID");
   return { kind, isFinal, error, names: [...namesOf(error), ...classOf(thrown)] };
 }
 
-/** One that a worker elsewhere tells of. */
+/** The failure that a remote worker reports. */
 export function failureElsewhere(
   message: string,
   name: string | undefined,
@@ -34,13 +34,13 @@ export function failureElsewhere(
   return { ...rest, error, names: namesOf(error) };
 }
 
-/** The time of an activity is over. `last`: what its last attempt failed with. */
+/** The error of an activity whose time is over. `last`: the error of its last attempt. */
 export function timeoutOf(problem: string, last?: SerializedError): SerializedError {
   const said = last === undefined ? problem : `${problem}; its last attempt failed: ${last.message}`;
   return bounded(wrapped("ACTIVITY_TIMED_OUT", said, last));
 }
 
-/** Nobody tries again, and its run is told. */
+/** The event that notifies the run of a failure without another attempt. */
 export function lastNews(n: number, { kind, error }: ActivityFailure, attempts: number): ExternalEvent {
   const isTold = error.errorCode === "ACTIVITY_TIMED_OUT";
   if (kind === "timed out") {
@@ -70,7 +70,7 @@ const namesOf = ({ errorCode, error }: SerializedError): string[] => {
   return error.code === undefined ? [error.name] : [error.name, String(error.code)];
 };
 
-/** Most classes of errors do not say their name themselves. */
+/** Most error classes leave `name` at "Error", so the class name counts as well. */
 function classOf(thrown: unknown): string[] {
   try {
     const name: unknown = (thrown as { constructor?: { name?: unknown } } | null | undefined)?.constructor?.name;
@@ -80,7 +80,7 @@ function classOf(thrown: unknown): string[] {
   }
 }
 
-/** What is no error has no message. */
+/** Thrown values other than errors have no message. */
 function ifStrange(thrown: unknown): { message?: string } {
   if (typeof thrown === "string") return {};
   try {

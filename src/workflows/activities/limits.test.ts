@@ -1,4 +1,4 @@
-// What follows from the limits of an activity, case by case.
+// The limits of an activity, case by case.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pauseAfter } from "../definition/activity-options.ts";
@@ -19,8 +19,8 @@ const activity = (options: ActivityOptionsTold, more: Partial<QueuedActivity> = 
   ...more,
 });
 
-describe("the limits of an activity that waits", () => {
-  it("are looked at when the first of them is over, and not at all when there are none", () => {
+describe("limits of a queued activity", () => {
+  it("the limits of an activity are checked when the first of them is over, and not at all without limits", () => {
     for (const [options, first] of [
       [{}, undefined],
       [{ startToClose: 5, heartbeat: 5 }, undefined],
@@ -34,7 +34,7 @@ describe("the limits of an activity that waits", () => {
     }
   });
 
-  /** `row`: attempts that were begun, when the last one was, and until when somebody has it. */
+  /** `row`: attempts that began, the start of the last one, and the end of its lease. */
   const look = (
     options: ActivityOptionsTold,
     now: number,
@@ -45,11 +45,11 @@ describe("the limits of an activity that waits", () => {
     return lookAt(activity(options, { attempts }), { tick, leasedUntil }, now);
   };
 
-  it("are over, or there is a next moment to look", () => {
+  it("a check of the limits returns a problem or the moment of the next check", () => {
     const start = { scheduleToStart: 50 };
     assert.match(JSON.stringify(look(start, NOW + 50)), /not begun within 50 ms/);
     assert.deepEqual(look(start, NOW + 49), { again: NOW + 50 });
-    // Somebody has taken it and not begun it.
+    // A worker claimed it and has not begun it.
     assert.match(JSON.stringify(look(start, NOW + 50, [0, NOW, NOW + 60])), /not begun/);
     assert.deepEqual(look(start, NOW + 50, [1, NOW + 1, NOW + 60]), { again: undefined });
     assert.deepEqual(look(start, NOW + 50, [0], 1), { again: undefined });
@@ -59,7 +59,7 @@ describe("the limits of an activity that waits", () => {
     assert.deepEqual(look({ ...start, ...close }, NOW + 50, [1, NOW, NOW + 60]), { again: NOW + 80 });
   });
 
-  it("count attempts whose worker is gone, when the lease of the last one is over", () => {
+  it("attempts of a lost worker count when the lease of the last one is over", () => {
     const once = { attempts: 1, startToClose: 300_000 };
     const later = NOW + 300_000;
     assert.deepEqual(look(once, later), { again: later + 300_000 });
@@ -68,14 +68,14 @@ describe("the limits of an activity that waits", () => {
     assert.match(JSON.stringify(look(once, later, [1, NOW + 200_000, later - 1])), /not heard of again/);
     const beating = { attempts: 2, heartbeat: 20_000 };
     assert.deepEqual(look(beating, later, [1, later, later + 45_000]), { again: later + 45_000 });
-    // It is asked now and then, and no more often.
+    // The checks are no more frequent than this.
     assert.deepEqual(look(beating, later, [1, later, later + 15_000]), { again: later + LOOK_MS });
-    // It may be tried once more, by whoever comes.
+    // Another worker may try it once more.
     assert.deepEqual(look(beating, later, [1, NOW]), { again: later + LOOK_MS });
     assert.match(JSON.stringify(look(beating, later, [1, NOW], 1)), /not heard of again/);
   });
 
-  it("forbid to begin it late", () => {
+  it("an activity beyond its limits does not begin", () => {
     assert.equal(lateness(activity({}), 5, NOW + 1e12), undefined);
     assert.match(String(lateness(activity({ scheduleToStart: 5 }), 0, NOW + 5)), /not begun/);
     assert.equal(lateness(activity({ scheduleToStart: 5 }), 1, NOW + 5), undefined);
@@ -85,8 +85,8 @@ describe("the limits of an activity that waits", () => {
   });
 });
 
-describe("the pause before the next attempt", () => {
-  it("is never beyond all numbers, however often it was tried", () => {
+describe("pause before the next attempt", () => {
+  it("the pause before the next attempt stays finite after any number of attempts", () => {
     assert.equal(pauseAfter({ initial: 0 }, 5_000, []), 0);
     assert.equal(pauseAfter({ initial: 1, longest: 50 }, 5_000, []), 50);
     assert.equal(pauseAfter(undefined, 5_000, ["Error"]), 60_000);

@@ -1,8 +1,8 @@
-// How long an activity may wait, run and be silent, and what follows from that: decided from what stands in its row, so that every process
-// comes to the same answer. Pure.
+// Decides how long an activity may wait, run and stay silent. Every decision depends only on the row of the
+// activity, so every process comes to the same result. Pure.
 //
-// An activity in its queue has a row. Its tick counts attempts that were begun and not heard of since (`attempt`), and says when the
-// latest of them was begun (`due`); attempts that failed are counted in what it carries.
+// A queued activity has a row. Its tick counts attempts that began without an outcome (`attempt`) and the
+// start of the latest one (`due`). The row's data counts the attempts that failed.
 import type { SerializedError } from "../../kernel/serialized-error.ts";
 import type { StoredReminder, Tick } from "../../ports/reminders.ts";
 import { pauseAfter, startToCloseOf } from "../definition/activity-options.ts";
@@ -20,15 +20,15 @@ interface Timed extends Limited {
   readonly n: number;
 }
 
-/** Until when it has to be done, with all its attempts. */
+/** The moment by which the activity must be done, with all its attempts. */
 export const deadlineOf = ({ options, scheduledAt }: Limited): number =>
   scheduledAt + (options?.scheduleToClose ?? Number.POSITIVE_INFINITY);
 
-/** How long an attempt that begins now may take. */
+/** The time limit of an attempt that begins now. */
 export const attemptMs = (activity: Limited, now: number): number =>
   Math.min(startToCloseOf(activity.options), deadlineOf(activity) - now);
 
-/** What becomes of an activity after an attempt has failed: it is tried again after a pause, or its run is told. */
+/** Decides after a failed attempt: either a pause before the next one, or the event that notifies the run. */
 export function afterFailure(
   activity: Timed,
   attempts: number,
@@ -39,7 +39,7 @@ export function afterFailure(
   const isOver = failure.isFinal || failure.kind === "cancelled";
   const pauseMs = isOver ? undefined : pauseAfter(options, attempts, failure.names);
   if (pauseMs === undefined) return { news: lastNews(n, failure, attempts) };
-  // It would come too late, so nobody need wait for it.
+  // The next attempt would begin after the deadline, so the run is notified now.
   if (now + pauseMs >= deadlineOf(activity)) return { news: timedOut(activity, notDone(activity), failure.error) };
   return { pauseMs };
 }
@@ -52,7 +52,9 @@ export const timedOut = ({ n }: Pick<Timed, "n">, problem: string, last?: Serial
 
 const notDone = ({ name, options }: Timed): string => `${name} was not done within ${options?.scheduleToClose} ms`;
 
-/** What is wrong with beginning an attempt now, while nobody has the row. `begun`: attempts that were not heard of since. */
+/**
+ * The reason why no attempt may begin now, for a row without a lease. `begun`: attempts without an outcome.
+ */
 export function lateness(activity: QueuedActivity, begun: number, now: number): string | undefined {
   const { options, scheduledAt, attempts, name } = activity;
   const { scheduleToStart, attempts: most } = options ?? {};
@@ -67,15 +69,15 @@ export function lateness(activity: QueuedActivity, begun: number, now: number): 
 
 export const notHeard = (name: string): string => `${name} was begun and not heard of again: its worker is gone`;
 
-// ——— Somebody looks after it, whether or not there are workers for it.
+// ——— Limits of activities without workers.
 
 /**
- * Whether a worker is gone is asked no more often than this. Where there are others they notice it themselves, as soon as its lease is over;
- * this is for when there are none.
+ * The shortest pause between two checks for a lost worker. Other workers notice an expired lease themselves;
+ * this check is for queues without other workers.
  */
 export const LOOK_MS = 30_000;
 
-/** When its limits are looked at first; undefined: it has none that nobody else would notice. */
+/** The moment of the first check; undefined: the activity has no limit that needs one. */
 export function firstLook({ options, scheduledAt }: Limited): number | undefined {
   const { scheduleToStart, scheduleToClose, attempts } = options ?? {};
   const limits = [scheduleToStart, scheduleToClose, attempts === undefined ? undefined : silenceOf(options)];
@@ -83,11 +85,13 @@ export function firstLook({ options, scheduledAt }: Limited): number | undefined
   return Number.isFinite(first) ? scheduledAt + first : undefined;
 }
 
-/** How long an attempt whose worker is gone may go unnoticed. */
+/** The longest time for which a lost worker may go unnoticed. */
 const silenceOf = (options: QueuedActivity["options"]): number =>
   Math.max(options?.heartbeat ?? startToCloseOf(options), LOOK_MS);
 
-/** Whether it is over by its limits, or when to look again; undefined: there is nothing left to look after. */
+/**
+ * The limit that is exceeded, or the moment of the next check; `again` undefined: no further check is needed.
+ */
 export function lookAt(
   activity: QueuedActivity,
   { tick, leasedUntil }: Pick<StoredReminder, "tick" | "leasedUntil">,
@@ -95,7 +99,7 @@ export function lookAt(
 ): { readonly problem: string } | { readonly again: number | undefined } {
   const { options, attempts, scheduledAt } = activity;
   const isHeld = leasedUntil !== undefined && leasedUntil > now;
-  // Whoever has it is at work; what counts then is the time for all of it alone.
+  // The activity is running, so only the limit for all its attempts counts.
   const problem = isHeld && tick.attempt > 0 ? undefined : lateness(activity, tick.attempt, now);
   if (problem !== undefined) return { problem };
   if (now >= deadlineOf(activity)) return { problem: notDone(activity) };
@@ -109,7 +113,7 @@ export function lookAt(
 
 function nextSilence({ options }: QueuedActivity, tick: Tick, leasedUntil: number | undefined, now: number): number {
   const silenceMs = silenceOf(options);
-  // It waits: for a worker, or for its next attempt.
+  // The activity waits for a worker or for its next attempt.
   if (tick.attempt === 0 || leasedUntil === undefined) return Math.max(now, tick.at) + silenceMs;
   const lostAt = options?.heartbeat === undefined ? Math.max(leasedUntil, tick.due + silenceMs) : leasedUntil;
   return Math.max(lostAt, now + LOOK_MS);

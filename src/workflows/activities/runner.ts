@@ -1,4 +1,5 @@
-// Runs one attempt of an activity: the function of the user, with its time limits and what it may say meanwhile.
+// Runs one attempt of an activity: calls the user's function, enforces its time limits and receives its
+// heartbeats.
 import { LimpetError } from "../../kernel/errors.ts";
 import { copyValue, readWire, toWire } from "../../kernel/values.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
@@ -16,21 +17,21 @@ export interface Attempt {
   readonly input: Wire;
   readonly options: ActivityOptionsTold | undefined;
   readonly attempt: number;
-  /** How long it may take, from when this is asked. */
+  /** The time limit of the attempt, counted from this call. */
   limitMs(): number;
   readonly lastHeartbeat: Wire | undefined;
-  /** From outside: nobody waits for it any more. */
+  /** Aborts when the result is no longer needed. */
   readonly signal: AbortSignal;
   heartbeat?(details: Wire): void;
 }
 
-/** Whoever counts attempts. */
+/** Counts attempts by outcome. */
 type Counted = (outcome: "completed" | "failed") => void;
 
-/** In tests: what runs in the place of an activity. */
+/** In tests: returns the function that replaces an activity. */
 export type StandIn = (name: string, activity: ActivityFunction) => ActivityFunction;
 
-/** Throws unless each of them is a function, under a name that can be one. */
+/** Throws unless every activity is a function with a valid name. */
 export function checkActivities(activities: Readonly<Record<string, unknown>>): void {
   for (const [name, activity] of Object.entries(activities)) {
     checked("activity", name);
@@ -53,7 +54,7 @@ export class ActivityRunner {
     activities: Readonly<Record<string, ActivityFunction>>,
     counted: Counted,
     standIn?: StandIn | undefined,
-    /** So many run at once; others wait for their turn. */
+    /** The number of activities that run at once; further ones wait. */
     most = Number.POSITIVE_INFINITY,
   ) {
     this.#most = most;
@@ -76,7 +77,7 @@ export class ActivityRunner {
     return this.#names.get(activity);
   }
 
-  /** Why a function has no name here, for whoever wrote the code. */
+  /** The reason why a function is no activity here, for the author of the code. */
   whyUnknown(activity: object): string {
     const own = typeof activity === "function" ? activity.name : "";
     const mend =
@@ -86,7 +87,7 @@ export class ActivityRunner {
     return `${shown} is not among the activities of this worker: ${mend}`;
   }
 
-  /** Its result, in JSON-ready form. Throws what it throws, or ACTIVITY_TIMED_OUT. */
+  /** Returns the result in JSON-ready form. Throws the activity's error, or ACTIVITY_TIMED_OUT. */
   async run(attempt: Attempt): Promise<Wire> {
     const { name, options } = attempt;
     const real = this.#activities.get(name);
@@ -94,7 +95,7 @@ export class ActivityRunner {
     const fn = this.#standIn?.(name, real) ?? real;
     const limits = new Limits(this.#clock, attempt);
     if (this.#running < this.#most) this.#running++;
-    // A run may ask for thousands at once. Whoever leaves hands on its place.
+    // A run may schedule thousands at once. A finished attempt passes its place to the next.
     else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     try {
       attempt.signal.throwIfAborted();
@@ -108,7 +109,7 @@ export class ActivityRunner {
         lastHeartbeat: attempt.lastHeartbeat === undefined ? undefined : readWire(attempt.lastHeartbeat),
         heartbeat: (details?: unknown) => {
           limits.heard();
-          // Who says nothing of itself has said what it said before.
+          // A heartbeat without details keeps the details of the one before.
           if (details === undefined) return;
           const said = toWire(details, "the details", "ARGUMENT_INVALID");
           checkPayload(said, "the details");
@@ -117,7 +118,7 @@ export class ActivityRunner {
       };
       limits.begin(attempt.limitMs(), options?.heartbeat);
       const result = await Promise.race([runOutside(async () => fn(readWire(attempt.input), context)), limits.over]);
-      // As it is now: what the activity does with it afterwards is its own affair.
+      // A copy, because the activity may change the object afterwards.
       const wire = toWire(copyValue(result, "the result", "RESULT_INVALID"), "the result", "RESULT_INVALID");
       checkPayload(wire, "the result");
       this.#counted("completed");
@@ -134,7 +135,7 @@ export class ActivityRunner {
   }
 }
 
-/** How long an attempt may take, and how long it may be silent. */
+/** The time limits of an attempt: for the whole of it, and for its silence. */
 class Limits {
   readonly #clock: Clock;
   readonly #attempt: Attempt;

@@ -1,9 +1,10 @@
-// One attempt at an activity that is under way in this process: whose claim it is, what it said last, and whether it still counts.
+// One attempt at an activity that runs in this process: its claim, its last heartbeat, and whether its
+// outcome still counts.
 import type { LimpetError } from "../../kernel/errors.ts";
 import type { Wire } from "../engine/events.ts";
 import type { ClaimedActivity } from "./tasks.ts";
 
-/** Leases are renewed so often while they last. */
+/** Renewals within one lease. */
 export const RENEWALS = 3;
 
 export class RunningActivity {
@@ -12,12 +13,12 @@ export class RunningActivity {
   /** On the monotonic clock. */
   renewAt: number;
   readonly stop = new AbortController();
-  /** Nothing that it says counts any more. */
+  /** The claim is lost: the store rejects every further write of this attempt. */
   isLost = false;
-  /** What it said last, and whether that is written or about to be. */
+  /** Details of the last heartbeat, and whether a write of them is in progress. */
   said: Wire | undefined;
   isNoting = false;
-  /** What came of it is about to be told. */
+  /** The outcome is about to be written. */
   isEnding = false;
 
   constructor(held: ClaimedActivity, leaseMs: number, now: number) {

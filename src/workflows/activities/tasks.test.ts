@@ -1,4 +1,4 @@
-// Rows of activities in their queues: who has one decides what becomes of it, and nobody else.
+// Rows of queued activities: only the holder of the claim decides their outcome.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
@@ -61,8 +61,8 @@ class Queue {
   }
 }
 
-describe("an activity in its queue", () => {
-  it("is held by one, with an attempt that counts before it begins", async () => {
+describe("queued activities", () => {
+  it("one worker holds an activity, and its attempt counts before it begins", async () => {
     const queue = new Queue();
     await queue.put();
     const [held] = await queue.claim("mine");
@@ -73,7 +73,7 @@ describe("an activity in its queue", () => {
     assert.deepEqual([again?.attempt, again?.tick.due], [2, 1_001]);
   });
 
-  it("is not ended by who has given it up: what it brings is told to nobody", async () => {
+  it("a worker that gave up an activity cannot end it, and its result is dropped", async () => {
     const queue = new Queue();
     await queue.put();
     const [first] = await queue.claim("mine");
@@ -90,7 +90,7 @@ describe("an activity in its queue", () => {
     assert.deepEqual(queue.told, ["ActivityCompleted"]);
   });
 
-  it("is not brought back by whoever has it when it was cancelled", async () => {
+  it("a cancelled activity is not restored by its worker", async () => {
     for (const act of [
       (held: ClaimedActivity, { tasks }: Queue) => tasks.note(held, "words", 1_000),
       (held: ClaimedActivity, { tasks }: Queue) => tasks.fail(held, failureOf(new Error("no"))),
@@ -104,7 +104,7 @@ describe("an activity in its queue", () => {
     }
   });
 
-  it("that is given back is anybody's at once, and that was no attempt", async () => {
+  it("a returned activity is free at once, and the attempt does not count", async () => {
     const queue = new Queue();
     await queue.put();
     for (const token of ["a", "b", "c"]) {
@@ -114,7 +114,7 @@ describe("an activity in its queue", () => {
     }
   });
 
-  it("that has failed waits for its next attempt, with what it said, and a number that grows", async () => {
+  it("a failed activity waits for its next attempt with its heartbeat details and a higher number", async () => {
     const queue = new Queue();
     await queue.put({ options: { delays: [500, 700] } });
     let [held] = await queue.claim("a");
@@ -132,7 +132,7 @@ describe("an activity in its queue", () => {
     assert.equal(await queue.reminders.get(queue.key()), undefined);
   });
 
-  it("whose run is over is not begun, and is gone", async () => {
+  it("an activity of a closed run does not begin, and its row is deleted", async () => {
     const queue = new Queue();
     await queue.put();
     queue.isOpen = false;
@@ -141,7 +141,7 @@ describe("an activity in its queue", () => {
     assert.deepEqual(queue.told, []);
   });
 
-  it("that cannot be read is kept apart for people, and hinders no other", async () => {
+  it("an unreadable activity becomes a dead letter and does not delay others", async () => {
     const queue = new Queue();
     for (const [i, data] of ["nonsense", "null", '{"workflowId":"w"}', "[1]"].entries())
       await queue.put({ n: i + 2 }, data);

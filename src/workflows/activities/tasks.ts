@@ -1,9 +1,9 @@
-// Activities that wait in queues, for whoever runs them: workers of this process, and workers elsewhere by way of a door. Each is a row of
-// the reminders table, claimed by one worker, kept while that is heard of, and settled by what it tells. Who has lost the claim can change
-// nothing.
+// Claims queued activities for the workers of this process and for remote workers. Each activity is a row of
+// the reminders table. One worker claims it, keeps it by heartbeats, and settles it with its outcome. A
+// worker that lost the claim cannot change the row.
 //
-// That an attempt was begun is noted on the row before it begins, so that one whose worker died counts. Number and attempt of the tick only
-// ever grow: a next try gets the next number.
+// The row records the start of an attempt before it begins, so an attempt counts also when its worker dies.
+// Number and attempt of the tick only grow: each retry gets the next number.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ClaimedReminder, ReminderKey, Reminders, Rewriting, Settlement, Tick } from "../../ports/reminders.ts";
 import {
@@ -19,19 +19,19 @@ import { afterFailure, lateness, lookAt, timedOut } from "./limits.ts";
 
 export interface ActivityTasksDeps {
   readonly store: Pick<Reminders, "claim" | "renew" | "get">;
-  /** It is cancelled. */
+  /** Deletes the row of the activity. */
   cancel(key: ReminderKey): Promise<unknown>;
-  /** As the store does, many together, and again while it does not answer. */
+  /** As in the store, batched, and retried while the store does not answer. */
   settle(settlement: Settlement): Promise<boolean>;
   rewrite(rewriting: Rewriting): Promise<boolean>;
   readonly namespace: string;
   /** The store's clock. */
   now(): number;
-  /** Whether the run is open still. */
+  /** Whether the run is still open. */
   isOpen(run: RunName): Promise<boolean>;
-  /** A run that is over need not hear of it. */
+  /** Delivers to the inbox of the run; a closed run ignores it. */
   tell(run: RunName, key: string, data: string): Promise<void>;
-  /** Something is due at that moment, and nobody has it. */
+  /** An activity without a lease is due at that moment. */
   freed(at: number): void;
 }
 
@@ -40,17 +40,17 @@ interface RunName {
   readonly runId: string;
 }
 
-/** One attempt that somebody has. */
+/** One claimed attempt. */
 export interface ClaimedActivity {
   readonly key: ReminderKey;
   readonly generation: number;
   readonly token: string;
-  /** As it is stored: this attempt counts. */
+  /** As stored, with this attempt counted. */
   readonly tick: Tick;
   readonly activity: QueuedActivity;
   /** 1 the first time. */
   readonly attempt: number;
-  /** Until then it is nobody else's, on the store's clock. */
+  /** End of the lease, on the store's clock. */
   readonly leaseUntil: number;
 }
 
@@ -58,13 +58,16 @@ export interface ClaimWish {
   readonly types: readonly string[];
   readonly limit: number;
   readonly token: string;
-  /** How long each is kept without being heard of. */
+  /** The lease of each activity, which a heartbeat renews. */
   leaseOf(activity: QueuedActivity, now: number): number;
 }
 
-/** Of a row that is claimed until it is clear whether it is begun. */
+/** The lease of a claimed row until its attempt begins or is dropped. */
 const CLAIM_MS = 10_000;
-/** Clocks are not quite the same, and telling takes a moment: whoever has less left asks whether it has it still. */
+/**
+ * Covers clock differences and the time of a request. A worker with less time left renews its lease before it
+ * reports.
+ */
 const MARGIN_MS = 2_000;
 
 export class ActivityTasks {
@@ -74,7 +77,7 @@ export class ActivityTasks {
     this.#deps = deps;
   }
 
-  /** `nextMs`: when there may be more, from now; undefined: that is not known. */
+  /** `nextMs`: the time until more activities may be due; undefined: unknown. */
   async claim(wish: ClaimWish): Promise<{ readonly held: ClaimedActivity[]; readonly nextMs: number | undefined }> {
     const { store, namespace } = this.#deps;
     const { types, limit, token } = wish;
@@ -84,15 +87,15 @@ export class ActivityTasks {
     const held = begun
       .map((one) => (one.status === "fulfilled" ? one.value : undefined))
       .filter((one) => one !== undefined);
-    // What was begun counts, whatever became of the others.
+    // Attempts that began count, even if others of the same claim failed.
     const failed = begun.find((one) => one.status === "rejected");
     if (failed !== undefined && held.length === 0) throw failed.reason;
-    // Some were over already: there may be others at once.
+    // Some rows were dropped, so others may be claimable at once.
     const isMore = failed === undefined && held.length < reminders.length;
     return { held, nextMs: isMore ? 0 : next === undefined ? undefined : next - now };
   }
 
-  /** Undefined: its time is over, or nobody waits for it. */
+  /** Undefined: the time limit is exceeded, or the run is closed. */
   async #begin(row: ClaimedReminder, wish: ClaimWish, now: number): Promise<ClaimedActivity | undefined> {
     const { settle } = this.#deps;
     const { generation, key } = row;
@@ -124,7 +127,10 @@ export class ActivityTasks {
     return { key, generation, token, tick, activity, attempt, leaseUntil: now + leaseMs };
   }
 
-  /** It was handed out to nobody, or its worker stops: that was no attempt. */
+  /**
+   * Returns a claimed activity that did not run, or that its stopping worker gives up. The attempt does not
+   * count.
+   */
   async release({ generation, token, tick }: ClaimedActivity): Promise<void> {
     const { at, number, attempt } = tick;
     const before = { at, due: at, number: number + 1, attempt: Math.max(attempt - 1, 0) };
@@ -132,13 +138,16 @@ export class ActivityTasks {
     if (await this.#deps.settle(settlement)) this.#deps.freed(at);
   }
 
-  /** Throws LEASE_LOST when somebody else may have it, or nobody waits for it. */
+  /** Throws LEASE_LOST when another worker may have the activity, or its run is closed. */
   async complete(held: ClaimedActivity, result: Wire): Promise<void> {
     const { n } = held.activity;
     await this.#end(held, { kind: "ActivityCompleted", of: n, result });
   }
 
-  /** It is tried again, after a pause, or its run is told. True: it is tried again. Throws LEASE_LOST. */
+  /**
+   * Schedules the next attempt after a pause, or notifies the run. True: another attempt follows. Throws
+   * LEASE_LOST.
+   */
   async fail(held: ClaimedActivity, failure: ActivityFailure): Promise<boolean> {
     const { generation, token, tick, activity, attempt } = held;
     const now = this.#deps.now();
@@ -156,7 +165,7 @@ export class ActivityTasks {
     return true;
   }
 
-  /** What it says of itself is there for the next attempt. It stays with its worker. Throws LEASE_LOST. */
+  /** Stores the heartbeat details for the next attempt and keeps the lease. Throws LEASE_LOST. */
   async note(held: ClaimedActivity, details: Wire, leaseMs: number): Promise<ClaimedActivity> {
     const { generation, token, tick } = held;
     const activity = { ...held.activity, heartbeat: details };
@@ -172,7 +181,7 @@ export class ActivityTasks {
     const isSure = this.#deps.now() < leaseUntil - MARGIN_MS;
     if (!isSure && (await store.renew([{ generation, token }], CLAIM_MS)).length > 0) throw lost();
     await this.#tell(activity, news);
-    // If this gets lost, the run itself takes the row away when it has heard of it.
+    // If this write is lost, the run deletes the row when it reads the result.
     await settle({ generation, token, kind: "done" });
   }
 
@@ -180,7 +189,10 @@ export class ActivityTasks {
     await this.#deps.tell(activity, `activity ${activity.n}`, writeMessage(news));
   }
 
-  /** The limits of one that has such, whether or not there are workers for it. When to look again; undefined: never. */
+  /**
+   * Checks the limits of an activity, with or without workers. Returns the moment of the next check;
+   * undefined: none.
+   */
   async lookAfter({ workflowId, runId, n, type }: ActivityWatch): Promise<number | undefined> {
     const { store, namespace } = this.#deps;
     const key = { namespace, type, id: runId, name: String(n) };

@@ -1,10 +1,10 @@
-// Runs the activities of this process that wait in its queue: claims them, keeps them while they are at work, and tells what came of them.
-// Any number of processes do this on one store.
+// Runs the activities in the queue of this process: claims them, renews their leases while they run, and
+// writes their outcomes. Any number of processes do this on one store.
 //
-// - Leases get longer while the process lives. Whoever loses one hears of it through the signal of its activity: because nobody waits for
-//   it any more, or because somebody else has begun another attempt.
-// - What an activity says of itself is written soon, and not more often than that; the next attempt gets it.
-// - What came of it is told until the store has heard it, or somebody else has the activity.
+// - A lease is renewed while the process lives. An activity that loses its lease is aborted through its
+// signal: its run stopped waiting, or another worker began a new attempt.
+// - Heartbeat details are written soon, but at most once per `NOTE_MS`; the next attempt gets them.
+// - The outcome is retried until the store accepts it or another worker has the activity.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -33,19 +33,19 @@ export interface ActivityWorkerDeps {
   readonly runner: ActivityRunner;
   /** The store's clock. */
   now(): number;
-  /** Those of these leases that are lost. */
+  /** Returns the generations of the lost leases. */
   renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]>;
-  /** Whether nobody has taken the row away. */
+  /** Whether the row still exists. */
   isThere(key: ReminderKey): Promise<boolean>;
-  /** Whether its run is open still. */
+  /** Whether the run is still open. */
   isOpen(activity: QueuedActivity): Promise<boolean>;
 }
 
-/** Shorter ones would be lost before they are renewed. */
+/** The shortest lease: a shorter one would expire before its renewal. */
 const LEAST_LEASE_MS = 1_000;
-/** What an activity says of itself is written so often at most. */
+/** The shortest pause between two writes of heartbeat details. */
 const NOTE_MS = 1_000;
-/** Claimed in one go. */
+/** The largest number of activities in one claim. */
 const LARGEST_CLAIM = 200;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -76,7 +76,7 @@ export class ActivityWorker {
     this.nudge();
   }
 
-  /** Takes no more, lets those that run come to their end, and gives back what is not done then. */
+  /** Claims no more, waits for running activities, and returns the unfinished ones to the queue. */
   async stop(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -90,15 +90,17 @@ export class ActivityWorker {
     this.#renewal?.cancel();
   }
 
-  // ——— Getting them.
+  // ——— Claiming.
 
-  /** There may be some. */
+  /** The queue may hold activities. */
   nudge(): void {
     this.#isNudged = true;
     if (!this.#isClaiming && this.#isOpen) this.#claiming = this.#claim();
   }
 
-  /** These are durable: there may be work, and some that run here may be wanted no more. */
+  /**
+   * Called after these writes are durable. Some may add activities; some may cancel activities that run here.
+   */
   written(writes: readonly ReminderWrite[]): void {
     if (writes.length === 0 || !this.#isOpen) return;
     if (writes.some(({ kind, key }) => kind === "set" && this.#types.has(key.type))) this.nudge();
@@ -113,7 +115,7 @@ export class ActivityWorker {
     }
   }
 
-  /** Something of ours is due then. */
+  /** An activity of this queue is due at that moment. */
   expect(at: number): void {
     const ms = at - this.#deps.now();
     if (ms <= 0) this.nudge();
@@ -140,7 +142,7 @@ export class ActivityWorker {
           token: this.#deps.random.id(),
           leaseOf: this.#leaseOf,
         });
-        // What was on its way when it stopped is given back.
+        // The worker stopped during the claim, so the activities go back to the queue.
         if (!this.#isOpen) await Promise.all(held.map((one) => this.#deps.tasks.release(one)));
         else for (const one of held) this.#begin(one);
         if (held.length > 0 || nextMs === 0) this.#isNudged = true;
@@ -152,16 +154,18 @@ export class ActivityWorker {
       this.#isClaiming = false;
     }
     if (!this.#isOpen) return;
-    // One that comes to its end says so itself.
+    // An activity that ends triggers the next claim itself.
     this.#poll = this.#deps.clock.after(Math.max(Math.ceil(pauseMs), 10), () => this.nudge());
   }
 
   #begin(held: ClaimedActivity): void {
     const before = this.#running.get(held.generation);
-    // A store that was restored from a backup assigns generations again: then it is another activity.
+    // A store restored from a backup assigns generations again, so the same generation may be another
+    // activity.
     if (before !== undefined && !sameActivity(before.held, held)) before.lose(unwanted());
     if (before !== undefined && !before.isLost) {
-      // Its lease ran out unnoticed, and it came back here: the attempt that is under way goes on.
+      // The lease expired unnoticed and this worker claimed the activity again: the running attempt
+      // continues.
       before.held = held;
       return;
     }
@@ -178,7 +182,7 @@ export class ActivityWorker {
     this.#working.add(work);
   }
 
-  // ——— Running them.
+  // ——— Running.
 
   async #run(one: RunningActivity): Promise<void> {
     const { tasks, runner, now } = this.#deps;
@@ -207,7 +211,7 @@ export class ActivityWorker {
     await this.#tell(one, end);
   }
 
-  /** The next attempt gets what this one said last, written or not. */
+  /** The next attempt gets the last heartbeat of this one, written or not. */
   #withWords({ held, said }: RunningActivity): ClaimedActivity {
     return said === undefined ? held : { ...held, activity: { ...held.activity, heartbeat: said } };
   }
@@ -221,7 +225,8 @@ export class ActivityWorker {
       } catch (err) {
         if (isLimpetError(err, "LEASE_LOST")) return;
         log.warn("activity.end.failed", { ...one.held.key, err });
-        // What the store will never take, and whoever stops while the store is away, wait for nothing: the lease will end.
+        // A write that the store always rejects is not retried, nor is any write of a stopping worker. The
+        // lease expires instead.
         const isHopeless = !isLimpetError(err) || err.retry === "never";
         if (isHopeless || (!this.#isOpen && one.stop.signal.aborted)) return;
       }
@@ -230,7 +235,7 @@ export class ActivityWorker {
     }
   }
 
-  // ——— What they say meanwhile.
+  // ——— Heartbeats.
 
   #note(one: RunningActivity): void {
     if (one.isNoting || one.isLost || one.isEnding) return;
@@ -257,7 +262,7 @@ export class ActivityWorker {
 
   // ——— Leases.
 
-  /** One timer, for the first of them. */
+  /** One timer, for the earliest renewal. */
   #renewBy(at: number): void {
     if (this.#renewal !== undefined && this.#renewalAt <= at) return;
     const { clock } = this.#deps;
@@ -295,7 +300,7 @@ export class ActivityWorker {
     }
   }
 
-  /** One that was ended from outside takes nothing of its own away. */
+  /** A run that was ended from outside does not delete its activities, so the worker checks. */
   async #checkRuns(some: readonly RunningActivity[]): Promise<void> {
     for (const ones of Map.groupBy(some, ({ held }) => held.activity.runId).values()) {
       if (await this.#deps.isOpen(ones[0]!.held.activity)) continue;

@@ -1,5 +1,5 @@
-// Workflows, as the code around them uses them: starts, signals, queries, updates, results. It works in every process that shares the
-// store, whether it runs workflows itself or not.
+// The client of workflows: starts, signals, queries, updates, results. It works in every process that shares
+// the store, with or without workers of its own.
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -47,22 +47,22 @@ export interface WorkflowClientDeps {
   readonly queue: string;
   readonly ends: EndWatch;
   readonly updates: UpdateWatch;
-  /** It was ended from here. */
+  /** This client ended the run. */
   ended(ref: number, runId: string, end: RunEnd): void;
   now(): number;
-  /** Starts it, here if that is possible. */
+  /** Starts a run, in this process if possible. */
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
-  /** Something arrives at a run. */
+  /** Delivers a message to the inbox of a run. */
   arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
   query(run: StoredRun, name: string, input: unknown): Promise<unknown>;
-  /** The run is worked on in this process, so its end will be told. */
+  /** The run is loaded in this process, which therefore reports its end. */
   isHere(ref: number): boolean;
 }
 
 const RESULT_NAMES = { signal: true, timeout: true };
 const UPDATE_NAMES: Record<keyof UpdateOptions, true> = { id: true, signal: true };
 
-/** Others may start one, too, each time. */
+/** Attempts to end an open run and start another; other clients may start one in between. */
 const TERMINATIONS = 5;
 
 export class WorkflowClient {
@@ -113,7 +113,7 @@ export class WorkflowClient {
     return outcome;
   }
 
-  /** What is to be written to start one. */
+  /** The rows to write for a start. */
   prepare(type: string, options: StartOptions<unknown>): { start: RunStart; started: Started; at: number } {
     const { dispatcher, random } = this.#deps;
     checked("workflow", type);
@@ -123,7 +123,7 @@ export class WorkflowClient {
     if (options.attributes !== undefined) checkAttributes(options.attributes);
     const at = this.#deps.now();
     const delayMs = options.delay === undefined ? 0 : parseDuration(options.delay, "delay");
-    // Time counts from when it begins.
+    // Timeouts count from the delayed start.
     const until = (value: Duration | undefined, what: string): number | undefined =>
       value === undefined ? undefined : at + delayMs + parseDuration(value, what);
     const runTimeoutAt = until(options.runTimeout, "runTimeout");
@@ -152,7 +152,7 @@ export class WorkflowClient {
     return { start, started: readEventBatch(start.first.data).events[0] as Started, at };
   }
 
-  /** What is sent to signal one. */
+  /** The message that signals a run. */
   signalTo(workflowId: string, runId: string | undefined, name: string, input: unknown): InboxMessage {
     checkWorkflowId(workflowId);
     const id = this.#deps.random.id();
@@ -174,10 +174,12 @@ export class WorkflowClient {
     return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
   }
 
-  /** A workflow that a process of this store has started. */
+  /** A handle of a workflow in this store, by its id. */
   get<W extends AnyWorkflow>(workflow: W, id: string, runId?: string): WorkflowHandle<ResultOf<W>>;
   get<Result = unknown>(id: string, run?: OneRun): WorkflowHandle<Result>;
-  /** @deprecated Write `get(id, { runId })`. With two texts the first is the id of the workflow, not its type. */
+  /**
+   * @deprecated Write `get(id, { runId })`. With two texts the first is the id of the workflow, not its type.
+   */
   get<Result = unknown>(id: string, runId: string | undefined): WorkflowHandle<Result>;
   get(...args: GetArguments): WorkflowHandle<never> {
     const { id, runId } = runToGet(...args);
@@ -198,7 +200,7 @@ export class WorkflowClient {
     return store.count({ ...query, namespace, limit: query.limit ?? 1_000_000 });
   }
 
-  /** `ref`: of that run, where it is known. */
+  /** `ref`: of that run, if known. */
   #handle(id: string, runId: string | undefined, ref?: number): WorkflowHandle<never> {
     return {
       id,
@@ -237,7 +239,7 @@ export class WorkflowClient {
           );
     const signal = options.signal === undefined ? timeout.signal : AbortSignal.any([options.signal, timeout.signal]);
     try {
-      // What is worked on here need not be looked for.
+      // The end of a run that is loaded here is reported, so no read is needed.
       const isHere = ref !== undefined && this.#deps.isHere(ref);
       let end = isHere ? await ends.wait(ref, runId, signal) : await this.#end(id, runId, signal);
       while (end.status === "continued") end = await this.#end(id, JSON.parse(end.result).result as string, signal);
@@ -268,7 +270,7 @@ export class WorkflowClient {
     const message = { kind: "UpdateRequested", id: own, name, input: payload(input, "the input") } as const;
     const before = await this.#reader.find(workflowId, runId);
     const { ref, runId: at } = await this.#deps.arrive(this.#to(workflowId, before.runId, updateKey(own), message));
-    // One that is sent again may have been answered long ago.
+    // An update that is sent again may have been answered long ago.
     const after = id === undefined && ref === before.ref ? before.events : 0;
     const world = { store, reader: this.#reader, updates };
     return new UpdateCall(workflowId, own, { ref, runId: at, after }, world).answer(signal);
@@ -289,14 +291,14 @@ function unlessClosed(error: unknown): void {
   if (!isLimpetError(error, "WORKFLOW_CLOSED")) throw error;
 }
 
-/** What a client or a workflow may hand over in one piece. */
+/** Checks and serializes one payload of a client or a workflow. */
 function payload(value: unknown, what: string): unknown {
   const wire = toWire(value, what, "ARGUMENT_INVALID");
   checkPayload(wire, what);
   return wire;
 }
 
-/** Of a request that the store did not answer at first, and refused when it was repeated. */
+/** The error of a request that the store did not answer at first, and rejected when it was repeated. */
 export const maybeDone = (refusal: string): LimpetError =>
   new LimpetError(
     "COMMIT_UNKNOWN",

@@ -1,4 +1,4 @@
-// How a run ends: what its row keeps of it, whoever ran its code. Pure.
+// Maps the end of a run to the outcome that its row records, for local and remote workers. Pure.
 import type { TaskFate } from "../../ports/workflows.ts";
 import { writeError, writeResult } from "../definition/messages.ts";
 import type { End } from "../engine/events.ts";

@@ -1,6 +1,7 @@
-// Waits for the ends of runs, wherever they run. One that ends in this process is told at once; the others are looked at together, when
-// the store says that something may have ended, and now and then. A run that is worked on here will most likely end here, and soon: the
-// store is asked about it when that takes long, because somebody elsewhere may end it.
+// Waits for the ends of runs, in this process and elsewhere. A run that ends in this process is reported at
+// once. Ends elsewhere are read in batches: when the store signals that a run may have ended, and
+// periodically. A run that is loaded here usually ends here soon, so the store is asked about it only after a
+// second: another process may end it.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { RunStatus, Workflows } from "../../ports/workflows.ts";
@@ -12,9 +13,9 @@ export interface RunEnd {
 
 const FIRST_LOOK_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
-/** So long nobody asks about a run that is worked on here. */
+/** For this long the store is not asked about a run that is loaded here. */
 const HERE_MS = 1_000;
-/** Runs that one look asks for. */
+/** Runs in one read. */
 const LOOK = 1_000;
 
 interface Waiter {
@@ -24,7 +25,7 @@ interface Waiter {
   readonly reject: (reason: unknown) => void;
 }
 
-/** A store that was restored from a backup has forgotten the run, and has given its ref to another one. */
+/** A store restored from a backup lost the run and assigned its ref to another one. */
 const lostRun = (runId: string): LimpetError =>
   new LimpetError(
     "WORKFLOW_UNKNOWN",
@@ -41,14 +42,17 @@ export class EndWatch {
   #isLooking = false;
   #stopped: Error | undefined;
 
-  /** `isHere`: the run is worked on in this process. When it is not any more without having ended, `left` is called. */
+  /** `isHere`: the run is loaded in this process. `left` is called when it is unloaded before its end. */
   constructor(clock: Clock, store: Workflows, isHere: (ref: number) => boolean) {
     this.#clock = clock;
     this.#store = store;
     this.#isHere = isHere;
   }
 
-  /** Rejects when the signal is aborted, with its reason. `runId`: the end of another run with this ref is not the end of this one. */
+  /**
+   * Rejects with the signal's reason when it is aborted. `runId`: ignores the end of another run with the
+   * same ref.
+   */
   wait(ref: number, runId: string | undefined, signal?: AbortSignal): Promise<RunEnd> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
     const { promise, resolve, reject } = Promise.withResolvers<RunEnd>();
@@ -78,7 +82,7 @@ export class EndWatch {
     }
   }
 
-  /** Nobody looks any more: whoever waits is told so, and may ask another process. */
+  /** Rejects all waiting calls; their callers may ask another process. */
   stop(reason: Error): void {
     this.#stopped = reason;
     this.#timer?.cancel();
@@ -86,14 +90,14 @@ export class EndWatch {
     this.#waiters.clear();
   }
 
-  /** It may end elsewhere from now on. */
+  /** The run is no longer loaded here, so it may end elsewhere. */
   left(ref: number): void {
     if (!this.#waiters.has(ref)) return;
     this.#pauseMs = FIRST_LOOK_MS;
     this.#lookLater();
   }
 
-  /** Something may have ended elsewhere. */
+  /** A run may have ended elsewhere. */
   nudge(): void {
     this.#pauseMs = FIRST_LOOK_MS;
     void this.#look();
@@ -123,7 +127,7 @@ export class EndWatch {
         }
       }
     } catch {
-      // The next look may work.
+      // The next read may succeed.
     } finally {
       this.#isLooking = false;
     }

@@ -1,4 +1,4 @@
-// What the code around workflows gives when it starts them, and what it gets: types alone.
+// Types of the client: options of a start, descriptions of runs, and the handle of a workflow. Types alone.
 import type { Duration } from "../../kernel/durations.ts";
 import type { Chosen, InputField, InputOptions } from "../../kernel/input-types.ts";
 import type { RunQuery, RunStatus } from "../../ports/workflows.ts";
@@ -28,32 +28,38 @@ export type ResultFor<Explicit, Given> = [Chosen<Explicit, Given, AnyWorkflow>] 
   ? ResultOf<W>
   : Explicit;
 
-/** What a workflow is started with. One without an input may be started without one. */
+/** Options of a start. A workflow without an input may be started without one. */
 export type StartOptions<Input> = StartSettings & InputField<Input>;
 
 export interface StartSettings {
   /** Default: a new one. */
   readonly id?: string;
   readonly queue?: string;
-  /** When a run of that id is open: "fail" (default), "existing" to get that one, "terminate" to end it and start anew. */
+  /**
+   * When a run of that id is open: "fail" (default), "existing" to get that one, "terminate" to end it and
+   * start anew.
+   */
   readonly ifRunning?: "fail" | "existing" | "terminate";
-  /** When runs of that id have ended: "start" another (default), "start unless completed", "fail", or "existing" to get the latest. */
+  /**
+   * When runs of that id have ended: "start" another (default), "start unless completed", "fail", or
+   * "existing" to get the latest.
+   */
   readonly ifEnded?: "start" | "start unless completed" | "fail" | "existing";
   readonly memo?: Readonly<Record<string, unknown>>;
   readonly attributes?: Readonly<Record<string, AttributeValue>>;
-  /** All runs of it together, and one run, may take so long. */
+  /** The time limit of all runs together, and of one run. */
   readonly timeout?: Duration;
   readonly runTimeout?: Duration;
-  /** It begins so much later. */
+  /** The start is delayed by this long. */
   readonly delay?: Duration;
   /** Only workers of this build run it. */
   readonly build?: string;
 }
 
 export interface UpdateOptions {
-  /** The same for every attempt at one update. Default: a new one. */
+  /** The same id for every attempt at one update. Default: a new one. */
   readonly id?: string;
-  /** Ends the waiting for its answer; the update itself goes on. */
+  /** Stops waiting for the answer; the update itself continues. */
   readonly signal?: AbortSignal;
 }
 
@@ -67,11 +73,11 @@ export interface RunDescription {
   readonly closedAt: number | undefined;
   readonly historyEvents: number;
   readonly historyBytes: number;
-  /** It is open, and its history so long that it should continue as new. */
+  /** The run is open, and its history is so long that it should continue as new. */
   readonly continueAsNewSuggested: boolean;
   readonly memo: Readonly<Record<string, unknown>>;
   readonly attributes: Readonly<Record<string, AttributeValue>>;
-  /** Why its worker could not go on with it. */
+  /** The error that blocks the run's task. */
   readonly blocked: string | undefined;
   readonly attempt: number;
   readonly stickyWorker: string | undefined;
@@ -86,18 +92,20 @@ export interface RunHistoryEvent {
 
 export interface WorkflowList {
   readonly runs: readonly RunDescription[];
-  /** For the next page; undefined: this was the last one. */
+  /** The cursor of the next page; undefined: this was the last page. */
   readonly before: number | undefined;
 }
 
 export type WorkflowQuery = Partial<Omit<RunQuery, "namespace">>;
 
-/** One workflow, by its id. What is said to a run that was continued as new since is said to the one that continues it. */
+/**
+ * One workflow, by its id. A message to a run that was continued as new goes to the run that continues it.
+ */
 export interface WorkflowHandle<Result> {
   readonly id: string;
-  /** A certain run of it; undefined: the open one, or else the latest. */
+  /** One run of the workflow; undefined: the open one, or else the latest. */
   readonly runId: string | undefined;
-  /** Waits for its end. Throws what it ended with. */
+  /** Waits for the end. Throws the error of a run that failed. */
   result(options?: { readonly signal?: AbortSignal; readonly timeout?: Duration }): Promise<Result>;
   signal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
     name: Name,
@@ -111,9 +119,9 @@ export interface WorkflowHandle<Result> {
     name: Name,
     ...args: UpdateArguments<Input, Name, UpdateOptions>
   ): Promise<UpdateAnswer<Answer, Name>>;
-  /** Asks it to end. What it does about it is up to it. */
+  /** Requests cancellation; the workflow's code decides how to end. */
   cancel(reason?: string): Promise<void>;
-  /** Ends it, now, whatever its code says. */
+  /** Ends the run now, without running its code. */
   terminate(reason?: string): Promise<void>;
   describe(): Promise<RunDescription>;
   history(): Promise<RunHistoryEvent[]>;

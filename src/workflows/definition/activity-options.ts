@@ -1,4 +1,4 @@
-// How an activity is to be run, checked and in the form in which the history keeps it. Pure.
+// Checks the options of an activity and converts them to the form that the history records. Pure.
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ActivityOptionsTold } from "../engine/events.ts";
@@ -28,7 +28,7 @@ const RETRY_NAMES: Record<keyof RetryOptions, true> = {
   nonRetryable: true,
 };
 
-/** Undefined: as by default. */
+/** Undefined: all defaults. */
 export function tellActivityOptions(options: ActivityOptions | undefined): ActivityOptionsTold | undefined {
   if (options === undefined) return undefined;
   checkNames(options, NAMES, "the options of an activity");
@@ -59,27 +59,33 @@ function checkNames(given: object, known: object, what: string): void {
 }
 
 function listOf<Item>(value: readonly Item[] | undefined, what: string): readonly Item[] | undefined {
-  if (value !== undefined && !Array.isArray(value)) throw invalid(what, value);
+  if (value !== undefined && !Array.isArray(value)) throw invalid(what, value, "a list");
   return value;
 }
 
 function whole(value: number | undefined, what: string, least: number): number | undefined {
-  if (value !== undefined && !Number.isInteger(value)) throw invalid(what, value);
+  if (value !== undefined && !Number.isInteger(value)) throw invalid(what, value, `a whole number from ${least}`);
   return atLeast(value, what, least);
 }
 
 function atLeast(value: number | undefined, what: string, least: number): number | undefined {
-  if (value !== undefined && !(Number.isFinite(value) && value >= least)) throw invalid(what, value);
+  if (value !== undefined && !(Number.isFinite(value) && value >= least))
+    throw invalid(what, value, `a number from ${least}`);
   return value;
 }
 
-const invalid = (what: string, value: unknown): LimpetError =>
-  new LimpetError("WORKFLOW_INVALID", `${what}: ${String(value)} makes no sense`);
+const shown = (value: unknown): string => (typeof value === "string" ? `"${value}"` : String(value));
+
+const invalid = (what: string, value: unknown, known: string): LimpetError =>
+  new LimpetError("WORKFLOW_INVALID", `${what} must be ${known}; got ${shown(value)}`);
 
 export const startToCloseOf = (told: ActivityOptionsTold | undefined): number =>
   told?.startToClose ?? START_TO_CLOSE_MS;
 
-/** The pause before the next attempt, after so many, the last of which failed with an error of these names; undefined: there is none. */
+/**
+ * The pause before the next attempt; undefined: no further attempt. `attempts`: attempts so far. `names`: the
+ * names of the last error.
+ */
 export function pauseAfter(
   told: ActivityOptionsTold | undefined,
   attempts: number,
@@ -92,6 +98,6 @@ export function pauseAfter(
     return told.delays[Math.min(attempts, told.delays.length) - 1] ?? 0;
   }
   const { initial = FIRST_PAUSE_MS, factor = FACTOR, longest = LONGEST_PAUSE_MS } = told ?? {};
-  // After many attempts the factor is beyond all numbers, and no pause at all stays none.
+  // After many attempts the factor is infinite, and zero times infinity is no number.
   return initial === 0 ? 0 : Math.min(initial * factor ** (attempts - 1), Math.max(longest, initial));
 }

@@ -1,19 +1,19 @@
-// What runs can be found by: a few names with plain values, the same wherever they are given.
+// Checks search attributes: a few names with plain values, by the same rules wherever they are given.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
 import type { AttributeValue } from "./context.ts";
 
-/** So many one run may have. */
+/** Attributes of one run. */
 const MOST = 100;
 
-/** Throws WORKFLOW_INVALID for what could not be looked for. */
+/** Throws WORKFLOW_INVALID for attributes that cannot be searched. */
 export function checkAttributes(attributes: Readonly<Record<string, unknown>>): void {
   const problem = attributesProblem(attributes);
   if (problem !== undefined) throw new LimpetError("WORKFLOW_INVALID", problem);
 }
 
-/** Undefined: all of them can be looked for. */
+/** Undefined: all attributes are valid. */
 export function attributesProblem(
   attributes: unknown,
   isPlain: (value: unknown) => boolean = isPlainValue,
@@ -27,9 +27,9 @@ export function attributesProblem(
     const problem = nameProblem(name, LIMITS.wordBytes);
     if (problem !== undefined) return `attribute name ${problem}`;
     if (!isPlain(value)) {
-      return `attribute ${name} is none that can be looked for: texts, finite numbers and yes or no can be looked for`;
+      return `attribute ${name} must be a text, a finite number, true or false`;
     }
-    // It is part of an index, in which there is no room for more.
+    // The value is part of an index, which limits its size.
     const bytes = Buffer.byteLength(JSON.stringify(value));
     if (bytes > LIMITS.attributeBytes)
       return `attribute ${name}: ${bytes} bytes, and ${LIMITS.attributeBytes} are allowed`;
@@ -40,10 +40,10 @@ export function attributesProblem(
 const isPlainValue = (value: unknown): value is AttributeValue =>
   value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 
-/** Workers elsewhere may have lists of them. */
+/** Remote workers may use lists of plain values. */
 export const isPlainOrList = (value: unknown): boolean =>
   isPlainValue(value) || (Array.isArray(value) && value.every(isPlainValue));
 
-/** Without those that are taken away. */
+/** Without the attributes that a null removes. */
 export const presentAttributes = (attributes: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== null));

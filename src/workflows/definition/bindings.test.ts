@@ -18,8 +18,8 @@ const codes: fc.Arbitrary<WorkerCode> = fc.record({
 });
 const pinnings = fc.constantFrom<Pinning[]>("build", "definition");
 
-describe("what a run is bound to", () => {
-  it("is read as it was written", () => {
+describe("bindings of a run", () => {
+  it("a binding is read as it was written", () => {
     fc.assert(
       fc.property(bindings, (binding) => {
         assert.deepEqual(readBinding(writeBinding(binding)), { ...binding });
@@ -27,7 +27,7 @@ describe("what a run is bound to", () => {
     );
   });
 
-  it("is the same text only if it is the same", () => {
+  it("two bindings have the same text only if they are equal", () => {
     fc.assert(
       fc.property(bindings, bindings, (one, other) => {
         const isSame = one.build === other.build && one.definition === other.definition;
@@ -36,20 +36,20 @@ describe("what a run is bound to", () => {
     );
   });
 
-  it("is a build as it stands, so that runs of before are bound to what they were bound to", () => {
+  it("a build alone is written as it is, so that earlier runs keep their binding", () => {
     assert.equal(writeBinding({ build: "1.2", definition: undefined }), "1.2");
     assert.deepEqual(readBinding("1.2"), { build: "1.2", definition: undefined });
     assert.deepEqual(readBinding("[odd"), { build: "[odd", definition: undefined });
   });
 });
 
-describe("what a worker claims", () => {
+describe("bindings in a claim", () => {
   const table = (code: Partial<WorkerCode>, pinning: Pinning) =>
     typeClaim("order", { build: "", compatible: [], definitions: { order: "f" }, ...code }, pinning).bindings.map(
       ({ bound, binds }) => [bound, binds],
     );
 
-  it("binds to its build alone, or to the definition as well", () => {
+  it("a claim binds to the build alone, or to the definition as well", () => {
     assert.deepEqual(table({}, "build"), [
       [undefined, undefined],
       [`[null,"f"]`, `[null,"f"]`],
@@ -74,7 +74,7 @@ describe("what a worker claims", () => {
     ]);
   });
 
-  it("binds to no definition, and has nothing that is bound to one, when it told none", () => {
+  it("a worker without a fingerprint binds to no definition and claims no run that is bound to one", () => {
     for (const pinning of ["build", "definition"] as const) {
       assert.deepEqual(table({ build: "1", definitions: { other: "f" } }, pinning), [
         [undefined, "1"],
@@ -83,7 +83,7 @@ describe("what a worker claims", () => {
     }
   });
 
-  it("is what fits, and nothing else; and what it has it may have again", () => {
+  it("a claim lists exactly the bindings that fit, and a claimed run fits again", () => {
     const few = fc.record({
       build: fc.constantFrom(undefined, "b1", "b2", "b3", "[b"),
       definition: fc.constantFrom(undefined, "f", "g"),
@@ -103,7 +103,7 @@ describe("what a worker claims", () => {
     );
   });
 
-  it("follows from what it told of itself", () => {
+  it("the code of a worker follows from its registered row", () => {
     const about = JSON.stringify({ compatible: ["1"], fingerprints: { order: "f" } });
     assert.deepEqual(codeOf({ build: "2", about }), { build: "2", compatible: ["1"], definitions: { order: "f" } });
     assert.deepEqual(codeOf({ build: "", about: "{}" }), { build: "", compatible: [], definitions: {} });

@@ -1,30 +1,31 @@
-// What a run is bound to: a build of the code, the definition of its workflow, both, or nothing. Stores keep it as one text and only
-// compare it, so what a worker may have is told to them as all the texts that fit. Pure.
+// Reads and writes the binding of a run: a build of the code, the definition of its workflow, both, or
+// neither. A store keeps it as one text and compares it only for equality. A claim therefore lists every text
+// that fits the worker. Pure.
 import type { ClaimedBinding, StoredWorker, TypeClaim } from "../../ports/workflows.ts";
 
 export interface Binding {
   readonly build: string | undefined;
-  /** The fingerprint of its code. */
+  /** The fingerprint of the workflow's code. */
   readonly definition: string | undefined;
 }
 
-/** The code of a worker, as far as it says which runs it may have. */
+/** The part of a worker's code that decides which runs it may claim. */
 export interface WorkerCode {
-  /** Empty: it has none, and binds no run to it. */
+  /** Empty: the worker has no build, and binds no run to one. */
   readonly build: string;
-  /** Other builds whose runs it goes on with. */
+  /** Other builds whose runs it continues. */
   readonly compatible: readonly string[];
   /** Fingerprints of its workflows, by type. */
   readonly definitions: Readonly<Record<string, string>>;
 }
 
-/** What runs are bound to by the worker that has them first: its build alone, or the definition of their workflow as well. */
+/** The binding that the first worker gives to a run: its build alone, or also the workflow's definition. */
 export type Pinning = "build" | "definition";
 
 const NOTHING: Binding = { build: undefined, definition: undefined };
 const MARK = "[";
 
-/** A build alone is itself; everything else, and a build that looks like it, is a list in JSON. */
+/** A build alone is written as it is. Everything else, and a build that begins like JSON, is a JSON list. */
 export function writeBinding({ build, definition }: Binding): string | undefined {
   if (definition !== undefined) return JSON.stringify([build ?? null, definition]);
   return build?.startsWith(MARK) ? JSON.stringify([build]) : build;
@@ -38,12 +39,12 @@ export function readBinding(text: string | undefined): Binding {
     const [build, definition] = JSON.parse(text) as [string | null, string?];
     return { build: build ?? undefined, definition };
   } catch {
-    // Written when builds stood there as they are.
+    // An earlier release wrote this build as it is.
     return plain;
   }
 }
 
-/** What runs of a type may be bound to for that worker to have them, and what they are bound to once it has. */
+/** The bindings of a type that a worker may claim, each with the binding that the claim writes. */
 export function typeClaim(type: string, code: WorkerCode, pinning: Pinning): TypeClaim {
   const definition = definitionOf(type, code);
   const builds = [...new Set([code.build, ...code.compatible])].filter((build) => build !== "");
@@ -57,7 +58,7 @@ export function typeClaim(type: string, code: WorkerCode, pinning: Pinning): Typ
   return { type, bindings };
 }
 
-/** Whether a run of that type that is bound to this may be had by a worker with that code. */
+/** Whether a worker with that code may claim a run of that type with this binding. */
 export function fits({ build, definition }: Binding, type: string, code: WorkerCode): boolean {
   if (definition !== undefined && definition !== definitionOf(type, code)) return false;
   return build === undefined || build === code.build || code.compatible.includes(build);
@@ -66,7 +67,7 @@ export function fits({ build, definition }: Binding, type: string, code: WorkerC
 export const definitionOf = (type: string, { definitions }: Pick<WorkerCode, "definitions">): string | undefined =>
   (Object.hasOwn(definitions, type) && definitions[type]) || undefined;
 
-/** As a worker, here or elsewhere, has told of itself. */
+/** From the row that a local or remote worker registered. */
 export function codeOf({ build, about }: Pick<StoredWorker, "build" | "about">): WorkerCode {
   const { compatible = [], fingerprints = {} } = JSON.parse(about) as {
     compatible?: string[];

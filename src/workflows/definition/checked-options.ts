@@ -1,5 +1,5 @@
-// What whoever starts or looks for workflows may say. Types say the same to those who use them; others hear of it here, and before
-// anything has happened.
+// Checks the options of starts, queries and handles at run time, before any effect. Typed callers get the
+// same checks from the compiler.
 import { LimpetError } from "../../kernel/errors.ts";
 import { canBeKept, textProblem } from "../../kernel/names.ts";
 import type { StartOptions, WorkflowQuery } from "../client/workflow-handle.ts";
@@ -38,21 +38,21 @@ const QUERY_NAMES: Record<keyof WorkflowQuery, true> = {
 
 /** Throws OPTION_INVALID. */
 export function checkStart(options: StartOptions<unknown>): void {
-  if (!isObject(options)) throw invalid("what a workflow is started with", options, "an object such as { id, input }");
-  checkNames("what a workflow is started with", options, START_NAMES);
+  if (!isObject(options)) throw invalid("the options of a start", options, "an object such as { id, input }");
+  checkNames("the options of a start", options, START_NAMES);
   oneOf("ifRunning", options.ifRunning, IF_RUNNING);
   oneOf("ifEnded", options.ifEnded, IF_ENDED);
   for (const name of ["memo", "attributes"] as const) {
     if (options[name] !== undefined && !isObject(options[name])) throw invalid(name, options[name], "an object");
   }
   if (options.build !== undefined && textProblem(options.build) !== undefined) {
-    throw invalid("build", options.build, "the name of one");
+    throw invalid("build", options.build, "the name of a build");
   }
 }
 
-/** Throws OPTION_INVALID: who looks for nothing that there is would find everything. */
+/** Throws OPTION_INVALID: a misspelt filter would match every run. */
 export function checkQuery(query: WorkflowQuery): void {
-  checkNames("what workflows are looked for by", query, QUERY_NAMES);
+  checkNames("the query for workflows", query, QUERY_NAMES);
   const { status, limit, before, attributes, isBlocked } = query;
   oneOf("status", status, STATUSES);
   for (const name of ["workflowId", "prefix", "type", "queue"] as const) {
@@ -72,12 +72,13 @@ export function checkQuery(query: WorkflowQuery): void {
     if (!isPlain || !canBeKept(name))
       throw invalid(`attributes.${name}`, value, "a text, a finite number, true or false");
   }
-  if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 1)) throw invalid("limit", limit, "1, 2, …");
+  if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 1))
+    throw invalid("limit", limit, "a whole number from 1");
   if (before !== undefined && !Number.isSafeInteger(before))
-    throw invalid("before", before, "what the page before gave");
+    throw invalid("before", before, "the cursor of the previous page");
 }
 
-/** Of a call on a handle. Throws OPTION_INVALID. */
+/** Checks the options of a call on a handle. Throws OPTION_INVALID. */
 export function checkHandleOptions(call: string, options: object, known: object): void {
   checkNames(`options of ${call}()`, options, known);
 }
@@ -88,12 +89,12 @@ function checkNames(what: string, given: object, known: object): void {
 }
 
 function oneOf(name: string, value: string | undefined, known: readonly string[]): void {
-  if (value !== undefined && !known.includes(value)) throw invalid(name, value, known.join(", "));
+  if (value !== undefined && !known.includes(value)) throw invalid(name, value, `one of ${known.join(", ")}`);
 }
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value);
 
 const invalid = (name: string, value: unknown, known: string): LimpetError =>
-  new LimpetError("OPTION_INVALID", `${name}: ${shown(value)} is none of what may be said, which is ${known}`);
+  new LimpetError("OPTION_INVALID", `${name} must be ${known}; got ${shown(value)}`);
 
 const shown = (value: unknown): string => (typeof value === "string" ? `"${value}"` : String(value));

@@ -1,4 +1,5 @@
-// What the code of a workflow gets: everything it may wait for, and the only clock and dice it may use.
+// Types of the workflow context: everything that a workflow may wait for, and its only clock and source of
+// random numbers.
 import type { Duration } from "../../kernel/durations.ts";
 import type { Chosen, InputField } from "../../kernel/input-types.ts";
 import type { OptionsFor, ResultFor } from "../client/workflow-handle.ts";
@@ -16,46 +17,55 @@ import type {
 } from "./message-types.ts";
 
 export interface RetryOptions {
-  /** How often it is tried in all. Default: for ever. */
+  /** The number of attempts in all. Default: no limit. */
   readonly attempts?: number;
-  /** The pause after the first failure, each later one `factor` times longer, up to `longest`. Default 1s, 2, 1m. */
+  /**
+   * The pause after the first failure, each later one `factor` times longer, up to `longest`. Default 1s, 2,
+   * 1m.
+   */
   readonly initial?: Duration;
   readonly factor?: number;
   readonly longest?: Duration;
-  /** Or the pauses one by one; the last one counts for all that follow. Without `attempts` it is tried once more than there are pauses. */
+  /**
+   * Or the pauses one by one; the last one repeats. Without `attempts` there is one attempt more than there
+   * are pauses.
+   */
   readonly delays?: readonly Duration[];
-  /** Names, classes or codes of errors that trying again will not cure. */
+  /** Names, classes or codes of errors that are not retried. */
   readonly nonRetryable?: readonly string[];
 }
 
 export interface ActivityOptions {
   readonly retry?: RetryOptions;
-  /** One attempt may take so long. Default 10m. */
+  /** The time limit of one attempt. Default 10m. */
   readonly startToClose?: Duration;
-  /** So long it may wait for a worker before it is begun for the first time. Noticed also when there is no worker. */
+  /** The time limit for the first start of an attempt. It also holds when no worker is running. */
   readonly scheduleToStart?: Duration;
-  /** All attempts together may take so long, pauses included. */
+  /** The time limit of all attempts together, pauses included. */
   readonly scheduleToClose?: Duration;
-  /** An attempt that is not heard of for so long has failed. Such an activity goes through a queue, and what it says survives its process. */
+  /**
+   * An attempt without a heartbeat for this long fails. Such an activity goes through a queue, and its
+   * heartbeat details survive its process.
+   */
   readonly heartbeat?: Duration;
-  /** Workers of this queue run it. Default: those of the workflow's own. */
+  /** Workers of this queue run the activity. Default: the queue of the workflow. */
   readonly queue?: string;
 }
 
-/** What an activity gets beside its input. */
+/** The second argument of an activity. */
 export interface ActivityContext {
   readonly workflowId: string;
   readonly runId: string;
   readonly name: string;
   /** 1 the first time. */
   readonly attempt: number;
-  /** The same for every attempt at this activity: for those who must not do it twice. */
+  /** The same for every attempt at this activity, for requests that must not be made twice. */
   readonly idempotencyKey: string;
-  /** Aborted when nobody waits for it any more, it takes too long, or the worker stops. */
+  /** Aborts when the result is no longer needed, the activity takes too long, or the worker stops. */
   readonly signal: AbortSignal;
-  /** Says that it is still at work, and how far it has come. */
+  /** Reports progress and restarts the heartbeat limit. */
   heartbeat(details?: unknown): void;
-  /** What the attempt before said last. */
+  /** The details of the previous attempt's last heartbeat. */
   readonly lastHeartbeat: unknown;
 }
 
@@ -78,14 +88,14 @@ type ActivityResult<Explicit, Given> = [Chosen<Explicit, Given, ActivityFunction
   ? Awaited<ReturnType<F>>
   : Explicit;
 
-/** What a child is started with. */
+/** The options of a child. */
 export type ChildOptions<Input> = ChildSettings & InputField<Input>;
 
 export interface ChildSettings {
   /** Default: the id of this workflow, and a number. */
   readonly id?: string;
   readonly queue?: string;
-  /** What becomes of it when this run ends before it. Default: it is terminated. */
+  /** The effect on the child when this run ends first. Default: the child is terminated. */
   readonly onParentClose?: ParentClosePolicy;
 }
 
@@ -109,10 +119,10 @@ export interface RunInfo {
   readonly runId: string;
   readonly type: string;
   readonly queue: string;
-  /** Of this run, so far. */
+  /** The size of this run's history so far. */
   readonly historyEvents: number;
   readonly historyBytes: number;
-  /** The history has grown so long that it is time for `continueAsNew`. */
+  /** The history is so long that the run should call `continueAsNew`. */
   readonly continueAsNewSuggested: boolean;
 }
 
@@ -129,7 +139,7 @@ type Methods<A> = {
 export interface WorkflowContext {
   readonly info: RunInfo;
 
-  /** Runs an activity, at least once, and gives what it returned. It throws ACTIVITY_FAILED when all attempts have. */
+  /** Runs an activity at least once and returns its result. Throws ACTIVITY_FAILED after the last attempt. */
   activity<T = unknown, F extends ActivityFunction | string = ActivityFunction | string>(
     activity: F,
     ...args: ActivityArguments<T, F>
@@ -139,27 +149,33 @@ export interface WorkflowContext {
   actor<A>(type: { readonly prototype: A; readonly name: string; readonly options?: object }, id: string): Methods<A>;
   actor<A = Record<string, (...args: unknown[]) => unknown>>(type: string, id: string): Methods<A>;
 
-  /** Durable: a run may sleep for years, and costs a row while it does. */
+  /** Durable: a run may sleep for years, at the cost of one row. */
   sleep(duration: Duration): Promise<void>;
-  /** Until a moment: a date, or milliseconds since 1970. One that is past does not wait. */
+  /** Sleeps until a moment: a date, or milliseconds since 1970. A past moment returns at once. */
   until(moment: Date | number): Promise<void>;
 
-  /** The next signal of this name, in the order in which they came. `within`: undefined when none came in time. */
+  /**
+   * The next signal of this name, in order of arrival. `within`: returns undefined when no signal arrives in
+   * time.
+   */
   signal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
     name: Name,
   ): Promise<SignalValue<Input, Name>>;
-  // The two differ in their number of arguments, so an error is always about the right one.
+  // The two overloads differ in their number of arguments, so the compiler reports errors for the right one.
   signal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
     name: Name,
     options: { readonly within: Duration },
   ): Promise<SignalValue<Input, Name> | undefined>;
-  /** Handles every signal of this name, those that came before as well, instead of waiting for them one by one. */
+  /** Handles every signal of this name, including earlier ones, instead of waiting for them one by one. */
   onSignal<Input = unknown, Name extends AnySignal = SignalName<Input> | string>(
     name: Name,
     handler: (input: SignalValue<Input, Name>) => unknown,
   ): void;
 
-  /** True when `test` is; it is looked at whenever something has happened to the run. `within`: false when it was not in time. */
+  /**
+   * Waits until `test` returns true; it is evaluated after every event of the run. `within`: returns false
+   * when the time is over.
+   */
   condition(test: () => boolean, options?: { readonly within?: Duration }): Promise<boolean>;
 
   /** Answers queries of this name. It must not change anything. */
@@ -168,7 +184,10 @@ export interface WorkflowContext {
     handler: QueryFunction<Result, Input, Name>,
   ): void;
 
-  /** Does updates of this name. `validate` may throw before it is accepted: then nothing of it is kept but the refusal. */
+  /**
+   * Handles updates of this name. `validate` may throw before the update is accepted: the history then
+   * records only the rejection.
+   */
   onUpdate<Result = unknown, Input = unknown, Name extends AnyUpdate = UpdateName<Result, Input> | string>(
     name: Name,
     handler: UpdateFunction<Result, Input, Name>,
@@ -183,27 +202,36 @@ export interface WorkflowContext {
   /** Any other workflow, by its id. */
   workflow(workflowId: string): OtherWorkflow;
 
-  /** A value that may come out differently each time: it is worked out once, and recorded. */
+  /** Evaluates the function once and records its value, for values that differ from replay to replay. */
   sideEffect<Value>(fn: () => Value): Value;
-  /** Milliseconds since 1970: when what the run sees now had happened. */
+  /** Milliseconds since 1970: the time of the event that the run handles now. */
   now(): number;
   /** In [0, 1). The same at every replay. */
   random(): number;
   uuid(): string;
-  /** Which version of a change this run follows: `max` for those that come to it now, `min` for those that had passed it before it was there. */
+  /**
+   * The version of a change that this run follows: `max` for runs that reach it now, `min` for runs that
+   * passed it before the change.
+   */
   version(change: string, min: number, max: number): number;
 
   readonly memo: Readonly<Record<string, unknown>>;
   setMemo(entries: Readonly<Record<string, unknown>>): void;
   readonly attributes: Readonly<Record<string, AttributeValue>>;
-  /** What the run can be found by. A null takes one away. */
+  /** Sets search attributes of the run. A null removes one. */
   setAttributes(attributes: Readonly<Record<string, AttributeValue>>): void;
 
-  /** Ends this run and begins the next one of the workflow, with an empty history. Signals that were not waited for go along. */
+  /**
+   * Ends this run and begins the next one of the workflow with an empty history. Unhandled signals move to
+   * the next run.
+   */
   continueAsNew(input?: unknown): never;
 
-  /** Somebody has asked the workflow to end. What it waits for at that moment throws WORKFLOW_CANCELLED, once; what it does after that is up to it. */
+  /**
+   * Cancellation was requested. The current wait throws WORKFLOW_CANCELLED once; the code decides how to
+   * continue.
+   */
   readonly isCancelled: boolean;
-  /** What is waited for inside is not interrupted by a cancellation. */
+  /** A cancellation does not interrupt waits inside the function. */
   shield<Value>(fn: () => Promise<Value>): Promise<Value>;
 }

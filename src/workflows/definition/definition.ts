@@ -1,4 +1,4 @@
-// What a user defines: workflows, and names with types for what is said to them and asked of them while they run.
+// Defines workflows, and typed names for their signals, queries and updates.
 import { LimpetError } from "../../kernel/errors.ts";
 import { hash64 } from "../../kernel/hashes.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -11,15 +11,16 @@ export interface Workflow<Input, Result> {
   readonly run: (ctx: WorkflowContext, input: Input) => Promise<Result> | Result;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: any workflow, whatever it takes and gives.
+// biome-ignore lint/suspicious/noExplicitAny: any workflow, with any input and result.
 export type AnyWorkflow = Workflow<any, any>;
 
 export type InputOf<W extends AnyWorkflow> = W extends Workflow<infer Input, unknown> ? Input : never;
 export type ResultOf<W extends AnyWorkflow> = W extends Workflow<never, infer Result> ? Result : never;
 
 /**
- * Defines a workflow. The function may run many times for one run of the workflow, and must do the same each time: it gets time, chance
- * and everything from outside through `ctx`. It must be a plain async function of this module, with nothing of a run outside of it.
+ * Defines a workflow. The function may run many times for one run, and must do the same each time: it gets
+ * time, random numbers and everything external through `ctx`. It must be a plain async function without state
+ * outside of it.
  */
 export function workflow<Input = void, Result = void>(
   name: string,
@@ -35,19 +36,19 @@ export function workflow<Input = void, Result = void>(
   return { name, run };
 }
 
-/** The name of something that can be said to a run, with the type of what goes along. */
+/** The name of a signal, with the type of its input. */
 export interface SignalName<Input> {
   readonly signal: string;
   readonly input?: Input;
 }
 
-/** The name of something that a run can be asked. */
+/** The name of a query, with the types of its input and answer. */
 export interface QueryName<Result, Input = void> {
   readonly query: string;
   readonly types?: (input: Input) => Result;
 }
 
-/** The name of something that a run can be asked to do, with an answer. */
+/** The name of an update, with the types of its input and answer. */
 export interface UpdateName<Result, Input = void> {
   readonly update: string;
   readonly types?: (input: Input) => Result;
@@ -61,7 +62,7 @@ export const update = <Result, Input = void>(name: string): UpdateName<Result, I
   update: checked("update", name),
 });
 
-/** Throws unless each of them is a workflow, and no two of them have one name. */
+/** Throws unless every entry is a workflow and all names differ. */
 export function checkDefinitions(definitions: readonly AnyWorkflow[]): void {
   const known = new Map<string, AnyWorkflow>();
   for (const definition of definitions) {
@@ -78,7 +79,7 @@ export function checkDefinitions(definitions: readonly AnyWorkflow[]): void {
   }
 }
 
-/** Changes whenever the text of the workflow's function does. */
+/** Changes whenever the text of the workflow's function changes. */
 export function fingerprintOf({ name, run }: AnyWorkflow): string {
   const words = new Uint32Array(4);
   const text = Function.prototype.toString.call(run);

@@ -1,20 +1,21 @@
-// What waits in a run's inbox, and what timers and queued activities carry: written by one process, read by another. JSON text.
+// Formats of inbox messages, and of the data of timers and queued activities. One process writes them and
+// another reads them. JSON text.
 import type { ActivityOptionsTold, ExternalEvent, Wire } from "../engine/events.ts";
 
-/** What can arrive at a run: news of what it waits for, or a request. */
+/** A message in the inbox of a run: the outcome of a command, or a request. */
 export type Message =
   | ExternalEvent
   | { readonly kind: "UpdateRequested"; readonly id: string; readonly name: string; readonly input: Wire }
-  /** Nothing happened; its worker is to look again. */
+  /** No event: the worker checks the run again. */
   | { readonly kind: "LookAgain" }
-  /** Its parent is over. */
+  /** The parent run ended. */
   | { readonly kind: "TerminateRequested"; readonly reason: string };
 
 export interface Sent {
   readonly message: Message;
-  /** The time before which it cannot have been sent; the run's own clock does not lag behind it. */
+  /** The earliest time at which it was sent; the run's own clock does not lag behind it. */
   readonly notBefore?: number | undefined;
-  /** It counts for the child that this decision of this run has started, and for no other run. */
+  /** Valid only for the child that this command of this run started. */
   readonly onlyFor?: { readonly runId: string; readonly n: number } | undefined;
 }
 
@@ -39,7 +40,7 @@ export interface QueuedActivity {
 
 export const writeActivity = (activity: QueuedActivity): string => JSON.stringify(activity);
 
-/** Undefined: it was damaged or edited. */
+/** Undefined: the data is damaged or edited. */
 export function readActivity(text: string | undefined): QueuedActivity | undefined {
   try {
     const activity = JSON.parse(text ?? "null") as Partial<QueuedActivity> | null;
@@ -52,12 +53,12 @@ export function readActivity(text: string | undefined): QueuedActivity | undefin
   }
 }
 
-/** Somebody looks after the limits of an activity that waits in a queue. */
+/** The data of the reminder that checks the limits of a queued activity. */
 export interface ActivityWatch {
   readonly workflowId: string;
   readonly runId: string;
   readonly n: number;
-  /** Of the reminder by which the activity waits. */
+  /** The reminder type of the queued activity. */
   readonly type: string;
 }
 
@@ -70,23 +71,23 @@ export interface RunTimer {
 /** Reminders of workflows have types that neither actors nor jobs can have. */
 export const TIMER_TYPE = "$$timer";
 export const TIMEOUT_TYPE = "$$timeout";
-/** The number of a run's timeout that ends its cleanup. That of the run itself is 0. */
+/** The number of the timeout that ends a run's cleanup. The timeout of the run itself is 0. */
 export const CLEANUP_TIMEOUT = 1;
 export const WATCH_TYPE = "$$watch";
-/** What is asked of another process, and what it answers. */
+/** Reminder types of a request to another process, and of its answer. */
 export const askType = (worker: string): string => `$$ask/${worker}`;
 export const ANSWER_TYPE = "$$answer";
-/** No name has a slash in it. */
+/** Names contain no slash. */
 export const activityType = (queue: string, name: string): string => `${ACTIVITY_MARK}${queue}/${name}`;
 export const ACTIVITY_MARK = "$$activity/";
 
-/** Undefined: that is not the type of an activity. */
+/** Undefined: not the type of an activity. */
 export function readActivityType(type: string): { readonly queue: string; readonly name: string } | undefined {
   if (!type.startsWith(ACTIVITY_MARK)) return undefined;
   const [queue = "", name = ""] = type.slice(ACTIVITY_MARK.length).split("/");
   return { queue, name };
 }
 
-/** How a run ended, as its row keeps it. */
+/** The end of a run, as its row records it. */
 export const writeResult = (result: Wire): string => JSON.stringify({ result });
 export const writeError = (error: unknown): string => JSON.stringify({ error });

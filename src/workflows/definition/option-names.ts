@@ -1,8 +1,8 @@
-// The names of what may be said, looked at as they are given: what is misspelt would not be said at all, and nobody would know before it is
-// needed. Pure.
+// Checks the names of options. A misspelt option would have no effect, and the mistake would go unnoticed.
+// Pure.
 import { didYouMean } from "../../kernel/nearest.ts";
 
-/** What is wrong with what was given, as the end of a sentence; undefined: nothing is. */
+/** The problem with the given options, as the end of a sentence; undefined: none. */
 export function namesProblem(given: unknown, known: object): string | undefined {
   if (typeof given !== "object" || given === null) return `${String(given)} is no object`;
   for (const name in given) {

@@ -1,6 +1,5 @@
-// Reads the arguments of `workflows.get`: the id of a workflow, and perhaps one run of it. Two texts are
-// refused unless the second one can be a run id: most callers that pass two texts mean the type of a workflow
-// and its id. Pure.
+// Reads the arguments of `workflows.get`: the id of a workflow, and optionally one run of it. It rejects two
+// texts unless the second can be a run id: most callers that pass two texts mean a type and an id. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { textProblem } from "../../kernel/names.ts";
 import { type AnyWorkflow, checkWorkflowId } from "./definition.ts";
@@ -11,7 +10,7 @@ export interface OneRun {
   readonly runId?: string | undefined;
 }
 
-/** A random id; of a run that another run has started or continued as new, its id and a number. */
+/** A random id. A run that another run started or continued has that run's id and a number. */
 const RUN_ID = /^[\w-]{22}(?:[-.]\d+)*$/;
 
 export type GetArguments = [of: AnyWorkflow | string, idOrRun?: string | OneRun, runId?: string];

@@ -1,10 +1,10 @@
-// Errors as a history keeps them: told as plain data, and no more than some of what they say. Pure.
+// Serializes errors for the history as plain data of bounded size. Pure.
 import { type SerializedCause, type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
 
-/** Of a message. A history is read again and again. */
+/** The longest message. Every replay reads the history again. */
 const MOST_TEXT = 16_384;
 
-/** Anything that was thrown. */
+/** Serializes any thrown value. */
 export const keptError = (thrown: unknown): SerializedError => bounded(serializeError(thrown));
 
 export function bounded(told: SerializedError): SerializedError {
@@ -25,5 +25,5 @@ const boundedCause = (told: SerializedCause): SerializedCause => ({
 
 const cut = (text: string): string => (text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT)}…`).toWellFormed();
 
-/** Why somebody wants a run to end. */
+/** The reason of a cancellation or termination, bounded. */
 export const keptReason = (reason: unknown): string => cut(String(reason));

@@ -1,7 +1,7 @@
-// Whether what the code decides is what the history says it decided, and how both are told to people. Pure.
+// Compares the commands of the code with the commands in the history, and describes both for display. Pure.
 import type { CommandEvent } from "./events.ts";
 
-/** What makes a decision what it is; values that go along may differ, since code may be mended. */
+/** The identity of a command. Other values may differ, because code may be corrected. */
 export function subjectOf(decision: CommandEvent): string {
   switch (decision.kind) {
     case "ActivityScheduled":
@@ -31,12 +31,12 @@ export function isSameDecision(one: CommandEvent, other: CommandEvent): boolean 
   return one.kind === other.kind && one.n === other.n && subjectOf(one) === subjectOf(other);
 }
 
-/** Also what goes along is the same; who runs it makes no difference. */
+/** Compares all values, except for the place where the activity runs. */
 export const isEqualDecision = (one: CommandEvent, other: CommandEvent): boolean => written(one) === written(other);
 
 const written = (decision: CommandEvent): string => JSON.stringify({ ...decision, eager: undefined });
 
-/** Of what goes along. */
+/** The length of the shown values. */
 const SHOWN = 200;
 
 export function describeWithValues(decision: CommandEvent): string {
@@ -50,10 +50,10 @@ export function describeDecision(decision: CommandEvent): string {
   return `${decision.kind}${subject === "" ? "" : ` ${subject}`} as decision ${decision.n}`;
 }
 
-/** Frames of the engine itself; everything above them is code of the workflow. */
+/** Stack frames of the engine; all other frames belong to the workflow's code. */
 const ENGINE = new URL(".", import.meta.url).href;
 
-/** Where in the code of the workflow it was decided, as far as the stack of an error tells. */
+/** The place in the workflow's code that issued the command, from the stack of an error. */
 export function placeIn({ stack = "" }: Error): string | undefined {
   for (const line of stack.split("\n")) {
     const place = /\(?(file:[^()]+:\d+:\d+)\)?$/.exec(line)?.[1];

@@ -1,13 +1,17 @@
-// Changes of the engine that a replay can see, each with a number. A run keeps in its history the number that was the latest when it
-// was begun: code that decides differently since asks for it, and does for older runs what was done for them then.
+// Numbers the changes of the engine that a replay can see. The history of a run records the latest number at
+// its start. Code that decides differently since then checks the number, and repeats the earlier behaviour
+// for earlier runs.
 //
-// 1: all that there was at the beginning.
+// 1: the first version.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Started } from "./events.ts";
 
 export const ENGINE_FLAGS = 1;
 
-/** Throws for a run that was begun by a later version: this one cannot know what it decided there, and leaves it to those that do. */
+/**
+ * Throws for a run that a later version began: this version cannot know its commands and leaves it to workers
+ * of that version.
+ */
 export function checkFlags({ workflowId, flags }: Pick<Started, "workflowId" | "flags">): void {
   if (flags <= ENGINE_FLAGS) return;
   const said = `workflow ${workflowId} was begun by a later version (${flags}; this one knows up to ${ENGINE_FLAGS})`;

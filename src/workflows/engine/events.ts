@@ -1,9 +1,10 @@
-// What a history consists of, and how a page of it is written. Two kinds of events: what the workflow's code *decided* (an activity is to
-// run, a timer to start) and what *came from outside* (its result, a signal). A decision has a number `n`, its place among the decisions
-// of the run; what comes of it names that number.
+// Defines the events of a history and the format of a page. Two kinds of events: commands that the workflow's
+// code issues (run an activity, start a timer), and external events (a result, a signal). A command has a
+// number `n`, its place among the commands of the run; its outcome names that number.
 //
-// Values stand in events in their JSON-ready form (kernel/values.ts), so that a page is one JSON text that a person can read. Names of
-// events are those that workers in other languages know. What is written here stays readable for ever: fields are added, never changed.
+// Values stand in events in their JSON-ready form (kernel/values.ts), so a page is one JSON text that people
+// can read. Workers in other languages know the names of the events. Written events stay readable for ever:
+// fields are added, never changed.
 import type { SerializedError } from "../../kernel/serialized-error.ts";
 import type { EventBatch } from "../../ports/workflows.ts";
 
@@ -28,7 +29,7 @@ export interface ActivityOptionsTold {
 
 export type ParentClosePolicy = "terminate" | "cancel" | "abandon";
 
-/** Decisions that a worker elsewhere waits for together, as it told of them. */
+/** Commands that a remote worker awaits together, as that worker reported them. */
 export interface ParallelGroup {
   readonly id: string;
   readonly kind: string;
@@ -38,7 +39,7 @@ export interface ParallelGroup {
   readonly path?: Wire;
 }
 
-/** What the code of a workflow decides. */
+/** The commands of a workflow's code. */
 export type CommandEvent =
   | {
       readonly kind: "ActivityScheduled";
@@ -46,9 +47,15 @@ export type CommandEvent =
       readonly name: string;
       readonly input: Wire;
       readonly options?: ActivityOptionsTold;
-      /** The worker that decided it runs it, and so does whoever has the task after it: it does not wait in a queue. */
+      /**
+       * The worker that issued the command runs the activity, as does the next worker of the task: it does
+       * not wait in a queue.
+       */
       readonly eager?: true;
-      /** A worker elsewhere has run it within its workflow task. Its result stands in the same step, and it has no row. */
+      /**
+       * A remote worker ran the activity within its workflow task. The result is in the same step, and no row
+       * exists.
+       */
       readonly local?: true;
       readonly group?: ParallelGroup;
     }
@@ -77,7 +84,7 @@ export type CommandEvent =
       readonly input: Wire;
       readonly queue?: string;
       readonly onParentClose: ParentClosePolicy;
-      /** In milliseconds from when it is started: of the workflow, and of each of its runs. */
+      /** Time limits in milliseconds from the start: of the workflow, and of each of its runs. */
       readonly timeout?: number;
       readonly runTimeout?: number;
       readonly group?: ParallelGroup;
@@ -90,11 +97,14 @@ export type CommandEvent =
       readonly input: Wire;
     }
   | { readonly kind: "CancelSent"; readonly n: number; readonly workflowId: string }
-  /** The member of a selection that begins with step `base` is cancelled. It counts as no step of the code: `n` is 0. */
+  /**
+   * The member of a selection that begins with step `base` is cancelled. It counts as no step of the code:
+   * `n` is 0.
+   */
   | { readonly kind: "SelectionMemberCancelled"; readonly n: 0; readonly base: number }
   /**
-   * The code of a worker elsewhere gets its cancellation at this call. It counts as no step of the code: `n` is 0. `operation`: the steps
-   * that the call waits for, when they began earlier.
+   * A remote worker's code receives its cancellation at this call. It counts as no step of the code: `n` is
+   * 0. `operation`: the steps that the call awaits, when they began earlier.
    */
   | {
       readonly kind: "CancellationDelivered";
@@ -122,8 +132,8 @@ export type CommandEvent =
   | End;
 
 /**
- * What only workers elsewhere tell: that their code waits for a condition, or for a signal. `timer`: the number of the timer that ends
- * it, which goes on when the same wait is told of again.
+ * Events of remote workers only: the code waits for a condition or a signal. `timer`: the number of the timer
+ * that ends the wait; it continues when the same wait is reported again.
  */
 export type WaitOpened =
   | {
@@ -142,7 +152,7 @@ export type WaitOpened =
       readonly timer?: number;
     };
 
-/** The last decision of a run. */
+/** The last command of a run. */
 export type End =
   | { readonly kind: "WorkflowCompleted"; readonly n: number; readonly result: Wire }
   | { readonly kind: "WorkflowFailed"; readonly n: number; readonly error: SerializedError }
@@ -155,13 +165,13 @@ export type End =
       readonly runId: string;
     };
 
-/** What comes from outside. */
+/** The external events. */
 export type ExternalEvent =
   | { readonly kind: "ActivityCompleted"; readonly of: number; readonly result: Wire }
   | { readonly kind: "ActivityFailed"; readonly of: number; readonly error: SerializedError; readonly attempts: number }
   | { readonly kind: "ActivityTimedOut"; readonly of: number; readonly error: SerializedError }
   | { readonly kind: "ActivityCancelled"; readonly of: number; readonly error: SerializedError }
-  /** From now on it waits in a queue. */
+  /** From now on the activity waits in a queue. */
   | {
       readonly kind: "ActivityRetryScheduled";
       readonly of: number;
@@ -169,7 +179,7 @@ export type ExternalEvent =
       readonly pause: number;
       readonly error: SerializedError;
     }
-  /** `wait`: of the wait that is over by it, or that it was heard in. */
+  /** `wait`: the number of the wait that this event ends, or that received it. */
   | { readonly kind: "TimerFired"; readonly of: number; readonly wait?: number }
   | { readonly kind: "ChildRunCompleted"; readonly of: number; readonly result: Wire }
   | { readonly kind: "ChildRunFailed"; readonly of: number; readonly error: SerializedError }
@@ -181,7 +191,7 @@ export type ExternalEvent =
       readonly wait?: number;
     }
   | { readonly kind: "UpdateAccepted"; readonly id: string; readonly name: string; readonly input: Wire }
-  /** A worker elsewhere has done it; what came of it follows. */
+  /** A remote worker applied the update; its outcome follows. */
   | {
       readonly kind: "UpdateApplied";
       readonly id: string;
@@ -198,7 +208,7 @@ export type ExternalEvent =
       readonly by: number;
     }
   | { readonly kind: "CancelRequested"; readonly reason: string }
-  /** A worker elsewhere is to cancel the run and to clean up, until the deadline. `at`: when it was asked for. */
+  /** A remote worker must cancel the run and clean up before the deadline. `at`: the time of the request. */
   | {
       readonly kind: "CleanupRequested";
       readonly id: string;
@@ -213,11 +223,11 @@ export interface Started {
   readonly workflowId: string;
   readonly runId: string;
   readonly input: Wire;
-  /** Numbered changes of the engine that this run was begun with. */
+  /** The engine version at the start of the run; see engine-flags.ts. */
   readonly flags: number;
   readonly memo?: Wire;
   readonly attributes?: Wire;
-  /** The build that it was bound to when it was started; the runs that continue it are, too. */
+  /** The build that the start named; the runs that continue this one keep it. */
   readonly build?: string;
   readonly parent?: {
     readonly workflowId: string;
@@ -226,25 +236,25 @@ export interface Started {
     readonly onClose: ParentClosePolicy;
   };
   readonly continuedFrom?: string;
-  /** Ids of the last signals that the run before it had heard: one of them that is sent again does not count. */
+  /** Ids of the last signals that the previous run handled: a repeated one is ignored. */
   readonly heard?: readonly string[];
-  /** When the run, and when the workflow with all that it continues as, must be over. */
+  /** The deadline of the run, and of the workflow with all runs that continue it. */
   readonly runTimeoutAt?: number;
   readonly timeoutAt?: number;
 }
 
-/** What somebody else than its worker wrote at the end of a run. */
+/** An end that a client, a parent or a timeout wrote, not the worker. */
 export type EndedFromOutside =
   | { readonly kind: "WorkflowTerminated"; readonly reason: string }
   | { readonly kind: "WorkflowTimedOut"; readonly reason: string };
 
 export type HistoryEvent = Started | CommandEvent | ExternalEvent | EndedFromOutside;
 
-/** Events of one step, and when it was taken: the time that the workflow's code sees. */
+/** The events of one step and its time, which the workflow's code sees. */
 export interface Step {
   readonly at: number;
   readonly events: readonly HistoryEvent[];
-  /** Of its page, where it was read. */
+  /** The size of its page, if it was read. */
   readonly bytes?: number;
 }
 

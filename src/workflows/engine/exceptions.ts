@@ -9,7 +9,7 @@ import { type Inside, inside, runOutside } from "./inside.ts";
 let watchers = 0;
 let withdraw = (): void => {};
 
-/** Until the function that it returns is called. */
+/** Watches until the returned function is called. */
 export function watchExceptions(): () => void {
   if (watchers++ === 0) {
     process.on("uncaughtExceptionMonitor", onException);

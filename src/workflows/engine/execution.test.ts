@@ -10,8 +10,8 @@ const hasCode =
   (error: unknown): boolean =>
     isLimpetError(error) && error.code === code && about.test(error.message);
 
-describe("the code of a workflow", () => {
-  it("runs until it waits, goes on with what it is told, and ends with what it returns", async () => {
+describe("execution of workflow code", () => {
+  it("the code runs until it waits, continues with each event, and ends with its return value", async () => {
     const sum = workflow("sum", async (ctx, input: { readonly of: number[] }) => {
       let total = 0;
       for (const each of input.of) total += await ctx.activity<number>("double", each);
@@ -23,7 +23,7 @@ describe("the code of a workflow", () => {
     assert.deepEqual(await run.complete(2, 4), [{ kind: "WorkflowCompleted", n: 3, result: { total: 6 } }]);
   });
 
-  it("ends with what it returns as it is then, whatever becomes of it afterwards", async () => {
+  it("the result of a run is a copy that later changes do not reach", async () => {
     const chatty = workflow("chatty", async (ctx) => {
       const seen: string[] = [];
       const one = ctx.activity("one");
@@ -38,7 +38,7 @@ describe("the code of a workflow", () => {
     assert.deepEqual(await run.complete(1), [{ kind: "WorkflowCompleted", n: 2, result: [] }]);
   });
 
-  it("waits for several things in any of the ways of promises", async () => {
+  it("the code waits for several commands with any promise combinator", async () => {
     const many = workflow("many", async (ctx) => {
       const both = await Promise.all([ctx.activity("a"), ctx.activity("b")]);
       const first = await Promise.race([ctx.sleep("1m").then(() => "late"), ctx.activity("c")]);
@@ -60,7 +60,7 @@ describe("the code of a workflow", () => {
     });
   });
 
-  it("fails with what it throws, and catches what an activity failed with", async () => {
+  it("the run fails with the error that its code throws, and the code can catch the error of an activity", async () => {
     const careful = workflow("careful", async (ctx) => {
       try {
         await ctx.activity("charge");
@@ -75,7 +75,7 @@ describe("the code of a workflow", () => {
     assert.equal(end?.kind === "WorkflowFailed" && end.error.message, "give me money");
   });
 
-  it("sees the time of what it was told, draws the same numbers at every replay, and records what may differ", async () => {
+  it("the code sees the time of its event, draws the same numbers at every replay, and records side effects", async () => {
     let calls = 0;
     const chance = workflow("chance", async (ctx) => {
       const before = [ctx.now(), ctx.random(), ctx.uuid(), ctx.sideEffect(() => ++calls)];
@@ -96,7 +96,7 @@ describe("the code of a workflow", () => {
 describe("signals", () => {
   const approved = signal<boolean>("approved");
 
-  it("are waited for one by one, in the order in which they came, also those that came before", async () => {
+  it("signals are received one by one in order of arrival, also earlier ones", async () => {
     const waiting = workflow("waiting", async (ctx) => {
       await ctx.sleep(1);
       return [await ctx.signal(approved), await ctx.signal(approved)];
@@ -109,7 +109,7 @@ describe("signals", () => {
     assert.deepEqual(run.execution.end, { kind: "WorkflowCompleted", n: 2, result: [1, 2] });
   });
 
-  it("are waited for within a time, and nothing is left of the timer", async () => {
+  it("a wait for a signal with a time limit leaves no timer", async () => {
     const impatient = workflow("impatient", async (ctx) => ctx.signal(approved, { within: "1h" }));
     const late = await DrivenRun.begin(impatient);
     await late.fire(1);
@@ -119,7 +119,7 @@ describe("signals", () => {
     assert.deepEqual(inTime.decided, ["TimerScheduled", "TimerCancelled", "WorkflowCompleted"]);
   });
 
-  it("are handled as they come, where there is a handler", async () => {
+  it("a handler receives signals as they arrive", async () => {
     const adding = workflow("adding", async (ctx, goal: number) => {
       let sum = 0;
       ctx.onSignal<number>("add", async (by) => {
@@ -138,7 +138,7 @@ describe("signals", () => {
     assert.deepEqual(late.execution.end?.kind === "WorkflowCompleted" && late.execution.end.result, [0, false]);
   });
 
-  it("fail the run when their handler throws, and not its task for ever", async () => {
+  it("a signal handler that throws fails the run, and does not block its task for ever", async () => {
     const failing = workflow("failing", async (ctx) => {
       ctx.onSignal("bad", () => {
         throw new LimpetError("ARGUMENT_INVALID", "not like this");
@@ -173,7 +173,7 @@ describe("queries and updates", () => {
     return sum;
   });
 
-  it("a query is answered from where the run is, and decides nothing", async () => {
+  it("a query is answered from the current state of the run, and issues no command", async () => {
     const run = await DrivenRun.begin(account);
     await run.tell({ kind: "UpdateAccepted", id: "u1", name: "add", input: 5 });
     assert.equal(run.execution.handlers.query("total", undefined), 0);
@@ -183,14 +183,14 @@ describe("queries and updates", () => {
     assert.throws(() => run.execution.handlers.query("sum", undefined), hasCode("QUERY_UNKNOWN", /total/));
   });
 
-  it("an update is refused by its validator before anything of it happens", async () => {
+  it("an update is rejected by its validator before it has any effect", async () => {
     const run = await DrivenRun.begin(account);
     assert.throws(() => run.execution.handlers.validate("add", -1), hasCode("ARGUMENT_INVALID"));
     assert.equal(run.execution.handlers.validate("add", 1), true);
     assert.equal(run.execution.handlers.validate("take", 1), false);
   });
 
-  it("an update that throws has failed, and the run goes on", async () => {
+  it("an update whose handler throws fails, and the run continues", async () => {
     const picky = workflow("picky", async (ctx) => {
       ctx.onUpdate("do", async () => {
         throw new LimpetError("ARGUMENT_INVALID", "no");
@@ -205,8 +205,8 @@ describe("queries and updates", () => {
   });
 });
 
-describe("a workflow that is asked to end", () => {
-  it("gets it thrown where it waits, once, and may clean up", async () => {
+describe("cancellation", () => {
+  it("a cancellation is thrown once where the code waits, and the code may clean up", async () => {
     const tidy = workflow("tidy", async (ctx) => {
       try {
         await Promise.all([ctx.activity("long"), ctx.sleep("1d"), ctx.signal("never"), ctx.condition(() => false)]);
@@ -221,7 +221,7 @@ describe("a workflow that is asked to end", () => {
     assert.equal(end?.kind === "WorkflowCancelled" && end.error.message, "enough");
   });
 
-  it("is not interrupted where it shields itself, and may end as it likes", async () => {
+  it("a shielded wait is not interrupted, and the code may end in any way", async () => {
     const stubborn = workflow("stubborn", async (ctx) => {
       const kept = await ctx.shield(() => ctx.activity("important"));
       return [kept, ctx.isCancelled];
@@ -234,7 +234,7 @@ describe("a workflow that is asked to end", () => {
 });
 
 describe("children, other workflows and actors", () => {
-  it("are decisions like others, and a child is a promise of its result", async () => {
+  it("children, signals and calls are commands, and a child is a promise of its result", async () => {
     const inner = workflow("inner", async (_, input: number) => input + 1);
     const outer = workflow("outer", async (ctx) => {
       const child = ctx.child(inner, { id: "child", input: 1 });
@@ -250,7 +250,7 @@ describe("children, other workflows and actors", () => {
     assert.deepEqual(run.execution.end?.kind === "WorkflowCompleted" && run.execution.end.result, [2, 7, "child"]);
   });
 
-  it("continue as new with an input, and keep what was not waited for", async () => {
+  it("a run continues as new with an input, and keeps unhandled signals", async () => {
     const endless = workflow("endless", async (ctx, round: number): Promise<void> => {
       await ctx.signal("next");
       ctx.setMemo({ round });
@@ -285,7 +285,7 @@ describe("versions of a change", () => {
     await ctx.activity("same");
   });
 
-  it("a run that had passed the place keeps what it did, a new one gets the new", async () => {
+  it("a run that passed a change keeps the old version, and a new run gets the new one", async () => {
     const old = await DrivenRun.begin(before);
     await old.complete(1);
     assert.deepEqual((await old.replay(after)).waitsFor, ["ActivityScheduled 2"]);
@@ -307,7 +307,7 @@ describe("versions of a change", () => {
   });
 });
 
-describe("code that does not do what its history says", () => {
+describe("divergence", () => {
   const honest = workflow("honest", async (ctx) => {
     await ctx.activity("one");
     await ctx.activity("two");
@@ -320,7 +320,7 @@ describe("code that does not do what its history says", () => {
     return run;
   };
 
-  it("has diverged when it decides something else, and is told both sides and where", async () => {
+  it("code that issues another command has diverged, and the error names both and the place", async () => {
     const run = await recorded();
     const other = workflow("honest", async (ctx) => {
       await ctx.activity("one");
@@ -338,7 +338,7 @@ describe("code that does not do what its history says", () => {
     });
   });
 
-  it("has diverged when it ends too early, or stops deciding", async () => {
+  it("code that ends too early or stops issuing commands has diverged", async () => {
     const run = await recorded();
     const shorter = workflow("honest", async (ctx) => {
       await ctx.activity("one");
@@ -351,7 +351,7 @@ describe("code that does not do what its history says", () => {
     await assert.rejects(run.replay(waiting), hasCode("WORKFLOW_DIVERGED", /does not decide it.*signal more/));
   });
 
-  it("has diverged although it catches what it is told of it", async () => {
+  it("code that catches the error has diverged all the same", async () => {
     const run = await recorded();
     const sly = workflow("honest", async (ctx) => {
       await ctx.activity("one");
@@ -361,7 +361,7 @@ describe("code that does not do what its history says", () => {
     await assert.rejects(run.replay(sly), hasCode("WORKFLOW_DIVERGED"));
   });
 
-  it("may change what it hands over", async () => {
+  it("code may change the values of its commands", async () => {
     const run = await recorded();
     const mended = workflow("honest", async (ctx) => {
       await ctx.activity("one", { more: true }, { retry: { attempts: 3 } });
@@ -372,15 +372,15 @@ describe("code that does not do what its history says", () => {
   });
 });
 
-describe("code that waits for something of its own", () => {
-  it("is told that it must not", async () => {
+describe("waits for other promises", () => {
+  it("code that waits for a promise outside of ctx gets an error", async () => {
     const foreign = workflow("foreign", async () => {
       await new Promise(() => {});
     });
     await assert.rejects(DrivenRun.begin(foreign), hasCode("WORKFLOW_MISUSED", /does not come from ctx/));
   });
 
-  it("is told so when it comes back outside of its turn", async () => {
+  it("code that resumes outside of its turn gets an error", async () => {
     let wake: () => void = () => {};
     let seen: unknown;
     const foreign = workflow("foreign", async (ctx) => {

@@ -1,9 +1,10 @@
-// One run of a workflow in memory: its code, suspended at what it waits for. It is told what happened, lets the code run as far as it can,
-// and collects what the code decides. Told the same again, from the history, it comes to the same point: that is replay.
+// One run of a workflow in memory: its code, suspended at its waits. The execution delivers an event, lets
+// the code run as far as it can, and collects the commands that the code issues. A replay delivers the events
+// of the history again and reaches the same point.
 //
-// The code is a plain async function. It runs only while something is told (`begin`, `tell`, `replay`), until every promise that could go
-// on has gone on. Everything that it decides is numbered in the order in which it does; what the history has under that number must be
-// the same, or the code has diverged from its history.
+// The code is a plain async function. It runs only during `begin`, `tell` and `replay`, until no promise can
+// make progress. Every command is numbered in the order of issue. The history must have the same command
+// under that number; otherwise the code has diverged from its history.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { SerializedError } from "../../kernel/serialized-error.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
@@ -26,24 +27,24 @@ import { Stray } from "./stray.ts";
 import { Waits } from "./waits.ts";
 
 export interface ExecutionDeps {
-  /** In place while the code runs. */
+  /** Active while the code runs. */
   readonly guards?: CodeGuards | undefined;
   readonly settle: Settle;
   readonly namespace: string;
   readonly queue: string;
-  /** What it waits for is told with the line of the code, which is dear. */
+  /** Records the line of the code with each wait, which is expensive. */
   readonly knowsPlaces?: boolean | undefined;
-  /** The name under which an activity's function is known. */
+  /** The registered name of an activity's function. */
   nameOf(activity: object): string | undefined;
-  /** Why it has none. */
+  /** The reason why the function has no name. */
   whyUnknown?(activity: object): string;
 }
 
-/** Without its number: that is given when it is decided. */
+/** A command without its number, which `decide` assigns. */
 type Numbered<D> = D extends { readonly n: number } ? Omit<D, "n"> : never;
 export type NewDecision = Numbered<CommandEvent>;
 
-/** Rounds in which conditions are looked at again because the one before let some code run. */
+/** Rounds of condition checks, each caused by code that the round before let run. */
 const MOST_ROUNDS = 10_000;
 
 export class Execution {
@@ -52,15 +53,15 @@ export class Execution {
   started!: Started;
   startedAt = 0;
   /**
-   * Of the history, up to the event that the code is told of, and of the steps before that. The code may ask for them, so they are the
-   * same at every replay; the worker keeps them up to date.
+   * Size of the history: events up to the one that the code handles, and bytes of the steps before it. The
+   * code may read both, so they are the same at every replay; the worker updates them.
    */
   events = 0;
   bytes = 0;
   isCancelled = false;
-  /** In tests: decisions from this number on are the same in everything that goes along with them. */
+  /** In tests: commands from this number on must equal the recorded ones in all values. */
   exactFrom = Number.POSITIVE_INFINITY;
-  /** What its code does when it is told or asked something. */
+  /** Handlers of signals, updates and queries. */
   readonly handlers = new RunHandlers({
     name: () => this.#name,
     inside: (how) => this.inside(how),
@@ -76,12 +77,12 @@ export class Execution {
   #fresh: CommandEvent[] = [];
   #ownFrom = Number.POSITIVE_INFINITY;
   readonly #recorded = new RecordedDecisions();
-  /** Decisions of the history that were still waited for at its end. */
+  /** Commands of the history that still lacked an outcome at its end. */
   #replayed: readonly CommandEvent[] = [];
   #end: End | undefined;
   #broken: LimpetError | undefined;
   #isRunning = false;
-  /** Called when its code fails outside of its turn. */
+  /** Called when the code fails outside of its turn. */
   strayed: () => void = () => {};
 
   constructor(workflow: AnyWorkflow, deps: ExecutionDeps) {
@@ -95,22 +96,22 @@ export class Execution {
     return this.#now;
   }
 
-  /** Why it is worth nothing any more. */
+  /** The reason why this execution is unusable. */
   get broken(): LimpetError | undefined {
     return this.#broken;
   }
 
-  /** How much was decided so far. */
+  /** The number of commands so far. */
   get decided(): number {
     return this.#decided;
   }
 
-  /** How the run ended, once its code has. */
+  /** The end of the run, once its code has ended. */
   get end(): End | undefined {
     return this.#end;
   }
 
-  /** Decided, and not in the history yet. */
+  /** Commands that are not in the history yet. */
   get fresh(): readonly CommandEvent[] {
     return this.#fresh;
   }
@@ -125,27 +126,27 @@ export class Execution {
     return this.#recorded.isReplaying;
   }
 
-  /** What a result or a timer would be told to; false: nobody waits for it any more. */
+  /** Whether the code waits for the outcome of this command. */
   isAwaited(n: number): boolean {
     return this.#waits.has(n);
   }
 
-  /** Decisions of this kind that are still waited for. */
+  /** Numbers of commands of these kinds that still lack an outcome. */
   awaited(...kinds: readonly CommandEvent["kind"][]): number[] {
     return this.#waits.of(...kinds);
   }
 
-  /** Those of them that were in the history when it was replayed. */
+  /** Commands of these kinds from the replayed history that still lack an outcome. */
   recordedAwaited(...kinds: readonly CommandEvent["kind"][]): CommandEvent[] {
     return this.#replayed.filter(({ n, kind }) => kinds.includes(kind) && this.#waits.has(n));
   }
 
-  /** What it waits for, for people. */
+  /** The waits of the run, for display. */
   get waitsFor(): string[] {
     return this.#waits.describe();
   }
 
-  // ——— What it is told.
+  // ——— Events.
 
   async begin(started: Started, at: number): Promise<void> {
     checkFlags(started);
@@ -161,13 +162,13 @@ export class Execution {
     });
   }
 
-  /** Something happened, at that moment. */
+  /** Delivers an event with its time. */
   async tell(news: ExternalEvent, at: number): Promise<void> {
     this.#now = at;
     await this.#run(() => this.#deliver(news));
   }
 
-  /** Goes through a history from its beginning. */
+  /** Replays a history from its beginning. */
   async replay(steps: readonly Step[]): Promise<void> {
     this.deps.guards?.enter();
     try {
@@ -196,7 +197,7 @@ export class Execution {
     if (event.kind === "WorkflowStarted") return this.begin(event, at);
     if (event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut") return;
     if (!isCommandEvent(event)) return this.tell(event, at);
-    // Decided by now, or never.
+    // The code has issued the command by now, or never will.
     if (event.n > this.#decided) {
       const what = `the history has ${describeDecision(event)} (event ${this.events}), and the code does not decide it`;
       this.#break(
@@ -211,7 +212,7 @@ export class Execution {
     try {
       fn();
       await this.deps.settle();
-      // A condition that is true lets code run, and that may make another one true.
+      // A true condition lets code run, which may make another condition true.
       for (let round = 0; this.#waits.hasConditions && this.#waits.lookAtConditions(); round++) {
         if (round === MOST_ROUNDS) this.#misused("its conditions never come to rest");
         await this.deps.settle();
@@ -233,7 +234,7 @@ export class Execution {
     return `${this.workflow.name} ${this.started.workflowId}`;
   }
 
-  /** As what its code runs. */
+  /** The mark under which the code runs. */
   inside(how: Partial<Inside> = {}): Inside {
     return { workflow: this.#name, isShielded: false, blame: this.#blame, ...how };
   }
@@ -255,7 +256,7 @@ export class Execution {
     this.#conclude(end);
   }
 
-  /** Nobody is there to hear what it throws; that the run is broken is known by then. */
+  /** No caller can handle an error here; by then the run is marked as broken. */
   #conclude(decision: NewDecision): void {
     try {
       if (this.#broken === undefined && this.#end === undefined) this.decide(decision);
@@ -269,7 +270,7 @@ export class Execution {
       const { input } = thrown;
       return { kind: "WorkflowContinuedAsNew", type: this.workflow.name, input, runId: nextRunId(this.started.runId) };
     }
-    // Wrong code is no end of the run: it can be mended, and the run goes on.
+    // Wrong code does not end the run: after a correction the run continues.
     if (isLimpetError(thrown, "WORKFLOW_MISUSED")) this.#break(thrown);
     const error = keptError(thrown);
     const isCancel = isLimpetError(thrown, "WORKFLOW_CANCELLED") && this.isCancelled;
@@ -308,7 +309,7 @@ export class Execution {
 
   // ——— Signals.
 
-  /** Those that nobody has waited for. */
+  /** Signals without a wait or a handler. */
   get unheard(): readonly Signal[] {
     return this.handlers.unheard;
   }
@@ -329,9 +330,9 @@ export class Execution {
     this.#waits.cancel(new LimpetError("WORKFLOW_CANCELLED", reason === "" ? "the workflow was asked to end" : reason));
   }
 
-  // ——— What the code does.
+  // ——— Commands.
 
-  /** Numbers it, and holds it against the history. */
+  /** Numbers a command and compares it with the history. */
   decide(decision: NewDecision): number {
     if (this.#end !== undefined) return 0;
     this.#checkRunning(decision.kind);
@@ -354,14 +355,14 @@ export class Execution {
     this.#fresh.push(decision);
   }
 
-  /** The number of the first decision that was not in the history before. */
+  /** The number of the first command that was not in the replayed history. */
   get ownFrom(): number {
     return this.#ownFrom;
   }
 
   #diverge(code: CommandEvent, history: CommandEvent, tell: (decision: CommandEvent) => string): never {
     const said = `the history has ${tell(history)}, the code now decides ${tell(code)}`;
-    // What the code decides at its end is not decided at a place.
+    // The end of a run has no place in the code.
     const place = isEnd(code) ? undefined : placeIn(new LimpetError("WORKFLOW_DIVERGED", said));
     const where = place === undefined ? "" : ` at ${place}`;
     throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name} has diverged: ${said}${where}`));
@@ -376,18 +377,18 @@ export class Execution {
     throw this.#break(new LimpetError("WORKFLOW_MISUSED", `${this.#name}: ${what}`));
   }
 
-  /** The run in memory is worth nothing any more. The first reason counts. */
+  /** Marks the execution as unusable. The first reason counts. */
   #break(error: LimpetError): LimpetError {
     this.#broken ??= error;
     return error;
   }
 
-  /** The code wants what this worker cannot do. That is no end of the run: whoever can goes on with it. */
+  /** This worker cannot execute the command. The run does not end: another worker may continue it. */
   refuse(error: LimpetError): never {
     throw this.#break(error);
   }
 
-  /** Decides, and waits for what comes of it. */
+  /** Issues a command and waits for its outcome. */
   ask(decision: NewDecision): Promise<unknown> {
     const n = this.decide(decision);
     return this.answerTo(n, decision.kind);
@@ -397,7 +398,7 @@ export class Execution {
     return this.#waits.forAnswer(n, kind);
   }
 
-  /** What the test throws is thrown where it is waited for, also when it is looked at for the first time. */
+  /** An error of the test is thrown where the code waits, also at the first check. */
   until(test: () => boolean, withinMs: number | undefined): Promise<boolean> {
     let isTrue: boolean;
     try {
@@ -406,21 +407,21 @@ export class Execution {
       return Promise.reject(thrown);
     }
     if (isTrue) return Promise.resolve(true);
-    // It is part of the code whenever it is looked at: what is out of bounds there is so in here.
+    // The test is workflow code at every check, so the guards hold for it.
     const where = this.inside();
     return this.#waits.forCondition(() => runInside(where, test), this.#timer(withinMs));
   }
 
-  /** Worked out now, or as it was recorded. */
+  /** Evaluates the function, or returns the recorded value. */
   sideEffect(fn: () => unknown): unknown {
     const recorded = this.#recorded.at(this.#decided + 1);
     if (recorded?.kind === "SideEffectRecorded") {
       this.decide(recorded);
       return readWire(recorded.result);
     }
-    // A decision in there would have the number that a replay looks for the value under.
+    // A command inside the function would take the number under which a replay looks for the value.
     const value = runInside(this.inside({ isLooking: true, isRecorded: true }), fn);
-    // As it is now: whatever the code does with it afterwards is not recorded.
+    // A copy: later changes of the value are not recorded.
     const result = toWire(copyValue(value, "the value", "WORKFLOW_INVALID"), "the value", "WORKFLOW_INVALID");
     checkPayload(result, "the value");
     this.decide({ kind: "SideEffectRecorded", result });
@@ -438,7 +439,7 @@ export class Execution {
   }
 }
 
-/** The same at every replay, so that it is started once. */
+/** The same at every replay, so the next run starts once. */
 function nextRunId(runId: string): string {
   const [, root, number] = /^(.*?)(?:\.(\d+))?$/.exec(runId)!;
   return `${root}.${Number(number ?? 1) + 1}`;

@@ -88,7 +88,7 @@ const say = (more: Partial<RunFacts>) => {
   return { waitsFor, summary: summaryOf(facts, waitsFor) };
 };
 
-test("a run that rests says what it waits for", () => {
+test("a resting run lists its waits", () => {
   const { waitsFor, summary } = say({
     pending: [step(), step({ kind: "timer", what: "", due: NOW + 1_000, n: 2 })],
     queued: new Map([[1, { at: NOW + 5_000, attempts: 2, leasedUntil: undefined }]]),
@@ -109,7 +109,7 @@ test("a run that rests says what it waits for", () => {
   );
 });
 
-test("an activity in a queue says who has it, or that nobody takes it", () => {
+test("a queued activity shows its worker, or that no worker claims it", () => {
   const why = (place: Parameters<typeof Map.prototype.set>[1] | undefined, workers = [worker()]) => {
     const queued = new Map(place === undefined ? [] : [[1, place]]);
     const [{ why: said, isStuck }] = say({ pending: [step()], queued, workers }).waitsFor as [never];
@@ -130,7 +130,7 @@ test("an activity in a queue says who has it, or that nobody takes it", () => {
   ]);
 });
 
-test("an activity with the worker of the run says which one that is, or that it is gone", () => {
+test("an eager activity shows the worker of its run, or that this worker is gone", () => {
   const eager = [step({ isQueued: false })];
   const leased = task({ state: "leased", worker: "w1", at: NOW + 9_000 });
   const held = say({ run: run({ task: leased }), pending: eager });
@@ -141,7 +141,7 @@ test("an activity with the worker of the run says which one that is, or that it 
   assert.match(lost.waitsFor[1]!.why!, /^the worker that had it is gone/);
 });
 
-test("a run without a worker says why it has none", () => {
+test("a run without a worker shows the reason", () => {
   const why = (workers: WorkerSummary[], more: Partial<StoredRun> = {}, readyFor = 60_000) => {
     const ready = task({ state: "ready", at: NOW - readyFor });
     const { summary, waitsFor } = say({ run: run({ task: ready, ...more }), workers });
@@ -180,7 +180,7 @@ test("a run without a worker says why it has none", () => {
   ]);
 });
 
-test("a run that is bound to a definition that no live worker has is stuck, and says what to do", () => {
+test("a run bound to a definition that no live worker has is stuck, with advice", () => {
   const bound = (build: string | undefined, definition: string) => writeBinding({ build, definition });
   const why = (binding: string | undefined, workers: WorkerSummary[], more: Partial<StoredRun> = {}) => {
     const waiting = run({ task: task({ state: "ready", at: NOW - 60_000 }), bound: binding, ...more });
@@ -203,7 +203,7 @@ test("a run that is bound to a definition that no live worker has is stuck, and 
   assert.deepEqual(why(bound("1", "a".repeat(32)), [{ ...b, build: "1" }, a]), [stuck, true]);
 });
 
-test("one that is blocked, begins later, or waits for what nobody here knows, says so", () => {
+test("a run that is blocked, delayed, or waits for something unknown here is described as such", () => {
   const blocked = task({ state: "ready", at: NOW + 4_000, attempt: 3, problem: "it diverged" });
   assert.equal(
     say({ run: run({ task: blocked }) }).summary,
@@ -215,7 +215,7 @@ test("one that is blocked, begins later, or waits for what nobody here knows, sa
   assert.match(say({ code: undefined }).summary, /waits for a signal, an update or a condition, which its code knows/);
 });
 
-test("one that is over says how it ended, and waits for nothing", () => {
+test("a closed run shows its end, and waits for nothing", () => {
   const ended = (status: StoredRun["status"], result = "{}") =>
     say({ run: run({ status, result, closedAt: NOW, task: undefined }), pending: [step()] });
   assert.deepEqual(ended("completed").waitsFor, []);
@@ -232,7 +232,7 @@ test("a timer that is long overdue is stuck", () => {
   assert.deepEqual([timer!.isStuck, timer!.why], [true, "it is overdue: no process delivers timers"]);
 });
 
-test("one that is over, and that a blocked run has not heard of, is not the trouble", () => {
+test("a fired timer that a blocked run has not handled is not the cause", () => {
   const blocked = run({ task: task({ state: "ready", problem: "Date.now()", at: NOW + 5_000, arrived: 1 }) });
   const [timer] = say({ run: blocked, pending: [step({ kind: "timer", what: "", due: NOW - 60_000 })] }).waitsFor;
   assert.deepEqual([timer!.isStuck, timer!.why], [false, "it is over, and the run has not heard of it yet"]);

@@ -1,4 +1,4 @@
-// What a run does or waits for, and why, from what the store says of it. Pure.
+// Explains the state of a run, its waits and their causes, from the rows of the store. Pure.
 
 import { formatDuration } from "../../kernel/durations.ts";
 import { isoMoment } from "../../kernel/end-of-time.ts";
@@ -10,14 +10,14 @@ import { isParkedByLosses } from "../worker/lost-attempts.ts";
 import { isParked } from "./history-budget.ts";
 import { errorText, type PendingStep } from "./timeline.ts";
 
-/** What has waited for longer than this, and nobody has it, is stuck. Whoever takes it on needs a moment. */
+/** A task that waits for longer than this without a worker is stuck. A claim takes a moment. */
 export const STUCK_MS = 10_000;
-/** Of what it waits for, in one sentence. */
+/** Waits that one sentence lists. */
 const LISTED = 3;
-/** Characters of a fingerprint that people are shown. */
+/** Characters of a fingerprint that are displayed. */
 const SHOWN = 12;
 
-/** An activity as it stands in its queue. */
+/** The queue entry of an activity. */
 export interface QueuedPlace {
   readonly at: number;
   readonly attempts: number;
@@ -28,9 +28,12 @@ export interface RunFacts {
   readonly run: StoredRun;
   readonly now: number;
   readonly pending: readonly PendingStep[];
-  /** Activities in their queues, by number; one that is not there is done, and its run will hear of it. */
+  /**
+   * Queued activities by number. An activity without an entry is done, and its result is on its way to the
+   * run.
+   */
   readonly queued: ReadonlyMap<number, QueuedPlace>;
-  /** What its code waits for besides that; undefined: its code is not here. */
+  /** Further waits of the code; undefined: the code is not in this process. */
   readonly code: readonly string[] | undefined;
   readonly workers: readonly WorkerSummary[];
 }
@@ -69,7 +72,7 @@ function awaitedStep(step: PendingStep, facts: RunFacts): AwaitedThing {
   if (kind === "activity" || kind === "actor") return { ...thing, why: whoHas(facts) };
   const isLate = kind === "timer" && due !== undefined && facts.now - due > STUCK_MS;
   if (!isLate) return thing;
-  // It may be among what has arrived; what keeps the run from hearing it is said of its task.
+  // The timer may be in the inbox already; the entry of the task explains the delay.
   if (hasUnheard(facts.run.task)) return { ...thing, why: "it is over, and the run has not heard of it yet" };
   return { ...thing, why: "it is overdue: no process delivers timers", isStuck: true };
 }
@@ -139,14 +142,14 @@ function otherDefinitions(definition: string): string {
   return `it is bound to definition ${begun}, and its workers have others; start one with the code that it was begun with, or end it`;
 }
 
-/** What is not said by an older host is nothing. */
+/** Older hosts leave out these fields. */
 export const codeOfSummary = ({ build, compatible = [], definitions = {} }: WorkerSummary): WorkerCode => ({
   build,
   compatible,
   definitions,
 });
 
-// ——— In one sentence.
+// ——— Summary in one sentence.
 
 export function summaryOf(facts: RunFacts, waitsFor: readonly AwaitedThing[]): string {
   const { run, now } = facts;

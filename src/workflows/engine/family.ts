@@ -1,7 +1,8 @@
-// What a run and the runs that it has started as children say to each other. Pure.
+// Builds the messages between a run and its child runs. Pure.
 //
-// A child may have been continued by other runs since: so what its parent says is for whichever run of it is open, and counts only if that
-// one is a child of this very run. What a child says is for the run that started it, and nobody else.
+// Other runs may have continued a child since its start. A message of the parent therefore goes to the open
+// run of the child, which ignores it unless it descends from this very run. A message of a child goes only to
+// the run that started it.
 import { LimpetError } from "../../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
 import type { InboxMessage } from "../../ports/workflows.ts";
@@ -16,7 +17,7 @@ export interface ChildOfRun {
 
 export type RunOutcome = { readonly result: Wire } | { readonly error: SerializedError };
 
-/** A run is over: its children hear of it, as it was decided when they were started. */
+/** Notifies the children of the end of a run, by the policy that each was started with. */
 export function toChildren(
   namespace: string,
   { workflowId: parent, runId }: { readonly workflowId: string; readonly runId: string },
@@ -31,11 +32,11 @@ export function toChildren(
   });
 }
 
-/** False: it was sent by the parent of another run of that name. */
+/** False: the message comes from the parent of another run of that name. */
 export const isMeant = ({ parent }: Started, { onlyFor }: Pick<Sent, "onlyFor">): boolean =>
   onlyFor === undefined || (parent?.runId === onlyFor.runId && parent.n === onlyFor.n);
 
-/** A run is over: its parent hears what came of it. */
+/** Notifies the parent of the outcome of a run. */
 export function toParent(namespace: string, { parent }: Started, outcome: RunOutcome): InboxMessage[] {
   if (parent === undefined) return [];
   const { workflowId, runId, n } = parent;
@@ -46,7 +47,7 @@ export function toParent(namespace: string, { parent }: Started, outcome: RunOut
   return [arrivalOf({ namespace, workflowId, runId, key: `child ${n}` }, message)];
 }
 
-/** What a run hears when a child of it cannot be started, because there is a workflow of that id. */
+/** Notifies a run that its child cannot start, because another workflow has that id. */
 export function refusalOf(
   namespace: string,
   { workflowId, runId, n }: NonNullable<Started["parent"]>,

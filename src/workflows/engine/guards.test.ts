@@ -11,7 +11,7 @@ import { runInside } from "./inside.ts";
 
 const within = <T>(fn: () => T): T => runInside({ workflow: "order w", isShielded: false }, fn);
 
-describe("what is out of bounds inside of a workflow", () => {
+describe("guarded functions inside a workflow", () => {
   before(() => processGuards.enter());
   after(() => processGuards.leave());
 
@@ -29,7 +29,7 @@ describe("what is out of bounds inside of a workflow", () => {
     ["fetch", () => fetch("http://127.0.0.1:9"), /activity/],
   ];
   for (const [name, fn, hint] of forbidden) {
-    it(`is ${name}, with a hint what to use, also behind an await`, async () => {
+    it(`workflow code cannot use ${name}, also after an await, and the error names the replacement`, async () => {
       const isRefusal = (error: unknown): boolean =>
         isLimpetError(error, "WORKFLOW_MISUSED") && hint.test(error.message);
       assert.throws(() => within(fn), isRefusal);
@@ -43,7 +43,7 @@ describe("what is out of bounds inside of a workflow", () => {
     });
   }
 
-  it("is as it was outside of workflows, and what needs no clock is allowed inside", async () => {
+  it("guarded functions are unchanged outside of workflows, and pure uses are allowed inside", async () => {
     const made = within(() => new Date(0));
     assert.ok(made instanceof Date);
     assert.equal(made.toISOString(), "1970-01-01T00:00:00.000Z");
@@ -60,7 +60,7 @@ describe("what is out of bounds inside of a workflow", () => {
     assert.ok(new Day(5) instanceof Day);
   });
 
-  it("is allowed in a side effect, also by a name that the code has kept", () => {
+  it("guarded functions are allowed in a side effect, also through a reference that the code kept", () => {
     const { kept, made } = within(() => ({ kept: Date, made: new Date(0) }));
     assert.ok(
       runInside({ workflow: "w", isShielded: false, isRecorded: true }, () => kept.now() > 0 && Date.now() > 0),
@@ -78,7 +78,7 @@ const place = (): unknown[] => [
 ];
 
 describe("the process around guarded code", () => {
-  it("has the very same clock, dice, timers and network outside of workflows while guards are in place", () => {
+  it("code outside of workflows sees the original clock, random numbers, timers and network while guards are active", () => {
     const before = [Date, Date.now, Math.random, performance.now, crypto.randomUUID, setTimeout, setImmediate, fetch];
     processGuards.enter();
     const during = [Date, Date.now, Math.random, performance.now, crypto.randomUUID, setTimeout, setImmediate, fetch];
@@ -90,7 +90,7 @@ describe("the process around guarded code", () => {
     assert.ok(isSameInside);
   });
 
-  it("is as it was after the last guarded code has left, and not before", () => {
+  it("the properties of the process are restored after the last guarded code has left, and not before", () => {
     const before = place();
     processGuards.enter();
     processGuards.enter();
@@ -101,7 +101,7 @@ describe("the process around guarded code", () => {
     assert.ok(within(() => Date.now()) > 0);
   });
 
-  it("keeps a clock that others put in while guards were in place, as fake timers do", () => {
+  it("a clock that other code installed while guards were active stays, as with fake timers", () => {
     const real = Date;
     class Fake extends Date {}
     processGuards.enter();
@@ -114,7 +114,7 @@ describe("the process around guarded code", () => {
     assert.equal(left, Fake);
   });
 
-  it("is not guarded before a workflow runs, nor after its app has stopped", async () => {
+  it("a process is not guarded before a workflow runs, nor after its app has stopped", async () => {
     const before = place();
     const listeners = () =>
       ["uncaughtExceptionMonitor", "unhandledRejection"].map((name) => process.listenerCount(name));
@@ -135,7 +135,7 @@ describe("the process around guarded code", () => {
   });
 });
 
-describe("a promise that failed and that nobody waits for", () => {
+describe("rejected promises that nothing awaits", () => {
   const run = (code: string) => {
     const testing = JSON.stringify(new URL("../../testing.ts", import.meta.url));
     const definition = JSON.stringify(new URL("../definition/definition.ts", import.meta.url));
@@ -153,7 +153,7 @@ describe("a promise that failed and that nobody waits for", () => {
     return spawnSync(process.execPath, ["--input-type=module-typescript", "-e", script], { encoding: "utf8" });
   };
 
-  it("of a workflow does not end its process: it is told, and everything goes on", () => {
+  it("a rejected promise of a workflow does not end its process, which prints a warning", () => {
     const { status, stdout, stderr } = run(`const handle = await app.workflows.start(floating, { input: undefined });
       await app.advance("1h");
       console.log(await handle.result());`);
@@ -161,7 +161,7 @@ describe("a promise that failed and that nobody waits for", () => {
     assert.match(stderr, /workflow floating .* does not await a promise that was rejected: as it must/);
   });
 
-  it("of other code ends the process, as always", () => {
+  it("a rejected promise of other code ends the process, as always", () => {
     const { status, stderr } = run(`Promise.reject(new Error("of somebody else"));
       await new Promise((resolve) => setTimeout(resolve, 1_000));`);
     assert.equal(status, 1);
@@ -169,7 +169,7 @@ describe("a promise that failed and that nobody waits for", () => {
   });
 });
 
-describe("code of a workflow that fails in a callback", () => {
+describe("workflow code that fails in a callback", () => {
   const ways = {
     outside: [
       'readFile("package.json", () => { Date.now(); });',
@@ -186,12 +186,12 @@ describe("code of a workflow that fails in a callback", () => {
     ],
   } as const;
 
-  it("blocks its run with the reason, and its process and other runs go on", () => {
+  it("an exception in a callback blocks its run with the reason, and its process and other runs continue", () => {
     const index = JSON.stringify(new URL("../../index.ts", import.meta.url));
     const bad = Object.entries(ways).map(
       ([name, [body]]) => `workflow("${name}", async (ctx) => { ${body} await ctx.sleep("1h"); })`,
     );
-    // The listener ends the process, as that of the command line does.
+    // The listener ends the process, as the one of the command line does.
     const script = `import { limpet, workflow } from ${index}; import { readFile } from "node:fs";
       process.on("uncaughtException", () => process.exit(3));
       const bad = [${bad.join(", ")}];

@@ -1,16 +1,16 @@
-// Refuses the clock, random numbers, timers and the network of the process inside a workflow: their results are not in the history, so
-// a replay would diverge.
+// Guards the clock, random numbers, timers and the network of the process inside a workflow: their results
+// are not in the history, so a replay would diverge.
 //
-// While code of workflows is in memory, each guarded property of the process is an accessor. It returns a stand-in that throws to workflow
-// code, and the original value to all other code, side effects included. When the last workflow code has left memory, each property is
-// restored.
+// While code of workflows is in memory, each guarded property of the process is an accessor. It returns a
+// stand-in that throws to workflow code, and the original value to all other code, side effects included.
+// When the last workflow code has left memory, each property is restored.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { CodeGuards } from "../../ports/code-guards.ts";
 import { type Inside, inside } from "./inside.ts";
 
 type Fn = (...args: unknown[]) => unknown;
 
-/** The workflow whose code asks, unless its result is recorded. */
+/** The workflow that the calling code belongs to, unless its result is recorded. */
 function guarded(): Inside | undefined {
   const where = inside();
   return where === undefined || where.isRecorded === true ? undefined : where;
@@ -22,13 +22,13 @@ function refuse(what: string, instead: string): void {
   throw new LimpetError("WORKFLOW_MISUSED", `${what} inside of workflow ${where.workflow}: ${instead}`);
 }
 
-/** Checks its caller at each call: workflow code may have kept it, and use it in a side effect. */
+/** Checks its caller at each call: workflow code may keep a reference and use it in a side effect. */
 function refusing(original: Fn, what: string, instead: string): Fn {
   const standIn = function (this: unknown, ...args: unknown[]): unknown {
     refuse(what, instead);
     return original.apply(this, args);
   };
-  // Some of them carry more than a call: setTimeout knows its promise form.
+  // Some functions have properties, such as the promise form of setTimeout.
   Object.defineProperties(standIn, Object.getOwnPropertyDescriptors(original));
   return standIn;
 }
@@ -75,7 +75,7 @@ class Guard {
 
   readonly #get = (): unknown => (guarded() === undefined ? this.#original : this.#standIn);
 
-  /** Also while it is guarded, others may replace it: fake timers do. */
+  /** Other code, such as fake timers, may replace the property while it is guarded. */
   readonly #set = (value: unknown): void => {
     this.#original = value;
     this.#standIn = typeof value === "function" ? this.#standInFor(value as Fn) : value;
@@ -84,7 +84,7 @@ class Guard {
   arm(): void {
     const before = Object.getOwnPropertyDescriptor(this.#target, this.#name);
     const value = (this.#target as Record<string, unknown>)[this.#name];
-    // Not every platform has all of them, or lets them be guarded.
+    // Not every platform has all of these properties, or allows guarding them.
     const mayChange = before === undefined ? Object.isExtensible(this.#target) : before.configurable === true;
     if (typeof value !== "function" || !mayChange) return;
     this.#before = before;
@@ -97,7 +97,7 @@ class Guard {
   disarm(): void {
     const before = this.#before;
     const now = Object.getOwnPropertyDescriptor(this.#target, this.#name);
-    // A value that other code has defined meanwhile stays.
+    // A value that other code defined meanwhile stays.
     if (!this.#isThere || now?.get !== this.#get) return;
     this.#isThere = false;
     delete (this.#target as Record<string, unknown>)[this.#name];
@@ -113,7 +113,7 @@ function guardsOfProcess(): Guard[] {
     names.map((name) => new Guard(target, name, (original) => refusing(original, `${of}${name}()`, instead)));
   return [
     new Guard(globalThis, "Date", refusingDate),
-    // Inside a workflow, too, the constructor of a date is its Date.
+    // Inside a workflow, the constructor of a date equals the guarded Date.
     new Guard(Date.prototype, "constructor", refusingDate),
     ...on(Math, ["random"], "Math.", "use ctx.random()"),
     ...on(performance, ["now"], "performance.", CLOCK),
@@ -138,5 +138,5 @@ class ProcessGuards implements CodeGuards {
   }
 }
 
-/** There is one process, however many workers are in it. */
+/** One instance per process, shared by all its workers. */
 export const processGuards: CodeGuards = new ProcessGuards();

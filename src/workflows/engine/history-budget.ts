@@ -1,8 +1,8 @@
-// How long a history may get. Beyond the suggestion a workflow should continue as new; at the limit it is parked, with a reason, and goes
-// on where the limit is higher. Pure.
+// Limits the size of a history. Beyond the suggested size a workflow should continue as new. At the limit its
+// run is parked with a reason, and continues where the limit is higher. Pure.
 //
-// What is suggested is the same everywhere, because the code of a workflow sees it, and must see the same at every replay. The limit is
-// a setting: no code sees it.
+// The suggested size is the same everywhere: workflow code sees it, and must see the same at every replay.
+// The limit is a setting that no code sees.
 import { LimpetError } from "../../kernel/errors.ts";
 
 export const HISTORY_SUGGESTED_EVENTS = 8_000;
@@ -15,7 +15,7 @@ export interface HistorySize {
   readonly bytes: number;
 }
 
-/** What a history may have. */
+/** The limit of a history. */
 export type HistoryLimit = HistorySize;
 
 export const USUAL_LIMIT: HistoryLimit = { events: HISTORY_MOST_EVENTS, bytes: HISTORY_MOST_BYTES };
@@ -26,12 +26,12 @@ export const isContinueSuggested = ({ events, bytes }: HistorySize): boolean =>
 export const isBeyond = ({ events, bytes }: HistorySize, limit: HistoryLimit): boolean =>
   events > limit.events || bytes > limit.bytes;
 
-/** How the reason of a run that is parked begins, as its task keeps it. */
+/** The prefix of the reason that the task of a parked run records. */
 const PARKED = "parked: its history ";
 
 export const isParked = (problem: string | undefined): boolean => problem?.startsWith(PARKED) === true;
 
-/** Throws WORKFLOW_TOO_LARGE: a step that would lead here is not written. */
+/** Throws WORKFLOW_TOO_LARGE; the step that exceeds the limit is not written. */
 export function checkLength({ events, bytes }: HistorySize, limit: HistoryLimit): void {
   if (!isBeyond({ events, bytes }, limit)) return;
   const said = `has ${events} events and ${bytes} bytes, and no room for more; it should continue as new earlier`;

@@ -1,4 +1,4 @@
-// What a workflow and its activities may hand over in one piece.
+// Limits the size of one payload of a workflow or an activity.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Wire } from "./events.ts";
@@ -11,7 +11,10 @@ export function checkPayload(wire: Wire, what: string): void {
   if (bytes > most) throw new LimpetError("BODY_TOO_LARGE", `${what}: ${bytes} bytes, and ${most} are allowed`);
 }
 
-/** Less than none: it may not fit. Nearly everything is far smaller, and need not be written to know it. */
+/**
+ * A lower bound of the bytes that remain; negative: the value may be too large. Nearly all values are far
+ * smaller, so they need no serialization for this check.
+ */
 function roomLeft(wire: Wire, room: number): number {
   if (typeof wire === "string") return room - wire.length * 6 - 2;
   if (typeof wire !== "object" || wire === null) return room - 24;

@@ -1,13 +1,13 @@
-// What a history says was decided, while it is replayed: each decision of the code is held against the one with its number. Also which
-// version of a change the run follows.
+// Holds the commands of a history during its replay: each command of the code is compared with the recorded
+// one of its number. Also tracks the version of a change that the run follows.
 import type { HistoryEvent, Step } from "./events.ts";
 import { type CommandEvent, isCommandEvent } from "./events.ts";
 
 export class RecordedDecisions {
   #byNumber: (CommandEvent | undefined)[] = [];
-  /** Events of the history that are still to come. */
+  /** Events of the history that the replay has not reached. */
   #ahead = 0;
-  /** Those of the history, and those that the code has come by. */
+  /** Versions in the history, and versions that the code has reached. */
   readonly #versions = new Map<string, number>();
   readonly #passed = new Map<string, number>();
 
@@ -25,7 +25,7 @@ export class RecordedDecisions {
     if (event.kind === "VersionMarkerRecorded") this.#versions.set(event.change, event.version);
   }
 
-  /** One of the events was gone through. */
+  /** The replay passed one event. */
   pass(): void {
     this.#ahead--;
   }
@@ -38,19 +38,22 @@ export class RecordedDecisions {
     return this.#byNumber[n];
   }
 
-  /** The last one of the history, if it is beyond that number. */
+  /** The last command of the history, if its number is above `n`. */
   beyond(n: number): CommandEvent | undefined {
     return this.#byNumber.length > n + 1 ? this.#byNumber.at(-1) : undefined;
   }
 
-  /** All of it was gone through. Those of the decisions for which that is true. */
+  /** The replay is complete. Returns the commands that match. */
   end(isWanted: (decision: CommandEvent) => boolean): CommandEvent[] {
     const wanted = this.#byNumber.filter((decision) => decision !== undefined && isWanted(decision));
     this.#byNumber = [];
     return wanted as CommandEvent[];
   }
 
-  /** Which version of a change the run follows, and whether the code comes by it for the first time and that is to be recorded. */
+  /**
+   * The version of a change that the run follows. `isToRecord`: the code reaches the change for the first
+   * time and must record it.
+   */
   version(change: string, min: number, max: number): { readonly version: number; readonly isToRecord: boolean } {
     const passed = this.#passed.get(change);
     if (passed !== undefined) return { version: passed, isToRecord: false };

@@ -1,4 +1,4 @@
-// `ctx`, as the code of a workflow sees it: checks what it is given, and passes it on to the execution.
+// Implements `ctx` for the code of a workflow: checks the arguments and passes commands to the execution.
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -45,12 +45,15 @@ export class RunContext implements WorkflowContext {
     this.#dice = new Prng(run.started.runId);
   }
 
-  /** The run, for whatever changes it. Whoever only looks would have it go another way than its history. */
+  /**
+   * The run, for calls that change it. A call from a query handler or validator is rejected: it would make
+   * the run diverge from its history.
+   */
   #acting(what: string): Execution {
     const where = inside();
     if (where?.isLooking === true) {
-      const who = where.isRecorded === true ? "a side effect" : "what answers queries or validates updates";
-      const said = `${who} may look, and change nothing`;
+      const reader = where.isRecorded === true ? "a side effect" : "a query handler or an update validator";
+      const said = `${reader} may read the run, and must not change it`;
       throw new LimpetError("WORKFLOW_MISUSED", `ctx.${what} inside of workflow ${where.workflow}: ${said}`);
     }
     return this.#run;
@@ -96,12 +99,12 @@ export class RunContext implements WorkflowContext {
     acting();
     return new Proxy(Object.create(null), {
       get(_, method) {
-        // Whoever awaits the actor itself must not call it.
+        // `await` on the actor itself must not become a call.
         if (typeof method !== "string" || method === "then") return undefined;
         checkMethod(method);
         return (...args: unknown[]) => {
           const input = payload(args, "the arguments");
-          // Not before: it may have been given by the code, and be called by what answers a query.
+          // Checked at the call: the code may pass the actor to a query handler.
           return acting().ask({ kind: "ActorCalled", type, id, method, input });
         };
       },
@@ -157,7 +160,7 @@ export class RunContext implements WorkflowContext {
   child(of: string | AnyWorkflow, options: ChildOptions<unknown> = {}): Child<never> {
     const run = this.#acting("child()");
     const problem = namesProblem(options, CHILD_NAMES);
-    if (problem !== undefined) throw new LimpetError("WORKFLOW_INVALID", `what a child is started with: ${problem}`);
+    if (problem !== undefined) throw new LimpetError("WORKFLOW_INVALID", `the options of a child: ${problem}`);
     const type = checked("workflow", typeof of === "string" ? of : of?.name);
     const workflowId = options.id ?? this.#childId();
     checkWorkflowId(workflowId);
@@ -233,7 +236,7 @@ export class RunContext implements WorkflowContext {
   setMemo(entries: Readonly<Record<string, unknown>>): void {
     const run = this.#acting("setMemo()");
     if (typeof entries !== "object" || entries === null || Array.isArray(entries)) {
-      throw new LimpetError("WORKFLOW_INVALID", "setMemo: notes are an object, such as { stage: 2 }");
+      throw new LimpetError("WORKFLOW_INVALID", "setMemo: the entries must be an object, such as { stage: 2 }");
     }
     const copy = copyValue(entries, "memo", "WORKFLOW_INVALID");
     const wire = toWire(copy, "memo", "WORKFLOW_INVALID");
@@ -267,7 +270,7 @@ export class RunContext implements WorkflowContext {
 
   shield<Value>(fn: () => Promise<Value>): Promise<Value> {
     checkFunction("shield", fn);
-    // Whoever only looks at the run does no more than that in here.
+    // Code that only reads the run is rejected here as well.
     return runInside(this.#acting("shield()").inside({ isShielded: true }), fn);
   }
 }
@@ -276,7 +279,7 @@ function nameOf(what: "signal" | "query" | "update", name: Named): string {
   return checked(what, typeof name === "string" ? name : (name as Record<string, string> | undefined)?.[what]);
 }
 
-/** What is wrong with it is said where it is given, not when it is needed. */
+/** Rejects a wrong argument where it is passed, not when it is used. */
 function checkFunction<Given>(what: string, fn: (input: never) => Given): (input?: unknown) => Given {
   if (typeof fn === "function") return fn as (input?: unknown) => Given;
   throw new LimpetError("WORKFLOW_INVALID", `ctx.${what}: ${shown(fn)} is not a function`);
@@ -286,11 +289,11 @@ const shown = (value: unknown): string => (typeof value === "string" ? `"${value
 
 function policyOf(onParentClose: ParentClosePolicy = "terminate"): ParentClosePolicy {
   if (POLICIES.includes(onParentClose)) return onParentClose;
-  const said = `"${String(onParentClose)}" is none of ${POLICIES.join(", ")}`;
-  throw new LimpetError("WORKFLOW_INVALID", `onParentClose: ${said}`);
+  const said = `must be one of ${POLICIES.join(", ")}; got "${String(onParentClose)}"`;
+  throw new LimpetError("WORKFLOW_INVALID", `onParentClose ${said}`);
 }
 
-/** As it is now: what the code does with it afterwards is its own affair. */
+/** A copy, because the code may change the value afterwards. */
 const given = (value: unknown, what: string): Wire =>
   toWire(copyValue(value, what, "ARGUMENT_INVALID"), what, "ARGUMENT_INVALID");
 

@@ -1,5 +1,5 @@
-// What the code of a run does when it is told or asked something: signals that nobody has waited for yet, and the functions that handle
-// signals, updates and queries. What comes of them is decided by the run.
+// Keeps the handlers of a run's signals, updates and queries, and the signals that wait for one. The run
+// records the outcome of each handler.
 import { LimpetError } from "../../kernel/errors.ts";
 import { copyValue, toWire } from "../../kernel/values.ts";
 import { keptError } from "./bounded-error.ts";
@@ -14,7 +14,7 @@ export interface UpdateHandler {
   readonly validate: ((input: unknown) => void) | undefined;
 }
 
-/** A signal that has come. */
+/** A received signal. */
 export interface Signal {
   readonly id: string;
   readonly name: string;
@@ -22,15 +22,15 @@ export interface Signal {
 }
 
 export interface RunHandlersDeps {
-  /** Of the run, for people. */
+  /** The name of the run, for display. */
   name(): string;
-  /** As what its code runs. */
+  /** The mark under which the code runs. */
   inside(how?: Partial<Inside>): Inside;
-  /** Gives it to whoever waits for one of that name; false: nobody does. */
+  /** Resolves the oldest wait for a signal of that name; false: none exists. */
   give(name: string, input: unknown): boolean;
-  /** Nobody is there to hear what it throws. */
+  /** Records the command of an update or an end; it must not throw. */
   conclude(decision: NewDecision): void;
-  /** How the run ends when a handler of a signal throws, or one of an update has it continue as new. */
+  /** The end of the run when a signal handler throws, or when an update handler continues as new. */
   endBy(thrown: unknown): NewDecision;
 }
 
@@ -48,7 +48,7 @@ export class RunHandlers {
     this.#deps = deps;
   }
 
-  /** Signals that nobody has waited for, in the order in which they came. */
+  /** Signals without a wait or a handler, in order of arrival. */
   get unheard(): Signal[] {
     const all = [...this.#unheard.values()].flat().sort((a, b) => a.place - b.place);
     return all.map(({ id, name, input }) => ({ id, name, input }));
@@ -67,7 +67,7 @@ export class RunHandlers {
     }
   }
 
-  /** The next one that has come already. */
+  /** The oldest unhandled signal of that name. */
   next(name: string): { readonly input: unknown } | undefined {
     return this.#unheard.get(name)?.shift();
   }
@@ -88,14 +88,14 @@ export class RunHandlers {
     this.#updates.set(name, handler);
   }
 
-  /** Throws what the validator throws; false: there is no such update. */
+  /** Throws the error of the validator; false: no such update exists. */
   validate(name: string, input: unknown): boolean {
     const update = this.#updates.get(name);
     if (update === undefined) return false;
     const answer: unknown = this.#looking(() => update.validate?.(input));
     if (answer instanceof Promise) {
       answer.catch(() => {});
-      throw new LimpetError("WORKFLOW_MISUSED", `${this.#deps.name()}: what validates ${name} must not be async`);
+      throw new LimpetError("WORKFLOW_MISUSED", `${this.#deps.name()}: the validator of ${name} must not be async`);
     }
     return true;
   }
@@ -118,7 +118,7 @@ export class RunHandlers {
     this.#queries.set(name, handler);
   }
 
-  /** Neither side sees what the other does with what it was given. */
+  /** Both sides get copies, so neither sees the changes of the other. */
   query(name: string, input: unknown): unknown {
     const handler = this.#queries.get(name);
     if (handler === undefined) throw this.#unknown("QUERY_UNKNOWN", `answers no query called ${name}`, this.#queries);
@@ -141,7 +141,7 @@ export class RunHandlers {
 
 const copyOf = (answer: unknown): unknown => copyValue(answer, "the result", "RESULT_INVALID");
 
-/** As it is now: it may be the very state of the run, which goes on and changes it before this answer is written. */
+/** A copy: the result may be the state of the run, which changes before this answer is written. */
 export function answerOf(result: unknown): Wire {
   const wire = toWire(copyOf(result), "the result", "RESULT_INVALID");
   checkPayload(wire, "the result");

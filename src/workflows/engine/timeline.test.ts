@@ -23,11 +23,11 @@ function fold(...events: HistoryEvent[]): Timeline {
   return timeline;
 }
 
-/** What is not empty of each step but the first. */
+/** The fields of each step after the first that are not empty. */
 const brief = (timeline: Timeline) =>
   timeline.steps.slice(1).map((step) => Object.fromEntries(Object.entries(step).filter(([, value]) => value)));
 
-test("a decision stands together with what came of it", () => {
+test("a command stands together with its outcome", () => {
   const timeline = fold(
     { kind: "ActivityScheduled", n: 1, name: "charge", input: 12, eager: true },
     { kind: "TimerScheduled", n: 2, at: T + 60_000 },
@@ -52,7 +52,7 @@ test("a decision stands together with what came of it", () => {
   assert.deepEqual([first!.kind, first!.what, first!.input, first!.state], ["start", "order", '["tea"]', "told"]);
 });
 
-test("what is pending is known, with its failures and when it is tried again", () => {
+test("pending steps are listed with their failures and their next attempt", () => {
   const timeline = fold(
     { kind: "ActivityScheduled", n: 1, name: "charge", input: null, eager: true },
     { kind: "ActivityScheduled", n: 2, name: "ship", input: null, options: { queue: "far" } },
@@ -92,7 +92,7 @@ test("failures, timeouts and cancellations end a step in their own way", () => {
     { kind: "ActivityCancelRequested", n: 5, of: 2 },
     { kind: "TimerCancelled", n: 6, of: 3 },
     { kind: "ChildRunFailed", of: 4, error },
-    // Too late, or of something that nobody knows.
+    // Too late, or for an unknown command.
     { kind: "ActivityCompleted", of: 2, result: 1 },
     { kind: "ActivityRetryScheduled", of: 99, attempts: 1, pause: 1, error },
   );
@@ -107,7 +107,7 @@ test("failures, timeouts and cancellations end a step in their own way", () => {
   );
 });
 
-test("an update stands together with its answer, and one that was refused alone", () => {
+test("an update stands together with its answer, and a rejected one alone", () => {
   const timeline = fold(
     { kind: "UpdateAccepted", id: "u1", name: "discount", input: 5 },
     { kind: "UpdateAccepted", id: "u2", name: "discount", input: 6 },
@@ -125,7 +125,7 @@ test("an update stands together with its answer, and one that was refused alone"
   );
 });
 
-test("nothing is pending after the end, however it came", () => {
+test("no step is pending after the end of a run, for every kind of end", () => {
   const ends: [HistoryEvent, string, string][] = [
     [{ kind: "WorkflowCompleted", n: 2, result: 1 }, "completed", "done"],
     [{ kind: "WorkflowFailed", n: 2, error }, "failed", "failed"],
@@ -147,7 +147,7 @@ test("nothing is pending after the end, however it came", () => {
   }
 });
 
-test("a wait that a worker elsewhere tells of again is one wait, until it is over", () => {
+test("a wait that a remote worker reports again is one wait, until it ends", () => {
   const timeline = fold(
     { kind: "ConditionWaitOpened", n: 1, key: "paid" },
     { kind: "ConditionWaitOpened", n: 2, key: "paid" },
@@ -160,14 +160,14 @@ test("a wait that a worker elsewhere tells of again is one wait, until it is ove
   );
 });
 
-test("what a newer process wrote is shown by its name", () => {
+test("an event of a newer process is shown by its name", () => {
   const timeline = fold({ kind: "MoonPhaseRecorded" } as unknown as HistoryEvent);
   assert.deepEqual(brief(timeline), [
     { event: 2, at: T + 1_000, kind: "note", what: "MoonPhaseRecorded", state: "told" },
   ]);
 });
 
-test("long values and errors are cut, and nothing is not shown", () => {
+test("long values and errors are cut, and missing ones are left out", () => {
   assert.equal(shown("x".repeat(1_000))!.length, 301);
   assert.equal(shown(undefined), undefined);
   assert.equal(shown({ $: "undefined" }), undefined);

@@ -1,36 +1,38 @@
-// A history as people read it: what was decided stands together with what came of it. Pure.
+// Converts a history for display: each command stands together with its outcome. Pure.
 import type { HistoryStep, StepKind, StepState } from "../../ports/workflow-admin.ts";
 import type { HistoryEvent, Wire } from "./events.ts";
 
-/** Of a value, as text. */
+/** The length of a displayed value. */
 const SHOWN_CHARACTERS = 300;
 
 type OpenStep = { -readonly [Key in keyof HistoryStep]: HistoryStep[Key] };
 
-/** A decision by its number, an update by its id. */
+/** A command by its number, an update by its id. */
 type Key = number | string;
 
-/** What is known of an activity beyond its step: the queue that it named, and whether it waits there or with the worker of the run. */
+/**
+ * The place of an activity: the queue that it names, and whether it waits there or in the worker of the run.
+ */
 interface Place {
   readonly n: number | undefined;
   readonly queue: string | undefined;
   readonly isQueued: boolean;
 }
 
-/** A step that waits for something. */
+/** A step without an outcome yet. */
 export type PendingStep = HistoryStep & Place;
 
-/** What an event adds. */
+/** The step that an event adds. */
 interface Beginning extends Partial<HistoryStep> {
   readonly kind: StepKind;
   readonly what: string;
-  /** Something is to come of it. */
+  /** An outcome will follow. */
   readonly key?: Key;
   readonly queue?: string | undefined;
   readonly isQueued?: boolean;
 }
 
-/** What an event says of an earlier one. */
+/** The outcome that an event adds to an earlier step. */
 interface Outcome extends Partial<HistoryStep> {
   readonly key: Key;
   readonly state: StepState;
@@ -70,7 +72,7 @@ export class Timeline {
     this.#steps.push(step);
     if (key === undefined) return;
     step.state = "pending";
-    // A worker elsewhere tells of the same wait with every task, until it is over.
+    // A remote worker reports the same wait with every task until it ends.
     if (step.kind === "wait") this.#closeSame(step, at);
     this.#open.set(key, { step, place: { n: typeof key === "number" ? key : undefined, queue, isQueued } });
   }
@@ -183,14 +185,14 @@ function beginningOf(event: HistoryEvent): Beginning {
     case "MemoUpserted":
       return { kind: "note", what: "memo", input: shown(event.entries) };
     default:
-      // Written by a newer process.
+      // A newer process wrote this event.
       return { kind: "note", what: event.kind };
   }
 }
 
 const cut = (text: string): string => (text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`);
 
-/** As JSON; nothing when there is none. */
+/** The value as JSON; undefined for none. */
 export function shown(value: Wire): string | undefined {
   const text = JSON.stringify(value);
   return text === undefined || text === UNDEFINED ? undefined : cut(text);
@@ -198,7 +200,7 @@ export function shown(value: Wire): string | undefined {
 
 const UNDEFINED = '{"$":"undefined"}';
 
-/** What was thrown, with its name. An error that wraps another with the same words gives way to it. */
+/** The text of an error, with its name. A wrapper with the same message is replaced by its cause. */
 export function errorText(told: unknown): string {
   const {
     message = "",

@@ -1,10 +1,11 @@
-// Everything the code of one run waits for: what comes of decisions, signals, conditions. Pure but for the promises it settles.
+// Tracks all waits of one run's code: for outcomes of commands, signals and conditions. Pure except for the
+// promises that it settles.
 import type { LimpetError } from "../../kernel/errors.ts";
 import type { CommandEvent } from "./events.ts";
 import { inside } from "./inside.ts";
 
 interface Wait {
-  /** Where in the code it began; known only when places are wanted. */
+  /** The place in the code where the wait began; recorded only on request. */
   readonly place: string | undefined;
   readonly kind: CommandEvent["kind"];
   readonly resolve: (value: unknown) => void;
@@ -15,7 +16,7 @@ interface Wait {
 interface Timed {
   readonly place: string | undefined;
   readonly reject: (error: unknown) => void;
-  /** The decision whose timer ends the waiting. */
+  /** The number of the timer command that ends the wait. */
   readonly timer: number | undefined;
   readonly isShielded: boolean;
 }
@@ -29,7 +30,7 @@ interface Condition extends Timed {
   readonly resolve: (value: boolean) => void;
 }
 
-/** Something that is decided while waiting begins or ends; its number. */
+/** Issues a command when a wait begins or ends; returns its number. */
 type Decide = (decision: {
   readonly kind: "TimerCancelled" | "ActivityCancelRequested";
   readonly of: number;
@@ -42,7 +43,7 @@ export class Waits {
   readonly #signals = new Map<string, SignalWait[]>();
   #conditions: Condition[] = [];
 
-  /** `placeOf`: the line of the code that waits; it is dear, so most do without. */
+  /** `placeOf`: the line of the waiting code. It is expensive, so most callers leave it out. */
   constructor(decide: Decide, placeOf: () => string | undefined) {
     this.#decide = decide;
     this.#placeOf = placeOf;
@@ -68,7 +69,7 @@ export class Waits {
     return [...this.#answers].filter(([, { kind }]) => kinds.includes(kind)).map(([n]) => n);
   }
 
-  /** For people. */
+  /** For display. */
   describe(): string[] {
     const answers = [...this.#answers].map(([n, { kind, place }]) => `${kind} ${n}${atPlace(place)}`);
     const signals = [...this.#signals].flatMap(([name, [first]]) =>
@@ -77,7 +78,7 @@ export class Waits {
     return [...answers, ...signals, ...this.#conditions.map(({ place }) => `condition${atPlace(place)}`)];
   }
 
-  /** Waits for what comes of a decision. 0: it was not decided, and nothing comes of it. */
+  /** Waits for the outcome of a command. 0: the command was not issued, so no outcome follows. */
   forAnswer(n: number, kind: CommandEvent["kind"]): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     if (n > 0) this.#answers.set(n, { kind, resolve, reject, isShielded: isShielded(), place: this.#placeOf() });
@@ -98,7 +99,9 @@ export class Waits {
     return wait;
   }
 
-  /** Calls back when the timer goes off. Whoever waits for it hears of a cancellation in another way. */
+  /**
+   * Calls back when the timer fires. A cancellation reaches the code through the signal or condition instead.
+   */
   #whenOver(timer: number, resolve: () => void): void {
     if (timer > 0)
       this.#answers.set(timer, {
@@ -135,7 +138,7 @@ export class Waits {
     return quiet(promise);
   }
 
-  /** False: nobody waits for it. */
+  /** False: no wait for it exists. */
   signalled(name: string, input: unknown): boolean {
     const wait = this.#signals.get(name)?.shift();
     if (wait === undefined) return false;
@@ -164,7 +167,7 @@ export class Waits {
     return quiet(promise);
   }
 
-  /** Whether one of them let code run. */
+  /** Whether a condition became true. */
   lookAtConditions(): boolean {
     let isAny = false;
     for (const condition of [...this.#conditions]) {
@@ -181,7 +184,7 @@ export class Waits {
     return isAny;
   }
 
-  /** Everything that is not shielded ends, with this error. */
+  /** Rejects all waits that are not shielded. */
   cancel(error: LimpetError): void {
     for (const [n, wait] of [...this.#answers]) {
       if (wait.isShielded) continue;
@@ -204,7 +207,7 @@ const atPlace = (place: string | undefined): string => (place === undefined ? ""
 
 const isShielded = (): boolean => inside()?.isShielded ?? false;
 
-/** Nobody need wait for it: what it throws is thrown where it is awaited, and nowhere else. */
+/** Nothing must await the promise: an error is thrown where it is awaited, and nowhere else. */
 function quiet<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

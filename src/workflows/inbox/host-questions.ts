@@ -1,8 +1,9 @@
-// Questions to runs whose code is in another process of ours. A question is a row among the reminders that only the process it is meant for
-// delivers; its answer is a row that the asker looks for. Neither touches the run: not its task, not its inbox, not its history.
+// Sends queries to another process that has the code of a run. A question is a reminder row that only the
+// addressed process delivers; its answer is a row that the asking process polls. Neither changes the run: not
+// its task, its inbox or its history.
 //
-// The row of the answer is there before the question, and due a while after the asker has given up. So whoever dies in between leaves
-// nothing behind: when it is due, any process takes both away.
+// The answer row is written before the question, and is due some time after the asking process gives up. A
+// process that dies in between leaves no rows: when the answer row is due, any process deletes both.
 
 import { Waiting } from "../../http-workers/waiting.ts";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -28,13 +29,13 @@ export interface HostQuestionsDeps {
 
 export interface HostQuestion {
   readonly id: string;
-  /** The process that it is meant for. */
+  /** The addressed process. */
   readonly worker: string;
   readonly workflowId: string;
   readonly runId: string;
   readonly name: string;
   readonly input: unknown;
-  /** Nobody waits for the answer after this, on the store's clock. */
+  /** The end of the wait for an answer, on the store's clock. */
   readonly until: number;
 }
 
@@ -42,15 +43,15 @@ type Answer =
   | { readonly kind: "answered"; readonly result: Wire }
   | { readonly kind: "failed"; readonly error: SerializedError };
 
-/** What stands in the row of an answer: always also which question it belongs to, because that may have to be taken away with it. */
+/** The data of an answer row. It always names its question, which may have to be deleted with it. */
 type AnswerRow = Pick<HostQuestion, "id" | "worker"> & ({ readonly kind: "asked" } | Answer);
 
-/** An answer that nobody has read is kept for so long. */
+/** The time for which an unread answer is kept. */
 const KEPT_MS = 30_000;
-/** How often the asker looks, where the store cannot tell. */
+/** The polling interval where the store sends no notifications. */
 const FIRST_LOOK_MS = 5;
 const LONGEST_LOOK_MS = 200;
-/** Looking is cheap, and whoever delivers a question does not fail at it. */
+/** Reading is cheap, and the delivery of a question does not fail. */
 const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
 
 export class HostQuestions {
@@ -65,7 +66,7 @@ export class HostQuestions {
     this.#waiting = new Waiting(deps.clock, LONGEST_LOOK_MS);
   }
 
-  /** What that process answers; throws what its code throws. Undefined: in time there was no answer. */
+  /** Returns the answer of that process, or throws the error of its code. Undefined: no answer in time. */
   async ask(
     worker: string,
     run: { readonly workflowId: string; readonly runId: string },
@@ -86,12 +87,12 @@ export class HostQuestions {
       return await this.#answerTo(id, withinMs);
     } finally {
       this.#listen(-1);
-      // If this is lost as well, both are taken away later.
+      // If this write is lost, the answer row deletes both when it is due.
       void this.#forget(worker, id).catch(() => {});
     }
   }
 
-  /** Nobody waits any more. */
+  /** Ends all waits. */
   stop(reason: LimpetError): void {
     this.#stopped = reason;
     this.#waiting.close();
@@ -112,7 +113,7 @@ export class HostQuestions {
     return answer;
   }
 
-  /** A question that was meant for this process: `data` of its reminder. */
+  /** Answers a question to this process. `data`: of its reminder. */
   async answer(data: unknown, answerOf: (question: HostQuestion) => Promise<unknown>): Promise<void> {
     const question = data as HostQuestion;
     if (this.#deps.now() >= question.until) return;
@@ -122,8 +123,8 @@ export class HostQuestions {
   }
 
   /**
-   * Nobody has read an answer, or there was none: `data` of the reminder that it is. Whoever has answered may have died before its
-   * question was off the list.
+   * Deletes a question whose answer was not read or not written. `data`: of the answer's reminder. The
+   * process that answered may have died before it completed the question.
    */
   async outlived(data: unknown): Promise<void> {
     const { worker, id } = data as AnswerRow;
@@ -148,7 +149,7 @@ export class HostQuestions {
   #row(key: ReminderKey, at: number | undefined, data: HostQuestion | AnswerRow): ReminderWrite {
     const due = at === undefined ? 0 : new Date(at);
     const write = this.#deps.book.set(key, { due, onFailure: PERSISTENT });
-    // What is in it has its JSON-ready form already.
+    // The data is in JSON-ready form already.
     return write.kind === "set" ? { ...write, content: { ...write.content, data: JSON.stringify(data) } } : write;
   }
 

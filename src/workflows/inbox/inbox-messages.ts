@@ -1,5 +1,6 @@
-// How something is sent to a run. What a workflow is told or asked by others is for whichever run of it is open; what comes of the decisions
-// of one run is for that run alone. Who is asked to end hears it at once, also when its code could not go on and waits for its next try.
+// Sends messages to a run. Messages of clients go to the open run of a workflow; outcomes of commands go only
+// to the run that issued them. A request to end wakes a run at once, even while its blocked task waits for a
+// retry.
 import { LimpetError } from "../../kernel/errors.ts";
 import { textProblem } from "../../kernel/names.ts";
 import type { DeliveryOutcome, InboxMessage, Workflows } from "../../ports/workflows.ts";
@@ -7,21 +8,21 @@ import { type Message, type Sent, writeMessage } from "../definition/messages.ts
 import type { ExternalEvent } from "../engine/events.ts";
 import { nextOf } from "../worker/run-reader.ts";
 
-/** However often a run is asked to end, it is asked once. */
+/** One key for all cancellation requests of a run, so it receives one. */
 export const CANCEL_KEY = "cancel";
 export const CLEANUP_KEY = "clean up";
-/** People choose the ids of what they ask for, and may choose any: they are never what something else goes by. */
+/** Clients choose the ids of signals and updates freely; the prefixes keep them apart from other keys. */
 export const signalKey = (id: string): string => `signal ${id}`;
 export const updateKey = (id: string): string => `update ${id}`;
 
-/** By which a run knows what it has heard; undefined: there is nothing to know it by. */
+/** The key by which a run detects repeated messages; undefined: it cannot. */
 export const keyOf = (news: ExternalEvent): string | undefined => {
   if (news.kind === "CleanupRequested") return CLEANUP_KEY;
   if (!("id" in news)) return undefined;
   return news.kind === "SignalReceived" ? signalKey(news.id) : updateKey(news.id);
 };
 
-/** Throws NAME_INVALID for an id that not every store could keep. */
+/** Throws NAME_INVALID for an id that some store cannot keep. */
 export function checkRequestId(what: "signal" | "update", id: unknown): asserts id is string {
   const problem = textProblem(id);
   if (problem !== undefined) throw new LimpetError("NAME_INVALID", `${what} id ${problem}`);
@@ -41,7 +42,9 @@ export function arrivalOf(
   return asksToEnd(message) ? { ...arrival, wakes: true } : arrival;
 }
 
-/** Sends it. What was meant for a run that others continue by now follows them to the one that is open. */
+/**
+ * Delivers a message. If other runs continued the addressed one, the message follows them to the open run.
+ */
 export async function sendTo(
   store: Pick<Workflows, "arrive" | "find">,
   arrival: InboxMessage,

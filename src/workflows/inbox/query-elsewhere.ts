@@ -1,6 +1,6 @@
-// Who answers a query. The process that is asked, if it has the code that the run goes by; otherwise another process of ours that has it,
-// the one with the run in memory first; otherwise a worker elsewhere. Every wait is bounded, and when nobody can answer, whoever asked hears
-// why. Nothing of a query is ever part of the run.
+// Chooses the process that answers a query: this process if it has the code of the run; otherwise another
+// host that has it, preferably the one with the run in memory; otherwise a remote worker. Every wait is
+// bounded, and without an answer the caller gets the reason. A query never changes the run.
 
 import { Refused } from "../../http-workers/refusal.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
@@ -13,13 +13,13 @@ import { checkQueryable } from "../worker/lost-attempts.ts";
 export interface QueryDeps {
   readonly clock: Clock;
   readonly worker: string;
-  /** This process has code of that name. */
+  /** This process has a workflow of that name. */
   hasType(type: string): boolean;
-  /** It is the code that the run goes by, in its queue. */
+  /** This process has exactly the code that the run is bound to, in its queue. */
   hasCodeOf(run: StoredRun): boolean;
-  /** By the code of this process, in JSON-ready form. */
+  /** Answers by the code of this process, in JSON-ready form. */
   here(run: StoredRun, name: string, input: Wire): Promise<Wire>;
-  /** By that of another one; undefined: it has not answered in time. */
+  /** Asks another host; undefined: no answer in time. */
   askHost(
     worker: string,
     run: StoredRun,
@@ -27,14 +27,14 @@ export interface QueryDeps {
     input: Wire,
     withinMs: number,
   ): Promise<{ readonly result: Wire } | undefined>;
-  /** By workers elsewhere. Rejects with a refusal when none can answer. */
+  /** Asks remote workers. Rejects with `Refused` when none can answer. */
   askRemote(run: StoredRun, name: string, input: Wire): Promise<Wire>;
-  /** All that are known, and whether each is there. */
+  /** All registered workers, and whether each is alive. */
   workers(): Promise<StoredWorker[]>;
   isLive(worker: StoredWorker): boolean;
 }
 
-/** How long other processes are waited for, all together. */
+/** The time limit for all other hosts together. */
 const WITHIN_MS = 10_000;
 
 export async function answerQuery(run: StoredRun, name: string, input: Wire, deps: QueryDeps): Promise<Wire> {
@@ -43,7 +43,7 @@ export async function answerQuery(run: StoredRun, name: string, input: Wire, dep
   try {
     if (deps.hasCodeOf(run)) return await deps.here(run, name, input);
   } catch (error) {
-    // Somebody else may have the code by which it was begun.
+    // Another worker may have the code that began the run.
     if (!isLimpetError(error, "WORKFLOW_DIVERGED")) throw error;
     return queryElsewhere(run, name, input, deps).catch((other: unknown) => {
       throw isLimpetError(other, "WORKFLOW_TYPE_UNKNOWN") ? error : other;
@@ -52,13 +52,13 @@ export async function answerQuery(run: StoredRun, name: string, input: Wire, dep
   try {
     return await queryElsewhere(run, name, input, deps);
   } catch (error) {
-    // Code of another build is better than nobody's: what it answers it has worked out from the whole history.
+    // Code of another build is better than no answer: it computes the answer from the whole history.
     if (!isHere || !isLimpetError(error, "WORKFLOW_TYPE_UNKNOWN")) throw error;
     return deps.here(run, name, input);
   }
 }
 
-/** By others. WORKFLOW_TYPE_UNKNOWN: nobody is there who could. */
+/** Asks other processes. Throws WORKFLOW_TYPE_UNKNOWN when none has the code. */
 async function queryElsewhere(run: StoredRun, name: string, input: Wire, deps: QueryDeps): Promise<Wire> {
   const hosts = await hostsFor(run, deps);
   const answer = await queryHosts(hosts, run, name, input, deps);
@@ -79,14 +79,14 @@ async function queryElsewhere(run: StoredRun, name: string, input: Wire, deps: Q
   throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `${here}; no worker that has it is there (${where})`);
 }
 
-/** What a worker elsewhere has refused, as code hears it: never as that worker's protocol says it. */
+/** Converts a remote worker's rejection to an error of ours, so that the worker protocol stays hidden. */
 export function queryError(error: unknown): unknown {
   if (!(error instanceof Refused)) return error;
   const isUnknown = error.reason === "rejected_unknown_query";
   return new LimpetError(isUnknown ? "QUERY_UNKNOWN" : "QUERY_FAILED", error.message);
 }
 
-/** One after the other; undefined: none has answered. */
+/** Asks the hosts one after the other; undefined: none answered. */
 async function queryHosts(
   hosts: readonly string[],
   run: StoredRun,
@@ -100,7 +100,7 @@ async function queryHosts(
     const leftMs = end - clock.monotonic();
     if (leftMs <= 0) break;
     try {
-      // One that has died may look alive for a while: somebody else gets a chance.
+      // A dead host may look alive for a while, so the next one gets half of the time.
       const answer = await askHost(host, run, name, input, i === hosts.length - 1 ? leftMs : leftMs / 2);
       if (answer !== undefined) return answer;
     } catch (error) {
@@ -112,7 +112,7 @@ async function queryHosts(
   return undefined;
 }
 
-/** Processes of ours that have the code and are there; first the one that has the run in memory, last those that get no more work. */
+/** Live hosts with the code: first the one with the run in memory, last the draining ones. */
 async function hostsFor(run: StoredRun, deps: QueryDeps): Promise<string[]> {
   const rows = (await deps.workers()).filter((row) => {
     const { remote, types = [] } = JSON.parse(row.about) as About;

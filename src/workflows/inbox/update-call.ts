@@ -1,5 +1,6 @@
-// Waits for what becomes of an update. The answer is in the history of the run: it is looked for in what is new there, when it was written
-// here, and otherwise less and less often. That the store is away for a while says nothing about the update, which is durable by then.
+// Waits for the outcome of an update, which is an event in the history of the run. New events are read when
+// this process writes some, and otherwise at growing intervals. The update is durable by then, so an
+// unavailable store does not end the wait.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
 import { fromWire } from "../../kernel/values.ts";
@@ -17,7 +18,7 @@ export interface UpdateDeps {
   readonly updates: UpdateWatch;
 }
 
-/** Where it is looked for: in events of this run behind that number. */
+/** The events to search: of this run, after that number. */
 export interface Look {
   readonly ref: number;
   readonly runId: string;
@@ -73,7 +74,10 @@ export class UpdateCall {
     return undefined;
   }
 
-  /** One that its run had not heard when it was continued is for the run that continues it; one that it had heard is lost with it. */
+  /**
+   * An update that the continued run did not accept moves to the run that continues it; an accepted one is
+   * lost.
+   */
   async #checkThatItGoesOn(): Promise<void> {
     const { store, reader } = this.#deps;
     const run = await reader.find(this.#workflowId, this.#look.runId);
@@ -91,10 +95,10 @@ export class UpdateCall {
 
 type UpdateEvent = Extract<HistoryEvent, { readonly kind: `Update${string}` }>;
 
-/** Signals and actors have ids as well, and may have the same. */
+/** Ids of signals and actors may equal the id of an update. */
 const isOfUpdate = (event: HistoryEvent): event is UpdateEvent => event.kind.startsWith("Update");
 
-/** Whoever can wait looks again. */
+/** The caller waits and reads again. */
 function unlessAway(error: unknown): undefined {
   if (!isLimpetError(error, "STORE_UNAVAILABLE")) throw error;
 }
@@ -102,5 +106,5 @@ function unlessAway(error: unknown): undefined {
 function refused(told: unknown): Error {
   const error = deserializeError(told);
   if (isLimpetError(error, "UPDATE_UNKNOWN")) return error;
-  return new LimpetError("UPDATE_REJECTED", error?.message ?? "the update was refused", { cause: error });
+  return new LimpetError("UPDATE_REJECTED", error?.message ?? "the update was rejected", { cause: error });
 }

@@ -1,13 +1,13 @@
-// Tells whoever waits for the answer to an update when it may be there: at once when the run is worked on in this process. What happens
-// elsewhere is seen when they look again.
+// Notifies callers that wait for an update when this process writes to its run. Writes of other processes are
+// found by polling.
 import type { Clock } from "../../ports/clock.ts";
 import type { TaskCompletion } from "../../ports/workflows.ts";
 
-/** Waiting that has begun: what is written from then on ends it. */
+/** A wait that has begun; later writes end it. */
 export interface AnswerWait {
-  /** Something was written about an update of the run, or so much time has passed. Throws when nobody looks any more. */
+  /** Resolves when an event of an update is written, or the time is over. Throws after `stop`. */
   within(ms: number): Promise<void>;
-  /** Nobody waits any more. */
+  /** Removes the wait. */
   end(): void;
 }
 
@@ -20,7 +20,7 @@ export class UpdateWatch {
     this.#clock = clock;
   }
 
-  /** Begins to wait; whoever looks at the history after this misses nothing. */
+  /** Begins a wait; a caller that reads the history afterwards misses no event. */
   of(ref: number): AnswerWait {
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiting = this.#waiting.get(ref) ?? new Set();
@@ -39,20 +39,23 @@ export class UpdateWatch {
     };
   }
 
-  /** This is durable now. A run may do much else meanwhile, and nobody looks for an answer in that. */
+  /**
+   * Called after the write is durable. Only events of updates and ends notify, because a run writes much
+   * else.
+   */
   written({ ref, page, fate }: TaskCompletion): void {
     if (!this.#waiting.has(ref)) return;
     if (fate.kind === "close" || page?.data.includes('"kind":"Update') === true) this.ended(ref);
   }
 
-  /** There will be no answer, if there is none by now. */
+  /** The run is over: the history holds the outcome, or none follows. */
   ended(ref: number): void {
     const waiting = this.#waiting.get(ref);
     this.#waiting.delete(ref);
     for (const resolve of waiting ?? []) resolve();
   }
 
-  /** Whoever waits is told so, and may ask another process: the update goes on. */
+  /** Rejects all waiting calls; their callers may ask another process, and the update continues. */
   stop(reason: Error): void {
     this.#stopped = reason;
     for (const ref of [...this.#waiting.keys()]) this.ended(ref);

@@ -1,6 +1,6 @@
-// What many runs ask of the store at the same time travels together: starts, arrivals and steps are gathered into batches, and tried
-// again when the store does not answer. A refusal after an unanswered attempt is ambiguous (`isInDoubt`): the store may have applied that
-// attempt, or may still apply it.
+// Batches starts, inbox messages and steps of many runs, and retries them when the store does not answer. A
+// rejection after an unanswered attempt is ambiguous (`isInDoubt`): the store may have applied that attempt,
+// or may still apply it.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Reminders, Rewriting, Settlement } from "../../ports/reminders.ts";
@@ -15,12 +15,12 @@ import type {
 } from "../../ports/workflows.ts";
 import { Batcher } from "../../reminders/batcher.ts";
 
-/** While the store writes one batch, this process goes on with the runs of another. */
+/** While the store writes one batch, this process continues with the runs of another. */
 const LANES = { lanes: 2, largest: 250 } as const;
-/** All of them write. */
+/** All of these requests write. */
 const LATE = { late: "COMMIT_UNKNOWN" } as const;
 
-/** What becomes of activities in queues. */
+/** Batches the outcomes of queued activities. */
 export function batchActivities(
   store: Pick<Reminders, "settle" | "rewrite">,
   clock: Clock,
@@ -49,7 +49,7 @@ const rewrittenMaybe = (): LimpetError =>
 
 type Batched = Pick<Workflows, "start" | "arrive" | "append">;
 
-/** `patienceMs`: how long it is worth trying. */
+/** `patienceMs`: the time for retries. */
 export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: number): Workflows {
   const starts = new Batcher<RunStart, StartOutcome>({
     clock,
@@ -77,7 +77,7 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
     batch: readonly Request[],
   ): Promise<Answer[]> => {
     const until = clock.monotonic() + patienceMs;
-    // Nearly always: whoever asks asks for one run.
+    // Nearly always: a caller asks for one run.
     if (batch.length === 1) return [await batcher.ask(batch[0]!, until)];
     return Promise.all(batch.map((request) => batcher.ask(request, until)));
   };

@@ -1,5 +1,6 @@
-// A task that its worker cannot bring to an end: because its code does not fit the history, its history is full, or something else is
-// wrong with it. The run is blocked: somebody may have it again after a while, longer each time; and it can be asked to end all the same.
+// Returns a task that its worker cannot complete: the code does not fit the history, the history is full, or
+// another error occurred. The run is blocked and retried after a pause, longer each time. Requests to end it
+// still take effect.
 import { type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ClaimedTask, TaskCompletion } from "../../ports/workflows.ts";
@@ -15,18 +16,21 @@ export interface BlockedTaskDeps extends EndingDeps, Pick<TaskDeps, "written"> {
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
-/** A run with a full history waits for an operator or for a worker with a higher limit; a run with lost attempts waits for an operator. */
+/**
+ * A run with a full history waits for an operator or for a worker with a higher limit; a run with lost
+ * attempts waits for an operator.
+ */
 export const PARKED_MS = 3_600_000;
 const PARKING: readonly ErrorCode[] = ["WORKFLOW_TOO_LARGE", "WORKFLOW_ATTEMPTS_LOST"];
 
-/** How long no worker gets it. */
+/** The pause before the next claim. */
 export const pauseAfter = (error: unknown, attempt: number): number =>
   error instanceof Stray || PARKING.some((code) => isLimpetError(error, code))
     ? PARKED_MS
     : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
 
 export async function returnBlocked(task: ClaimedTask, error: unknown, deps: BlockedTaskDeps): Promise<void> {
-  // That the store is away says nothing about the run: its lease runs out.
+  // An unavailable store is no fault of the run: its lease expires instead.
   if (isLimpetError(error, "STORE_UNAVAILABLE") || isLimpetError(error, "COMMIT_UNKNOWN")) return;
   const { store, log, instruments } = deps;
   const { ref, token, workflowId, type, attempt } = task;
@@ -42,7 +46,10 @@ export async function returnBlocked(task: ClaimedTask, error: unknown, deps: Blo
   }
 }
 
-/** Somebody may have asked it to end between the last look and the pause. Whoever asks from now on wakes it. */
+/**
+ * A request to end may have arrived between the last check and the pause. Later requests wake the run
+ * themselves.
+ */
 async function wakeIfAsked(task: ClaimedTask, deps: BlockedTaskDeps): Promise<void> {
   if ((await endOfBroken(task, deps)) !== undefined) await deps.store.wake(task);
 }
@@ -59,8 +66,8 @@ async function writeEnd(task: ClaimedTask, end: TaskCompletion, deps: BlockedTas
 }
 
 /**
- * Terminates a stored run after its start was refused. If the store does not answer, the run is
- * blocked later.
+ * Terminates a stored run after its start was refused. If the store does not answer, the run is blocked
+ * later.
  */
 export async function endRefused(task: ClaimedTask, error: LimpetError, deps: BlockedTaskDeps): Promise<void> {
   try {

@@ -1,5 +1,6 @@
-// Ends runs without their code: from outside, whatever their worker does, or by their worker when the code cannot go on. What follows from
-// such an end is worked out from the history: children and the parent hear of it, and nothing of the run goes on without it.
+// Ends runs without their code: from outside, or by the worker when the code is blocked. The consequences
+// follow from the history: the parent and the children are notified, and timers and activities of the run are
+// cancelled.
 
 import type { RemoteRun } from "../../http-workers/run.ts";
 import { RemoteRuns } from "../../http-workers/runs.ts";
@@ -19,10 +20,10 @@ export interface EndingDeps {
   now(): number;
 }
 
-/** Arrivals that are read at a time, to find a word that the run is to end. */
+/** Inbox messages that one read returns. */
 const LOOK = 1_000;
 
-/** False: it was over already. */
+/** False: the run was already closed. */
 export async function endFromOutside(
   run: Pick<StoredRun, "namespace" | "workflowId" | "runId" | "ref" | "queue">,
   status: Closing["status"],
@@ -42,7 +43,7 @@ export async function endFromOutside(
   const closing = { namespace, workflowId, runId, status, page, result: writeError(error), reminders, arrivals };
   if (!(await store.close(closing))) return false;
   try {
-    // Its worker may have gone on while it was read. From now on no worker adds to it.
+    // The worker may have added steps meanwhile. After the close no worker adds to the run.
     const { children } = (await runs.get(ref, undefined)) ?? known;
     const missed = new Map([...children].filter(([n]) => !told.has(n)));
     if (missed.size > 0) await store.arrive(toChildren(namespace, run, missed));
@@ -57,7 +58,9 @@ function follows(run: RemoteRun, error: SerializedError, dispatcher: Dispatcher,
   return dispatcher.atEnd(run, { kind: "WorkflowFailed", n: 0, error }, at);
 }
 
-/** The end of a run whose code cannot go on, if somebody has asked for it; whoever has its task may write it. */
+/**
+ * The end of a blocked run, if its inbox holds a request to end. Only the holder of its task may write it.
+ */
 export async function endOfBroken(task: ClaimedTask, deps: EndingDeps): Promise<TaskCompletion | undefined> {
   const { store } = deps;
   const requests = await endRequests(task, store);
@@ -124,7 +127,7 @@ interface EndRequest extends Sent {
   readonly message: Extract<Message, { kind: "CancelRequested" | "TerminateRequested" }>;
 }
 
-/** What waits in the inbox and asks the run to end, however much else waits there. */
+/** All requests to end in the inbox, however many other messages it holds. */
 async function endRequests({ ref, taken }: ClaimedTask, store: Workflows): Promise<EndRequest[]> {
   const found: EndRequest[] = [];
   for (let after = taken; ; ) {

@@ -1,5 +1,5 @@
-// Lets a few through at a time: what thousands ask at once is asked of the store bit by bit. Those with the same name at the same time share
-// one answer.
+// Limits concurrent requests, so that thousands at once do not flood the store. Waiting requests of the same
+// name share one result.
 export class FewAtATime {
   readonly #most: number;
   #running = 0;
@@ -12,7 +12,7 @@ export class FewAtATime {
 
   async run<T>(fn: () => Promise<T>): Promise<T> {
     if (this.#running < this.#most) this.#running++;
-    // Whoever leaves hands on its place.
+    // A finished request passes its place to the next.
     else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     try {
       return await fn();
@@ -23,7 +23,7 @@ export class FewAtATime {
     }
   }
 
-  /** Whoever asks while nobody has begun to answer gets the answer of the one before. */
+  /** A request that has not begun also serves later callers of the same name. */
   share<T>(name: string, fn: () => Promise<T>): Promise<T> {
     const known = this.#shared.get(name) as Promise<T> | undefined;
     if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-// One run in the memory of a worker: its execution, how far its history is known, and what its eager activities are up to.
+// One run in the memory of a worker: its execution, its place in the history, and its eager activities.
 import type { ReminderWrite } from "../../ports/reminders.ts";
 import type {
   ActivityOptionsTold,
@@ -10,14 +10,14 @@ import type {
 import type { Execution } from "../engine/execution.ts";
 import { signalKey, updateKey } from "../inbox/inbox-messages.ts";
 
-/** Something that is to be recorded. */
+/** An event that the next step records. */
 export interface Item {
   readonly news: ExternalEvent;
-  /** What is written with it. */
+  /** Reminders that are written with it. */
   readonly reminders?: readonly ReminderWrite[];
 }
 
-/** An activity that was scheduled, and when. */
+/** A scheduled activity and the time of its command. */
 export interface ScheduledActivity {
   readonly name: string;
   readonly options: ActivityOptionsTold | undefined;
@@ -29,33 +29,33 @@ export class LoadedRun {
   readonly execution: Execution;
   /** The number of the last event of the history. */
   last: number;
-  /** Arrivals that are in the history. */
+  /** The number of the last inbox message that is in the history. */
   taken: number;
-  /** Of the lease on its task; undefined: nobody here has it. */
+  /** The lease token of its task; undefined: this process does not hold it. */
   token: string | undefined;
-  /** What it is bound to. */
+  /** The binding of the run. */
   bound: string | undefined;
-  /** What was decided when it was started here, and is still to be done. */
+  /** Commands of a start in this process that still have to be executed. */
   first: readonly CommandEvent[] = [];
-  /** How often its task was claimed since it last came to an end: more than once, and whoever had it before is gone. */
+  /** Claims of the task since its last completion. More than one: the previous worker is gone. */
   attempt = 1;
   /** The time of its last step. */
   at = 0;
-  /** What comes from inside of this process: results of eager activities. */
+  /** Events from this process: results of eager activities. */
   readonly items: Item[] = [];
-  /** Eager activities that run, each with what ends it. */
+  /** Eager activities that run, each with its abort controller. */
   readonly running = new Map<number, AbortController>();
-  /** What is to run and does not, because the worker stops: whoever has the task next begins it. */
+  /** Eager activities that the stopping worker does not begin; the next worker of the task does. */
   readonly leftover = new Set<number>();
-  /** It is somebody else's, or will be: nothing that is known of it here counts. */
+  /** Another worker has the task, or will: nothing of this state may be written. */
   isAbandoned = false;
-  /** Activities that were scheduled, and those of them that wait in a queue. */
+  /** Scheduled activities, and the queued ones among them. */
   readonly scheduled = new Map<number, ScheduledActivity>();
   readonly queued = new Set<number>();
   readonly children = new Map<number, { readonly workflowId: string; readonly onParentClose: ParentClosePolicy }>();
-  /** Keys of signals and updates that were taken, so that one that is sent again counts once. */
+  /** Keys of handled signals and updates, so that a repeated one counts once. */
   readonly seen = new Set<string>();
-  /** Of the signals among them, in their order; and the last ones that the run before this one had heard. */
+  /** Ids of handled signals in order, including the last ones of the previous run. */
   readonly heard: string[] = [];
   #wake: (() => void) | undefined;
   #isNudged = false;
@@ -67,7 +67,7 @@ export class LoadedRun {
     this.taken = taken;
   }
 
-  /** It is stored now, under this name, with so many events. */
+  /** The run is stored now, under this ref, with this many events. */
   as(ref: number, last: number): this {
     this.ref = ref;
     this.last = last;
@@ -82,18 +82,18 @@ export class LoadedRun {
     return this.execution.started.runId;
   }
 
-  /** Roughly what it takes up. */
+  /** The estimated size. */
   get bytes(): number {
     return 4_000 + this.execution.bytes;
   }
 
-  /** There may be something to do. */
+  /** The run may have work. */
   nudge(): void {
     this.#isNudged = true;
     this.#wake?.();
   }
 
-  /** Until somebody nudges it. */
+  /** Resolves at the next nudge. */
   async nudged(): Promise<void> {
     if (!this.#isNudged) {
       await new Promise<void>((resolve) => {
@@ -104,7 +104,7 @@ export class LoadedRun {
     this.#isNudged = false;
   }
 
-  /** What the history tells about it beyond the code: activities that wait in a queue, signals that were seen. */
+  /** Tracks state that the code does not know: queued activities, handled signals, children. */
   note(event: HistoryEvent, at = this.at): void {
     switch (event.kind) {
       case "ActivityScheduled":
@@ -148,10 +148,10 @@ export class LoadedRun {
     for (const id of ids) this.seen.add(signalKey(id));
   }
 
-  /** Whoever runs for it runs for nobody now. */
+  /** Aborts all eager activities of the run. */
   abandon(reason: () => unknown): void {
     this.isAbandoned = true;
-    // Nearly always nothing runs, and an error is dear.
+    // Nearly always nothing runs, and creating an error is expensive.
     if (this.running.size === 0) return;
     const why = reason();
     for (const controller of this.running.values()) controller.abort(why);

@@ -1,5 +1,5 @@
-// Runs whose tasks are here: their leases get longer while somebody works on them, and those who work on them are told when there may be
-// something new.
+// Holds the runs whose tasks this worker has: renews their leases, and wakes their tasks when messages may
+// have arrived.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -12,7 +12,7 @@ export interface LoadedRunsDeps {
   readonly store: Workflows;
 }
 
-/** Renewals in the time of one lease. */
+/** Renewals within one lease. */
 const RENEWALS = 3;
 
 export class LoadedRuns {
@@ -39,7 +39,7 @@ export class LoadedRuns {
     if (this.#runs.get(run.ref) === run) this.#runs.delete(run.ref);
   }
 
-  /** Something may have arrived at it; false: it is not here. */
+  /** A message may have arrived for the run; false: the run is not here. */
   nudge(ref: number): boolean {
     const run = this.#runs.get(ref);
     run?.nudge();
@@ -50,7 +50,7 @@ export class LoadedRuns {
     for (const run of this.#runs.values()) run.nudge();
   }
 
-  /** Others may have them at once, and what runs for them ends. */
+  /** Returns all tasks, so that other workers can claim them at once, and aborts their activities. */
   async giveBackAll(reason: LimpetError): Promise<void> {
     const runs = [...this.#runs.values()];
     for (const run of runs) run.abandon(() => reason);
@@ -81,7 +81,7 @@ export class LoadedRuns {
     for (const ref of await this.#deps.store.renew(tasks, this.#leaseMs)) {
       this.#runs.get(ref)?.abandon(() => new LimpetError("LEASE_LOST", "somebody else may work on the run"));
     }
-    // What arrived from elsewhere without being told.
+    // Messages from other processes may have arrived without a notification.
     this.nudgeAll();
   }
 }

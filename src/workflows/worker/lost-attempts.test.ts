@@ -34,8 +34,8 @@ function scene(maxLost = 3) {
   return { clock, returned, suspects, admit };
 }
 
-describe("suspects", () => {
-  it("a worker begins one suspect and all other tasks, and gives the other suspects back without a problem", async () => {
+describe("suspects among claimed tasks", () => {
+  it("a worker begins one suspect and all other tasks, and returns the other suspects without a problem", async () => {
     const { admit, returned } = scene();
     assert.deepEqual(await admit(task(1, 0), task(2, 2), task(3, 1), task(4, 0), task(5, 1)), [1, 3, 4]);
     assert.deepEqual(
@@ -48,7 +48,7 @@ describe("suspects", () => {
     assert.ok(returned[0]!.pauseMs < returned[1]!.pauseMs);
   });
 
-  it("the next suspect waits until the first one has written a step or was given up", async () => {
+  it("the next suspect waits until the first one has written a step or was returned", async () => {
     const { admit, suspects } = scene();
     assert.deepEqual(await admit(task(1, 1)), [1]);
     assert.deepEqual(await admit(task(2, 1)), []);
@@ -58,7 +58,7 @@ describe("suspects", () => {
     assert.deepEqual(await admit(task(2, 1)), [2]);
   });
 
-  it("a suspect that is silent for long does not keep the others waiting", async () => {
+  it("a suspect that is silent for long does not delay the others", async () => {
     const { admit, clock } = scene();
     assert.deepEqual(await admit(task(1, 1)), [1]);
     await clock.advance(10_000);
@@ -70,7 +70,7 @@ describe("suspects", () => {
     assert.deepEqual(await admit(task(1, 3), task(2, 4), task(3, 1)), [1, 2, 3]);
   });
 
-  it("the limit parks a task with the reason, and a task below it goes on", () => {
+  it("a task at the limit is parked with the reason, and a task below it continues", () => {
     checkAttempts(task(1, 2), 3);
     assert.throws(
       () => checkAttempts(task(1, 3), 3),

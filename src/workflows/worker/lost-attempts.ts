@@ -10,12 +10,12 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ClaimedTask, StoredRun, Workflows } from "../../ports/workflows.ts";
 
-/** How the reason of such a run begins, as its task keeps it. */
+/** The prefix of the reason that the task of such a run records. */
 const PARKED = "parked: attempts lost: ";
 
 export const isParkedByLosses = (problem: string | undefined): boolean => problem?.startsWith(PARKED) === true;
 
-/** Throws WORKFLOW_ATTEMPTS_LOST when its code must not run again. */
+/** Throws WORKFLOW_ATTEMPTS_LOST when the code must not run again. */
 export function checkAttempts({ workflowId, lost }: ClaimedTask, maxLost: number): void {
   if (lost < maxLost) return;
   const why = `${lost} attempts in a row ended without an answer, because their process died or lost its lease`;
@@ -36,7 +36,7 @@ export function checkQueryable({ workflowId, task }: StoredRun): void {
 
 /** After this long without a crash or a write, a suspect no longer delays the others. */
 const SUSPECT_MS = 5_000;
-/** Between the moments at which suspects that were given back are ready again. */
+/** The distance between the times at which returned suspects are ready again. */
 const APART_MS = 50;
 
 export interface SuspectsDeps {
@@ -48,7 +48,7 @@ export interface SuspectsDeps {
 export class Suspects {
   readonly #maxLost: number;
   readonly #deps: SuspectsDeps;
-  /** The suspect that each worker is at. */
+  /** The suspect that each worker runs. */
   readonly #begun = new Map<string, { readonly ref: number; readonly since: number }>();
 
   constructor(maxLost: number, deps: SuspectsDeps) {
@@ -56,9 +56,11 @@ export class Suspects {
     this.#deps = deps;
   }
 
-  /** The tasks that this worker may begin now. The others are given back, and that is no attempt. */
+  /**
+   * The tasks that this worker may begin now. The others are returned, which does not count as an attempt.
+   */
   async admit(worker: string, tasks: readonly ClaimedTask[]): Promise<readonly ClaimedTask[]> {
-    // Nearly always. One that is to be parked is harmless: its code does not run.
+    // Nearly always. A task to be parked is harmless: its code does not run.
     if (tasks.every((task) => !this.#isSuspect(task))) return tasks;
     const suspects = tasks.filter((task) => this.#isSuspect(task)).sort((a, b) => a.lost - b.lost);
     // A suspect that is claimed again was lost once more.
@@ -70,7 +72,7 @@ export class Suspects {
     return tasks.filter((task) => !others.includes(task));
   }
 
-  /** A step of it is durable, or it is not worked on any more. */
+  /** A step of the suspect is durable, or its task has ended. */
   passed(worker: string, ref: number): void {
     if (this.#begun.get(worker)?.ref === ref) this.#begun.delete(worker);
   }

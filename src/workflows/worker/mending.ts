@@ -20,11 +20,11 @@ export interface MendingDeps {
   now(): number;
 }
 
-/** Reminders of one run that are looked for, and arrivals that are read at a time. */
+/** Reminders of one run that are checked, and inbox messages in one read. */
 const MOST_LOOKED_FOR = 1_000;
 const READ_ARRIVALS = 1_000;
 
-/** How many were put back. */
+/** Returns the number of restored reminders. */
 export async function mend(stored: StoredRun, deps: MendingDeps): Promise<number> {
   const { store, reminders, book, dispatcher } = deps;
   const run = await new RemoteRuns(store, 0).get(stored.ref, undefined);
@@ -37,7 +37,7 @@ export async function mend(stored: StoredRun, deps: MendingDeps): Promise<number
   }
   if (missing.length === 0) return 0;
   const arriving = await arrivingFor(stored.ref, store);
-  // Steps that have ended meanwhile are in the newer history.
+  // Steps that ended meanwhile are in the newer history.
   const { events } = (await store.find(stored)) ?? stored;
   if (events !== run.last) return 0;
   const lost = missing.filter(({ key }) => !arriving.has(key.name));
@@ -64,7 +64,7 @@ function waitTimer(run: RemoteRun, n: number): CommandEvent | undefined {
   return { kind: "TimerScheduled", n, at: opened.at + seconds * 1_000 };
 }
 
-/** Steps whose end waits in the inbox, by their numbers as texts. */
+/** Numbers, as texts, of the steps whose outcome waits in the inbox. */
 async function arrivingFor(ref: number, store: Workflows): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let after = 0; ; ) {

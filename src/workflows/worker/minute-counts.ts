@@ -1,4 +1,4 @@
-// How often something happened within the last minute, to the second.
+// Counts events of the last minute, to the second.
 import type { Clock } from "../../ports/clock.ts";
 import type { MinuteOfClaims } from "../../ports/workflow-admin.ts";
 import type { StoredWorker } from "../../ports/workflows.ts";
@@ -34,18 +34,18 @@ export class MinuteCounts<Name extends string> {
     return this.all[name] ?? 0;
   }
 
-  /** Those that happened at all. */
+  /** Names with a count above zero. */
   get all(): Partial<Record<Name, number>> {
     return this.inLastMinute(this.#slots);
   }
 
-  /** The seconds of the last minute in which something happened. */
+  /** The seconds of the last minute with a count. */
   get seconds(): SecondCounts<Name>[] {
     const first = this.#first;
     return this.#slots.filter((slot) => slot !== undefined && slot.second >= first);
   }
 
-  /** The sum of those that lie in the last minute. */
+  /** The sum of the seconds within the last minute. */
   inLastMinute(seconds: Iterable<SecondCounts<Name> | undefined>): Partial<Record<Name, number>> {
     const first = this.#first;
     const sums: Partial<Record<Name, number>> = {};

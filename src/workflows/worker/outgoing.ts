@@ -1,5 +1,5 @@
-// What follows from what a run has decided: timers and queued activities, runs that are started, what others are told. All of it is
-// written in the same transaction as the decisions.
+// Executes the commands of a run: timers, queued activities, started runs, and messages to other runs. All of
+// it is written in the same transaction as the commands.
 import { END_OF_TIME, inTime } from "../../kernel/end-of-time.ts";
 import { toWire } from "../../kernel/values.ts";
 import type { ReminderWriter } from "../../ports/reminder-writer.ts";
@@ -32,12 +32,12 @@ export interface Outgoing {
   readonly arrivals: InboxMessage[];
 }
 
-/** A run as far as this has to know it: one that is in memory here, or one of a worker elsewhere. */
+/** The part of a run that this file needs: of a run in memory, or of a remote worker's run. */
 export interface DecidingRun
   extends Pick<LoadedRun, "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard"> {
-  /** What it is bound to. */
+  /** The binding of the run. */
   readonly bound?: string | undefined;
-  /** It was asked to clean up, until a deadline. */
+  /** A cleanup with a deadline was requested. */
   readonly cleanup?: Extract<ExternalEvent, { kind: "CleanupRequested" }> | undefined;
   readonly execution: Pick<
     Execution,
@@ -49,20 +49,20 @@ export interface OutgoingDeps {
   readonly namespace: string;
   readonly queue: string;
   readonly book: ReminderWriter;
-  /** Whoever decides has the code of such workflows as well. */
+  /** The worker of the run has the code of that type as well. */
   hasType?(type: string): boolean;
 }
 
-/** Signals whose ids the next run knows. Whoever sends one again does so soon, so that it is among these. */
+/** Ids of signals that the next run knows. A sender repeats a signal soon, so it is among these. */
 const HEARD = 100;
-/** A delivery that fails is tried until it works: what it brings must not be lost. */
+/** Deliveries are retried without limit, because their data must not be lost. */
 const PERSISTENT = { attempts: Number.MAX_SAFE_INTEGER, pause: "1s", longestPause: "1m" } as const;
 
-/** What has its JSON-ready form already is written as it is. */
+/** Data in JSON-ready form is written as it is. */
 const withData = (write: ReminderWrite, data: string): ReminderWrite =>
   write.kind === "set" ? { ...write, content: { ...write.content, data } } : write;
 
-/** Nothing more comes of an activity. */
+/** Final outcomes of an activity. */
 const ENDS: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
   ...(["ActivityCompleted", "ActivityFailed", "ActivityTimedOut", "ActivityCancelled"] as const),
 ]);
@@ -74,7 +74,7 @@ export class Dispatcher {
     this.#deps = deps;
   }
 
-  /** The same for runs of another queue. */
+  /** A dispatcher for runs of another queue. */
   forQueue(queue: string): Dispatcher {
     return queue === this.#deps.queue ? this : new Dispatcher({ ...this.#deps, queue });
   }
@@ -84,12 +84,12 @@ export class Dispatcher {
   }
 
   #set(key: ReminderKey, at: number | undefined, data: unknown): ReminderWrite {
-    // Whoever sleeps until the end of time, or until before it began, is not told that there is no such moment.
+    // A time outside of the valid range is moved into it.
     const due = at === undefined ? 0 : new Date(inTime(at));
     return this.#deps.book.set(key, { due, data, onFailure: PERSISTENT });
   }
 
-  /** What the decisions of a step bring about. */
+  /** The writes that follow from the commands of a step. */
   of(run: DecidingRun, decisions: readonly CommandEvent[], now: number): Outgoing {
     const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
     for (const decision of decisions) this.#add(outgoing, run, decision, now);
@@ -107,7 +107,7 @@ export class Dispatcher {
         }
         break;
       case "ActivityCancelRequested":
-        // One that is eager has no row, and is told here.
+        // An eager activity has no row; its worker aborts it.
         if (run.queued.has(decision.of)) outgoing.reminders.push(...this.#cancelActivity(run, decision.of));
         break;
       case "TimerScheduled": {
@@ -141,8 +141,8 @@ export class Dispatcher {
   }
 
   /**
-   * A child is the business of the code that its parent was begun with, if that has it. Whatever is done in other queues, or by others of
-   * this one, has builds of its own.
+   * A child is bound to its parent's build if that worker has the child's type. Children in other queues or
+   * of other workers have builds of their own.
    */
   #child(run: DecidingRun, decision: Extract<CommandEvent, { kind: "ChildWorkflowScheduled" }>, now: number): RunStart {
     const { namespace, queue: own, hasType } = this.#deps;
@@ -150,7 +150,8 @@ export class Dispatcher {
     const { workflowId, runId } = run;
     const parent = { workflowId, runId, n, onClose: onParentClose };
     const build = queue === own && hasType?.(type) === true ? readBinding(run.bound).build : undefined;
-    // One that may outlive its parent is free when it continues as new: otherwise the old code could never go.
+    // A child that may outlive its parent loses the binding when it continues as new. Otherwise the old code
+    // could never be removed.
     const staysBound = build !== undefined && onParentClose !== "abandon";
     const child = {
       type,
@@ -170,7 +171,7 @@ export class Dispatcher {
     return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
   }
 
-  /** An activity is put into its queue. Whoever looks after its limits, if it has any, does so from the same moment on. */
+  /** Queues an activity. Its limits, if it has any, are checked from the same moment on. */
   queue(activity: QueuedActivity, at: number | undefined): ReminderWrite[] {
     const { workflowId, runId, n, name, options } = activity;
     const type = activityType(options?.queue ?? this.#deps.queue, name);
@@ -183,7 +184,9 @@ export class Dispatcher {
     return this.#set(this.#key(WATCH_TYPE, watch.runId, watch.n), at, watch);
   }
 
-  /** An activity whose end is recorded needs no timeout and is not started again. A cleanup has a deadline. */
+  /**
+   * An activity with a recorded outcome needs no timeout and no further attempt. A cleanup has a deadline.
+   */
   after(run: DecidingRun, news: HistoryEvent): ReminderWrite[] {
     if (news.kind === "CleanupRequested") {
       const { workflowId, runId } = run;
@@ -192,7 +195,7 @@ export class Dispatcher {
     }
     if (!ENDS.has(news.kind) || !("of" in news) || !run.queued.has(news.of)) return [];
     const writes = this.#cancelActivity(run, news.of);
-    // The worker that had it takes its row away, which is enough if nobody looks after it.
+    // The worker of the activity deletes its row, which is enough without a limit check.
     return writes.length > 1 ? writes : [];
   }
 
@@ -206,7 +209,7 @@ export class Dispatcher {
     return [row, { kind: "cancel", key: this.#key(WATCH_TYPE, run.runId, n) }];
   }
 
-  /** How a run is begun. */
+  /** Builds the start of a run. */
   start(
     told: Omit<Started, "kind" | "flags">,
     how: {
@@ -233,7 +236,7 @@ export class Dispatcher {
       type: told.type,
       queue: how.queue,
       bound: writeBinding({ build: how.build, definition: undefined }),
-      // What it sees when it begins is the moment in which it does.
+      // The first event has the time of the delayed start.
       first: writeEventBatch({ at: how.at + delayMs, events: [started] }),
       attributes: JSON.stringify(told.attributes ?? {}),
       memo: JSON.stringify(told.memo ?? {}),
@@ -250,13 +253,16 @@ export class Dispatcher {
     return Number.isFinite(at) ? [this.#set(this.#key(TIMEOUT_TYPE, runId, 0), at, { workflowId, runId, n: 0 })] : [];
   }
 
-  /** The time limits of a run that is open. */
+  /** The time limits of an open run. */
   limits(run: DecidingRun): ReminderWrite[] {
     const { cleanup, execution } = run;
     return [...this.#limit(execution.started), ...(cleanup === undefined ? [] : this.after(run, cleanup))];
   }
 
-  /** What follows from the end of a run: nothing of it goes on without it, and who waits for it is told. */
+  /**
+   * The writes that follow from the end of a run: its timers and activities are cancelled, its parent and
+   * children are notified.
+   */
   atEnd(run: DecidingRun, end: End, now: number): Outgoing {
     const { execution, runId } = run;
     const { started } = execution;
@@ -278,7 +284,7 @@ export class Dispatcher {
     return outgoing;
   }
 
-  /** The next run of the workflow, with what was not waited for. */
+  /** The next run of the workflow, with the unhandled signals. */
   #goOn(
     outgoing: Outgoing,
     run: DecidingRun,

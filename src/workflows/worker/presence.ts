@@ -1,5 +1,4 @@
-// That a worker is there, and what others may know of it: told to the store now and then while it lives. It hears in return whether its
-// build shall get no more work.
+// Registers a worker with periodic heartbeats, and learns whether its build is drained.
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { WorkerRow, Workflows } from "../../ports/workflows.ts";
@@ -8,13 +7,13 @@ export interface PresenceDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly store: Workflows;
-  /** Somebody has said that this build of this queue shall get no more work. */
+  /** Whether an operator drained this build of this queue. */
   isDrained(queue: string, build: string): Promise<boolean>;
 }
 
-/** Heartbeats in the time of one lease. */
+/** Heartbeats within one lease. */
 const HEARTBEATS = 6;
-/** A worker that was not seen for so many heartbeats has nothing in memory any more, as far as others are concerned. */
+/** A worker without a heartbeat for this many intervals counts as stale: its sticky runs are free. */
 const STALE_HEARTBEATS = 3;
 
 export const staleAfter = (leaseMs: number): number => (leaseMs / HEARTBEATS) * STALE_HEARTBEATS;
@@ -24,11 +23,11 @@ export class WorkerPresence {
   readonly #deps: PresenceDeps;
   readonly #row: () => Omit<WorkerRow, "isDraining">;
   #isThere = false;
-  /** The store may have a row of it. */
+  /** The store may have a row of this worker. */
   #isAnnounced = false;
   #isDrained = false;
   #timer: Timer | undefined;
-  /** It gets work again. */
+  /** The build is no longer drained. */
   resumed: () => void = () => {};
 
   constructor(leaseMs: number, row: () => Omit<WorkerRow, "isDraining">, deps: PresenceDeps) {
@@ -48,19 +47,19 @@ export class WorkerPresence {
     this.#beat();
   }
 
-  /** A start that failed may have written a row all the same. */
+  /** A failed start may have written a row all the same. */
   async withdraw(): Promise<void> {
     if (this.#isAnnounced) await this.end();
   }
 
-  /** It takes nothing more. */
+  /** The worker claims no more tasks. */
   async leave(): Promise<void> {
     this.#isThere = false;
     this.#timer?.cancel();
     await this.#deps.store.seen({ ...this.#row(), isDraining: true }).catch(() => {});
   }
 
-  /** It is gone, and what it had in memory with it. */
+  /** Deletes the worker's row, and with it the affinity of its runs. */
   async end(): Promise<void> {
     this.#isAnnounced = false;
     const { namespace, worker } = this.#row();
@@ -69,7 +68,7 @@ export class WorkerPresence {
 
   async #tell(): Promise<void> {
     const row = this.#row();
-    // Nobody can drain what has no name.
+    // A worker without a build cannot be drained.
     const wasDrained = this.#isDrained;
     this.#isDrained = row.build !== "" && (await this.#deps.isDrained(row.queue, row.build));
     await this.#deps.store.seen({ ...row, isDraining: this.#isDrained });

@@ -1,4 +1,4 @@
-// Brings a run into memory from its history, with the code that this process has for it.
+// Loads a run into memory from its history, with the code of this process.
 import { invariant, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CodeGuards } from "../../ports/code-guards.ts";
@@ -22,7 +22,7 @@ export interface ReplayerDeps {
   readonly guards?: CodeGuards | undefined;
 }
 
-/** Bytes of a history that are read at a time. */
+/** Bytes of a history in one read. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 export class Replayer {
@@ -48,7 +48,7 @@ export class Replayer {
     return this.#definitions.has(type);
   }
 
-  /** A run of it of which nothing is known yet. */
+  /** A new execution, before its first event. */
   execution(type: string, knowsPlaces = false): Execution {
     const definition = this.#definitions.get(type);
     if (definition === undefined) throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `this worker has no workflow ${type}`);
@@ -65,7 +65,7 @@ export class Replayer {
     });
   }
 
-  /** From its history; what comes to light on the way is not written. */
+  /** Replays the history; new commands are not written. */
   async replay(task: {
     readonly ref: number;
     readonly type: string;
@@ -86,7 +86,7 @@ export class Replayer {
     return run;
   }
 
-  /** Once more, with all that can be known about the place. */
+  /** Replays once more with places recorded, for a better message. */
   async #explain(error: unknown, type: string, steps: readonly Step[]): Promise<void> {
     if (isLimpetError(error, "WORKFLOW_DIVERGED")) await this.execution(type, true).replay(steps);
     throw error;
@@ -105,13 +105,13 @@ export class Replayer {
     return steps;
   }
 
-  /** Throws when a replay of the history, with this step behind it, does not come to the point at which the run is. */
+  /** Throws when a replay of the history with this step does not reach the state of the run. */
   async check({ ref, last, execution }: LoadedRun, step: Step): Promise<void> {
     const again = this.execution(execution.workflow.name);
-    // What was in its history may have been decided by other code, which was mended since.
+    // Other code, corrected since, may have issued the earlier commands.
     again.exactFrom = execution.ownFrom;
     const steps = await this.#read(ref, last);
-    // As it would be read.
+    // In the form in which a replay reads it.
     await again.replay([...steps, readEventBatch(writeEventBatch(step).data)]);
     const [here, there] = [execution, again].map((each) =>
       [...each.waitsFor, ...each.fresh.map(describeDecision)].join(", "),

@@ -7,8 +7,8 @@ const run = (ref: number, bytes = 100): LoadedRun => ({ ref, bytes }) as LoadedR
 const refs = (cache: RunCache, upTo: number): number[] =>
   Array.from({ length: upTo }, (_, i) => i + 1).filter((ref) => cache.peek(ref) !== undefined);
 
-describe("runs that are kept in memory", () => {
-  it("are no more than there may be, and those that were used least recently go first", () => {
+describe("cache of runs", () => {
+  it("the cache holds at most its capacity, and evicts the least recently used runs first", () => {
     const cache = new RunCache(3, 1_000_000);
     for (const ref of [1, 2, 3]) cache.put(run(ref));
     cache.put(cache.take(1)!);
@@ -17,7 +17,7 @@ describe("runs that are kept in memory", () => {
     assert.deepEqual([cache.numbers.size, cache.numbers.bytes, cache.numbers.evictions], [3, 300, 1]);
   });
 
-  it("have no more bytes than they may, however few they are", () => {
+  it("the cache holds at most its bytes, however few runs that is", () => {
     const cache = new RunCache(1_000, 1_000);
     for (const ref of [1, 2, 3]) cache.put(run(ref, 300));
     cache.put(run(4, 500));
@@ -27,20 +27,20 @@ describe("runs that are kept in memory", () => {
     assert.deepEqual([refs(cache, 5), cache.numbers.bytes], [[], 0], "what does not fit alone is not kept");
   });
 
-  it("belong to whoever takes one, and are gone for others", () => {
+  it("a run that is taken belongs to the caller and is gone for others", () => {
     const cache = new RunCache(2, 1_000);
     cache.put(run(1));
     assert.equal(cache.take(1)?.ref, 1);
     assert.deepEqual([cache.take(1), cache.numbers.bytes, cache.numbers.evictions], [undefined, 0, 0]);
   });
 
-  it("are none where none may be", () => {
+  it("a cache with a capacity of zero holds no runs", () => {
     const cache = new RunCache(0, 1_000);
     cache.put(run(1));
     assert.deepEqual([cache.isOn, cache.numbers.size], [false, 0]);
   });
 
-  it("make room for another run that a restored store has given the same ref", () => {
+  it("a run is replaced by another run that a restored store gave the same ref", () => {
     const cache = new RunCache(2, 1_000);
     cache.put(run(1, 100));
     const other = run(1, 300);

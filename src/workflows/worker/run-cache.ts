@@ -1,5 +1,5 @@
-// Runs that rest, kept in memory so that the next task goes on where the last one ended. Bounded by count and by bytes; those that were
-// used least recently go first.
+// Keeps runs in memory between tasks, so that the next task continues where the last one ended. Bounded by
+// count and bytes; the least recently used runs are evicted first.
 import type { LoadedRun } from "./loaded-run.ts";
 
 export interface CacheNumbers {
@@ -14,7 +14,7 @@ export interface CacheNumbers {
 export class RunCache {
   readonly #capacity: number;
   readonly #mostBytes: number;
-  /** In the order of use, the latest last. */
+  /** In order of use, the latest last. */
   readonly #runs = new Map<number, LoadedRun>();
   #bytes = 0;
   hits = 0;
@@ -44,14 +44,14 @@ export class RunCache {
     return { size: this.#runs.size, bytes: this.#bytes, hits, misses, forced, evictions: this.#evictions };
   }
 
-  /** It is the caller's from now on. */
+  /** Removes the run; the caller owns it from now on. */
   take(ref: number): LoadedRun | undefined {
     const run = this.#runs.get(ref);
     if (run !== undefined) this.#drop(run);
     return run;
   }
 
-  /** To look at, as it stands. */
+  /** For reading only. */
   peek(ref: number): LoadedRun | undefined {
     return this.#runs.get(ref);
   }

@@ -1,4 +1,4 @@
-// Looks at runs, for whoever is outside of them: what is stored of them, how they ended, and their histories.
+// Reads stored runs for clients: rows, ends and histories.
 import { LimpetError } from "../../kernel/errors.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
 import { fromWire } from "../../kernel/values.ts";
@@ -20,7 +20,7 @@ export class RunReader {
     this.#namespace = namespace;
   }
 
-  /** That run; or the open one, or else the latest. */
+  /** The named run; or the open one, or else the latest. */
   async find(workflowId: string, runId: string | undefined): Promise<StoredRun> {
     const run = await this.#store.find({ namespace: this.#namespace, workflowId, runId });
     if (run !== undefined) return run;
@@ -28,7 +28,7 @@ export class RunReader {
     throw new LimpetError("WORKFLOW_UNKNOWN", `there is no workflow ${workflowId}${which}`);
   }
 
-  /** The same, and if it was continued by others since, the last of those. */
+  /** As `find`; if other runs continued it, the last of them. */
   async latest(workflowId: string, runId: string | undefined): Promise<StoredRun> {
     for (let run = await this.find(workflowId, runId); ; ) {
       const next = nextOf(run);
@@ -53,7 +53,7 @@ export class RunReader {
   }
 }
 
-/** The run that continues one that is over. */
+/** The run that continues a closed one. */
 export const nextOf = ({ status, result }: { readonly status: string; readonly result?: string | undefined }) =>
   status === "continued" && result !== undefined ? (JSON.parse(result).result as string) : undefined;
 

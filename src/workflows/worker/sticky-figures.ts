@@ -7,7 +7,7 @@ import type { StoredWorker, Workflows } from "../../ports/workflows.ts";
 import { lastMinuteOf } from "./minute-counts.ts";
 
 export interface StickyFigures {
-  /** By the names that operators know. */
+  /** By the names of the HTTP API. */
   readonly execution: Readonly<Record<string, number>>;
   readonly workers: Readonly<Record<string, number>>;
 }
@@ -15,16 +15,16 @@ export interface StickyFigures {
 export interface StickyFiguresDeps {
   readonly store: Pick<Workflows, "stickiness">;
   readonly namespace: string;
-  /** Workers of all kinds that were seen lately. */
+  /** Workers of all kinds with a recent heartbeat. */
   live(): Promise<readonly StoredWorker[]>;
-  /** Of workers in other languages, at all hosts. */
+  /** Claims of workers in other languages, at all hosts. */
   lastMinute(): Promise<MinuteOfClaims>;
 }
 
 /**
- * A miss is a task that had an affinity and was replayed cold: another worker got it, or its owner did not
- * have it in memory any more. Tasks without an affinity are neither hits nor misses. A worker may report more
- * misses than that, so misses are capped at the tasks.
+ * A miss is a task that had an affinity and was replayed cold: another worker got it, or its owner had
+ * evicted it. Tasks without an affinity are neither hits nor misses. A worker may report more misses than
+ * that, so misses are capped at the tasks.
  */
 export function hitsAndMisses(minute: MinuteOfClaims): { readonly hits: number; readonly misses: number } {
   const { sticky_hit_expected: expected, forced_cold_replay: forced } = minute;

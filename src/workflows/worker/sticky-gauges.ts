@@ -35,10 +35,12 @@ export class StickyGauges {
     try {
       const { execution, workers } = await this.#deps.figures();
       for (const [figure, value] of Object.entries(execution)) {
-        meter.gauge("limpet_sticky_execution", "Runs that are kept for a worker.", { namespace, figure }).set(value);
+        meter.gauge("limpet_sticky_execution", "Sticky execution of workflows.", { namespace, figure }).set(value);
       }
       for (const [figure, value] of Object.entries(workers)) {
-        meter.gauge("limpet_sticky_execution_workers", "Caches of workers.", { namespace, figure }).set(value);
+        meter
+          .gauge("limpet_sticky_execution_workers", "Run caches of sticky workers.", { namespace, figure })
+          .set(value);
       }
     } catch {
       // The figures stay as they are; the log has the store's failure.

@@ -1,5 +1,6 @@
-// Brings one task of a run to an end: takes what has arrived into the history, lets the code go on, and writes what it decides, step by
-// step, each step one transaction. While eager activities of the run are at work the task stays here, and their results are steps of it.
+// Completes one task of a run: moves inbox messages into the history, lets the code continue, and writes its
+// commands step by step, each step in one transaction. While eager activities of the run are running, the
+// task stays here, and their results are further steps.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
 import { encodeValue, readWire, toWire } from "../../kernel/values.ts";
@@ -37,27 +38,27 @@ export interface TaskDeps {
   readonly historyLimit: HistoryLimit;
   /** The store's clock. */
   now(): number;
-  /** The worker begins nothing new. */
+  /** The worker begins no new activities. */
   isDraining(): boolean;
-  /** How long the run stays with this worker when it rests; undefined: it does not, or this worker takes no more. */
+  /** The affinity that a resting run gets; undefined: the worker is not sticky, or claims no more. */
   affinity(): TaskCompletion["affinity"];
   callActor(type: string, id: string, method: string, args: readonly unknown[]): Promise<unknown>;
   /**
-   * In tests: throws what a replay of the history with these events behind it throws, or that it comes to another point. What is not
-   * the same every time is found by the first test that runs it.
+   * In tests: throws when a replay of the history with these events fails or reaches another state. The first
+   * test that runs non-deterministic code fails.
    */
   readonly check?: ((run: LoadedRun, step: Step) => Promise<void>) | undefined;
-  /** What was written is durable. */
+  /** Called after the write is durable. */
   written(append: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
 }
 
-/** Arrivals that one step takes. */
+/** Inbox messages in one step. */
 const STEP = 500;
-/** Between attempts at a call to an actor that nobody could answer. */
+/** Pauses between attempts to call an actor that is unreachable. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
-/** `rests`: nothing is to be done now. `lost`: it is somebody else's. */
+/** `rests`: the run waits for events. `lost`: another worker has the task. */
 export type TaskEnd = "rests" | "closed" | "lost";
 
 export async function workOn(run: LoadedRun, arrived: number, deps: TaskDeps): Promise<TaskEnd> {
@@ -75,14 +76,14 @@ export async function workOn(run: LoadedRun, arrived: number, deps: TaskDeps): P
       if (step.fate.kind === "close") return "closed";
       if (step.fate.kind === "rest") return "rests";
       step.startActivities();
-      // That something could not be started has arrived with this very step.
+      // The notification of a rejected start arrived with this very step.
       if (outcome.starts.some(({ isNew }) => !isNew)) known = Number.MAX_SAFE_INTEGER;
       if (run.leftover.size > 0 && run.running.size === 0 && run.items.length === 0) return giveBack(run, deps);
     }
     if (known <= run.taken && run.items.length === 0) {
       await run.nudged();
       if (run.isAbandoned) return "lost";
-      // Whoever nudges need not know whether something has arrived: one look says it.
+      // A nudge does not tell whether a message arrived, so the inbox is read.
       if (run.items.length === 0) known = Number.MAX_SAFE_INTEGER;
     }
   }
@@ -94,8 +95,8 @@ async function giveBack({ ref, token }: LoadedRun, { store }: TaskDeps): Promise
 }
 
 /**
- * The first step of a run that is started here: what its code decides at once is written together with its start. Simple: nothing but
- * activities that are run here and timers follow from it.
+ * The first step of a run that starts here: its first commands are written together with its start.
+ * `isSimple`: the commands are only activities, calls and timers.
  */
 export function firstStep(
   run: LoadedRun,
@@ -124,7 +125,7 @@ const SIMPLE: ReadonlySet<string> = new Set<CommandEvent["kind"]>([
   "TimerScheduled",
 ]);
 
-/** Eager activities whose results are not in the history are tried again: whoever ran them is gone. */
+/** Runs eager activities again whose results are not in the history: their worker is gone. */
 function resume(run: LoadedRun, deps: TaskDeps): void {
   const { execution, first } = run;
   run.first = [];
@@ -141,7 +142,7 @@ function resume(run: LoadedRun, deps: TaskDeps): void {
   }
 }
 
-/** One step, while it is put together. */
+/** One step under construction. */
 class StepInMaking {
   readonly #run: LoadedRun;
   readonly #deps: TaskDeps;
@@ -162,12 +163,12 @@ class StepInMaking {
     this.#collect();
   }
 
-  /** All of them are seen at one moment, which is that of the step: a replay knows no other. */
+  /** All messages of a step have the time of the step, because a replay knows no other. */
   async takeAll(arrivals: readonly StoredInboxMessage[]): Promise<void> {
     const all = arrivals.map(({ number, data }) => ({ number, sent: readMessage(data) }));
     for (const { sent } of all) this.#at = Math.max(this.#at, sent.notBefore ?? 0);
     for (const { number, sent } of all) {
-      // What it does not hear any more is not taken: it goes along to the run that continues it.
+      // Messages after the end are not taken: they move to the run that continues this one.
       if (this.#run.execution.end !== undefined || this.#terminated !== undefined) break;
       await this.#take(number, sent);
     }
@@ -185,7 +186,7 @@ class StepInMaking {
     await this.tell({ news });
   }
 
-  /** Whether it is done is for the workflow to say. */
+  /** The validator of the workflow accepts or rejects the update. */
   #accept({ id, name, input }: { readonly id: string; readonly name: string; readonly input: unknown }): ExternalEvent {
     const { execution, workflowId } = this.#run;
     try {
@@ -218,7 +219,7 @@ class StepInMaking {
     }
   }
 
-  /** False: nothing happened, and the task stays here all the same. */
+  /** False: the step is empty, and the task stays here. */
   get isWorthWriting(): boolean {
     const { running, taken } = this.#run;
     return this.#events.length > 0 || this.#taken > taken || running.size === 0;
@@ -293,7 +294,7 @@ class StepInMaking {
       const size = { events: run.last + this.#events.length, bytes: run.execution.bytes };
       checkLength(size, this.#deps.historyLimit);
       const isBusy = this.#eager.length > 0 || run.running.size > 0 || run.items.length > 0;
-      // A run that rests with something that nobody does would rest for ever.
+      // A run that rests with unstarted activities would rest for ever.
       return isBusy || run.leftover.size > 0 || run.isAbandoned
         ? { kind: "keep", leaseMs: this.#deps.leaseMs }
         : { kind: "rest" };
@@ -302,7 +303,7 @@ class StepInMaking {
     return closeBy(end);
   }
 
-  /** What follows from the end of the run. */
+  /** Adds the writes that follow from the end of the run. */
   #endWith(end: End, outgoing: Outgoing): void {
     const more = this.#deps.dispatcher.atEnd(this.#run, end, this.#at);
     outgoing.reminders.push(...more.reminders);
@@ -316,19 +317,19 @@ class StepInMaking {
     running.delete(n);
   }
 
-  /** What was decided in it is durable, and may be done. */
+  /** Starts eager activities; their commands are durable now. */
   startActivities(): void {
     const run = this.#run;
     for (const decision of this.#eager) {
       if (!run.execution.isAwaited(decision.n)) continue;
-      // Others begin what this worker has no time for any more.
+      // Another worker begins the activities that a stopping worker does not.
       if (this.#deps.isDraining()) run.leftover.add(decision.n);
       else startActivity(run, decision, this.#deps);
     }
   }
 }
 
-/** Late results, and what was heard before, are dropped. */
+/** Drops late results and repeated messages. */
 function isWanted({ execution, seen }: LoadedRun, news: ExternalEvent): boolean {
   if ("of" in news) return execution.isAwaited(news.of);
   if (news.kind === "CancelRequested") return !execution.isCancelled;
@@ -353,8 +354,8 @@ function startActivity(run: LoadedRun, decision: CommandEvent, deps: TaskDeps): 
 }
 
 /**
- * What an actor answers is recorded, and so is what it throws. That nobody could ask it, or that its answer was lost, is not its answer:
- * the call is made again. Undefined: others make it, because this worker stops.
+ * Calls an actor and records its result or error. An unreachable actor or a lost answer is no result: the
+ * call is retried. Undefined: this worker stops, and another one makes the call.
  */
 async function callActor(
   { n, type, id, method, input }: Extract<CommandEvent, { kind: "ActorCalled" }>,
@@ -378,7 +379,7 @@ async function callActor(
 
 const told = (news: ExternalEvent): Item => ({ news });
 
-/** Ends early when nobody waits any more. */
+/** Ends early when the signal aborts. */
 async function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const end = (): void => resolve();

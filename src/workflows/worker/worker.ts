@@ -1,8 +1,9 @@
-// Takes tasks of runs from the store and brings them to an end, several at a time. Runs that rest stay in memory, so that their next task
-// goes on where the last one ended; every other one is replayed from its history first.
+// Claims tasks of runs from the store and completes them, several at a time. Resting runs stay in memory, so
+// that their next task continues where the last one ended; all other runs are replayed from their history
+// first.
 //
-// What a task may write is decided by the store alone: a worker that lost its lease writes nothing. So everything here is allowed to be
-// late, to happen twice, or to stop in the middle.
+// The store alone decides which writes of a task are valid: a worker that lost its lease writes nothing.
+// Everything here may therefore be late, happen twice, or stop midway.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { CodeGuards } from "../../ports/code-guards.ts";
@@ -41,16 +42,16 @@ export interface WorkerSettings {
   readonly namespace: string;
   readonly workerId: string;
   readonly queue: string;
-  /** Empty: it has none, and binds no run to it. */
+  /** Empty: the worker has no build, and binds no run to one. */
   readonly build: string;
-  /** Other builds whose runs it goes on with. */
+  /** Other builds whose runs it continues. */
   readonly compatible: readonly string[];
-  /** What else than the build runs are bound to by being worked on here. */
+  /** Whether a run is also bound to the definition of its workflow. */
   readonly pinning: Pinning;
   readonly leaseMs: number;
   readonly pollMs: number;
   readonly concurrency: number;
-  /** Runs that rest in memory; 0: none, and every task is replayed. */
+  /** Runs kept in memory between tasks; 0: none, and every task is replayed. */
   readonly cacheRuns: number;
   readonly cacheBytes: number;
   readonly isSticky: boolean;
@@ -59,7 +60,7 @@ export interface WorkerSettings {
   readonly historyLimit: HistoryLimit;
   /** A run is parked after this many lost attempts in a row. */
   readonly maxLostAttempts: number;
-  /** Every step is replayed before it is written, and a run whose code does not do the same again fails. For tests. */
+  /** Replays every step before it is written; a run with non-deterministic code fails. For tests. */
   readonly isChecked?: boolean | undefined;
 }
 
@@ -71,15 +72,15 @@ export interface WorkerDeps
   readonly log: Log;
   readonly settle: Settle;
   readonly instruments: WorkflowInstruments;
-  /** In place while runs are in memory. */
+  /** Active while runs are in memory. */
   readonly guards?: CodeGuards | undefined;
-  /** These are durable now. */
+  /** Called after these writes are durable. */
   reminded(reminders: readonly ReminderWrite[]): void;
-  /** A run is not worked on here any more, and may not be over. */
+  /** This worker released the run, which may still be open. */
   left(ref: number): void;
 }
 
-/** Tasks that one claim asks for. */
+/** Tasks in one claim. */
 const MOST_CLAIMED = 200;
 
 export class Worker {
@@ -88,15 +89,15 @@ export class Worker {
   readonly #task: TaskDeps;
   readonly #code: WorkerCode;
   readonly #types: readonly TypeClaim[];
-  /** Brings runs into memory, for this worker and for whoever asks about them. */
+  /** Loads runs, for this worker and for queries. */
   readonly replayer: Replayer;
   readonly cache: RunCache;
-  /** How tasks came here lately; told with every heartbeat. */
+  /** Replay modes of recent claims; part of every heartbeat. */
   readonly #minute: MinuteCounts<ReplayMode | "miss">;
   readonly #held: LoadedRuns;
   readonly #presence: WorkerPresence;
   readonly #suspects: Suspects;
-  /** Types with code that has come to its first wait in this process, and not ended it. */
+  /** Types whose code reached its first wait in this process without crashing it. */
   readonly #proven = new Set<string>();
   readonly #working = new Set<Promise<void>>();
   #isOpen = false;
@@ -157,7 +158,10 @@ export class Worker {
     this.nudge();
   }
 
-  /** Takes no more tasks, lets activities that run come to their end, gives back what is not done then, and forgets what it remembers. */
+  /**
+   * Claims no more tasks, waits for running activities, returns unfinished tasks, and drops all runs from
+   * memory.
+   */
   async stop(): Promise<void> {
     if (!this.#isOpen) {
       await this.#presence.withdraw();
@@ -175,7 +179,7 @@ export class Worker {
     await this.#presence.end();
   }
 
-  /** Until nothing is worked on, or it has taken too long. */
+  /** Waits until no task is in progress, or the drain time is over. */
   async #drained(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = this.#deps.clock.after(this.#settings.drainMs, resolve);
@@ -183,7 +187,7 @@ export class Worker {
     timer.cancel();
   }
 
-  /** What others may know of it. */
+  /** The row of this worker. */
   #row(): Omit<WorkerRow, "isDraining"> {
     const { namespace, workerId: worker, queue, build, compatible, isSticky } = this.#settings;
     const { capacity, numbers } = this.cache;
@@ -201,20 +205,20 @@ export class Worker {
     return { namespace, worker, queue, build, isSticky: isSticky && this.cache.isOn, about: JSON.stringify(about) };
   }
 
-  // ——— Getting tasks.
+  // ——— Claiming.
 
-  /** There may be tasks. */
+  /** The queue may hold tasks. */
   nudge(): void {
     this.#isNudged = true;
     if (!this.#isClaiming && this.#isOpen) void this.#claim();
   }
 
-  /** Whether its task is here. */
+  /** Whether this worker has the task of the run. */
   holds(ref: number): boolean {
     return this.#held.has(ref);
   }
 
-  /** Something may have arrived at a run that is here; true: it is. */
+  /** A message may have arrived for a loaded run; true: the run is here. */
   nudgeRun(ref: number): boolean {
     return this.#held.nudge(ref);
   }
@@ -267,7 +271,7 @@ export class Worker {
       this.#isClaiming = false;
     }
     if (!this.#isOpen) return;
-    // One that became free meanwhile says so itself.
+    // A task that ends triggers the next claim itself.
     this.#poll = this.#deps.clock.after(Math.max(pauseMs, 10), () => this.nudge());
   }
 
@@ -281,7 +285,7 @@ export class Worker {
     });
   }
 
-  /** Callbacks of a run may call at any time while it is in memory. */
+  /** Callbacks of a run may run at any time while it is in memory. */
   #guard(): void {
     const isNeeded = this.#starting > 0 || this.#working.size > 0 || this.cache.size > 0;
     if (isNeeded === this.#isGuarded) return;
@@ -290,7 +294,7 @@ export class Worker {
     else this.#deps.guards?.leave();
   }
 
-  // ——— Working on them.
+  // ——— Working.
 
   /** `begun`: the run, if its code has run here up to the last event. */
   async #workOn(task: ClaimedTask, begun?: LoadedRun): Promise<void> {
@@ -326,13 +330,15 @@ export class Worker {
       throw error;
     } finally {
       this.#held.remove(run);
-      // It may have failed after the last look at it.
+      // The run may have failed after the last check.
       if (run.execution.broken !== undefined) this.#strayed(run);
       this.#deps.left(run.ref);
     }
   }
 
-  /** Its code has failed outside of its turn. This worker records that if the run is still in its memory. */
+  /**
+   * The code failed outside of its turn. This worker records the failure if the run is still in its memory.
+   */
   #strayed(run: LoadedRun): void {
     const { namespace } = this.#settings;
     const { ref, workflowId } = run;
@@ -365,14 +371,14 @@ export class Worker {
     return run;
   }
 
-  /** Starts a run and its first task here. Undefined: there is no room, or this worker does not know it. */
+  /** Starts a run and its first task here. Undefined: no capacity, or this worker lacks the code. */
   async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
     const binding = this.#bindingOf(start);
     if (binding === undefined || !this.hasRoom) return undefined;
     this.#starting++;
     this.#guard();
     try {
-      // A first step that ends the process leaves no trace if the start is not in the store.
+      // Without a stored start, a first step that crashes the process would leave no trace.
       if (!this.#proven.has(start.type)) return await this.#startStored(start, binding);
       return await this.#startBound(start, started, at, binding);
     } finally {
@@ -381,7 +387,9 @@ export class Worker {
     }
   }
 
-  /** Stores the start with a lease before the code runs: the store counts an attempt that ends the process. */
+  /**
+   * Stores the start with a lease before the code runs: the store counts an attempt that ends the process.
+   */
   async #startStored(start: RunStart, binding: ClaimedBinding): Promise<StartOutcome> {
     const lease = this.#lease();
     const [outcome] = await this.#deps.store.start([{ ...start, lease, bound: binding.binds }]);
@@ -400,7 +408,7 @@ export class Worker {
     return outcome!;
   }
 
-  /** In one step with its start. */
+  /** Starts the run and writes its first step in one transaction. */
   async #startBound(
     start: RunStart,
     started: Started,
@@ -414,13 +422,13 @@ export class Worker {
     try {
       await execution.begin(started, at);
     } catch (error) {
-      // What no worker with this code could do is not begun.
+      // A run that no worker with this code can continue is not started.
       if (isLimpetError(error, "ACTIVITY_UNKNOWN")) throw error;
-      // It is started all the same; what is wrong with its code is told of its task.
+      // The run starts all the same; its task records the error of the code.
       return undefined;
     }
     const { page, reminders, isSimple } = firstStep(run, started, at, this.#task);
-    // What more it brings about is written with its first step.
+    // Further commands are written with the first task.
     if (!isSimple) return undefined;
     const lease = this.#lease();
     const bound = binding.binds;
@@ -437,23 +445,25 @@ export class Worker {
     return outcome!;
   }
 
-  /** What a run may be bound to, and is bound to by being begun here; undefined: it cannot be. */
+  /**
+   * The binding of a start, and the binding that it gets by a start here; undefined: it cannot start here.
+   */
   #bindingOf({ type, delayMs, queue, bound }: RunStart): ClaimedBinding | undefined {
     if (delayMs > 0 || queue !== this.#settings.queue) return undefined;
     return this.#types.find((one) => one.type === type)?.bindings.find((one) => one.bound === bound);
   }
 
-  /** Whether it has the code that a run goes by. */
+  /** Whether this worker has the code that the run is bound to. */
   hasCodeOf({ type, queue, bound }: Pick<StoredRun, "type" | "queue" | "bound">): boolean {
     return this.has(type) && queue === this.#settings.queue && fits(readBinding(bound), type, this.#code);
   }
 }
 
-/** By this start, or by an earlier attempt at it; and the run is not over. */
+/** This start or an earlier attempt at it created the run, and it is still open. */
 const isBegunBy = ({ runId }: RunStart, outcome: StartOutcome): boolean =>
   outcome.isNew && outcome.runId === runId && outcome.status === "running";
 
-/** The task of a run that this process has started and holds. */
+/** The task of a run that this process started and holds. */
 const startedTask = (
   { namespace, workflowId, runId, type }: RunStart,
   ref: number,
