@@ -1,5 +1,5 @@
-// Random troubles for a test's world, drawn from its seed. Each kind says how it begins; it ends by itself after a while, or when
-// the chaos is over.
+// Random faults for a test's world, drawn from its seed. Each fault ends by itself after a while, or when the
+// chaos is over.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { Prng } from "../kernel/prng.ts";
@@ -7,9 +7,9 @@ import type { TestHost } from "./test-host.ts";
 import type { TestWorld } from "./test-world.ts";
 
 export interface ChaosOptions {
-  /** What may go wrong; everything, unless said otherwise. */
+  /** Faults that may occur; all of them by default. */
   readonly faults?: readonly ChaosFault[] | undefined;
-  /** How much time lies between one trouble and the next, on average. */
+  /** Mean time between two faults. */
   readonly every?: Duration | undefined;
 }
 
@@ -20,21 +20,21 @@ const LINE_MS = 5_000;
 const DATABASE_MS = 2_000;
 
 const FAULTS = {
-  /** A process ends with everything in its memory, and is started again after a while. */
+  /** A process ends with everything in its memory, and starts again after a while. */
   crash: (chaos) => chaos.withHost((host, world) => chaos.down(host, () => world.crash(host))),
-  /** The same, and nobody is told. */
+  /** Like a crash, without any notification of other hosts. */
   "power-loss": (chaos) => chaos.withHost((host, world) => chaos.down(host, () => world.losePower(host))),
-  /** A host is stopped in good order and started again, as when a new version is rolled out. */
+  /** A host stops in an orderly way and starts again, as in a rollout of a new version. */
   restart: (chaos) => chaos.withHost((host) => chaos.down(host, () => {}, 0)),
-  /** A process hangs and goes on later with its old beliefs. */
+  /** A process hangs and continues later with its old state. */
   pause: (chaos) => chaos.withHost((host, world) => world.pause(host, chaos.long())),
-  /** A machine sleeps, and its monotonic clock does not notice. */
+  /** A machine sleeps, and its monotonic clock stands still. */
   suspend: (chaos) => chaos.withHost((host, world) => world.suspend(host, chaos.long())),
-  /** Two hosts do not hear each other. */
+  /** Two hosts cannot reach each other. */
   partition: (chaos) => chaos.withPair((a, b, world) => chaos.line(a, b, () => world.partition(a, b))),
-  /** One host does not hear another one. */
+  /** Messages in one direction between two hosts do not arrive. */
   cut: (chaos) => chaos.withPair((a, b, world) => chaos.line(a, b, () => world.cut(a, b))),
-  /** One host hears nobody and nobody hears it. */
+  /** One host is cut off from all others. */
   isolate: (chaos) =>
     chaos.withHost((host, world) => {
       world.isolate(host);
@@ -42,26 +42,26 @@ const FAULTS = {
         for (const other of world.hosts) if (other !== host) world.mend(host, other);
       });
     }),
-  /** What two hosts say to each other is late. */
+  /** Messages between two hosts are late. */
   lag: (chaos) => chaos.withPair((a, b, world) => chaos.line(a, b, () => world.lag(a, b, chaos.upTo(2_000)))),
-  /** What two hosts say to each other is lost and sent again. */
+  /** Messages between two hosts are lost and sent again. */
   loss: (chaos) => chaos.withPair((a, b, world) => chaos.line(a, b, () => world.loss(a, b, chaos.chance.number()))),
-  /** A wall clock is set. */
+  /** A wall clock is set to another time. */
   "clock-jump": (chaos) =>
     chaos.withHost((host, world) => world.jumpClock(host, chaos.upTo(3_600_000) * chaos.chance.pick([-1, 1]))),
   /** A clock is a little too fast or too slow. */
   "clock-drift": (chaos) => chaos.withHost((host, world) => world.drift(host, chaos.chance.between(0.98, 1.02))),
-  /** The database answers nobody. */
+  /** The database does not answer. */
   "database-down": (chaos) => {
     chaos.world.database.goDown();
     chaos.later(DATABASE_MS, () => chaos.world.database.comeBack());
   },
-  /** The database fails now and then, and nothing has happened. */
+  /** Some requests to the database fail without an effect. */
   "database-failing": (chaos) => {
     chaos.world.database.failing(chaos.chance.number());
     chaos.later(DATABASE_MS, () => chaos.world.database.failing(0));
   },
-  /** The database says now and then that it failed, and yet it has happened. */
+  /** Some requests to the database fail although they took effect. */
   "database-losing-answers": (chaos) => {
     chaos.world.database.losingAnswers(chaos.chance.number());
     chaos.later(DATABASE_MS, () => chaos.world.database.losingAnswers(0));
@@ -75,7 +75,7 @@ const FAULTS = {
 
 export type ChaosFault = keyof typeof FAULTS;
 
-/** The names of everything that may go wrong. */
+/** The names of all faults. */
 export const CHAOS_FAULTS = Object.keys(FAULTS) as readonly ChaosFault[];
 
 export class Chaos {
@@ -84,7 +84,7 @@ export class Chaos {
   readonly #faults: readonly ChaosFault[];
   readonly #everyMs: number;
   readonly #plan: Later;
-  /** Hosts it has brought down, with the attempt to start them that is under way. */
+  /** Hosts that the chaos brought down, with the pending attempt to start them. */
   readonly #down = new Map<TestHost, Promise<void>>();
   #isOver = false;
 
@@ -123,7 +123,7 @@ export class Chaos {
     await world.settled();
   }
 
-  // ——— What faults are made of.
+  // ——— Helpers for faults.
 
   withHost(strike: (host: TestHost, world: TestWorld) => void): void {
     const up = this.world.hosts.filter(({ isUp }) => isUp);
@@ -148,7 +148,7 @@ export class Chaos {
     this.later(meanMs, () => this.#bringUp(host));
   }
 
-  /** Ends a trouble that lasts about so long, unless the chaos is over before. */
+  /** Ends a fault after about this time, or when the chaos is over, whichever comes first. */
   later(meanMs: number, undo: () => void): void {
     this.#plan(this.chance.exponential(meanMs), () => {
       if (!this.#isOver && !this.world.isStopped) undo();
@@ -164,7 +164,7 @@ export class Chaos {
     return Math.ceil(this.chance.number() * ms);
   }
 
-  /** It may not find its way into the cluster at once, and it may be struck again on its way; whoever operates it tries again. */
+  /** The host may fail to join at once, and another fault may hit it meanwhile; the start is then retried. */
   #bringUp(host: TestHost): void {
     const started = this.world.restart(host).then(
       () => void this.#down.delete(host),

@@ -1,4 +1,5 @@
-// What schedulers agree on, as one process has it at a virtual database: every question takes the same troubled way as all others.
+// Coordination at a virtual database, as one process sees it: every request is subject to the database's
+// faults.
 import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../ports/coordination.ts";
 import type { Ask, Database, Question } from "./database.ts";
 import type { Station } from "./network.ts";

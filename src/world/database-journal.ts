@@ -4,7 +4,7 @@
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 
 interface Entry {
-  /** The part of the store that was asked; empty: the store itself. */
+  /** The part of the store that got the request; empty for the store itself. */
   readonly part: string;
   readonly method: string;
   readonly args: readonly unknown[];
@@ -16,7 +16,7 @@ type Part = Record<string, (...args: unknown[]) => unknown>;
 export class Journal {
   readonly #now: () => number;
   readonly #entries: Entry[] = [];
-  /** The moment of the entry that is asked again. */
+  /** The time of the entry that is replayed. */
   #replayed: number | undefined;
   store: MemoryStore;
 
@@ -26,12 +26,12 @@ export class Journal {
     this.store = this.#recorded(new MemoryStore(() => this.#moment()));
   }
 
-  /** Names the point at which the store is now. */
+  /** The current point of the journal. */
   get point(): number {
     return this.#entries.length;
   }
 
-  /** The store is as it was at that point, and forgets what came after. */
+  /** Takes the store back to that point, and drops later entries. */
   restore(point: number): void {
     const entries = this.#entries.splice(0).slice(0, point);
     this.store = this.#recorded(new MemoryStore(() => this.#moment()));

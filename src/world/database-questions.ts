@@ -1,4 +1,4 @@
-// What can be asked of a virtual database, what whoever asked is told when it fails, and what is told to whoever watches it.
+// Requests to a virtual database, the errors of failed requests, and the interface of its observers.
 import { LimpetError } from "../kernel/errors.ts";
 import type { ActorKey } from "../kernel/names.ts";
 import type { Candidate, ElectionResult } from "../ports/coordination.ts";
@@ -22,25 +22,25 @@ import type { Station } from "./network.ts";
 export type Question =
   | ("take" | "commit" | "read" | "ping")
   | ("campaign" | "resign" | "members" | "note")
-  /** Of shards: settling rules and taking them back; reading and noting homes; remembering actors and reading them. */
+  /** Shards: settling and removing rules; reading and writing homes; remembering and reading actors. */
   | ("rule" | "homes" | "note homes" | "remember" | "recall")
-  /** Of reminders: setting, cancelling, and what people do with dead ones; claiming; settling; renewing. */
+  /** Reminders: setting, cancelling and operating on dead ones; claiming; settling; renewing. */
   | ("remind" | "claim" | "settle" | "renew")
-  /** Of workflows: starting, what arrives, steps, ending from outside. */
+  /** Workflows: starting, delivering events, steps, ending from outside. */
   | ("start" | "arrive" | "append" | "end")
-  /** Of their tasks: claiming, renewing, giving back, waking. */
+  /** Tasks: claiming, renewing, releasing, waking. */
   | ("poll" | "extend" | "give back" | "wake")
-  /** Waiting for the end of runs, what workers say of themselves, and removing what has ended. */
+  /** Waiting for the end of runs, statistics of workers, and removing ended runs. */
   | ("await" | "worker" | "prune");
 
-/** What the database tells whoever watches it. */
+/** Notifications for observers of the database. */
 export interface DatabaseWatcher {
-  /** A process has decided to ask, and is about to send its question. */
+  /** A process is about to send a request. */
   asks?(station: Station, question: Question): void;
   taken?(station: Station, request: TakeRequest, taken: Taken): void;
   committed?(station: Station, commit: Commit, key: ActorKey, outcome: CommitVerdict): void;
   campaigned?(station: Station, candidate: Candidate, standing: ElectionResult): void;
-  /** A host has taken itself out of the members. */
+  /** A host has removed itself from the members. */
   left?(station: Station, incarnations: readonly string[]): void;
   ruled?(station: Station, asked: ShardRule, settled: ShardRule): void;
   notedHomes?(station: Station, term: number, changes: readonly ShardHomeChange[], isCurrent: boolean): void;
@@ -50,18 +50,18 @@ export interface DatabaseWatcher {
     changes: readonly RememberedChange[],
     made: readonly boolean[],
   ): void;
-  /** Those that a commit brings are told with the commit alone. */
+  /** Not called for reminders of a commit, which are part of the commit's notification. */
   reminded?(station: Station, batch: readonly ReminderWrite[], outcomes: readonly ReminderOutcome[]): void;
   claimed?(station: Station, request: ClaimRequest, claim: Claim): void;
   settled?(station: Station, batch: readonly Settlement[], counted: readonly boolean[]): void;
-  /** Runs and arrivals that a commit or a step brings are told with that alone. */
+  /** Not called for runs and events of a commit or a step, which are part of that notification. */
   started?(station: Station, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void;
   arrived?(station: Station, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
   appended?(station: Station, batch: readonly TaskCompletion[], outcomes: readonly AppendOutcome[]): void;
   ended?(station: Station, closing: Closing, isDone: boolean): void;
   polled?(station: Station, request: TaskClaim, claims: TaskClaims): void;
   gaveBack?(station: Station, batch: readonly TaskReturn[], counted: readonly boolean[]): void;
-  /** It has been done, and the answer has not left yet. */
+  /** The request took effect, and the response has not been sent yet. */
   done?(station: Station, question: Question): void;
 }
 
@@ -70,7 +70,7 @@ export const WRITES: ReadonlySet<Question> = new Set<Question>([
   ...(["remind", "claim", "settle", "renew"] as const),
   ...(["start", "arrive", "append", "end", "poll", "extend", "give back", "wake", "await", "worker", "prune"] as const),
 ]);
-/** Whoever asked these must know that they may have been done. The others are harmless to do twice. */
+/** Requests that may have taken effect when their response is lost. All others are safe to repeat. */
 const DOUBTFUL: ReadonlySet<Question> = new Set<Question>([
   ...(["commit", "remind", "settle"] as const),
   ...(["start", "arrive", "append", "end", "give back"] as const),

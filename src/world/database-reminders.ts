@@ -1,4 +1,5 @@
-// Reminders as one process has them at a virtual database: every question takes the same troubled way as all others.
+// Reminders at a virtual database, as one process sees them: every request is subject to the database's
+// faults.
 import type {
   Claim,
   ClaimRequest,
@@ -110,7 +111,7 @@ export class RemindersClient implements Reminders {
     return () => this.#stop(mine);
   }
 
-  /** The store is closed. */
+  /** Ends notifications: the store is closed. */
   hearNoMore(): void {
     for (const one of this.#listening) this.#stop(one);
   }

@@ -17,7 +17,7 @@ shardsContract("virtual", async () => {
   return { store, second: open, reopen: open, dispose: () => store.close() };
 });
 
-/** A database whose time passes when the test says so, a process at it, and what is stored as the database itself sees it. */
+/** A database on virtual time, a process that uses it, and the data as the database itself sees it. */
 class Setting {
   readonly timeline = new Timeline();
   readonly database = new Database(this.timeline, new Prng(1));
@@ -28,7 +28,7 @@ class Setting {
     this.database.troubles = { ...NO_TROUBLES, ...troubles };
   }
 
-  /** Lets time pass until it is settled. */
+  /** Lets time pass until the promise has settled. */
   async now<T>(asked: Promise<T>): Promise<T> {
     let isOver = false;
     const over = (): void => {
@@ -40,7 +40,7 @@ class Setting {
     return asked;
   }
 
-  /** Everything that writes, and then everything that reads. */
+  /** All writes, and then all reads. */
   steps(term: number): [writes: (() => Promise<unknown>)[], reads: (() => Promise<unknown>)[]] {
     const { it } = this;
     return [
@@ -62,7 +62,7 @@ class Setting {
 const unavailable = { name: "LimpetError", code: "STORE_UNAVAILABLE" };
 
 describe("shards at a virtual database", () => {
-  test("what fails on its way has done nothing", async () => {
+  test("a shard request that fails before its effect has changed nothing", async () => {
     const setting = new Setting();
     const { truth } = setting;
     const term = await newTerm(truth.store);
@@ -75,7 +75,7 @@ describe("shards at a virtual database", () => {
     assert.deepEqual(await truth.shards.settle(truth.rule(9)), truth.rule(9));
   });
 
-  test("what was done without an answer is there, and may be sent again", async () => {
+  test("a shard write without a response is stored, and may be repeated", async () => {
     const setting = new Setting();
     const { it, truth } = setting;
     const term = await newTerm(truth.store);
@@ -91,7 +91,7 @@ describe("shards at a virtual database", () => {
     assert.deepEqual(await setting.now(it.shards.settle(it.rule(4))), it.rule(3));
   });
 
-  test("a disk that is full can be read", async () => {
+  test("shards can be read while the disk is full", async () => {
     const setting = new Setting();
     const term = await newTerm(setting.truth.store);
     await setting.truth.remember(setting.it.keep("x"));
@@ -102,7 +102,7 @@ describe("shards at a virtual database", () => {
     assert.deepEqual(read, [[], ["x"], [0]]);
   });
 
-  test("homes that arrive when the next term has begun are not noted", async () => {
+  test("homes that arrive after the next term has begun are not stored", async () => {
     const setting = new Setting();
     const { it, truth } = setting;
     const term = await newTerm(truth.store);
@@ -112,7 +112,7 @@ describe("shards at a virtual database", () => {
     assert.deepEqual(await truth.homes(), []);
   });
 
-  test("whoever watches is told of rules, homes and remembered actors, before the answer leaves", async () => {
+  test("observers are notified of rules, homes and remembered actors before the response leaves", async () => {
     const setting = new Setting();
     const { it, truth } = setting;
     const told: unknown[] = [];

@@ -1,4 +1,4 @@
-// Shards, as one process has them at a virtual database: every question takes the same troubled way as all others.
+// Shards at a virtual database, as one process sees them: every request is subject to the database's faults.
 import type { RememberedChange, ShardHomeChange, ShardHomeRow, ShardKey, ShardRule, Shards } from "../ports/shards.ts";
 import type { Ask, Database, Question } from "./database.ts";
 import type { Station } from "./network.ts";

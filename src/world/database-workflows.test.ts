@@ -23,7 +23,7 @@ workflowsContract("virtual", async () => {
   return { store, second: open, reopen: open, advance, dispose: () => store.close() };
 });
 
-/** A database whose time passes when the test says so, two processes at it, and what is stored as the database itself sees it. */
+/** A database on virtual time, two processes that use it, and the data as the database itself sees it. */
 class Setting {
   readonly timeline = new Timeline();
   readonly database = new Database(this.timeline, new Prng(1));
@@ -35,7 +35,7 @@ class Setting {
     this.database.troubles = { ...NO_TROUBLES, ...troubles };
   }
 
-  /** Lets time pass until it is settled. */
+  /** Lets time pass until the promise has settled. */
   async now<T>(asked: Promise<T>): Promise<T> {
     let isOver = false;
     const over = (): void => {
@@ -56,7 +56,7 @@ const unavailable = (error: unknown): boolean => isLimpetError(error, "STORE_UNA
 const unknown = (error: unknown): boolean => isLimpetError(error, "COMMIT_UNKNOWN");
 
 describe("workflows at a virtual database", () => {
-  test("what fails on its way has done nothing, and says so", async () => {
+  test("a workflow request that fails before its effect has changed nothing, and its error shows it", async () => {
     const setting = new Setting();
     const { it, truth } = setting;
     setting.troubles({ failsBefore: 1 });
@@ -64,7 +64,7 @@ describe("workflows at a virtual database", () => {
     assert.equal(await truth.status("a"), undefined);
   });
 
-  test("what was done without an answer is in doubt, and done once when it is sent again", async () => {
+  test("a workflow write without a response is ambiguous, and takes effect once when it is repeated", async () => {
     const setting = new Setting();
     const { it, truth } = setting;
     const own = lease();
@@ -88,7 +88,7 @@ describe("workflows at a virtual database", () => {
     assert.equal(await truth.status("a"), "terminated");
   });
 
-  test("nothing is written on a full disk, and everything can be read", async () => {
+  test("workflows can be read and not written while the disk is full", async () => {
     const setting = new Setting();
     const { it, truth } = setting;
     const { ref } = await truth.start("a");
@@ -117,7 +117,7 @@ describe("workflows at a virtual database", () => {
     assert.deepEqual(await setting.now(it.workflows.stickiness("n")), { runs: 0, ready: 0, leased: 0, owned: 0 });
   });
 
-  test("others are told of what is ready, a little later, and whoever did it is not", async () => {
+  test("other processes are notified of ready tasks a little later, and the writer is not", async () => {
     const setting = new Setting();
     const { it, other } = setting;
     const told: string[] = [];
@@ -142,7 +142,7 @@ describe("workflows at a virtual database", () => {
     assert.deepEqual(told, []);
   });
 
-  test("reminders that come with a start or a step are told like all others", async () => {
+  test("reminders that come with a start or a step cause the same notifications as all others", async () => {
     const setting = new Setting();
     const { it, other } = setting;
     let told = 0;
@@ -159,7 +159,7 @@ describe("workflows at a virtual database", () => {
     assert.equal(told, 2);
   });
 
-  test("a database that cannot tell says so", () => {
+  test("a database without notifications declares it", () => {
     const { database, it } = new Setting();
     database.tellsNews = false;
     assert.equal(
@@ -168,7 +168,7 @@ describe("workflows at a virtual database", () => {
     );
   });
 
-  test("whoever watches the database sees what is done, by whom", async () => {
+  test("observers of the database see every workflow request and its process", async () => {
     const setting = new Setting();
     const { it } = setting;
     const seen: string[] = [];

@@ -1,4 +1,5 @@
-// Workflows as one process has them at a virtual database: every question takes the same troubled way as all others.
+// Workflows at a virtual database, as one process sees them: every request is subject to the database's
+// faults.
 import type { ReminderWrite } from "../ports/reminders.ts";
 import type {
   AppendOutcome,
@@ -41,7 +42,7 @@ export class WorkflowsClient implements Workflows {
     return this.#askStore(question, async () => {
       const { truth } = this.#database;
       const asked = work(truth.workflows);
-      // What was asked is done by now, and nothing else: whatever is new is new by this.
+      // Only this request took effect since the last call, so all news are its news.
       const news = truth.workflows.takeNews();
       const answer = await asked;
       this.#database.tellFollowers(this.#station, news);
@@ -177,7 +178,7 @@ export class WorkflowsClient implements Workflows {
     return () => this.#stop(mine);
   }
 
-  /** The store is closed. */
+  /** Ends notifications: the store is closed. */
   hearNoMore(): void {
     for (const one of this.#listening) this.#stop(one);
   }
@@ -188,6 +189,6 @@ export class WorkflowsClient implements Workflows {
   }
 }
 
-/** Those that came with runs that were started. */
+/** Reminders of the runs that were started. */
 const remindersOf = (starts: readonly RunStart[], outcomes: readonly StartOutcome[]): ReminderWrite[] =>
   starts.flatMap(({ reminders }, i) => (outcomes[i]?.isNew ? reminders : []));

@@ -53,7 +53,7 @@ remindersContract("virtual", async () => {
   return { store, second: open, reopen: open, advance, dispose: () => store.close() };
 });
 
-/** A database whose time passes when the test says so, and two processes at it. */
+/** A database on virtual time, and two processes that use it. */
 class Setting {
   readonly timeline = new Timeline();
   readonly database: Database;
@@ -72,7 +72,7 @@ class Setting {
     this.database.troubles = { ...NO_TROUBLES, ...troubles };
   }
 
-  /** Lets time pass until it is settled. */
+  /** Lets time pass until the promise has settled. */
   async now<T>(asked: Promise<T>, within = 60_000): Promise<T> {
     let isOver = false;
     const over = (): void => {
@@ -88,7 +88,7 @@ class Setting {
     return this.now(take(this.store, actor(id, "n")));
   }
 
-  /** What is stored, as somebody sees it who asks the database itself. */
+  /** The stored value, read from the database itself. */
   async stored(id = "ada"): Promise<number | undefined> {
     return (await this.database.truth.find(actor(id, "n")))?.version;
   }
@@ -97,8 +97,8 @@ class Setting {
 const unavailable = (error: unknown): boolean => isLimpetError(error, "STORE_UNAVAILABLE");
 const unknown = (error: unknown): boolean => isLimpetError(error, "COMMIT_UNKNOWN");
 
-describe("a question to the database", () => {
-  test("takes time there and back", async () => {
+describe("a request to the database", () => {
+  test("a request to the database takes time there and back", async () => {
     const it = new Setting();
     const held = await it.taken();
     const askedAt = it.timeline.now;
@@ -113,7 +113,7 @@ describe("a question to the database", () => {
     assert.ok(it.timeline.now >= doneAt + 0.2);
   });
 
-  test("that fails on its way has done nothing, and says so", async () => {
+  test("a request that fails before its effect has changed nothing, and its error shows it", async () => {
     const it = new Setting();
     const held = await it.taken();
     it.troubles({ failsBefore: 1 });
@@ -121,7 +121,7 @@ describe("a question to the database", () => {
     assert.equal(await it.stored(), 0);
   });
 
-  test("whose answer fails on its way has done its work, and nobody who asked can know", async () => {
+  test("a request whose response is lost took effect, and its client cannot know it", async () => {
     const it = new Setting();
     const held = await it.taken();
     it.troubles({ failsAfter: 1 });
@@ -133,7 +133,7 @@ describe("a question to the database", () => {
     assert.equal(await it.stored(), 1);
   });
 
-  test("is refused while the database is down, and answered when it is back", async () => {
+  test("a request is rejected while the database is down, and answered when it is back", async () => {
     const it = new Setting();
     const held = await it.taken();
     it.database.goDown();
@@ -144,7 +144,7 @@ describe("a question to the database", () => {
     assert.deepEqual(await it.now(it.store.commit([commitOf(held, whole("x"))])), ["committed"]);
   });
 
-  test("that nobody answers is given up in the end", async () => {
+  test("a request without a response times out", async () => {
     const it = new Setting();
     const held = await it.taken();
     const askedAt = it.timeline.now;
@@ -154,7 +154,7 @@ describe("a question to the database", () => {
     assert.ok(Math.abs(it.timeline.now - askedAt - 5_000) < 1);
   });
 
-  test("may be slow", async () => {
+  test("a request may be slow", async () => {
     const it = new Setting({ slow: 1, slowMs: 1_000 });
     let longest = 0;
     for (let i = 0; i < 20; i++) {
@@ -165,7 +165,7 @@ describe("a question to the database", () => {
     assert.ok(longest > 500);
   });
 
-  test("that writes is refused while nothing can be written; one that reads is not", async () => {
+  test("a write is rejected while the database is read-only; a read is not", async () => {
     const it = new Setting();
     const held = await it.taken();
     it.troubles({ isReadOnly: true });
@@ -178,7 +178,7 @@ describe("a question to the database", () => {
     assert.equal(await it.stored(), 0);
   });
 
-  test("leaves alone what somebody else holds, and does the rest", async () => {
+  test("a request skips rows that another transaction holds, and applies the rest", async () => {
     const it = new Setting();
     const keys = Array.from({ length: 200 }, (_, i) => ({ ...actor(`${i}`, "n"), owner: "o" }));
     const held = await it.now(it.store.take(keys));
@@ -193,19 +193,19 @@ describe("a question to the database", () => {
     assert.ok(again.some((one, i) => one !== undefined && one.epoch > held[i]!.epoch));
   });
 
-  test("of a process that has ended meanwhile is done all the same, and answered to nobody", async () => {
+  test("a request of a process that has ended meanwhile takes effect without a response", async () => {
     const it = new Setting();
     const held = await it.taken();
     let answers = 0;
     it.store.commit([commitOf(held, whole("x"))]).finally(() => answers++);
-    // It has left the process, and is on its way.
+    // The request has left the process.
     it.timeline.step(Number.POSITIVE_INFINITY);
     it.process.hasEnded = true;
     await it.timeline.run(10_000);
     assert.deepEqual([await it.stored(), answers], [1, 0]);
   });
 
-  test("that a process is about to send when it falls asleep leaves it when it wakes up, and is fenced by then", async () => {
+  test("a request of a process that falls asleep leaves when it resumes, and is fenced by then", async () => {
     const it = new Setting();
     const held = await it.taken();
     it.database.watchers.push({
@@ -222,7 +222,7 @@ describe("a question to the database", () => {
     assert.deepEqual(await it.now(late), ["fenced"]);
   });
 
-  test("of a process that sleeps is answered when it wakes up", async () => {
+  test("a sleeping process gets its response when it resumes", async () => {
     const it = new Setting();
     const held = await it.taken();
     const asked = it.store.commit([commitOf(held, whole("x"))]);
@@ -235,7 +235,7 @@ describe("a question to the database", () => {
   });
 });
 
-test("the database goes by a clock of its own", async () => {
+test("the database uses its own clock", async () => {
   const it = new Setting();
   it.database.offsetMs = 60_000;
   await it.taken();
@@ -247,7 +247,7 @@ test("the database goes by a clock of its own", async () => {
   assert.ok(found!.takenAt - later!.takenAt > 59_000);
 });
 
-test("who watches is told of every question and what became of it", async () => {
+test("observers get every request and its outcome", async () => {
   const it = new Setting();
   const seen: string[] = [];
   it.database.watchers.push({
@@ -275,14 +275,14 @@ describe("reminders at a virtual database", () => {
   const key = { namespace: "n", type: "Cart", id: "ada", name: "tea" };
   const set = setOf(key, { at: 1 });
 
-  test("are refused with nothing done when a question fails on its way", async () => {
+  test("a reminder request that fails before its effect has changed nothing", async () => {
     const it = new Setting({ failsBefore: 1 });
     await assert.rejects(it.now(it.store.reminders.write([set])), unavailable);
     await assert.rejects(it.now(place(it).claim()), unavailable);
     assert.equal(await it.database.truth.reminders.get(key), undefined);
   });
 
-  test("are in doubt when the answer fails on its way; claims are merely not heard of", async () => {
+  test("a reminder write is ambiguous when its response is lost; a claim just has no response", async () => {
     const it = new Setting({ failsAfter: 1 });
     await assert.rejects(it.now(it.store.reminders.write([set])), unknown);
     await assert.rejects(it.now(place(it).claim({ token: "mine" })), unavailable);
@@ -293,7 +293,7 @@ describe("reminders at a virtual database", () => {
     assert.equal(await it.database.truth.reminders.get(key), undefined);
   });
 
-  test("can be read while nothing can be written", async () => {
+  test("reminders can be read while the database is read-only", async () => {
     const it = new Setting();
     await it.now(it.store.reminders.write([set]));
     it.troubles({ isReadOnly: true });
@@ -305,7 +305,7 @@ describe("reminders at a virtual database", () => {
     assert.equal((await it.now(it.store.reminders.count("n", 9))).overdue, 1);
   });
 
-  test("go by the clock of the database", async () => {
+  test("reminders follow the clock of the database", async () => {
     const it = new Setting();
     await it.now(it.store.reminders.write([setOf(key, { at: it.database.now + 60_000 })]));
     assert.deepEqual(await it.now(place(it).names()), []);
@@ -313,7 +313,7 @@ describe("reminders at a virtual database", () => {
     assert.deepEqual(await it.now(place(it).names()), ["tea"]);
   });
 
-  test("that one process has written are told to the others after a while, and not to itself", async () => {
+  test("other processes are notified of written reminders after a while, and the writer is not", async () => {
     const it = new Setting();
     const told: string[] = [];
     it.store.reminders.watch("n", () => told.push("writer"));
@@ -337,7 +337,7 @@ describe("reminders at a virtual database", () => {
     assert.deepEqual(told, ["other", "other"]);
   });
 
-  test("that were written are told to nobody when the connection is lost, or the database cannot", async () => {
+  test("there is no notification of written reminders when the connection is lost, or the database has none", async () => {
     const it = new Setting({ failsAfter: 1 });
     let told = 0;
     assert.ok(it.other.reminders.watch("n", () => told++) !== undefined);
@@ -351,7 +351,7 @@ describe("reminders at a virtual database", () => {
     );
   });
 
-  test("are shown to who watches the database", async () => {
+  test("observers of the database get all reminder requests", async () => {
     const it = new Setting();
     const seen: string[] = [];
     it.database.watchers.push({

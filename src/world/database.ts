@@ -1,6 +1,6 @@
-// The database of a virtual world. What it keeps and decides is the memory store; this puts a network before it and lets it have
-// the troubles that databases have. A question takes time to arrive, is answered in one moment, and its answer takes time again:
-// in between, either side may fail, and the one who asked does not know which.
+// The database of a virtual world. The memory store keeps the data and makes the decisions; this class adds a
+// network and the faults of databases. A request takes time to arrive, takes effect in one moment, and its
+// response takes time again. In between either side may fail, and the client does not know which.
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import type { ActorKey } from "../kernel/names.ts";
 import type { Prng } from "../kernel/prng.ts";
@@ -34,17 +34,17 @@ import { KIND, type Timeline } from "./timeline.ts";
 
 export type { DatabaseWatcher, Question } from "./database-questions.ts";
 
-/** Chances are per question. */
+/** Probabilities per request. */
 export interface DatabaseTroubles {
-  /** It fails, and nothing has happened. */
+  /** The request fails without an effect. */
   failsBefore: number;
-  /** It fails for the one who asked, and yet it has happened. */
+  /** The request fails for the client although it took effect. */
   failsAfter: number;
   slow: number;
   slowMs: number;
-  /** A row is held by somebody else's transaction. */
+  /** Another transaction holds the row. */
   holds: number;
-  /** Nothing can be written, as on a disk that is full. */
+  /** The database rejects writes, as on a full disk. */
   isReadOnly: boolean;
   isDown: boolean;
 }
@@ -59,10 +59,13 @@ export const NO_TROUBLES: Readonly<DatabaseTroubles> = {
   isDown: false,
 };
 
-/** Whoever has no answer by then is told so. */
+/** A request without a response times out after this. */
 const PATIENCE_MS = 5_000;
 
-/** Somebody who wants to hear of reminders that others write, or of tasks that others make ready. */
+/**
+ * A process that wants notifications about reminders that others write, or about tasks that others make
+ * ready.
+ */
 export interface Listening {
   readonly station: Station;
   readonly namespace: string;
@@ -75,17 +78,17 @@ export class Database {
   readonly watchers: DatabaseWatcher[] = [];
   troubles: DatabaseTroubles = { ...NO_TROUBLES };
   latency = { leastMs: 0.2, moreMs: 0.3 };
-  /** Its own clock, relative to the world's. */
+  /** Offset of its own clock from the world's clock. */
   offsetMs = 0;
-  /** Whether it tells those who watch what others have done. Some databases cannot. */
+  /** True if it notifies watching processes of changes by others. Some databases cannot. */
   tellsNews = true;
-  /** For reminders, and for workflows. */
+  /** For reminders and for workflows. */
   readonly listening = new Set<Listening>();
   readonly following = new Set<Listening>();
   readonly #store: MemoryStore;
   #journal: Journal | undefined;
   readonly #keys = new Map<number, ActorKey>();
-  /** Grows whenever it goes down: what was under way then is lost. */
+  /** Increases whenever the database goes down: requests in flight at that time are lost. */
   #life = 0;
 
   constructor(timeline: Timeline, chance: Prng) {
@@ -94,22 +97,25 @@ export class Database {
     this.#store = new MemoryStore(() => this.now);
   }
 
-  /** By its own clock. */
+  /** Time by its own clock. */
   get now(): number {
     return Math.floor(BEGINNING + this.offsetMs + this.timeline.now);
   }
 
-  /** What it has stored, without a network before it. */
+  /** The stored data, without a network and without faults. */
   get truth(): MemoryStore {
     return this.#journal?.store ?? this.#store;
   }
 
-  /** Makes backups possible; before anything is stored. */
+  /** Enables backups; must be called before anything is stored. */
   keepJournal(): void {
     this.#journal ??= new Journal(() => this.now);
   }
 
-  /** Gives what brings it back to this point. It forgets everything since, and assigns the same numbers again. */
+  /**
+   * Returns a function that restores this point. A restore loses everything since, and the database assigns
+   * the same numbers again.
+   */
   backUp(): () => void {
     const journal = this.#journal;
     invariant(journal !== undefined, "a journal is kept");
@@ -123,7 +129,7 @@ export class Database {
     };
   }
 
-  /** Goes down; what is under way is lost, done or not. */
+  /** Goes down; requests in flight are lost, whether or not they took effect. */
   goDown(): void {
     this.troubles = { ...this.troubles, isDown: true };
     this.#life++;
@@ -133,12 +139,12 @@ export class Database {
     this.troubles = { ...this.troubles, isDown: false };
   }
 
-  /** The database as one process has it. */
+  /** The database as one process sees it. */
   open(station: Station): Store {
     return new Client(this, station);
   }
 
-  /** The actor of a row, by the short name the store gave it. */
+  /** The actor of a row, by its ref in the store. */
   keyOf(ref: number): ActorKey | undefined {
     return this.#keys.get(ref);
   }
@@ -147,13 +153,13 @@ export class Database {
     if (!this.#keys.has(ref)) this.#keys.set(ref, { namespace, type, id });
   }
 
-  /** What one process has written is told to the others, later, or never when the connection is lost. */
+  /** Notifies other processes of a write, later; or never when the connection is lost. */
   tellNews(from: Station, batch: readonly ReminderWrite[]): void {
     if (this.listening.size === 0) return;
     this.#tell(from, this.listening, newsOf(batch, this.now));
   }
 
-  /** That tasks of these namespaces may be ready, or runs over. */
+  /** Notifies processes that tasks of these namespaces may be ready, or runs may have ended. */
   tellFollowers(from: Station, namespaces: ReadonlySet<string>): void {
     if (namespaces.size > 0) this.#tell(from, this.following, namespaces);
   }
@@ -190,7 +196,7 @@ export class Database {
         settle(() => reject(failure(question, true, "no answer in time"))),
       );
       for (const watcher of this.watchers) watcher.asks?.(station, question);
-      // If the process falls asleep at this moment, the question leaves when it wakes up.
+      // If the process falls asleep at this moment, the request leaves when it resumes.
       timeline.plan(timeline.now, KIND.query, station, () => {
         timeline.plan(timeline.now + this.#takes(), KIND.query, undefined, () => {
           const { isDown, isReadOnly, failsBefore, failsAfter } = this.troubles;
@@ -213,7 +219,7 @@ export class Database {
   }
 }
 
-/** How a process asks: with all that can go wrong. */
+/** Sends a request of a process, subject to all faults. */
 export type Ask = <T>(question: Question, work: () => Promise<T>) => Promise<T>;
 
 class Client implements Store {
@@ -257,7 +263,7 @@ class Client implements Store {
     return asked;
   }
 
-  /** Those of a batch whose rows nobody else holds. */
+  /** Entries of a batch whose rows no other transaction holds. */
   #free<T>(batch: readonly T[]): readonly T[] {
     const { chance, troubles } = this.#database;
     return troubles.holds === 0 ? batch : batch.filter(() => !chance.chance(troubles.holds));
@@ -315,7 +321,7 @@ class Client implements Store {
   }
 }
 
-/** Those of runs that it starts with them. */
+/** With the reminders of runs that the commit starts. */
 const remindersOf = ({ reminders = [], starts = [] }: Commit): readonly ReminderWrite[] =>
   starts.length === 0 ? reminders : [...reminders, ...starts.flatMap((start) => start.reminders)];
 

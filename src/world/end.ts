@@ -1,34 +1,34 @@
-// One end of a connection of the virtual network, and what it needs to know of whoever holds it and of the way to the other end.
+// One end of a connection of the virtual network, with the interfaces of its process and of the network.
 import type { Actee } from "./timeline.ts";
 
-/** A process, as the network knows it: it lives at a place, and may be asleep or gone. */
+/** A process, as the network sees it: it has a place, and may be asleep or ended. */
 export interface Station extends Actee {
   readonly place: number;
   readonly isAwake: boolean;
   readonly hasEnded: boolean;
 }
 
-/** How a connection ended, for the end that hears of it. */
+/** Reason for the end of a connection, as the notified end gets it. */
 export type Ending = "closed" | "reset" | "refused" | "unreachable" | "silent" | "full";
 
 export interface Receiver {
   message(message: unknown): void;
-  /** Comes once, last. Not to the end that closed it. */
+  /** Called once, last. Not called on the end that closed the connection. */
   ended(how: Ending): void;
 }
 
-/** How long the ends of a kind of connection wait, and for how much. */
+/** Timeouts and limits of one kind of connection. */
 export interface Patience {
   readonly connectMs: number;
   readonly tickMs: number;
   readonly silentTicks: number;
-  /** Messages that may be on their way. */
+  /** Most messages in flight. */
   readonly queue: number;
 }
 
-/** What an end asks of the network. */
+/** Requests of an end to the network. */
 export interface Carriage {
-  /** In order on its connection; belongs to whoever receives it. */
+  /** Delivers in order on its connection, in the process of the receiver. */
   deliver(from: End, message: unknown, arrive: () => void): void;
   forget(end: End): void;
 }
@@ -44,14 +44,14 @@ export class End {
   isOpen = true;
   isConnecting = true;
   isWatched = false;
-  /** Its machine is gone, and answers nobody. */
+  /** Its machine has no power, and does not answer. */
   isWithoutPower = false;
-  /** On the way to the other end, in order, and how many of them have arrived. */
+  /** Messages to the other end in order, and the number of arrived ones. */
   #onTheWay: (() => void)[] = [];
   #arrived = 0;
-  /** When what was sent last arrives. */
+  /** Arrival time of the last message. */
   arrival = 0;
-  /** On its way to the other end. */
+  /** Number of messages in flight to the other end. */
   #underWay = 0;
   readonly #early: unknown[] = [];
   readonly #unread: unknown[] = [];
@@ -87,7 +87,7 @@ export class End {
     this.#onTheWay.push(arrive);
   }
 
-  /** The first of what is on its way. */
+  /** The first message in flight. */
   take(): (() => void) | undefined {
     const first = this.#onTheWay[this.#arrived++];
     if (this.#arrived >= this.#onTheWay.length) {
@@ -97,28 +97,31 @@ export class End {
     return first;
   }
 
-  /** What was said while it connected. */
+  /** Sends messages that were written while the end connected. */
   flushEarly(): void {
     for (const message of this.#early.splice(0)) this.send(message);
   }
 
-  /** What came before anybody was there to read it. */
+  /** Delivers messages that arrived before there was a reader. */
   readEarly(): void {
     for (const message of this.#unread.splice(0)) if (this.isOpen) this.receiver?.message(message);
   }
 
-  /** Orderly: what was sent before arrives before. */
+  /** Closes in order: earlier messages arrive before. */
   close(): void {
     if (!this.isOpen) return;
     this.#network.deliver(this, undefined, () => this.peer?.lose("closed"));
     this.drop();
   }
 
-  /** At once. The other end hears of it when the line lets it. `how`: what this end hears; undefined: it is not there to hear. */
+  /**
+   * Resets at once. The other end is notified when the line permits. `how`: the reason for this end;
+   * undefined if this end has ended.
+   */
   reset(how: Ending | undefined): void {
     if (!this.isOpen) return;
     const { peer, arrival } = this;
-    // It overtakes nothing but what was not received yet is lost with it.
+    // The reset overtakes nothing, but messages that were not received yet are lost with it.
     if (peer !== undefined) {
       this.arrival = arrival;
       this.#network.deliver(this, undefined, () => peer.lose("reset"));
@@ -127,13 +130,13 @@ export class End {
     else this.lose(how);
   }
 
-  /** This end is gone and hears nothing more. */
+  /** This end is gone and gets no further notification. */
   drop(): void {
     this.isOpen = false;
     this.#network.forget(this);
   }
 
-  /** This end hears that it is gone. */
+  /** Notifies this end of the loss of its connection. */
   lose(how: Ending): void {
     if (!this.isOpen) return;
     this.drop();

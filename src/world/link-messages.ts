@@ -1,8 +1,8 @@
-// What the two sides of a virtual link say to each other.
+// Messages between the two sides of a virtual link.
 import type { Ownership, RemoteCall } from "../ports/links.ts";
 import type { encodeArguments } from "../wire/link/payloads.ts";
 
-/** As the real link: a call is sent when the other side has introduced itself, and not before. */
+/** As on a real link, a call is sent only after the other side has introduced itself. */
 export type Said =
   | { readonly kind: "hello" }
   | { readonly kind: "call"; readonly number: number; readonly call: Travelling }

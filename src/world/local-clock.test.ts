@@ -17,7 +17,7 @@ function clockWith(troubles: ClockTroubles = {}) {
 const near = (a: number, b: number): boolean => Math.abs(a - b) < 1e-6;
 
 describe("the clocks of a process", () => {
-  test("go on with the world", async () => {
+  test("clocks advance with the world", async () => {
     const { timeline, clock } = clockWith();
     const began = clock.monotonic();
     assert.equal(clock.now(), BEGINNING);
@@ -26,7 +26,7 @@ describe("the clocks of a process", () => {
     assert.equal(clock.now(), BEGINNING + 12_345);
   });
 
-  test("of a process that starts later show the time of the world, and count from its own beginning", async () => {
+  test("the clocks of a process that starts later show the time of the world, and count from its own start", async () => {
     const { timeline, actee, clock } = clockWith();
     const began = clock.monotonic();
     await timeline.run(60_000);
@@ -35,7 +35,7 @@ describe("the clocks of a process", () => {
     assert.equal(later.monotonic(), began);
   });
 
-  test("may be off: that is seen on the wall clock alone", async () => {
+  test("an offset affects the wall clock alone", async () => {
     const { timeline, clock } = clockWith({ offsetMs: -3_600_000 });
     const began = clock.monotonic();
     await timeline.run(1_000);
@@ -43,7 +43,7 @@ describe("the clocks of a process", () => {
     assert.equal(clock.monotonic() - began, 1_000);
   });
 
-  test("may be set to another time: that is seen on the wall clock alone, and no timer rings for it", async () => {
+  test("a jump affects the wall clock alone, and no timer fires because of it", async () => {
     const { timeline, clock } = clockWith();
     let rangAt = 0;
     clock.after(1_000, () => {
@@ -60,7 +60,7 @@ describe("the clocks of a process", () => {
     assert.equal(rangAt, 1_000);
   });
 
-  test("may be too fast or too slow, from the beginning or from a moment on", async () => {
+  test("clocks may be too fast or too slow, from the start or from a later time", async () => {
     const { timeline, clock } = clockWith({ rate: 1.5 });
     const began = clock.monotonic();
     await timeline.run(1_000);
@@ -71,7 +71,7 @@ describe("the clocks of a process", () => {
     assert.equal(clock.now(), BEGINNING + 2_000);
   });
 
-  test("stand still while the machine sleeps, as far as they are monotonic; the wall clock goes on", async () => {
+  test("the monotonic clock stands still while the machine sleeps; the wall clock continues", async () => {
     const { timeline, clock } = clockWith({ rate: 2 });
     await timeline.run(100);
     const before = clock.monotonic();
@@ -79,7 +79,7 @@ describe("the clocks of a process", () => {
     await timeline.run(10_100);
     assert.equal(clock.monotonic(), before);
     assert.equal(clock.now(), BEGINNING + 200 + 10_000);
-    // A machine that sleeps already does not begin to sleep.
+    // A sleeping machine does not fall asleep again.
     clock.sleep();
     clock.drift(1);
     await timeline.run(20_100);
@@ -93,7 +93,7 @@ describe("the clocks of a process", () => {
     assert.ok(near(clock.monotonic() - before, 100));
   });
 
-  test("never go back, whatever is done to them, as far as they are monotonic", async () => {
+  test("the monotonic clock never goes back, under any fault", async () => {
     const trouble = fc.oneof(
       fc.double({ min: 0.1, max: 10, noNaN: true }).map((rate) => (clock: LocalClock) => clock.drift(rate)),
       fc.integer({ min: -1e9, max: 1e9 }).map((ms) => (clock: LocalClock) => clock.jump(ms)),
@@ -118,7 +118,7 @@ describe("the clocks of a process", () => {
 });
 
 describe("a timer", () => {
-  test("rings when its time has passed on the clock of its process", async () => {
+  test("a timer fires when its time has passed on the clock of its process", async () => {
     const { timeline, clock } = clockWith({ rate: 0.5 });
     const rangAt: number[] = [];
     clock.after(1_000, () => rangAt.push(timeline.now));
@@ -126,7 +126,7 @@ describe("a timer", () => {
     assert.deepEqual(rangAt, [2_000]);
   });
 
-  test("takes whole milliseconds and at least one, as timers of Node do", async () => {
+  test("a timer takes whole milliseconds and at least one, as timers of Node do", async () => {
     const { timeline, clock } = clockWith();
     const rangAt: number[] = [];
     for (const ms of [-5, 0, 0.2, 1, 1.1, 2]) clock.after(ms, () => rangAt.push(timeline.now));
@@ -134,7 +134,7 @@ describe("a timer", () => {
     assert.deepEqual(rangAt, [1, 1, 1, 1, 2, 2]);
   });
 
-  test("does not ring once it is cancelled, also when it was put off because its clock goes slower", async () => {
+  test("a cancelled timer does not fire, also when its slow clock has postponed it", async () => {
     const { timeline, clock } = clockWith();
     const rang: string[] = [];
     clock.after(10, () => rang.push("at once")).cancel();
@@ -146,7 +146,7 @@ describe("a timer", () => {
     assert.deepEqual(rang, []);
   });
 
-  test("is never early, except by as much as its clock may be, however the clock changes meanwhile", async () => {
+  test("a timer is early at most by the tolerance of its clock, however the clock changes meanwhile", async () => {
     const change = fc.tuple(fc.integer({ min: 1, max: 400 }), fc.double({ min: 0.2, max: 5, noNaN: true }));
     const property = fc.asyncProperty(
       fc.array(fc.integer({ min: 1, max: 3_000 }), { minLength: 1, maxLength: 10 }),
@@ -165,7 +165,7 @@ describe("a timer", () => {
         await timeline.run(FOREVER);
         for (const [i, ms] of lengths.entries()) {
           assert.ok(rang.get(i)! > ms - earlyMs - 1e-5, `${ms} ms rang after ${rang.get(i)}`);
-          // Half of it has always passed: nothing rings in the moment in which it is set.
+          // Half of it has always passed: no timer fires at the moment in which it is set.
           assert.ok(rang.get(i)! >= ms / 2 - 1e-5);
         }
       },
@@ -173,7 +173,7 @@ describe("a timer", () => {
     await fc.assert(property);
   });
 
-  test("may ring early, if its clock is like that", async () => {
+  test("a timer may fire early on an early clock", async () => {
     const { timeline, clock } = clockWith({ earlyMs: 1 });
     const rangAt: number[] = [];
     for (const ms of [1, 2, 100]) clock.after(ms, () => rangAt.push(timeline.now));
@@ -181,7 +181,7 @@ describe("a timer", () => {
     assert.deepEqual(rangAt, [0.5, 1, 99]);
   });
 
-  test("rings at a multiple of the grain of its clock, and not before it is due", async () => {
+  test("a timer fires at a multiple of the grain of its clock, and not before it is due", async () => {
     const { timeline, clock } = clockWith({ grainMs: 16 });
     await timeline.run(3);
     const rang: number[] = [];
@@ -192,7 +192,7 @@ describe("a timer", () => {
     for (const [i, ms] of [1, 20, 100].entries()) assert.ok(rang[i]! >= set + ms && rang[i]! < set + ms + 16);
   });
 
-  test("waits for as long as its machine slept", async () => {
+  test("a timer fires later by as long as its machine slept", async () => {
     const { timeline, actee, clock } = clockWith();
     const rangAt: number[] = [];
     clock.after(1_000, () => rangAt.push(timeline.now));
@@ -206,7 +206,7 @@ describe("a timer", () => {
     assert.deepEqual(rangAt, [6_000]);
   });
 
-  test("of a process that was only held up rings as soon as that goes on", async () => {
+  test("a timer of a paused process fires as soon as the process resumes", async () => {
     const { timeline, actee, clock } = clockWith();
     const rangAt: number[] = [];
     clock.after(1_000, () => rangAt.push(timeline.now));
@@ -222,7 +222,7 @@ describe("a timer", () => {
   });
 });
 
-test("soon is after what is runnable now, and takes no time", async () => {
+test("soon runs after all runnable work, and takes no time", async () => {
   const { timeline, clock } = clockWith();
   const seen: string[] = [];
   clock.after(5, () => {

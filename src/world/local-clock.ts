@@ -1,19 +1,19 @@
-// The clock of one process in a virtual world. It may be wrong in every way in which clocks of machines are: set to another time,
-// too fast or too slow, standing still while the machine sleeps, coarse, or ringing a moment early.
+// The clock of one process in a virtual world. It can have every fault of a machine's clock: set to another
+// time, too fast or too slow, stopped while the machine sleeps, coarse, or early.
 import type { Clock, Timer } from "../ports/clock.ts";
 import { type Actee, KIND, type Timeline } from "./timeline.ts";
 
-/** When every world begins, by its own wall clock. */
+/** Start of every world, by its own wall clock. */
 export const BEGINNING = Date.UTC(2030, 0, 1);
 
 export interface ClockTroubles {
   /** Local milliseconds per millisecond. */
   readonly rate?: number | undefined;
-  /** How far the wall clock is off. */
+  /** Offset of the wall clock. */
   readonly offsetMs?: number | undefined;
-  /** Timers ring at multiples of this. */
+  /** Timers fire at multiples of this. */
   readonly grainMs?: number | undefined;
-  /** Timers may ring this much too early, as those of an operating system do. */
+  /** Timers may fire this much too early, as those of an operating system do. */
   readonly earlyMs?: number | undefined;
 }
 
@@ -24,7 +24,7 @@ export class LocalClock implements Clock {
   readonly #earlyMs: number;
   #rate: number;
   #offsetMs: number;
-  /** What the clocks showed when one of them was last touched. */
+  /** Readings of the clocks at their last change. */
   #since: number;
   #elapsed = 0;
   #slept = 0;
@@ -38,7 +38,7 @@ export class LocalClock implements Clock {
     this.#grainMs = troubles.grainMs ?? 0;
     this.#earlyMs = troubles.earlyMs ?? 0;
     this.#since = timeline.now;
-    // Nobody shall count on a process to begin at 0.
+    // No code may rely on a process that starts at 0.
     this.#elapsed = 1_000;
     this.#offsetMs += timeline.now - 1_000;
   }
@@ -79,20 +79,20 @@ export class LocalClock implements Clock {
     this.#timeline.plan(this.#timeline.now, KIND.soon, this.#actee, fn);
   }
 
-  // ——— Troubles.
+  // ——— Faults.
 
-  /** The wall clock is set. */
+  /** Sets the wall clock. */
   jump(ms: number): void {
     this.#offsetMs += ms;
   }
 
-  /** From now on it goes at this rate. */
+  /** Changes the rate from now on. */
   drift(rate: number): void {
     this.#touch();
     this.#rate = rate;
   }
 
-  /** The machine sleeps: the monotonic clock stands still, the wall clock goes on. */
+  /** The machine sleeps: the monotonic clock stands still, the wall clock continues. */
   sleep(): void {
     this.#touch();
     this.#sleepsSince ??= this.#timeline.now;
@@ -111,5 +111,5 @@ export class LocalClock implements Clock {
   }
 }
 
-/** Less than what calculating with fractions can bring about. */
+/** More than the rounding error of these calculations. */
 const SLACK_MS = 1e-6;

@@ -9,7 +9,7 @@ import { Dummy } from "./world-kit.test.ts";
 const PATIENCE: Patience = { connectMs: 2_000, tickMs: 1_000, silentTicks: 5, queue: 1_000 };
 const PORT = 7_401;
 
-/** Notes what comes and how it ended. */
+/** Records messages and the end of a connection. */
 class Ear implements Receiver {
   readonly heard: unknown[] = [];
   readonly endings: Ending[] = [];
@@ -31,14 +31,14 @@ class Ear implements Receiver {
   }
 }
 
-/** Two processes at two places, and a door at the second. */
+/** Two processes at two places, and a listener at the second. */
 class Two {
   readonly timeline = new Timeline();
   readonly network: Network;
   readonly a = new Dummy(1);
   readonly b = new Dummy(2);
   readonly address = addressOf(2, PORT);
-  /** What the door has let in. */
+  /** Accepted connections. */
   readonly accepted: { readonly end: End; readonly ear: Ear }[] = [];
   readonly listening: { close(): void };
 
@@ -61,7 +61,7 @@ class Two {
     return { end, ear };
   }
 
-  /** Connected, and both ends know it. */
+  /** Connects, and waits until both ends know it. */
   async connected(patience: Partial<Patience> = {}) {
     const near = this.connect(patience);
     await this.pass(100);
@@ -86,7 +86,7 @@ class Two {
 const numbers = (count: number, from = 0): number[] => Array.from({ length: count }, (_, i) => from + i);
 
 describe("a connection", () => {
-  test("carries everything in order in both directions, also what is said while it connects", async () => {
+  test("a connection delivers all messages in order in both directions, also those sent while it connects", async () => {
     const two = new Two();
     const near = two.connect();
     for (const number of numbers(50)) near.end.send(number);
@@ -98,7 +98,7 @@ describe("a connection", () => {
     assert.deepEqual([far!.ear.heard, near.ear.heard], [numbers(100), numbers(100)]);
   });
 
-  test("keeps its order whatever happens to the line, and delivers each message once", async () => {
+  test("a connection keeps its order under all faults of its line, and delivers each message once", async () => {
     const trouble = fc.record({
       ms: fc.integer({ min: 0, max: 400 }),
       forth: fc.boolean(),
@@ -128,7 +128,7 @@ describe("a connection", () => {
     );
   });
 
-  test("does not keep another one waiting: each has an order of its own", async () => {
+  test("a connection does not delay another one: each has its own order", async () => {
     const two = new Two();
     const [first, second] = [await two.connected(), await two.connected()];
     two.network.change(1, 2, { delayMs: 10_000 });
@@ -139,7 +139,7 @@ describe("a connection", () => {
     assert.deepEqual([first.far.ear.heard, second.far.ear.heard], [[], ["quick"]]);
   });
 
-  test("takes some time for everything, and longer on a line that is slow or loses packets", async () => {
+  test("a connection takes some time for every message, and longer on a slow or lossy line", async () => {
     const arrival = async (line: { delayMs?: number; loss?: number }): Promise<number> => {
       const two = new Two();
       const { near, far } = await two.connected();
@@ -157,7 +157,7 @@ describe("a connection", () => {
     assert.ok(lossy > 200 * 63 && lossy < 200 * 64, `${lossy} ms`);
   });
 
-  test("that is closed ends for the other side after everything that was sent before", async () => {
+  test("a closed connection ends for the other side after all earlier messages", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     near.end.send("last words");
@@ -169,7 +169,7 @@ describe("a connection", () => {
     assert.equal(two.network.open, 0);
   });
 
-  test("that is closed hears nothing more", async () => {
+  test("a closed connection delivers nothing more", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     far.end.send("crosses the end");
@@ -178,7 +178,7 @@ describe("a connection", () => {
     assert.deepEqual([near.ear.heard, near.ear.endings, far.ear.endings], [[], [], ["closed"]]);
   });
 
-  test("that is reset ends at once here, and there when word of it arrives", async () => {
+  test("a reset connection ends at once here, and at the other side when the reset arrives", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     near.end.reset("full");
@@ -189,7 +189,7 @@ describe("a connection", () => {
     assert.equal(two.network.open, 0);
   });
 
-  test("on which more is under way than may be is given up", async () => {
+  test("a connection with too many messages in flight is given up", async () => {
     const two = new Two();
     const { near, far } = await two.connected({ queue: 10, silentTicks: 1_000 });
     two.cut(1, 2);
@@ -202,7 +202,7 @@ describe("a connection", () => {
     assert.deepEqual(far.ear.endings, ["reset"]);
   });
 
-  test("has room again when what was under way has arrived", async () => {
+  test("a connection accepts messages again when those in flight have arrived", async () => {
     const two = new Two();
     const { near, far } = await two.connected({ queue: 10 });
     for (let round = 0; round < 5; round++) {
@@ -214,7 +214,7 @@ describe("a connection", () => {
 });
 
 describe("connecting", () => {
-  test("is refused where nobody listens, at once", async () => {
+  test("a connection to a place without a listener is refused at once", async () => {
     const two = new Two();
     two.listening.close();
     const near = two.connect();
@@ -230,7 +230,7 @@ describe("connecting", () => {
     ["what is said does not get there", 1, 2],
     ["what is answered does not come back", 2, 1],
   ] as const) {
-    test(`is given up when its time is over because ${what}, and comes to nothing when the line is mended`, async () => {
+    test(`a connection attempt times out because ${what}, and has no effect when the line is mended`, async () => {
       const two = new Two();
       two.cut(from, to);
       const near = two.connect();
@@ -246,7 +246,7 @@ describe("connecting", () => {
     });
   }
 
-  test("succeeds when the line is mended in time", async () => {
+  test("a connection attempt succeeds when the line is mended in time", async () => {
     const two = new Two();
     two.cut(1, 2);
     const near = two.connect();
@@ -257,7 +257,7 @@ describe("connecting", () => {
     assert.deepEqual([two.accepted[0]?.ear.heard, near.ear.endings], [["waited"], []]);
   });
 
-  test("to a process that hangs succeeds, and what is said is heard when it goes on", async () => {
+  test("a connection to a hanging process succeeds, and its messages arrive when the process resumes", async () => {
     const two = new Two();
     two.b.isAsleep = true;
     const near = two.connect();
@@ -272,7 +272,7 @@ describe("connecting", () => {
     assert.deepEqual(near.ear.endings, []);
   });
 
-  test("to a process that hangs for too long ends in silence, and leaves nothing behind", async () => {
+  test("a connection to a process that hangs for too long ends in silence, and leaves nothing behind", async () => {
     const two = new Two();
     two.b.isAsleep = true;
     const near = two.connect();
@@ -284,12 +284,12 @@ describe("connecting", () => {
     assert.equal(two.network.open, 0);
   });
 
-  test("finds whoever listens now", async () => {
+  test("a connection reaches the present listener", async () => {
     const two = new Two();
     const { near } = await two.connected();
     const next = new Dummy(2, 3);
     two.listen(next);
-    // The old one closes its door after the new one has opened its own.
+    // The old listener closes after the new one has opened.
     two.listening.close();
     const second = await two.connected();
     assert.equal(second.far.end.station, next);
@@ -300,7 +300,7 @@ describe("connecting", () => {
 });
 
 describe("a line that is cut", () => {
-  test("lets nothing through, and everything after it is mended, in order", async () => {
+  test("a cut line holds all messages, and delivers them in order after it is mended", async () => {
     const two = new Two();
     const { near, far } = await two.connected({ silentTicks: 1_000 });
     two.cut(1, 2);
@@ -320,7 +320,7 @@ describe("a line that is cut", () => {
     assert.deepEqual([near.ear.heard, far.ear.heard], [numbers(20), numbers(21)]);
   });
 
-  test("in one direction leaves the other as it is", async () => {
+  test("a cut in one direction leaves the other open", async () => {
     const two = new Two();
     const { near, far } = await two.connected({ silentTicks: 1_000 });
     two.cut(1, 2);
@@ -330,7 +330,7 @@ describe("a line that is cut", () => {
     assert.deepEqual([near.ear.heard, far.ear.heard], [["heard"], []]);
   });
 
-  test("concerns nobody at other places", async () => {
+  test("a cut line does not affect other places", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     two.cut(1, 3);
@@ -340,7 +340,7 @@ describe("a line that is cut", () => {
     assert.deepEqual([far.ear.heard, near.ear.endings, far.ear.endings], [["passes"], [], []]);
   });
 
-  test("is noticed by the end that hears nothing, after so many looks; the other hears of it from there", async () => {
+  test("a cut is detected by the silent end after its number of checks; the other end is notified from there", async () => {
     for (let seed = 0; seed < 20; seed++) {
       const two = new Two(seed);
       const { near, far } = await two.connected();
@@ -349,14 +349,14 @@ describe("a line that is cut", () => {
       await two.pass(10_000);
       assert.deepEqual([far.ear.endings, near.ear.endings], [["silent"], ["reset"]]);
       const after = far.ear.endedAt - cutAt;
-      // Five looks, the first of them within one tick.
+      // Five checks, the first of them within one tick.
       assert.ok(after >= 4_000 && after <= 5_000, `after ${after} ms`);
       assert.ok(near.ear.endedAt > far.ear.endedAt && near.ear.endedAt < far.ear.endedAt + 50);
       assert.equal(two.network.open, 0);
     }
   });
 
-  test("in both directions is noticed by both, each by itself", async () => {
+  test("a cut in both directions is detected by both ends independently", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     two.cut(1, 2);
@@ -368,7 +368,7 @@ describe("a line that is cut", () => {
     assert.deepEqual([far.ear.endings, near.ear.endings], [["silent"], ["silent"]]);
   });
 
-  test("for a shorter time is noticed by nobody, however often", async () => {
+  test("a short cut is not detected, however often it occurs", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     for (let round = 0; round < 10; round++) {
@@ -382,7 +382,7 @@ describe("a line that is cut", () => {
     assert.deepEqual([far.ear.heard, far.ear.endings, near.ear.endings], [["still here"], [], []]);
   });
 
-  test("is noticed by looks and not by the clock: who sleeps meanwhile blames nobody when it wakes up", async () => {
+  test("a cut is detected by checks and not by the clock: a process that slept meanwhile gives up no connection", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     two.b.isAsleep = true;
@@ -394,7 +394,7 @@ describe("a line that is cut", () => {
     assert.deepEqual([far.ear.endings, near.ear.endings], [[], []]);
   });
 
-  test("and healed is as usual again", async () => {
+  test("a healed line is as usual again", async () => {
     const two = new Two();
     two.cut(1, 2);
     two.network.change(2, 1, { delayMs: 500, loss: 0.5 });
@@ -410,7 +410,7 @@ describe("a line that is cut", () => {
 });
 
 describe("a process that hangs", () => {
-  test("is noticed by the ends that hear nothing of it, and finds its connections gone", async () => {
+  test("a hanging process is detected by the silent ends, and finds its connections closed", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     two.b.isAsleep = true;
@@ -423,7 +423,7 @@ describe("a process that hangs", () => {
     assert.deepEqual([far.ear.heard, far.ear.endings], [["unheard"], ["reset"]]);
   });
 
-  test("for a shorter time is noticed by nobody, and loses nothing", async () => {
+  test("a process that hangs briefly is not detected, and loses nothing", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     two.b.isAsleep = true;
@@ -437,7 +437,7 @@ describe("a process that hangs", () => {
 });
 
 describe("a process that ends", () => {
-  test("is heard of soon: its machine resets its connections, and refuses others", async () => {
+  test("an ended process is detected soon: its machine resets its connections, and refuses others", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     two.b.hasEnded = true;
@@ -450,7 +450,7 @@ describe("a process that ends", () => {
     assert.equal(two.network.open, 0);
   });
 
-  test("hears nothing any more, neither messages that were on their way nor the end", async () => {
+  test("an ended process gets nothing any more, neither messages in flight nor the end", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     near.end.send("too late");
@@ -462,7 +462,7 @@ describe("a process that ends", () => {
     assert.deepEqual([far.ear.heard, far.ear.endings, near.ear.heard], [[], [], []]);
   });
 
-  test("has said what it has said: that arrives before the end", async () => {
+  test("the last messages of an ended process arrive before the end of its connections", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     far.end.send("last words");
@@ -472,7 +472,7 @@ describe("a process that ends", () => {
     assert.deepEqual([near.ear.heard, near.ear.endings], [["last words"], ["reset"]]);
   });
 
-  test("because its machine lost its power is noticed by silence alone", async () => {
+  test("a power loss is detected by silence alone", async () => {
     const two = new Two();
     const { near } = await two.connected();
     near.end.send("half-open");
@@ -485,7 +485,7 @@ describe("a process that ends", () => {
     assert.equal(two.network.open, 0);
   });
 
-  test("because its machine lost its power is noticed at once when the machine is back", async () => {
+  test("a power loss is detected at once when the machine is back", async () => {
     const two = new Two();
     const { near } = await two.connected();
     two.b.hasEnded = true;
@@ -497,7 +497,7 @@ describe("a process that ends", () => {
     assert.equal(two.network.open, 0);
   });
 
-  test("behind a cut line is not heard of until the line is mended, or by silence", async () => {
+  test("the end of a process behind a cut line is detected when the line is mended, or by silence", async () => {
     const two = new Two();
     const { near } = await two.connected();
     two.cut(2, 1);
@@ -510,7 +510,7 @@ describe("a process that ends", () => {
     assert.deepEqual(near.ear.endings, ["reset"]);
   });
 
-  test("leaves the connections of others alone", async () => {
+  test("the end of a process does not affect the connections of others", async () => {
     const two = new Two();
     const { near } = await two.connected();
     const other = new Dummy(2, 9);
@@ -523,7 +523,7 @@ describe("a process that ends", () => {
   });
 });
 
-test("who watches sees every message that is sent, and who sent it to which place", async () => {
+test("observers get every sent message with its sender and its destination", async () => {
   const two = new Two();
   const seen: unknown[] = [];
   two.network.watchers.push({ sent: (from, to, message) => seen.push([from.place, to, message]) });
@@ -537,13 +537,13 @@ test("who watches sees every message that is sent, and who sent it to which plac
   ]);
 });
 
-test("every place has an address of its own", () => {
+test("every place has its own address", () => {
   assert.equal(addressOf(1, 7_400), "10.0.0.1:7400");
   assert.equal(addressOf(700, 1), "10.0.2.188:1");
 });
 
 describe("a connection that came to nothing", () => {
-  test("because it was closed while it connected leaves nothing behind", async () => {
+  test("a connection that is closed while it connects leaves nothing behind", async () => {
     const two = new Two();
     const near = two.connect();
     near.end.close();
@@ -553,7 +553,7 @@ describe("a connection that came to nothing", () => {
 
   for (const tells of [true, false]) {
     for (const ms of [0, 0.3, 0.5, 0.8]) {
-      test(`because its process ${tells ? "ended" : "lost its power"} ${ms} ms after it began leaves nothing behind`, async () => {
+      test(`a connection whose process ${tells ? "ended" : "lost its power"} ${ms} ms after it began leaves nothing behind`, async () => {
         const two = new Two();
         two.connect().end.send("never sent");
         await two.pass(ms);
@@ -569,7 +569,7 @@ describe("a connection that came to nothing", () => {
     [1, 2],
     [2, 1],
   ] as const) {
-    test(`because the line from ${from} to ${to} was cut leaves nothing behind when it is mended`, async () => {
+    test(`a connection over a line from ${from} to ${to} that was cut leaves nothing behind when it is mended`, async () => {
       const two = new Two();
       two.cut(from, to);
       for (let i = 0; i < 10; i++) two.connect();
@@ -581,8 +581,8 @@ describe("a connection that came to nothing", () => {
   }
 });
 
-describe("a door", () => {
-  test("notices the silence of one whose line was cut while it connected", async () => {
+describe("a listener", () => {
+  test("a listener detects the silence of a peer whose line was cut while it connected", async () => {
     const two = new Two();
     two.connect();
     two.cut(1, 2);
@@ -590,7 +590,7 @@ describe("a door", () => {
     assert.equal(two.network.open, 0);
   });
 
-  test("that speaks first is not heard before the connection stands", async () => {
+  test("messages that a listener sends first arrive after the connection is established", async () => {
     for (let seed = 0; seed < 50; seed++) {
       const two = new Two(seed);
       two.listening.close();
@@ -605,17 +605,17 @@ describe("a door", () => {
   });
 });
 
-test("a process that has ended connects to nobody, and nobody to it", async () => {
+test("an ended process cannot connect, and cannot be connected to", async () => {
   const two = new Two();
   two.a.hasEnded = true;
   two.network.stationGone(two.a, true);
-  // What was under way in it when it ended.
+  // Its last actions at the moment of its end.
   two.connect().end.send("from the grave");
   await two.pass(20_000);
   assert.deepEqual([two.accepted.flatMap(({ ear }) => ear.heard), two.network.open], [[], 0]);
 });
 
-test("what was lost on a line and has to be sent again does not get through while the line is cut", async () => {
+test("a lost packet is not delivered while the line is cut", async () => {
   const two = new Two();
   const { near, far } = await two.connected({ silentTicks: 1_000 });
   two.network.change(1, 2, { loss: 1 });

@@ -1,6 +1,7 @@
-// The network of a virtual world: connections between places, as reliable as TCP and no more. What is sent on one arrives in
-// order or not at all; it is late when packets are lost, waits while the line is cut, and is gone when the connection breaks.
-// Nobody is told of a cut line: each end notices by silence, as the real ends do.
+// The network of a virtual world: connections between places, as reliable as TCP and no more. Messages on a
+// connection arrive in order or not at all. They are late when packets are lost, wait while the line is cut,
+// and are lost when the connection breaks. A cut line causes no notification: each end detects it by silence,
+// as real ends do.
 import type { Prng } from "../kernel/prng.ts";
 import { type Carriage, End, type Patience, type Receiver, type Station } from "./end.ts";
 import { KIND, type Timeline } from "./timeline.ts";
@@ -10,17 +11,20 @@ export { End, type Ending, type Patience, type Receiver, type Station } from "./
 /** One direction between two places. */
 export interface Line {
   isOpen: boolean;
-  /** Mean of what is added to the usual latency. */
+  /** Mean of the delay beyond the usual latency. */
   delayMs: number;
-  /** How much of what is sent is lost, and has to be sent again. */
+  /** Share of packets that are lost and have to be sent again. */
   loss: number;
 }
 
 const USUAL: Line = { isOpen: true, delayMs: 0, loss: 0 };
-/** A lost packet is sent again after this; every further time takes twice as long. */
+/** Delay before a lost packet is sent again; it doubles with every further loss. */
 const RESEND_MS = 200;
 const RESENDS = 6;
-/** Nothing takes longer on a line that is open: it would hold up all that is behind it for as long, also when the line is well again. */
+/**
+ * Longest delay on an open line: a longer one would hold up all later messages, also after the line has
+ * recovered.
+ */
 const LONGEST_MS = 20_000;
 
 export interface Listening {
@@ -32,7 +36,7 @@ interface Listener {
   readonly accept: (end: End) => Receiver;
 }
 
-/** What the network tells whoever watches it. */
+/** Notifications for observers of the network. */
 export interface NetworkWatcher {
   sent(from: Station, to: number, message: unknown): void;
 }
@@ -40,12 +44,12 @@ export interface NetworkWatcher {
 export class Network implements Carriage {
   readonly timeline: Timeline;
   readonly chance: Prng;
-  /** What a message takes at least, and the mean of what it takes beyond. */
+  /** Least latency of a message, and the mean of the rest. */
   latency = { leastMs: 0.2, moreMs: 0.3 };
   readonly watchers: NetworkWatcher[] = [];
   readonly #listeners = new Map<string, Listener>();
   readonly #lines = new Map<number, Line>();
-  /** What waits for a line to open, by line. */
+  /** Messages that wait for a line to open, by line. */
   readonly #waiting = new Map<number, (() => void)[]>();
   readonly #ends = new Map<Station, Set<End>>();
 
@@ -74,7 +78,7 @@ export class Network implements Carriage {
     const near = new End(this, station, placeOf(address), patience);
     near.receiver = receiver;
     if (station.hasEnded) {
-      // What a process still does in the moment of its end reaches nobody.
+      // Actions of a process at the moment of its end have no effect.
       near.isOpen = false;
       return near;
     }
@@ -83,7 +87,7 @@ export class Network implements Carriage {
       if (near.isConnecting) near.lose("unreachable");
     });
     this.#carry(near, () => {
-      // Whoever has given up does not go on shaking hands.
+      // An end that has given up does not continue the handshake.
       if (!near.isOpen) return;
       const listener = this.#listeners.get(address);
       if (listener === undefined) {
@@ -96,7 +100,7 @@ export class Network implements Carriage {
       const far = new End(this, listener.station, station.place, patience);
       far.peer = near;
       far.isConnecting = false;
-      // A process that hangs is connected to all the same: its kernel answers.
+      // A connection to a hanging process succeeds: its kernel answers.
       this.#keep(far);
       this.timeline.plan(this.timeline.now, KIND.network, listener.station, () => {
         if (far.isOpen) far.receiver = listener.accept(far);
@@ -145,9 +149,9 @@ export class Network implements Carriage {
     return ends;
   }
 
-  // ——— On the way.
+  // ——— Messages in flight.
 
-  /** In order on its connection; belongs to whoever receives it. */
+  /** Delivers in order on its connection, in the process of the receiver. */
   deliver(from: End, message: unknown, arrive: () => void): void {
     const to = from.peer;
     if (to === undefined) return;
@@ -157,21 +161,24 @@ export class Network implements Carriage {
     this.#send(from, to);
   }
 
-  /** What was sent first arrives first, however long each takes. What is on a line when it is cut has to be sent again. */
+  /**
+   * Messages arrive in the order in which they were sent, whatever their latency. Messages on a line when it
+   * is cut have to be sent again.
+   */
   #send(from: End, to: End): void {
     const [here, there] = [from.station.place, to.station.place];
     this.#travel(here, there, () => {
       const at = Math.max(from.arrival, this.timeline.now + this.#takes(here, there));
       from.arrival = at;
       this.timeline.plan(at, KIND.message, to.station, () => {
-        // What came while the process slept has been at its machine all the time.
+        // Messages for a sleeping process have been at its machine all the time.
         if (this.timeline.now > at || this.line(here, there).isOpen) from.take()?.();
         else this.#send(from, to);
       });
     });
   }
 
-  /** Packets of a handshake, which the kernels exchange among themselves. */
+  /** Packets of a handshake between the kernels. */
   #carry(near: End, arrive: () => void): void {
     const { place } = near.station;
     this.#travel(place, near.toPlace, () =>
@@ -179,7 +186,7 @@ export class Network implements Carriage {
     );
   }
 
-  /** `far`: what it says comes after this. */
+  /** `far`: its messages arrive after this. */
   #carryBack(near: End, arrive: () => void, far?: End): void {
     const { place } = near.station;
     this.#travel(near.toPlace, place, () => {
@@ -212,7 +219,7 @@ export class Network implements Carriage {
     return this.#lines.get(keyOf(from, to)) ?? USUAL;
   }
 
-  /** Changes one direction. A line that opens lets go what waited for it, in order. */
+  /** Changes one direction. A line that opens releases waiting messages in order. */
   change(from: number, to: number, change: Partial<Line>): void {
     const key = keyOf(from, to);
     const before = this.line(from, to);
@@ -226,7 +233,7 @@ export class Network implements Carriage {
     }
   }
 
-  /** Every line is as usual again. Lines open one after another in the order given by chance. */
+  /** Resets every line. Lines open one after another in random order. */
   heal(): void {
     for (const key of this.chance.shuffle([...this.#lines.keys()])) {
       this.change(Math.floor(key / PLACES), key % PLACES, USUAL);
@@ -236,7 +243,7 @@ export class Network implements Carriage {
 
   // ——— Silence.
 
-  /** This process hangs, or its machine is gone without a word: the ends that talk to it hear nothing any more. */
+  /** The process hangs, or its machine lost its power: connected ends get no further messages. */
   silenced(station: Station): void {
     this.#noticeSilence((end) => end.peer?.station === station);
   }
@@ -252,7 +259,7 @@ export class Network implements Carriage {
     return !this.line(peer.station.place, end.station.place).isOpen || !peer.station.isAwake;
   }
 
-  /** Looks as the real ends look, and only while there is something to notice. */
+  /** Checks as often as the real ends, and only while there is something to detect. */
   #watchSilence(end: End): void {
     if (end.isWatched || !this.#hearsNothing(end)) return;
     end.isWatched = true;
@@ -275,7 +282,7 @@ export class Network implements Carriage {
 
   // ——— The end of a process.
 
-  /** Its kernel, if there still is one, resets all of its connections. */
+  /** Its kernel, if it still runs, resets all of its connections. */
   stationGone(station: Station, tells: boolean): void {
     for (const [address, listener] of this.#listeners)
       if (listener.station === station) this.#listeners.delete(address);
@@ -290,7 +297,9 @@ export class Network implements Carriage {
     if (!tells) this.silenced(station);
   }
 
-  /** A machine that had lost its power is back: it does not know the connections that others believe to have with it. */
+  /**
+   * A machine is back after a power loss: it does not know the connections that others still have with it.
+   */
   placeBack(place: number): void {
     for (const ends of [...this.#ends.values()]) {
       for (const end of [...ends]) {
@@ -305,7 +314,7 @@ export class Network implements Carriage {
 /** More places than any world has. */
 const PLACES = 65_536;
 
-/** Every place has an address of its own. */
+/** Every place has its own address. */
 export const addressOf = (place: number, port: number): string => `10.0.${place >> 8}.${place & 255}:${port}`;
 
 function placeOf(address: string): number {

@@ -1,22 +1,22 @@
-// How time passes in a virtual world that nobody drives by hand: it stands still until somebody waits, for an answer or for a moment,
-// and stands still again when nobody does. Whoever waits for what can never come is told so.
+// Time of a virtual world without a driver: it stands still until the test waits for an answer or a moment,
+// and stands still again afterwards. A wait that can never end is rejected.
 import { LimpetError } from "../kernel/errors.ts";
 import type { Timeline } from "./timeline.ts";
 
-/** Somebody who waits for a moment. */
+/** A wait for a moment. */
 interface Goal {
   readonly until: number;
   readonly reached: () => void;
   readonly fail: (error: unknown) => void;
 }
 
-/** Somebody who waits for an answer. */
+/** A wait for an answer. */
 interface Waiting {
   readonly since: number;
   readonly fail: (error: unknown) => void;
 }
 
-/** Whoever has waited this long for an answer, while nobody wanted time to pass for its own sake, waits in vain. */
+/** A wait for an answer is rejected after this long without any wait for a moment. */
 const PATIENCE_MS = 86_400_000;
 
 export class Passage {
@@ -27,7 +27,7 @@ export class Passage {
   #hasNewGoal = false;
   #isRunning = false;
 
-  /** `isDriven`: somebody else runs the timeline. */
+  /** `isDriven`: other code runs the timeline. */
   constructor(timeline: Timeline, isDriven: boolean) {
     this.#timeline = timeline;
     this.#isDriven = isDriven;
@@ -42,7 +42,7 @@ export class Passage {
     });
   }
 
-  /** Time passes until what is begun here has ended. */
+  /** Lets time pass until the work has ended. */
   during<T>(begin: () => Promise<T>): Promise<T> {
     const inVain = Promise.withResolvers<never>();
     const waiting = { since: this.#timeline.now, fail: inVain.reject };
@@ -53,7 +53,7 @@ export class Passage {
     return ended;
   }
 
-  /** Nobody waits any more. */
+  /** Rejects all waits. */
   fail(error: unknown): void {
     for (const goal of this.#goals.splice(0)) goal.fail(error);
     for (const { fail } of this.#waiting) fail(error);
@@ -78,9 +78,9 @@ export class Passage {
       try {
         await this.#timeline.run(this.#nextStop(), () => this.#hasNewGoal || this.#isIdle);
       } catch (error) {
-        // Something threw where nobody could catch it: in a real process that is its end, here it is the end of the test.
+        // An uncaught exception: it would end a real process, and here it ends the test.
         this.fail(error);
-        // Those who waited take note before anybody is looked at again.
+        // Pending waits react before the next check.
         await new Promise((resolve) => setImmediate(resolve));
       }
       while (this.#goals[0] !== undefined && this.#goals[0].until <= this.#timeline.now) this.#goals.shift()!.reached();

@@ -29,8 +29,8 @@ beforeEach(() => {
 });
 
 describe("a process that is paused", () => {
-  test("does nothing, and then everything it missed at once, in the order of time", async () => {
-    // Chance may put timers first; then the order among themselves is still that of time.
+  test("a paused process does nothing, and then runs all missed events at once, in the order of time", async () => {
+    // Timers may come first at random; their own order is still that of time.
     for (let seed = 0; seed < 20; seed++) {
       seen = [];
       const process = newProcess(1, seed);
@@ -54,7 +54,7 @@ describe("a process that is paused", () => {
     }
   });
 
-  test("may find that timers come first, or not", async () => {
+  test("a resumed process may run its timers first, or not", async () => {
     const firsts = new Set<string>();
     for (let seed = 0; seed < 30; seed++) {
       const process = newProcess(1, seed);
@@ -68,7 +68,7 @@ describe("a process that is paused", () => {
     assert.deepEqual(firsts, new Set(["message", "timer"]));
   });
 
-  test("has clocks that went on meanwhile", async () => {
+  test("a paused process has clocks that advanced meanwhile", async () => {
     const process = newProcess();
     const [monotonic, wall] = [process.clock.monotonic(), process.clock.now()];
     process.sleep(1_000, "pause");
@@ -77,7 +77,7 @@ describe("a process that is paused", () => {
     assert.equal(process.clock.now() - wall, 5_000);
   });
 
-  test("again while it is, sleeps until the later of the two ends", async () => {
+  test("a process that is paused again sleeps until the later of the two ends", async () => {
     const process = newProcess();
     timeline.plan(1, KIND.message, process, note("message"));
     process.sleep(1_000, "pause");
@@ -88,7 +88,7 @@ describe("a process that is paused", () => {
     assert.deepEqual(seen, ["message@2000"]);
   });
 
-  test("can be woken up before its time, and does not wake up twice", async () => {
+  test("a process can be resumed before its time, and does not resume twice", async () => {
     const process = newProcess();
     timeline.plan(1, KIND.message, process, note("message"));
     process.sleep(1_000, "pause");
@@ -105,7 +105,7 @@ describe("a process that is paused", () => {
     assert.deepEqual(seen, ["message@300", "next@1500"]);
   });
 
-  test("does not hold up others", async () => {
+  test("a paused process does not delay others", async () => {
     const [one, other] = [newProcess(1), newProcess(2)];
     one.sleep(1_000, "pause");
     timeline.plan(5, KIND.message, other, note("other"));
@@ -114,7 +114,7 @@ describe("a process that is paused", () => {
     assert.deepEqual(seen, ["other@5", "one@1000"]);
   });
 
-  test("goes on where it was: what it waits for comes when it wakes up", async () => {
+  test("a resumed process continues where it was: pending responses arrive then", async () => {
     const process = newProcess();
     const asked = process.store.ping().then(note("answer"));
     timeline.step(FOREVER);
@@ -126,7 +126,7 @@ describe("a process that is paused", () => {
 });
 
 describe("a process whose machine sleeps", () => {
-  test("has a monotonic clock that stood still, and a wall clock that did not", async () => {
+  test("a sleeping machine has a monotonic clock that stood still, and a wall clock that did not", async () => {
     const process = newProcess();
     await timeline.run(100);
     const [monotonic, wall] = [process.clock.monotonic(), process.clock.now()];
@@ -138,7 +138,7 @@ describe("a process whose machine sleeps", () => {
     assert.equal(process.clock.monotonic() - monotonic, 1_000);
   });
 
-  test("has timers that ring later by as long as it slept", async () => {
+  test("timers of a sleeping machine fire later by as long as it slept", async () => {
     const process = newProcess();
     process.clock.after(1_000, note("timer"));
     await timeline.run(400);
@@ -147,7 +147,7 @@ describe("a process whose machine sleeps", () => {
     assert.deepEqual(seen, ["timer@6000"]);
   });
 
-  test("hears what came meanwhile when it wakes up", async () => {
+  test("messages for a sleeping machine arrive when it resumes", async () => {
     const process = newProcess();
     timeline.plan(10, KIND.message, process, note("message"));
     process.sleep(5_000, "suspend");
@@ -157,7 +157,7 @@ describe("a process whose machine sleeps", () => {
 });
 
 describe("a process that ends", () => {
-  test("does nothing any more, and says so once", async () => {
+  test("an ended process does nothing any more, and notifies once of its end", async () => {
     for (const quietly of [false, true]) {
       seen = [];
       const process = newProcess();
@@ -177,7 +177,7 @@ describe("a process that ends", () => {
     }
   });
 
-  test("while it sleeps does not wake up", async () => {
+  test("a process that ends while it sleeps does not resume", async () => {
     const process = newProcess();
     timeline.plan(10, KIND.message, process, note("message"));
     process.sleep(1_000, "pause");
@@ -188,7 +188,7 @@ describe("a process that ends", () => {
     assert.ok(!process.isAwake);
   });
 
-  test("leaves no door open", async () => {
+  test("an ended process leaves no listener open", async () => {
     const process = newProcess();
     const door = await process.wire.openLinkDoor({ serve: () => () => {} });
     assert.ok(network.isTaken(door.address));
@@ -197,7 +197,7 @@ describe("a process that ends", () => {
   });
 });
 
-test("every process is somebody else, at an address of its place", async () => {
+test("every process has its own identity, at an address of its place", async () => {
   const [one, other] = [newProcess(1), newProcess(2)];
   assert.notDeepEqual(one.identity, other.identity);
   assert.deepEqual(one.identity, { machine: "machine-1", pid: 1 });

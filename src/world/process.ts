@@ -1,5 +1,5 @@
-// A process of a virtual world: a whole Limpet app with a clock, a network and a database of its own. It can fall asleep and wake
-// up with its old beliefs, and it can end at any moment, with everything that was in its memory.
+// A process of a virtual world: a whole Limpet app with its own clock, network and database client. It can
+// sleep and resume with its old state, and it can end at any moment, with everything in its memory.
 
 import type { App } from "../host/app.ts";
 import type { ClusterWire } from "../host/cluster-wire.ts";
@@ -23,12 +23,12 @@ export interface VirtualProcessDeps {
   readonly database: Database;
   readonly chance: Prng;
   readonly clock: ClockTroubles;
-  /** Whether a process of the same machine has ended. */
+  /** True if a process of the same machine has ended. */
   hasEnded(process: ProcessIdentity): boolean;
 }
 
 export class Process implements Station {
-  /** Every start of every process has its own. */
+  /** Unique for every start of every process. */
   readonly number: number;
   readonly place: number;
   readonly identity: ProcessIdentity;
@@ -36,14 +36,14 @@ export class Process implements Station {
   readonly store: Store;
   readonly wire: ClusterWire;
   readonly #deps: VirtualProcessDeps;
-  /** What would have happened to it while it slept. */
+  /** Events that were due while it slept. */
   #held: Happening[] = [];
   #isAsleep = false;
   #waking: Happening | undefined;
   #hasEnded = false;
-  /** Set when it is up. */
+  /** Set when the app is up. */
   app: App | undefined;
-  /** Called once, when it ends in whatever way. */
+  /** Called once, at any end of the process. */
   readonly onEnd = new Set<() => void>();
 
   constructor(number: number, place: number, machine: string, deps: VirtualProcessDeps) {
@@ -86,7 +86,9 @@ export class Process implements Station {
     return false;
   }
 
-  /** Nothing happens in it until it wakes up. `suspend`: its machine sleeps, and its clock stands still meanwhile. */
+  /**
+   * Stops all events until it resumes. `suspend`: its machine sleeps, and its clock stands still meanwhile.
+   */
   sleep(ms: number, how: "pause" | "suspend"): void {
     if (this.#hasEnded) return;
     const { timeline, network } = this.#deps;
@@ -99,7 +101,7 @@ export class Process implements Station {
     this.#waking = timeline.plan(at, KIND.script, undefined, () => this.wake());
   }
 
-  /** What it missed happens now: in the order of time, or timers first, as chance will have it. */
+  /** Runs missed events now: in the order of time, or timers first, at random. */
   wake(): void {
     if (!this.#isAsleep || this.#hasEnded) return;
     const { timeline, chance } = this.#deps;
@@ -113,7 +115,7 @@ export class Process implements Station {
     for (const happening of held) timeline.planAgain(happening, timeline.now);
   }
 
-  /** Its memory is gone. `quietly`: nobody is told, as when a machine loses its power. */
+  /** Drops its memory. `quietly`: without any notification, as in a power loss. */
   end(quietly: boolean): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

@@ -16,16 +16,16 @@ interface Ring {
   readonly number: number;
   readonly attempt: number;
   readonly due: number;
-  /** By a clock that is never wrong. */
+  /** By an exact clock. */
   readonly at: number;
 }
 
-/** Of the test that runs. */
+/** World of the running test. */
 let world: TestWorld;
 let rings: Ring[] = [];
 
 class Bell extends Actor<{ rung: number }> {
-  /** What else it does, by the name of the reminder. */
+  /** Additional behaviour by the name of the reminder. */
   static does: Record<string, (tick: ReminderTick) => unknown> = {};
   initial() {
     return { rung: 0 };
@@ -46,7 +46,7 @@ class Bell extends Actor<{ rung: number }> {
   }
 }
 
-/** Keeps no state, so that what becomes of its ticks is stored by whoever delivers them. */
+/** Has no state, so that the delivering process settles its ticks. */
 class Gong extends Actor {
   override async onReminder(name: string, _data: unknown, tick: ReminderTick) {
     rings.push({ id: this.id, name, ...tick, at: world.now });
@@ -69,7 +69,7 @@ const left = (host: HostRef) => on(host, (app) => app.host.reminders.count());
 
 const NOTHING_LEFT = { all: 0, overdue: 0, dead: 0 };
 
-/** Whether each came in its time, within so much. */
+/** Asserts that each tick came in its time, within this tolerance. */
 function assertPunctual(some: readonly Ring[], lateMs = 20): void {
   for (const { id, name, number, due, at } of some) {
     const late = at - due;
@@ -77,7 +77,7 @@ function assertPunctual(some: readonly Ring[], lateMs = 20): void {
   }
 }
 
-/** Each tick of each reminder came once. */
+/** Asserts that each tick of each reminder came once. */
 function assertOnce(some: readonly Ring[]): void {
   const all = some.map(({ id, name, number, attempt }) => `${id} ${name} ${number}.${attempt}`);
   assert.deepEqual(all, [...new Set(all)]);
@@ -90,7 +90,7 @@ async function downFor(duration: Duration, ...hosts: readonly string[]): Promise
 }
 
 describe("reminders in a cluster", () => {
-  it("fire once each, in time, wherever their actors live and whoever set them", async () => {
+  it("reminders fire once each, in time, on any host and set by any host", async () => {
     await using _ = await open();
     for (const [i, id] of IDS.entries()) {
       await world.hosts[i % 3]!.actor(Bell, id).set("from inside", { due: 1_000 + i * 700 });
@@ -103,11 +103,11 @@ describe("reminders in a cluster", () => {
     assertPunctual(rings);
     for (const id of IDS) assert.equal(await world.host("a").actor(Bell, id).rung(), 2);
     assert.deepEqual(await left("a"), NOTHING_LEFT);
-    // All hosts had their part in it.
+    // All hosts delivered some.
     for (const { app } of world.hosts) assert.match(app.metrics(), /limpet_reminders_fired_total\{[^}]*\} [1-9]/);
   });
 
-  it("fire in time in a process alone, to which nobody tells what it has written itself", async () => {
+  it("reminders fire in time in a single process, which gets no notification of its own writes", async () => {
     await using _ = await open({ hosts: ["a"] });
     for (const [i, id] of IDS.entries())
       await world
@@ -119,7 +119,7 @@ describe("reminders in a cluster", () => {
     assertPunctual(rings);
   });
 
-  it("stay on their grid while hosts come and go", async () => {
+  it("reminders stay on their grid while hosts come and go", async () => {
     await using _ = await open();
     const begin = world.now;
     for (const id of IDS) await world.host("a").actor(Bell, id).set("beat", { every: "10s", missed: "all" });
@@ -145,7 +145,7 @@ describe("reminders in a cluster", () => {
     }
   });
 
-  it("that a lost process held are picked up when its lease is over, and not before", async () => {
+  it("reminders of a lost process are claimed when its lease has ended, and not before", async () => {
     await using _ = await open();
     const begin = world.now;
     for (const id of IDS) await set("a", Bell, id, "tea", { due: "3s" });
@@ -157,7 +157,7 @@ describe("reminders in a cluster", () => {
     for (const { at } of rings) assert.ok(at >= begin + 30_000 && at <= last + 30_000 + 5_000, `${at - begin}`);
   });
 
-  it("that a process held which stops are for others at once", async () => {
+  it("reminders of a stopping process are available to others at once", async () => {
     await using _ = await open({ reminders: { lease: "10m" } });
     for (const id of IDS) await set("a", Bell, id, "tea", { due: "4s" });
     await world.stopHost("a");
@@ -167,7 +167,7 @@ describe("reminders in a cluster", () => {
     assert.deepEqual(await left("b"), NOTHING_LEFT);
   });
 
-  it("whose handlers run when their process stops come to their end", async () => {
+  it("handlers of reminders complete when their process stops", async () => {
     await using _ = await open();
     Bell.does = { slow: () => world.advance("5s") };
     for (const id of IDS) await set("a", Bell, id, "slow", { due: 0 });
@@ -178,7 +178,7 @@ describe("reminders in a cluster", () => {
     assert.deepEqual(await left("b"), NOTHING_LEFT);
   });
 
-  it("are set anew or cancelled until the last moment, from anywhere", async () => {
+  it("reminders can be replaced or cancelled until the last moment, from any host", async () => {
     await using _ = await open();
     for (const [i, id] of IDS.entries()) {
       const bell = world.hosts[i % 3]!.actor(Bell, id);
@@ -200,7 +200,7 @@ describe("reminders in a cluster", () => {
     for (const { at } of rings) assert.ok(at > changed + 7_000);
   });
 
-  it("fire once when they are set anew again and again", async () => {
+  it("a reminder that is replaced again and again fires once", async () => {
     await using _ = await open();
     for (let i = 0; i < 10; i++) {
       await world.hosts[i % 3]!.actor(Bell, "x").set("flush", { due: "2s" });
@@ -211,7 +211,7 @@ describe("reminders in a cluster", () => {
     assertPunctual(rings);
   });
 
-  it("that were cancelled or set anew while they fire stay so", async () => {
+  it("a reminder that is cancelled or replaced while it fires stays so", async () => {
     await using _ = await open();
     Bell.does = { slow: () => world.advance("2s") };
     await set("a", Gong, "cancelled", "slow", { every: "5s" });
@@ -230,7 +230,7 @@ describe("reminders in a cluster", () => {
     );
   });
 
-  it("with handlers that take longer than a lease are not delivered twice", async () => {
+  it("a reminder with a handler that takes longer than a lease is not delivered twice", async () => {
     await using _ = await open({ callTimeout: "10m" });
     Bell.does = { long: () => world.advance("3m") };
     await set("a", Bell, "x", "long", { due: 0 });
@@ -241,7 +241,7 @@ describe("reminders in a cluster", () => {
     assert.deepEqual(await left("a"), NOTHING_LEFT);
   });
 
-  it("with a handler that never returns are given up, and keep nobody else waiting", async () => {
+  it("a reminder with a handler that never returns is given up, and delays no other", async () => {
     await using _ = await open();
     Bell.does = { endless: () => new Promise(() => {}) };
     await set("a", Bell, "x", "endless", { due: 0, onFailure: { attempts: 2 } });
@@ -261,7 +261,7 @@ describe("reminders in a cluster", () => {
     ["all", [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]],
     ["skip", [14, 15]],
   ] as const) {
-    it(`that were missed while everything was down: ${missed}`, async () => {
+    it(`reminders that were missed while everything was down: ${missed}`, async () => {
       await using _ = await open({ hosts: ["a", "b"] });
       await set("a", Gong, "x", "beat", { every: "1m", missed });
       await world.advance("150s");
@@ -281,7 +281,7 @@ describe("reminders in a cluster", () => {
     });
   }
 
-  it("of a type that nobody hosts wait until somebody does", async () => {
+  it("reminders of a type without a host wait until there is one", async () => {
     await using _ = await open({ hosts: ["a", { name: "b", actors: [Gong] }] });
     await world.restart("a", { actors: [Gong] });
     await set("a", Bell, "x", "tea", { due: "1s" });
@@ -300,7 +300,7 @@ describe("reminders in a cluster", () => {
     assert.deepEqual(await left("a"), NOTHING_LEFT);
   });
 
-  it("that are due in the same millisecond fire, all 10,000 of them, each once", async () => {
+  it("10,000 reminders of the same millisecond fire once each", async () => {
     await using _ = await open();
     const due = new Date(world.now + 20_000);
     const ids = Array.from({ length: 10_000 }, (_ring, i) => `gong-${i % 500}/${i}`);
@@ -314,7 +314,7 @@ describe("reminders in a cluster", () => {
     assert.deepEqual(await left("b"), NOTHING_LEFT);
   });
 
-  it("of one type are not kept waiting by slow handlers of another", async () => {
+  it("reminders of one type are not delayed by slow handlers of another", async () => {
     await using _ = await open({ hosts: ["a", "b"], reminders: { concurrency: 50, batchSize: 50 } });
     Bell.does = { slow: () => world.advance("20s") };
     await on("a", (app) =>
@@ -330,7 +330,7 @@ describe("reminders in a cluster", () => {
     Bell.does = {};
   });
 
-  it("of a process that was paused for longer than its lease are delivered by others, and not once more by it", async () => {
+  it("reminders of a process that was paused for longer than its lease are delivered by others, and not once more by it", async () => {
     for (const sleep of ["pause", "suspend"] as const) {
       await using _ = await open();
       for (const id of IDS) await set("a", Bell, id, "tea", { due: "2s" });
@@ -342,12 +342,12 @@ describe("reminders in a cluster", () => {
     }
   });
 
-  it("are not held up by a host that reaches the database and nobody else", async () => {
+  it("reminders are not delayed by a host that reaches only the database", async () => {
     await using _ = await open();
     const leader = world.hosts.find(({ app }) => app.host.status().scheduler?.leads)!;
     const alone = world.hosts.find((host) => host !== leader)!;
     world.isolate(alone);
-    // Until it has noticed.
+    // Until the isolation is detected.
     await world.advance("30s");
     const other = world.hosts.find((host) => host !== leader && host !== alone)!;
     for (const id of IDS) await set(other, Bell, id, "tea", { due: "40s" });
@@ -362,7 +362,7 @@ describe("reminders in a cluster", () => {
     assert.equal(rings.length, IDS.length * 2);
   });
 
-  it("are never early and not lost while the database and the clocks of hosts have troubles", async () => {
+  it("reminders are never early and not lost under faults of the database and of clocks", async () => {
     await using _ = await open();
     for (const id of IDS) await set("a", Bell, id, "tea", { due: "30s" });
     for (const id of IDS) await set("b", Gong, id, "beat", { every: "7s", times: 10, missed: "all" });
@@ -391,7 +391,7 @@ describe("reminders in a cluster", () => {
     assert.deepEqual(await left("c"), NOTHING_LEFT);
   });
 
-  it("all fire at least once, whatever happens", async () => {
+  it("all reminders fire at least once, under all faults", async () => {
     await using _ = await open();
     for (const [i, id] of IDS.entries()) {
       await set("a", Bell, id, "tea", { due: i * 3_000 });
@@ -407,7 +407,7 @@ describe("reminders in a cluster", () => {
     assert.deepEqual(await left("c"), NOTHING_LEFT);
   });
 
-  it("are the same in two runs of the same seed", async () => {
+  it("reminders are equal in two runs of the same seed", async () => {
     const traces: string[] = [];
     for (let i = 0; i < 2; i++) {
       await using _ = await open({ seed: 7 });
@@ -437,7 +437,7 @@ describe("jobs", () => {
     await Promise.all(sets);
   }
 
-  it("run once for each tick, in one of the processes that have them", async () => {
+  it("jobs run once for each tick, in one of the processes that have them", async () => {
     await using _ = await open();
     runs = [];
     await have("sweep", { every: "10s" }, ["a", "b", "c"]);
@@ -450,7 +450,7 @@ describe("jobs", () => {
     for (const { at, due } of runs) assert.ok(at >= due && at < due + 30);
   });
 
-  it("go on in another process when one is lost, and when all were away, as the policy says", async () => {
+  it("jobs continue in another process when one is lost, and by their policy when all were down", async () => {
     await using _ = await open();
     runs = [];
     await have("sweep", { every: "10s", missed: "all" }, ["a", "b"]);
@@ -464,7 +464,7 @@ describe("jobs", () => {
     assert.ok(runs.length >= 12, `${runs.length}`);
   });
 
-  it("are not begun anew by a process that says the same, and are by one that says something else", async () => {
+  it("a job is restarted by a process with another schedule, and not by one with the same", async () => {
     await using _ = await open();
     runs = [];
     await have("sweep", { every: "1m" }, ["a"]);
@@ -474,7 +474,7 @@ describe("jobs", () => {
     assert.equal((await on("b", (app) => app.jobs.get("sweep")))?.next, first?.next);
     await have("sweep", { every: "2m" }, ["c"]);
     assert.notEqual((await on("b", (app) => app.jobs.get("sweep")))?.next, first?.next);
-    // An end that was moved, or was not there before, is something else.
+    // A changed or new end is another schedule.
     for (const until of [new Date(world.now + 600_000), new Date(world.now + 700_000)]) {
       await have("sweep", { every: "2m", until }, ["a"]);
       const info = await on("b", (app) => app.jobs.get("sweep"));
@@ -486,7 +486,7 @@ describe("jobs", () => {
     assert.equal((await on("a", (app) => app.jobs.get("moved")))?.next, due - 10_000);
   });
 
-  it("that several processes have in the same moment are set once", async () => {
+  it("a job that several processes set at the same moment is set once", async () => {
     for (let seed = 1; seed <= 10; seed++) {
       await using _ = await open({ seed });
       runs = [];
@@ -500,7 +500,7 @@ describe("jobs", () => {
     }
   });
 
-  it("can be handled by a process that does not say when, and cancelled by one that does not handle them", async () => {
+  it("a job can be handled by a process without its schedule, and cancelled by one without its handler", async () => {
     await using _ = await open();
     runs = [];
     await have("sweep", { every: "10s" }, ["a"]);

@@ -1,17 +1,18 @@
-// One test under many seeds. When it fails, the error says under which seed and how to see only that one again.
+// Runs one test under many seeds. When it fails, the error contains the seed and the command to run only that
+// one.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { openWorld, type TestWorld } from "./test-world.ts";
 import type { TestWorldOptions } from "./test-world-options.ts";
 
 export interface SeedOptions extends Omit<TestWorldOptions, "seed"> {
-  /** The first seed; the others follow. 1, unless said otherwise. */
+  /** The first seed; the others follow. 1 by default. */
   readonly first?: number | undefined;
 }
 
-/** The lines of the story that an error shows; `story` has all of them. */
+/** Number of story lines in an error; `story` has all of them. */
 const LINES_SHOWN = 40;
 
-/** A test has failed under a seed. What it failed with is the `cause`. */
+/** A test has failed under a seed. The `cause` is the error of the test. */
 export class SeedFailed extends Error {
   override readonly name = "SeedFailed";
   readonly seed: number;
@@ -27,15 +28,15 @@ export class SeedFailed extends Error {
     this.#story = story;
   }
 
-  /** What happened in the world, one line each. */
+  /** The events of the world, one line each. */
   get story(): readonly string[] {
     return this.#story;
   }
 }
 
 /**
- * Runs a test in a world of its own for every seed, one after the other, and rejects with SeedFailed at the first that fails.
- * LIMPET_SEED=17 runs that one only; LIMPET_SEEDS=10000 runs more of them than the test asks for.
+ * Runs a test in its own world for every seed, one after the other, and rejects with SeedFailed at the first
+ * failure. LIMPET_SEED=17 runs that one only; LIMPET_SEEDS=10000 runs more of them than the test requests.
  */
 export async function everySeed(
   count: number,

@@ -1,4 +1,5 @@
-// Waiting until a world is calm: every host that is up is awake and ready, the leader counts them and nobody else, and no table changes.
+// Waits until a world is calm: every running host is awake and ready, the leader has exactly these hosts, and
+// no table changes.
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { ClusterView } from "../ports/host-admin.ts";
@@ -23,7 +24,7 @@ async function whatIsMissing(up: readonly TestHost[]): Promise<string | undefine
   const awake = up.find(({ isAsleep }) => !isAsleep);
   if (awake === undefined) return "no host is up and awake";
   for (const host of up) {
-    // What it believes of itself is from before it fell asleep.
+    // Its status is from before it fell asleep.
     if (host.isAsleep) return `${host.name} is asleep`;
     const { ready, problem } = host.app.host.status();
     if (!ready) return `${host.name} is not ready: ${problem}`;
@@ -41,7 +42,7 @@ function whatMoves({ hosts, tables }: ClusterView, up: readonly TestHost[]): str
     if (!host.isUp) return `${host.name} has just gone down`;
     missing.set(host.app.host.status().address, host.name);
   }
-  // Who was started again has the address of who was there before, and the leader may know both for a while.
+  // A restarted host has the address of its predecessor, and the leader may know both for a while.
   for (const { address, name, state } of hosts) {
     if (state !== "member" || !missing.delete(address)) return `to the leader, ${name} is still ${state}`;
   }

@@ -18,7 +18,7 @@ class Cart extends Actor<{ items: string[] }> {
     this.state.items.push(item);
     return this.state.items.length;
   }
-  /** How often it was asked since it came to life. */
+  /** Number of calls since its activation. */
   calls() {
     return ++this.#calls;
   }
@@ -51,7 +51,7 @@ class Rolling extends Cart {
 const IDS = Array.from({ length: 30 }, (_, i) => `cart-${i}`);
 const actors = [Cart, Patient, Faithful, Few, Refusing];
 
-/** Every actor is called once, and where each lives then. */
+/** Calls every actor once, and returns its host. */
 async function fill(world: TestWorld, type: typeof Cart = Cart, ids = IDS): Promise<Map<string, string>> {
   const up = world.hosts.filter(({ isUp }) => isUp);
   for (const [i, id] of ids.entries()) await up[i % up.length]!.actor(type, id).add("tea");
@@ -84,7 +84,7 @@ async function leaderOf(world: TestWorld): Promise<string> {
 }
 
 describe("sticky actors", () => {
-  it("stay where they are when a host joins and when it leaves again", async () => {
+  it("sticky actors stay on their hosts when a host joins and when it leaves again", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
     await world.stopHost("c");
     const homes = await fill(world);
@@ -93,18 +93,18 @@ describe("sticky actors", () => {
     await world.settled();
     for (const host of world.hosts) for (const id of IDS) await host.actor(Cart, id).calls();
     assert.deepEqual(await homesOf(world), homes);
-    // What is new may go to the host that is new.
+    // New actors may go to the new host.
     const others = IDS.map((id) => `other-${id}`);
     assert.ok(at(await fill(world, Cart, others), "c").length > 0);
     await world.stopHost("c");
     await world.settled();
     assert.deepEqual(await homesOf(world), homes);
-    // Nobody has left memory meanwhile.
+    // No actor has left memory meanwhile.
     for (const id of IDS) assert.equal(await world.host("a").actor(Cart, id).calls(), 4);
     assert.equal(sumOf(world, "limpet_host_drained_actors_total", 'type="Cart"'), 0);
   });
 
-  it("are found again by everybody without asking the leader a second time", async () => {
+  it("sticky actors are found again without a second request to the leader", async () => {
     await using world = await openWorld({ actors, hosts: 3 });
     await fill(world);
     for (const host of world.hosts) for (const id of IDS) await host.actor(Cart, id).calls();
@@ -116,7 +116,7 @@ describe("sticky actors", () => {
     assert.equal(sumOf(world, "limpet_host_sticky_cache_total", 'result="miss"'), misses);
   });
 
-  it("are asked for once, however many call at the same time", async () => {
+  it("a sticky actor is requested once, however many calls arrive at the same time", async () => {
     await using world = await openWorld({ actors, hosts: 3 });
     const calls = world.hosts.flatMap((host) => Array.from({ length: 20 }, () => host.actor(Cart, "one").calls()));
     const answers = await Promise.all(calls);
@@ -127,7 +127,7 @@ describe("sticky actors", () => {
     assert.equal(sumOf(world, "limpet_scheduler_sticky_acquires_total"), 1);
   });
 
-  it("stay in memory when nobody calls them, which is counted once", async () => {
+  it("idle sticky actors stay in memory, which is counted once", async () => {
     await using world = await openWorld({ actors, hosts: 2 });
     await fill(world);
     for (const id of IDS) await world.hosts[0].actor(Cart, id).calls();
@@ -136,7 +136,7 @@ describe("sticky actors", () => {
     assert.equal(sumOf(world, "limpet_idle_deactivations_skipped_total", 'type="Cart"'), IDS.length);
   });
 
-  it("are placed anew after they have left by their own will", async () => {
+  it("sticky actors are placed anew after they have deactivated themselves", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
     await world.stopHost("c");
     await fill(world);
@@ -147,11 +147,11 @@ describe("sticky actors", () => {
     await world.advance("1s");
     assert.equal(sumOf(world, "limpet_scheduler_sticky_actors"), 0);
     assert.ok(at(await fill(world), "c").length > 0);
-    // Everybody finds them, also those who remember where they were.
+    // All hosts find them, also hosts with the old location in their cache.
     for (const host of world.hosts) for (const id of IDS) await host.actor(Cart, id).calls();
   });
 
-  it("go when their host is drained, and their state goes with them", async () => {
+  it("sticky actors move when their host is drained, and their state moves with them", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
     const homes = await fill(world);
     await world.host("a").run(({ host }) => host.drain("b"));
@@ -162,14 +162,14 @@ describe("sticky actors", () => {
     for (const id of IDS) assert.equal(await world.host("b").actor(Cart, id).add("x"), 3);
   });
 
-  it("go on through the loss of the leader, and what is new waits until it is known who holds what", async () => {
+  it("sticky actors stay available through the loss of the leader, and new ones wait for the reports of all hosts", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c", "d"] });
     const homes = await fill(world);
     const leader = await leaderOf(world);
     const caller = world.hosts.find(({ name }) => name !== leader)!;
     for (const id of IDS) await caller.actor(Cart, id).calls();
     world.crash(leader);
-    // At once, before anybody has noticed.
+    // At once, before the loss is detected.
     for (const [id, home] of homes) if (home !== leader) assert.equal(await caller.actor(Cart, id).calls(), 2);
     assert.equal(await caller.actor(Cart, "new").calls(), 1);
     await world.settled();
@@ -180,7 +180,7 @@ describe("sticky actors", () => {
     for (const [id, home] of await homesOf(world)) if (homes.get(id) !== leader) assert.equal(home, homes.get(id));
   });
 
-  it("live elsewhere after their host is lost, with everything they committed", async () => {
+  it("sticky actors are placed elsewhere after their host is lost, with everything they committed", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
     const homes = await fill(world);
     const lost = world.hosts.find(({ app }) => !app.host.status().scheduler?.leads)!.name;
@@ -196,7 +196,7 @@ describe("sticky actors", () => {
     assert.equal(sumOf(world, "limpet_scheduler_sticky_clears_total", 'type="Cart"'), at(homes, lost).length);
   });
 
-  it("are dropped by a host that is cut off before anybody else may have them", async () => {
+  it("sticky actors are dropped by a host that is cut off before another host may have them", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
     const homes = await fill(world);
     const lost = world.hosts.find(({ app }) => !app.host.status().scheduler?.leads)!;
@@ -212,7 +212,7 @@ describe("sticky actors", () => {
     for (const id of IDS) assert.equal(await lost.actor(Cart, id).calls(), 1);
   });
 
-  it("are kept for a lost host for as long as their type says, and then live elsewhere", async () => {
+  it("sticky actors are kept for a lost host for the time of their type, and are then placed elsewhere", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
     const homes = await fill(world, Patient);
     const lost = world.hosts.find(({ app }) => !app.host.status().scheduler?.leads)!.name;
@@ -227,7 +227,7 @@ describe("sticky actors", () => {
     assert.equal(await other.actor(Patient, id!).add("x"), 2);
   });
 
-  it("are kept for ever for a host that is to come back, and live on it when it does", async () => {
+  it("sticky actors are kept for ever for a host that must return, and run there when it does", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
     const homes = await fill(world, Faithful);
     const lost = world.hosts.find(({ app }) => !app.host.status().scheduler?.leads)!.name;
@@ -237,7 +237,7 @@ describe("sticky actors", () => {
     const other = world.hosts.find(({ isUp }) => isUp)!;
     await world.advance("1h");
     await assert.rejects(other.actor(Faithful, first!).calls(), (error) => isLimpetError(error, "OWNER_AWAY"));
-    // Somebody who cannot wait gives it up.
+    // An operator who cannot wait releases it.
     await other.run(({ host }) => host.release("Faithful", third!));
     assert.equal(await other.actor(Faithful, third!).add("x"), 2);
     await world.restart(lost);
@@ -248,7 +248,7 @@ describe("sticky actors", () => {
     assert.deepEqual([...now.values()], [lost, lost]);
   });
 
-  it("make room for others at the limit of their type, the one used least recently first", async () => {
+  it("sticky actors at the limit of their type are evicted, the least recently used first", async () => {
     await using world = await openWorld({ actors, hosts: ["a"] });
     const a = world.host("a");
     for (const id of ["1", "2", "1", "3"]) await a.actor(Few, id).calls();
@@ -261,7 +261,7 @@ describe("sticky actors", () => {
     assert.equal(await a.actor(Few, "1").calls(), 3);
   });
 
-  it("or refuse whoever is one too many", async () => {
+  it("a sticky actor above the limit of its type is rejected", async () => {
     await using world = await openWorld({ actors, hosts: ["a"] });
     const a = world.host("a");
     for (const id of ["1", "2"]) await a.actor(Refusing, id).calls();
@@ -271,7 +271,7 @@ describe("sticky actors", () => {
     assert.equal(await a.actor(Refusing, "3").calls(), 1);
   });
 
-  it("leave a host that is drained for good, also when the store fails them on their way out", async () => {
+  it("sticky actors leave a drained host for good, also when the store fails meanwhile", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c"], storeTimeout: "1s" });
     const homes = await fill(world);
     const b = world.host("b");
@@ -294,7 +294,7 @@ describe("sticky actors", () => {
     assert.deepEqual(at(await homesOf(world), "b"), []);
   });
 
-  it("are found through a host that is full, which neither refuses the call nor loses one of its own", async () => {
+  it("sticky actors are found through a full host, which neither rejects the call nor loses an actor of its own", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b"] });
     await world.stopHost("b");
     const a = world.host("a");
@@ -302,7 +302,7 @@ describe("sticky actors", () => {
     await world.restart("b");
     await world.settled();
     const b = world.host("b");
-    // Some of these are to live on b, until it is full.
+    // Some of these are placed on b, until it is full.
     for (const id of IDS)
       await b
         .actor(Refusing, id)
@@ -314,7 +314,7 @@ describe("sticky actors", () => {
     assert.deepEqual(await b.run(({ host }) => host.sticky({ here: true, limit: 100 })), before);
   });
 
-  it("do not keep their place when they cannot come to life", async () => {
+  it("sticky actors that fail to activate do not keep their place", async () => {
     await using world = await openWorld({ actors: [Broken], hosts: ["a"] });
     const a = world.host("a");
     await assert.rejects(a.actor(Broken, "x").add("tea"), /no such thing/);
@@ -322,7 +322,7 @@ describe("sticky actors", () => {
     assert.equal(figure(a, "limpet_scheduler_sticky_actors", 'type="Broken"'), 0);
   });
 
-  it("can be let go by an operator, and say since when and against which ring they are where they are", async () => {
+  it("an operator can release a sticky actor, and sees since when and against which ring it is there", async () => {
     await using world = await openWorld({ actors, hosts: ["a", "b", "c"] });
     await world.stopHost("c");
     const homes = await fill(world);
@@ -344,7 +344,7 @@ describe("sticky actors", () => {
     );
   });
 
-  it("belong to a type of which all hosts say the same: another word is refused until they are gone", async () => {
+  it("all hosts must agree on the sticky options of a type: other options are rejected until those hosts are gone", async () => {
     await using world = await openWorld({ actors: [Cart], hosts: ["a", "b"] });
     await world.stopHost("b");
     await assert.rejects(
@@ -355,7 +355,7 @@ describe("sticky actors", () => {
     await world.settled();
     const b = world.host("b");
     assert.equal(await b.actor(Few, "x").calls(), 1);
-    // Also of one that is to be added to a host that runs, which goes on with what it has.
+    // This also holds for a type that a running host adds; the host continues with its other types.
     await assert.rejects(
       b.run((app) => app.add(Rolling)),
       (error) => isLimpetError(error, "OPTION_INVALID") && /not sticky here/.test(error.message),

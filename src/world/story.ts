@@ -1,11 +1,11 @@
-// What happened in a virtual world, for people: who said what, when. It remembers the last part of a long story.
+// Events of a virtual world for display: host, event and time. A long story keeps only its last part.
 import type { Log, LogFields } from "../ports/log.ts";
 import type { Timeline } from "./timeline.ts";
 
 export interface StoryLine {
-  /** Milliseconds since the world began. */
+  /** Milliseconds since the start of the world. */
   readonly at: number;
-  /** The host it is about; empty: the world itself. */
+  /** The host of the event; empty for the world itself. */
   readonly who: string;
   readonly level: keyof Log;
   readonly event: string;
@@ -17,7 +17,7 @@ const MOST_LINES = 50_000;
 export class Story {
   readonly #timeline: Timeline;
   #lines: StoryLine[] = [];
-  /** Hears every line as it is told. */
+  /** Called with every line. */
   onLine: ((line: StoryLine) => void) | undefined;
 
   constructor(timeline: Timeline) {
@@ -30,7 +30,7 @@ export class Story {
 
   tell(who: string, level: keyof Log, event: string, fields?: LogFields): void {
     const line = { at: this.#timeline.now, who, level, event, fields };
-    // Two runs that tell different stories are different runs.
+    // Runs with different stories are different runs.
     if (level !== "debug") this.#timeline.noteText(event);
     if (this.#lines.length >= MOST_LINES) this.#lines = this.#lines.slice(MOST_LINES / 2);
     this.#lines.push(line);

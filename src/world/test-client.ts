@@ -1,4 +1,4 @@
-// Workflows, as a test of a world asks for them: everything goes through somebody who lets time pass while it is under way.
+// Workflow client of a test's world: time passes while a request is in progress.
 import type { StartOptions, UpdateOptions, WorkflowClient, WorkflowHandle } from "../workflows/client/client.ts";
 import type { AnyWorkflow } from "../workflows/definition/definition.ts";
 import { type GetArguments, runToGet } from "../workflows/definition/run-name.ts";
@@ -6,7 +6,7 @@ import { type GetArguments, runToGet } from "../workflows/definition/run-name.ts
 type Handle = WorkflowHandle<never>;
 type Ask = <T>(question: (client: WorkflowClient) => Promise<T>) => Promise<T>;
 
-/** What a test may ask for; what only our own code uses of a client is not there. */
+/** Methods for tests; internal ones are left out. */
 const asked = (ask: Ask): Pick<Record<keyof WorkflowClient, unknown>, "start" | "get" | "list" | "count"> => ({
   async start(of: AnyWorkflow | string, options?: StartOptions<unknown>): Promise<Handle> {
     const { id, runId } = await ask((client) => client.start(of as string, options));

@@ -1,4 +1,4 @@
-// A host of a test's world, as the test sees it: something to call actors through, that may be down or asleep.
+// A host of a test's world: tests call actors through it, and it may be down or asleep.
 import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/routing/remote.ts";
 import type { App } from "../host/app.ts";
 import { LimpetError } from "../kernel/errors.ts";
@@ -20,7 +20,7 @@ export class TestHost {
     this.#checkOpen = checkOpen;
   }
 
-  /** A process runs here and is part of the cluster. It may be asleep. */
+  /** A process runs here and has joined the cluster. It may be asleep. */
   get isUp(): boolean {
     return this.#host.isUp;
   }
@@ -29,7 +29,7 @@ export class TestHost {
     return this.#host.process?.isAsleep ?? false;
   }
 
-  /** The app that runs here now. What it is asked through this takes no time by itself; `run` lets time pass. */
+  /** The app that runs here now. Requests through it let no time pass; `run` does. */
   get app(): App {
     this.#checkOpen();
     const app = this.#host.process?.app;
@@ -38,8 +38,9 @@ export class TestHost {
   }
 
   /**
-   * An actor, called through this host, whichever process runs here then. Time passes until it has answered. A call rejects with
-   * NOT_READY when the host is down, and with ANSWER_LOST when it goes down before it has the answer.
+   * An actor, called through this host, whichever process runs here then. Time passes until it has answered.
+   * A call rejects with NOT_READY when the host is down, and with ANSWER_LOST when it goes down before the
+   * answer.
    */
   actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
   actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
@@ -63,12 +64,15 @@ export class TestHost {
     });
   }
 
-  /** Workflows, asked for through this host, whichever process runs here then. Time passes until there is an answer. */
+  /**
+   * Workflows, requested through this host, whichever process runs here then. Time passes until there is an
+   * answer.
+   */
   get workflows(): WorkflowClient {
     return clientThrough((question) => this.run((app) => question(app.workflows)));
   }
 
-  /** Has the app that runs here do something, while time passes: `host.run((app) => app.host.cluster())`. */
+  /** Runs work with the app of this host while time passes: `host.run((app) => app.host.cluster())`. */
   async run<T>(work: (app: App) => Promise<T>): Promise<T> {
     const { app } = this;
     return this.#world.inside(() => work(app), this.#host.process!);

@@ -1,4 +1,4 @@
-// What a test may say when it opens a world, and how that becomes the options of its hosts.
+// Options of a test's world, and their conversion into the options of its hosts.
 import type { ActorClass } from "../actors/routing/remote.ts";
 import type { ClusterSettings, LimpetSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
@@ -7,34 +7,34 @@ import type { AnyWorkflow } from "../workflows/definition/definition.ts";
 import type { WorldOptions } from "./world.ts";
 import type { HostOptions } from "./world-host.ts";
 
-/** Settings of `limpet()`, without those whose part the world itself plays. */
+/** Settings of `limpet()`, without those that the world provides itself. */
 export interface TestWorldSettings extends Omit<LimpetSettings, "store" | "http" | "cluster" | "schedulers"> {
   readonly cluster?: Omit<ClusterSettings, "host" | "port" | "schedulerPort" | "keys"> | undefined;
 }
 
 export interface TestHostChanges extends TestWorldSettings {
-  /** The classes it hosts; those of the world unless given. */
+  /** The actor classes of the host; those of the world by default. */
   readonly actors?: readonly ActorClass[] | undefined;
-  /** The workflows it runs, and what they may ask for; those of the world unless given. */
+  /** The workflows of the host with their activities; those of the world by default. */
   readonly workflows?: readonly AnyWorkflow[] | undefined;
   readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
 }
 
 export interface TestHostOptions extends TestHostChanges {
   readonly name?: string | undefined;
-  /** Hosts on one machine know when another one has crashed. Each has its own, unless said otherwise. */
+  /** Hosts on one machine detect each other's crash. Each host has its own machine by default. */
   readonly machine?: string | undefined;
 }
 
 export interface TestWorldOptions extends TestWorldSettings {
-  /** The classes that every host runs. */
+  /** The actor classes of every host. */
   readonly actors?: readonly ActorClass[] | undefined;
-  /** The workflows that every host runs, and what they may ask for. */
+  /** The workflows of every host with their activities. */
   readonly workflows?: readonly AnyWorkflow[] | undefined;
   readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
-  /** How many, or their names, or what is special about each. Three, unless said otherwise. */
+  /** The number of hosts, their names, or their options. Three by default. */
   readonly hosts?: number | readonly (string | TestHostOptions)[] | undefined;
-  /** What chance decides follows from it. 1, unless said otherwise. */
+  /** Determines every random decision. 1 by default. */
   readonly seed?: number | undefined;
 }
 
@@ -75,7 +75,7 @@ function hostsOf(hosts: NonNullable<TestWorldOptions["hosts"]>): readonly HostOp
   return all;
 }
 
-/** What is not mentioned stays as it was. */
+/** Unspecified options keep their values. */
 export function hostOptionsOf(
   { actors, workflows, activities, ...settings }: TestHostChanges,
   before: LimpetSettings = {},

@@ -1,5 +1,5 @@
-// A cluster for tests: hosts with real actors in one process, on virtual time, and every trouble a cluster can have, at the test's
-// command. The same seed and the same test give the same run.
+// A cluster for tests: hosts with real actors in one process, on virtual time, and every fault of a cluster,
+// under the control of the test. The same seed and the same test give the same run.
 
 import type { ActorClass } from "../actors/routing/remote.ts";
 import { checkRuntime } from "../host/runtime.ts";
@@ -21,7 +21,7 @@ import type { HostOptions, WorldHost } from "./world-host.ts";
 /** A host, its name, or its place in `world.hosts`. */
 export type HostRef = TestHost | string | number;
 
-/** Opens a world; its hosts are up and know each other. */
+/** Opens a world; its hosts are up and have joined. */
 export async function openWorld(options: TestWorldOptions): Promise<TestWorld> {
   checkRuntime();
   const world = new TestWorld(options);
@@ -56,7 +56,7 @@ export class TestWorld implements AsyncDisposable {
     await this.settled();
   }
 
-  /** It has been asked to stop: nothing can be done with it any more. */
+  /** The world was asked to stop: nothing can be done with it any more. */
   get isStopped(): boolean {
     return this.#stopped !== undefined;
   }
@@ -69,35 +69,40 @@ export class TestWorld implements AsyncDisposable {
 
   // ——— Time and chance.
 
-  /** Milliseconds since 1970, by a clock that is never wrong. Worlds begin on 1 January 2030. */
+  /** Milliseconds since 1970, by an exact clock. Worlds begin on 1 January 2030. */
   get now(): number {
     return BEGINNING + this.#world.now;
   }
 
-  /** Lets time pass. Several may wait for their own moment at once, so this is also how a part of a test sleeps. */
+  /**
+   * Lets time pass. Several parts of a test may wait for different moments at once, so this is also how a
+   * part sleeps.
+   */
   async advance(duration: Duration): Promise<void> {
     this.#checkOpen();
     await this.#world.advance(parseDuration(duration, "advance"));
   }
 
-  /** A number from 0 up to 1 that follows from the seed: what a test decides by chance, it decides by this. */
+  /**
+   * A random number from 0 up to 1 that follows from the seed. Tests must use it for their random decisions.
+   */
   random(): number {
     return this.#chance.number();
   }
 
-  /** One of them, by the same chance. */
+  /** A random item, drawn from the seed. */
   pick<T>(items: readonly T[]): T {
     if (items.length === 0) throw new LimpetError("ARGUMENT_INVALID", "pick: there is nothing to pick from");
     return this.#chance.pick(items);
   }
 
-  /** Some host that is up, by the same chance; any, when all are down. */
+  /** A random running host, drawn from the seed; any host if all are down. */
   someHost(): TestHost {
     const up = this.hosts.filter(({ isUp }) => isUp);
     return this.pick(up.length > 0 ? up : this.hosts);
   }
 
-  // ——— What is where.
+  // ——— Locations.
 
   /** By name or place. */
   host(which: HostRef): TestHost {
@@ -110,7 +115,7 @@ export class TestWorld implements AsyncDisposable {
     throw new LimpetError("HOST_UNKNOWN", `${shown}; this world has ${known}`);
   }
 
-  /** The host an actor lives on, as the hosts that are awake have it; undefined when none of them knows. */
+  /** The host of an actor, by the tables of awake hosts; undefined if none of them knows it. */
   async where(type: ActorClass | string, id: string): Promise<TestHost | undefined> {
     this.#checkOpen();
     const name = typeof type === "string" ? type : (type.options?.name ?? type.name);
@@ -122,7 +127,10 @@ export class TestWorld implements AsyncDisposable {
     return undefined;
   }
 
-  /** Time passes until every host that is up is ready and nothing moves. Rejects with NOT_SETTLED when that takes too long. */
+  /**
+   * Lets time pass until every running host is ready and nothing moves. Rejects with NOT_SETTLED when that
+   * takes too long.
+   */
   async settled(within: Duration = "2m"): Promise<void> {
     this.#checkOpen();
     await settle(this, parseDuration(within, "settled"));
@@ -130,36 +138,36 @@ export class TestWorld implements AsyncDisposable {
 
   // ——— The network.
 
-  /** Neither hears the other any more. Nobody tells them: they notice by silence. */
+  /** Cuts both directions between two hosts. There is no notification: they detect it by silence. */
   partition(a: HostRef, b: HostRef): void {
     this.cut(a, b);
     this.cut(b, a);
   }
 
-  /** What `from` says does not reach `to`; the other way is open. */
+  /** Messages from `from` do not reach `to`; the other direction is open. */
   cut(from: HostRef, to: HostRef): void {
     const [a, b] = this.#pair(from, to);
     this.#tell(a, `is not heard by ${b.name} any more`);
     this.#world.network.change(a.place, b.place, { isOpen: false });
   }
 
-  /** No other host hears it and it hears none. It still reaches the database. */
+  /** Cuts a host off from all other hosts. It still reaches the database. */
   isolate(which: HostRef): void {
     const host = this.host(which);
     for (const other of this.hosts) if (other !== host) this.partition(host, other);
   }
 
-  /** What they say to each other takes longer, on average by so much. */
+  /** Messages between the two take longer, by this mean delay. */
   lag(a: HostRef, b: HostRef, by: Duration): void {
     this.#between(a, b, `lags by ${by}`, { delayMs: parseDuration(by, "lag") });
   }
 
-  /** This share of what they say to each other is lost on the way and has to be sent again. */
+  /** This share of packets between the two is lost and has to be sent again. */
   loss(a: HostRef, b: HostRef, share: number): void {
     this.#between(a, b, `loses ${percent(share)} of its packets`, { loss: shareOf(share, "loss") });
   }
 
-  /** The line between two hosts is as it was. */
+  /** Ends all faults of the line between two hosts. */
   mend(a: HostRef, b: HostRef): void {
     this.#between(a, b, "is mended", { isOpen: true, delayMs: 0, loss: 0 });
   }
@@ -179,12 +187,17 @@ export class TestWorld implements AsyncDisposable {
 
   // ——— Processes and their clocks.
 
-  /** Its process ends at once, with everything in its memory. Calls that were made through it reject with ANSWER_LOST. */
+  /**
+   * Its process ends at once, with everything in its memory. Calls that were made through it reject with
+   * ANSWER_LOST.
+   */
   crash(which: HostRef): void {
     this.#end(which, "crashes", false);
   }
 
-  /** The same, and nobody is told: its machine has lost its power, and connections with it fall silent. */
+  /**
+   * Like a crash, without any notification: its machine has lost its power, and its connections fall silent.
+   */
   losePower(which: HostRef): void {
     this.#end(which, "loses its power", true);
   }
@@ -197,13 +210,14 @@ export class TestWorld implements AsyncDisposable {
   }
 
   /**
-   * Starts a host that is down. One that is up is stopped before, in good order. What is given here replaces what it was opened
-   * with: other actors or settings are an upgrade. Resolves when it is part of the cluster.
+   * Starts a host that is down. A running one first stops in an orderly way. The changes replace the options
+   * that the host was opened with: other actors or settings are an upgrade. Resolves when the host has joined
+   * the cluster.
    */
   async restart(which: HostRef, changes: TestHostChanges = {}): Promise<void> {
     const host = this.#hostOf(which);
     const options = hostOptionsOf(changes, host.options.settings);
-    // Again, if somebody else has started it meanwhile: the last one who wants it to start is the one who starts it.
+    // Repeats if another call has started it meanwhile: the last call determines its options.
     while (host.process !== undefined) {
       this.#tell(host, "is asked to stop");
       await host.stop();
@@ -212,19 +226,19 @@ export class TestWorld implements AsyncDisposable {
     await host.start(options);
   }
 
-  /** Its process ends in good order: its actors move to others. */
+  /** Stops its process in an orderly way: its actors move to other hosts. */
   async stopHost(which: HostRef): Promise<void> {
     const host = this.#hostOf(which);
     if (host.process !== undefined) this.#tell(host, "is asked to stop");
     await host.stop();
   }
 
-  /** Nothing happens in it for a while; then it goes on as if nothing had happened. */
+  /** Suspends all events of its process for a while; then it continues with its old state. */
   pause(which: HostRef, duration: Duration): void {
     this.#sleep(which, parseDuration(duration, "pause"), "pause");
   }
 
-  /** Its machine sleeps: as a pause, but its monotonic clock does not notice. */
+  /** Its machine sleeps: like a pause, but its monotonic clock stands still. */
   suspend(which: HostRef, duration: Duration): void {
     this.#sleep(which, parseDuration(duration, "suspend"), "suspend");
   }
@@ -235,7 +249,7 @@ export class TestWorld implements AsyncDisposable {
     process.sleep(ms, how);
   }
 
-  /** Its wall clock is set by so much: "1h", "-1h". */
+  /** Sets its wall clock by this amount: "1h", "-1h". */
   jumpClock(which: HostRef, by: Duration): void {
     const [host, process] = this.#running(which);
     const isBack = typeof by === "string" ? by.trim().startsWith("-") : by < 0;
@@ -244,7 +258,7 @@ export class TestWorld implements AsyncDisposable {
     process.clock.jump(isBack ? -far : far);
   }
 
-  /** Its clocks go at another rate: 1.02 gains 20 ms in a second. */
+  /** Its clocks run at another rate: 1.02 gains 20 ms in a second. */
   drift(which: HostRef, rate: number): void {
     const [host, process] = this.#running(which);
     if (!(rate >= 0.1 && rate <= 10)) {
@@ -254,7 +268,10 @@ export class TestWorld implements AsyncDisposable {
     process.clock.drift(rate);
   }
 
-  /** Every line, clock and the database are well and everybody is awake. Who has crashed stays down; a clock that was set stays set. */
+  /**
+   * Ends all faults of lines, clocks and the database, and resumes all processes. Crashed hosts stay down; a
+   * wall clock that was set stays set.
+   */
   heal(): void {
     this.#checkOpen();
     this.#heal();
@@ -267,8 +284,8 @@ export class TestWorld implements AsyncDisposable {
   }
 
   /**
-   * Random troubles, drawn from the seed, for so long; what the test does meanwhile goes on. Then everything is healed, who was
-   * brought down is started again, and everything settles.
+   * Random faults, drawn from the seed, for this long; the test continues meanwhile. Then all faults end,
+   * stopped hosts start again, and the world settles.
    */
   async chaos(duration: Duration, options: ChaosOptions = {}): Promise<void> {
     this.#checkOpen();
@@ -292,24 +309,24 @@ export class TestWorld implements AsyncDisposable {
     return [host, host.process];
   }
 
-  // ——— What happened.
+  // ——— Story.
 
-  /** Equal for two runs in which everything happened in the same order at the same moments. */
+  /** Equal for two runs in which all events happened in the same order at the same times. */
   get trace(): string {
     return this.#world.timeline.trace;
   }
 
-  /** What the hosts logged and what was done to them, one line each, in order. */
+  /** Log lines of the hosts and faults, one line each, in order. */
   get story(): readonly string[] {
     return this.#world.story.lines.filter(({ level }) => level !== "debug").map(showLine);
   }
 
-  /** Puts a line of the test's own into the story. */
+  /** Adds a line of the test to the story. */
   note(text: string): void {
     this.#world.story.tell("test", "info", text);
   }
 
-  /** The last part of the story, to be printed. */
+  /** The last part of the story, for printing. */
   tellStory(lines = 200): string {
     return this.story.slice(-lines).join("\n");
   }
@@ -320,7 +337,7 @@ export class TestWorld implements AsyncDisposable {
 
   // ——— The end.
 
-  /** Heals everything and stops every host in good order. Nothing can be done with the world then. */
+  /** Ends all faults and stops every host in an orderly way. Nothing can be done with the world then. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -328,7 +345,7 @@ export class TestWorld implements AsyncDisposable {
 
   async #stop(): Promise<void> {
     this.#heal();
-    // A host that goes down on its way has stopped too.
+    // A host that goes down meanwhile has stopped too.
     await Promise.allSettled(this.#world.hosts.filter(({ isUp }) => isUp).map((host) => host.stop()));
     this.#world.end(new LimpetError("STOPPING", "this world has been stopped"));
   }

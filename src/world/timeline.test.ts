@@ -6,7 +6,7 @@ import { Dummy } from "./world-kit.test.ts";
 
 const FOREVER = Number.POSITIVE_INFINITY;
 
-/** Plans something that notes its name and the time. */
+/** Plans an event that records its name and the time. */
 function noting(timeline: Timeline) {
   const seen: string[] = [];
   const plan = (at: number, name: string, actee?: Dummy): Happening =>
@@ -14,8 +14,8 @@ function noting(timeline: Timeline) {
   return { seen, plan };
 }
 
-describe("what is planned", () => {
-  test("happens in the order of time, and at the same time in the order in which it was planned", () => {
+describe("planned events", () => {
+  test("planned events run in the order of time, and at the same time in the order in which they were planned", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 60 }), (moments) => {
         const timeline = new Timeline();
@@ -28,7 +28,7 @@ describe("what is planned", () => {
     );
   });
 
-  test("for now comes after what is planned for now already, and before all that is later", async () => {
+  test("an event for now runs after events already planned for now, and before all later ones", async () => {
     const timeline = new Timeline();
     const { seen, plan } = noting(timeline);
     timeline.plan(5, KIND.timer, undefined, () => {
@@ -41,7 +41,7 @@ describe("what is planned", () => {
     assert.deepEqual(seen, ["before@5", "for now@5", "for the past@5", "later@5.5"]);
   });
 
-  test("does not happen once it is cancelled, and time does not stop for it", async () => {
+  test("a cancelled event does not run, and time does not stop for it", async () => {
     const timeline = new Timeline();
     const { seen, plan } = noting(timeline);
     const cancelled = plan(3, "cancelled");
@@ -55,7 +55,7 @@ describe("what is planned", () => {
     assert.equal(timeline.next, undefined);
   });
 
-  test("is held back by the one it belongs to, and happens behind the others when it is planned again", async () => {
+  test("an event that its owner holds back runs behind the others when it is planned again", async () => {
     const timeline = new Timeline();
     const { seen, plan } = noting(timeline);
     const sleeper = new Dummy(1);
@@ -69,7 +69,7 @@ describe("what is planned", () => {
     assert.deepEqual(seen, ["of somebody else@3", "planned for then@10", "held@10", "held too@10"]);
   });
 
-  test("of somebody who has ended never happens, and counts as no step", async () => {
+  test("an event of an ended owner never runs, and counts as no step", async () => {
     const timeline = new Timeline();
     const { seen, plan } = noting(timeline);
     const gone = new Dummy(1);
@@ -83,8 +83,8 @@ describe("what is planned", () => {
   });
 });
 
-describe("running", () => {
-  test("ends at the moment that was given, with everything of that moment and nothing of a later one", async () => {
+describe("runs of the timeline", () => {
+  test("a run ends at its given time, with all events of that time and none of a later one", async () => {
     const timeline = new Timeline();
     const { seen, plan } = noting(timeline);
     for (const at of [10, 10.001, 10, 9]) plan(at, "it");
@@ -95,14 +95,14 @@ describe("running", () => {
     assert.deepEqual([seen.at(-1), timeline.now], ["it@10.001", 20]);
   });
 
-  test("never goes back in time", async () => {
+  test("a run never goes back in time", async () => {
     const timeline = new Timeline();
     await timeline.run(20);
     await timeline.run(5);
     assert.equal(timeline.now, 20);
   });
 
-  test("without an end goes on until nothing is planned, and leaves time where it is", async () => {
+  test("a run without an end continues until nothing is planned, and leaves time where it is", async () => {
     const timeline = new Timeline();
     const { plan } = noting(timeline);
     plan(3, "it");
@@ -112,7 +112,7 @@ describe("running", () => {
     assert.equal(timeline.now, 3);
   });
 
-  test("asks before every step whether it is done", async () => {
+  test("a run checks before every step whether it is done", async () => {
     const timeline = new Timeline();
     const { seen, plan } = noting(timeline);
     for (let i = 0; i < 1_000; i++) plan(i, "it");
@@ -122,7 +122,7 @@ describe("running", () => {
     assert.equal(seen.length, 700);
   });
 
-  test("lets everything that promises make of a step happen before the next one, at the same time", async () => {
+  test("all promise callbacks of a step run before the next one, at the same time", async () => {
     const timeline = new Timeline();
     const seen: string[] = [];
     for (let i = 0; i < 1_000; i++) {
@@ -143,7 +143,7 @@ describe("running", () => {
     assert.equal(after, 1_000);
   });
 
-  test("stops at something that throws, says what, and can go on behind it", async () => {
+  test("a run stops at an event that throws, rejects with its error, and can continue behind it", async () => {
     const timeline = new Timeline();
     const { seen, plan } = noting(timeline);
     plan(1, "before");
@@ -157,7 +157,7 @@ describe("running", () => {
     assert.deepEqual(seen, ["before@1", "behind@3"]);
   });
 
-  test("stops when what looks on after a step throws", async () => {
+  test("a run stops when the observer after a step throws", async () => {
     const timeline = new Timeline();
     const { seen, plan } = noting(timeline);
     for (let i = 0; i < 10; i++) plan(i, "it");
@@ -169,7 +169,7 @@ describe("running", () => {
   });
 });
 
-describe("the trace", () => {
+describe("the trace of the timeline", () => {
   type Step = { readonly at: number; readonly kind: number; readonly who: number };
   const traceOf = (steps: readonly Step[]): string => {
     const timeline = new Timeline();
@@ -183,11 +183,11 @@ describe("the trace", () => {
     who: fc.integer({ min: 0, max: 600 }),
   });
 
-  test("of the same happenings is the same", () => {
+  test("the trace of equal events is equal", () => {
     fc.assert(fc.property(fc.array(step), (steps) => assert.equal(traceOf(steps), traceOf(steps))));
   });
 
-  test("is another one when one thing happens to somebody else, is of another kind, is later, or is missing", () => {
+  test("the trace differs when one event has another owner, another kind, another time, or is missing", () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1 }), fc.nat(), (steps, nat) => {
         const at = nat % steps.length;
@@ -199,7 +199,7 @@ describe("the trace", () => {
     );
   });
 
-  test("is another one when two things change their places", () => {
+  test("the trace differs when two events are swapped", () => {
     const [a, b] = [
       { at: 1, kind: KIND.timer, who: 1 },
       { at: 1, kind: KIND.message, who: 2 },
@@ -207,7 +207,7 @@ describe("the trace", () => {
     assert.notEqual(traceOf([a, b]), traceOf([b, a]));
   });
 
-  test("is another one when something else is noted", () => {
+  test("the trace differs when another value is noted", () => {
     const noted = (...texts: readonly string[]): string => {
       const timeline = new Timeline();
       for (const text of texts) timeline.noteText(text);
@@ -219,7 +219,7 @@ describe("the trace", () => {
     assert.match(all[0]!, /^[0-9a-f]{16}$/);
   });
 
-  test("does not know of what was cancelled or never taken", () => {
+  test("the trace does not contain cancelled or dropped events", () => {
     const timeline = new Timeline();
     const gone = new Dummy(1);
     gone.hasEnded = true;

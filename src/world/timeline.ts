@@ -1,14 +1,13 @@
-// Virtual time: what is going to happen, in order. Time stands still while something happens and then jumps to the next thing,
-// so a quiet hour costs nothing. What happens at the same moment happens in the order in which it was planned.
-//
-// One step is one happening together with everything that promises make of it: Node runs all of that before it calls the next
-// immediate. Nothing here waits for real time.
+// Virtual time: an ordered queue of events. Time stands still during an event and then jumps to the next one,
+// so a quiet hour costs nothing. Events of the same time run in the order in which they were planned.
+// One step is one event and all promise callbacks that follow from it: Node runs all of them before it calls
+// the next immediate. Nothing here waits for real time.
 import { Heap } from "../kernel/heap.ts";
 
-/** Whose happening it is. A process that sleeps keeps it for later, one that has ended lets it go. */
+/** Owner of an event. A sleeping process keeps it for later, an ended one drops it. */
 export interface Actee {
   readonly number: number;
-  /** False: not now, and whoever said so sees to it. */
+  /** Returns false if the event must not run now; the owner then plans it again. */
   takes(happening: Happening): boolean;
 }
 
@@ -33,7 +32,7 @@ export class Happening {
   }
 }
 
-/** What kind of thing happens; part of the trace. */
+/** Kinds of events; part of the trace. */
 export const KIND = { timer: 1, soon: 2, message: 3, network: 4, query: 5, answer: 6, script: 7 } as const;
 
 /** Immediates queued at once: one turn of Node's event loop then carries many steps. */
@@ -47,22 +46,22 @@ export class Timeline {
   #traceLow = 0x811c9dc5;
   #traceHigh = 0x9747b28c;
 
-  /** Milliseconds since the world began. */
+  /** Milliseconds since the start of the world. */
   get now(): number {
     return this.#now;
   }
 
-  /** Things that have happened. */
+  /** Number of events that have run. */
   get steps(): number {
     return this.#steps;
   }
 
-  /** Planned, and not cancelled for sure. */
+  /** Number of planned events, including some cancelled ones. */
   get planned(): number {
     return this.#heap.size;
   }
 
-  /** The same for two runs if everything happened in the same order at the same moments. */
+  /** Equal for two runs in which all events happened in the same order at the same times. */
   get trace(): string {
     const hex = (half: number): string => (half >>> 0).toString(16).padStart(8, "0");
     return hex(this.#traceHigh) + hex(this.#traceLow);
@@ -74,14 +73,14 @@ export class Timeline {
     return happening;
   }
 
-  /** Something that was held back is planned anew, behind what is planned for the same moment. */
+  /** Plans a held-back event again, behind the events of the same time. */
   planAgain(happening: Happening, at: number): void {
     happening.at = Math.max(at, this.#now);
     happening.order = this.#order++;
     this.#heap.push(happening);
   }
 
-  /** Puts something into the trace. */
+  /** Adds a value to the trace. */
   note(value: number): void {
     this.#traceLow = Math.imul(this.#traceLow ^ value, 0x01000193);
     this.#traceHigh = Math.imul(this.#traceHigh ^ (value + 0x9e37), 0x85ebca6b);
@@ -92,7 +91,7 @@ export class Timeline {
     for (let i = 0; i < text.length; i++) this.note(text.charCodeAt(i));
   }
 
-  /** When the next thing happens; undefined when nothing is planned. */
+  /** Time of the next event; undefined if none is planned. */
   get next(): number | undefined {
     for (let first = this.#heap.peek(); first !== undefined; first = this.#heap.peek()) {
       if (!first.isCancelled) return first.at;
@@ -101,7 +100,7 @@ export class Timeline {
     return undefined;
   }
 
-  /** Lets the next thing happen. False: nothing is planned up to `until`. */
+  /** Runs the next event. Returns false if none is planned up to `until`. */
   step(until: number): boolean {
     for (let first = this.#heap.peek(); first !== undefined && first.at <= until; first = this.#heap.peek()) {
       this.#heap.pop();
@@ -118,8 +117,8 @@ export class Timeline {
   }
 
   /**
-   * Lets things happen until `isDone`, or up to the moment `until`, which it then is. `isDone` is asked before every step; `after`
-   * runs when everything that a step set off has happened.
+   * Runs events until `isDone`, or up to the time `until`, which then is the current time. `isDone` is
+   * checked before every step; `after` runs after all consequences of a step.
    */
   run(until: number, isDone: () => boolean = () => false, after: () => void = () => {}): Promise<void> {
     return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-// Random troubles, and tests under many seeds.
+// Random faults, and tests under many seeds.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../index.ts";
@@ -15,7 +15,7 @@ class Counter extends Actor<{ n: number }> {
 
 const OPTIONS = { actors: [Counter], hosts: 3 };
 
-/** Counts while things go wrong; returns how many were counted for sure. */
+/** Counts during the chaos; returns the number of acknowledged calls. */
 async function countDuring(world: TestWorld, chaos: Promise<void>): Promise<number> {
   let isOver = false;
   const over = chaos.finally(() => {
@@ -37,7 +37,7 @@ async function countDuring(world: TestWorld, chaos: Promise<void>): Promise<numb
   return sure;
 }
 
-/** Sets the environment for as long as something runs. */
+/** Sets the environment during a run. */
 async function withEnvironment(name: string, value: string, run: () => Promise<void>): Promise<void> {
   const before = process.env[name];
   process.env[name] = value;
@@ -50,7 +50,7 @@ async function withEnvironment(name: string, value: string, run: () => Promise<v
 }
 
 describe("chaos", () => {
-  it("is the same under the same seed, and over when it is over", async () => {
+  it("chaos is equal under the same seed, and ends at its end", async () => {
     const run = async () => {
       await using world = await openWorld({ ...OPTIONS, seed: 5 });
       const sure = await countDuring(world, world.chaos("1m"));
@@ -65,7 +65,7 @@ describe("chaos", () => {
   });
 
   for (const fault of CHAOS_FAULTS) {
-    it(`can be ${fault} alone, loses nothing, and settles`, async () => {
+    it(`chaos can be ${fault} alone, loses nothing, and settles`, async () => {
       await using world = await openWorld(OPTIONS);
       const before = world.story.length;
       const sure = await countDuring(world, world.chaos("20s", { faults: [fault], every: "2s" }));
@@ -74,14 +74,14 @@ describe("chaos", () => {
     });
   }
 
-  it("knows its faults by name", async () => {
+  it("chaos rejects unknown names of faults", async () => {
     await using world = await openWorld({ ...OPTIONS, hosts: 1 });
     const unknown = { code: "OPTION_INVALID", message: /no fault called earthquake; there are crash, power-loss,/ };
     await assert.rejects(world.chaos("1s", { faults: ["earthquake" as ChaosFault] }), unknown);
     await assert.rejects(world.chaos("1s", { faults: [] }), { code: "OPTION_INVALID" });
   });
 
-  it("leaves alone what it did not bring down, and ends with the world", async () => {
+  it("chaos leaves alone hosts that it did not bring down, and ends with the world", async () => {
     await using world = await openWorld(OPTIONS);
     world.crash(2);
     await world.chaos("10s", { faults: ["pause"] });
@@ -97,13 +97,13 @@ describe("chaos", () => {
 });
 
 describe("every seed", () => {
-  it("is run once, each in a world of its own", async () => {
+  it("every seed runs once, each in its own world", async () => {
     const seeds: number[] = [];
     await everySeed(3, (world) => void seeds.push(world.seed), { ...OPTIONS, first: 10 });
     assert.deepEqual(seeds, [10, 11, 12]);
   });
 
-  it("that fails is named, with the cause, the story and how to run only that one", async () => {
+  it("a failing seed is reported with its cause, its story and the command to run only that one", async () => {
     const worlds: TestWorld[] = [];
     const failing = everySeed(
       9,
@@ -129,7 +129,7 @@ describe("every seed", () => {
     assert.ok(worlds.every(({ isStopped }) => isStopped));
   });
 
-  it("is one when the environment names it, and more when it asks for more", async () => {
+  it("the environment can select one seed, or more seeds", async () => {
     const seeds: number[] = [];
     const run = () => everySeed(2, (world) => void seeds.push(world.seed), { ...OPTIONS, hosts: 1 });
     await withEnvironment("LIMPET_SEED", "17", run);

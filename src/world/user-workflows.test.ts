@@ -1,4 +1,4 @@
-// Workflows in a test's world: several hosts, a virtual network and database, and troubles.
+// Workflows in a test's world: several hosts, a virtual network and database, and faults.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -15,7 +15,7 @@ const adds = workflow("adds", async (ctx, from: number) => {
 const definitions = { workflows: [adds], activities: { double } };
 
 describe("workflows in a world", () => {
-  it("are started at one host and asked at another, while time passes", async () => {
+  it("workflows can be started at one host and queried at another, while time passes", async () => {
     await using world = await openWorld({ ...definitions, hosts: 2 });
     const [one, other] = world.hosts;
     const handle = await one.workflows.start(adds, { id: "a", input: 4 });
@@ -24,7 +24,7 @@ describe("workflows in a world", () => {
     assert.equal(await other!.workflows.count({ status: "completed" }), 1);
   });
 
-  it("go on elsewhere when their host crashes", async () => {
+  it("workflows continue elsewhere when their host crashes", async () => {
     await using world = await openWorld({ ...definitions, hosts: 3 });
     await world.hosts[0].workflows.start(adds, { id: "a", input: 4 });
     await world.advance("1s");
@@ -34,7 +34,7 @@ describe("workflows in a world", () => {
     assert.equal(await handle.result(), 10);
   });
 
-  it("leave whoever asked through a host that crashes in doubt", async () => {
+  it("a client of a crashing host gets an ambiguous outcome", async () => {
     await using world = await openWorld({ ...definitions, hosts: 2 });
     const handle = await world.hosts[0].workflows.start(adds, { id: "a", input: 4 });
     const lost = assert.rejects(handle.result(), (error) => isLimpetError(error, "ANSWER_LOST"));
@@ -43,7 +43,7 @@ describe("workflows in a world", () => {
     await lost;
   });
 
-  it("happen again as they happened, under the same seed", async () => {
+  it("workflows repeat under the same seed", async () => {
     const traces: unknown[] = [];
     for (const seed of [7, 7, 8]) {
       await using world = await openWorld({ ...definitions, hosts: 3, seed });
@@ -56,7 +56,7 @@ describe("workflows in a world", () => {
     assert.notEqual(traces[0], traces[2]);
   });
 
-  it("come to their end under every seed, whatever happens to their hosts", async () => {
+  it("workflows complete under every seed and all faults of their hosts", async () => {
     await everySeed(
       5,
       async (world) => {

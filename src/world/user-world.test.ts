@@ -19,7 +19,7 @@ class Counter extends Actor<{ n: number }> {
     await this.actor(Counter, other).read();
     return ++this.state.n;
   }
-  /** Never ends, and does not listen when its caller gives up. */
+  /** Never ends, and ignores the cancellation of its caller. */
   async hang() {
     await new Promise(() => {});
   }
@@ -41,14 +41,14 @@ class PoliteGreeter extends Actor {
 const open = (seed = 1): Promise<TestWorld> => openWorld({ actors: [Counter], hosts: 3, seed });
 const others = (world: TestWorld, host: TestHost): TestHost[] => world.hosts.filter((one) => one !== host);
 
-/** An actor of each of two hosts, so that one has to call the other. */
+/** An actor on each of two hosts, so that one has to call the other. */
 async function livingOn(world: TestWorld, host: TestHost): Promise<string> {
   for (let i = 0; i < 1_000; i++) if ((await world.where(Counter, `actor-${i}`)) === host) return `actor-${i}`;
   assert.fail(`nothing lives on ${host}`);
 }
 
 describe("a world", () => {
-  it("has hosts that share their actors", async () => {
+  it("a world has hosts that share their actors", async () => {
     await using world = await open();
     const counts = [];
     for (const host of world.hosts) counts.push(await host.actor(Counter, "a").add());
@@ -57,7 +57,7 @@ describe("a world", () => {
     assert.equal(await world.where("Counter", "a"), await world.where(Counter, "a"));
   });
 
-  it("lets time pass while an answer is awaited, and only then", async () => {
+  it("time passes in a world while the test awaits an answer, and only then", async () => {
     await using world = await open();
     const before = world.now;
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -67,7 +67,7 @@ describe("a world", () => {
     assert.ok(world.now < before + 1_000);
   });
 
-  it("lets several wait for moments of their own", async () => {
+  it("several parts of a test can wait for different moments", async () => {
     await using world = await open();
     const begin = world.now;
     const order: string[] = [];
@@ -79,7 +79,7 @@ describe("a world", () => {
     assert.deepEqual(order, ["early 500", "soon 1000", "late 2000"]);
   });
 
-  it("gets over three days of a cluster: an actor leaves memory and is back with its state", async () => {
+  it("a world simulates three days of a cluster: an actor leaves memory and is back with its state", async () => {
     const cluster = { lease: "5m", leaderLease: "1m", roundTimeout: "1m" };
     await using world = await openWorld({ actors: [Counter], hosts: 1, cluster, idleTimeout: "1h" });
     const [host] = world.hosts;
@@ -91,7 +91,7 @@ describe("a world", () => {
     assert.equal(await host.actor(Counter, "a").add(), 2);
   });
 
-  it("tells the same story when it is run again, and another one under another seed", async () => {
+  it("a world has the same story when it runs again, and another one under another seed", async () => {
     const run = async (seed: number) => {
       await using world = await open(seed);
       for (let i = 0; i < 10; i++) await world.someHost().actor(Counter, `c${i}`).add();
@@ -104,7 +104,7 @@ describe("a world", () => {
     assert.notEqual(other.trace, first.trace);
   });
 
-  it("takes hosts by name, by place and with settings of their own", async () => {
+  it("a world takes hosts by name, by place and with their own settings", async () => {
     const hosts = ["shop", { name: "greeter", actors: [Greeter], idleTimeout: "1m" }] as const;
     await using world = await openWorld({ actors: [Counter], hosts });
     assert.equal(world.host("greeter"), world.hosts[1]);
@@ -114,8 +114,8 @@ describe("a world", () => {
   });
 });
 
-describe("a trouble of a world", () => {
-  it("cuts two hosts off from each other, until it is healed", async () => {
+describe("faults of a world", () => {
+  it("a partition separates two hosts, until it is healed", async () => {
     await using world = await open();
     const [a, b] = world.hosts as [TestHost, TestHost, TestHost];
     const id = await livingOn(world, b);
@@ -128,7 +128,7 @@ describe("a trouble of a world", () => {
     assert.ok((await a.actor(Counter, id).add()) >= 2);
   });
 
-  it("lets a paused host go on with its old beliefs, and commit nothing by them", async () => {
+  it("a paused host continues with its old state, and commits nothing by it", async () => {
     await using world = await open();
     const [owner, other, third] = world.hosts as [TestHost, TestHost, TestHost];
     const [id, far] = [await livingOn(world, owner), await livingOn(world, other)];
@@ -150,7 +150,7 @@ describe("a trouble of a world", () => {
     assert.equal(await owner.actor(Counter, id).read(), 2);
   });
 
-  it("makes a call through a paused host wait until it goes on", async () => {
+  it("a call through a paused host waits until the host resumes", async () => {
     await using world = await open();
     const [host] = world.hosts;
     world.pause(host, "3s");
@@ -159,7 +159,7 @@ describe("a trouble of a world", () => {
     assert.ok(world.now - since >= 3_000);
   });
 
-  it("rejects the calls made through a host that crashes, and those made while it is down", async () => {
+  it("a call through a host that crashes is rejected, and so is a call while it is down", async () => {
     await using world = await open();
     const [host] = world.hosts;
     const hanging = assert.rejects(host.actor(Counter, "a").hang(), { code: "ANSWER_LOST" });
@@ -179,7 +179,7 @@ describe("a trouble of a world", () => {
     assert.equal(await handle.add(), 1);
   });
 
-  it("keeps what was committed over crashes, and over the power of every machine", async () => {
+  it("committed state survives crashes, and the power loss of every machine", async () => {
     await using world = await open();
     for (let i = 0; i < 3; i++) await world.hosts[i]!.actor(Counter, "a").add();
     for (const host of world.hosts) world.losePower(host);
@@ -189,7 +189,7 @@ describe("a trouble of a world", () => {
     assert.equal(await world.hosts[0].actor(Counter, "a").read(), 3);
   });
 
-  it("is an upgrade when a host is restarted with other actors and settings", async () => {
+  it("a restart with other actors and settings is an upgrade", async () => {
     await using world = await openWorld({ actors: [Greeter], hosts: 1 });
     const [host] = world.hosts;
     assert.equal(await host.actor<Greeter>("Greeter", "x").greet(), "hello");
@@ -199,7 +199,7 @@ describe("a trouble of a world", () => {
     assert.deepEqual(host.app.host.types(), [{ type: "Greeter", active: 0 }]);
   });
 
-  it("is no restart that fails because of another one: the last one starts the host", async () => {
+  it("a restart does not fail because of another one: the last one starts the host", async () => {
     await using world = await open();
     const [host] = world.hosts;
     await host.actor(Counter, "a").add();
@@ -210,7 +210,7 @@ describe("a trouble of a world", () => {
     assert.equal(await host.actor(Counter, "a").add(), 2);
   });
 
-  it("keeps a host that is cut off from joining: it can be called when it has, and stopped before", async () => {
+  it("a host that is cut off does not join: it can be called when it has joined, and stopped before", async () => {
     await using world = await open();
     const host = world.host(2);
     world.crash(host);
@@ -225,7 +225,7 @@ describe("a trouble of a world", () => {
     assert.equal(await host.actor(Counter, "a").add(), 1);
   });
 
-  it("is not over while a host sleeps, whatever it believed before", async () => {
+  it("a world does not settle while a host sleeps", async () => {
     await using world = await open();
     const since = world.now;
     world.pause(0, "20s");
@@ -234,7 +234,7 @@ describe("a trouble of a world", () => {
     assert.ok(world.now - since >= 20_000);
   });
 
-  it("moves the actors of a host that is stopped in good order", async () => {
+  it("actors move away from a host that stops in an orderly way", async () => {
     await using world = await open();
     const owner = (await world.where(Counter, "a"))!;
     await owner.actor(Counter, "a").add();
@@ -244,7 +244,7 @@ describe("a trouble of a world", () => {
     assert.equal(await others(world, owner)[0]!.actor(Counter, "a").add(), 2);
   });
 
-  it("can be the database: what is asked waits for it, and a lost answer is no lost commit and no second one", async () => {
+  it("calls wait for a database that is down, and a lost response causes no lost commit and no second one", async () => {
     await using world = await open();
     const [host] = world.hosts;
     world.database.goDown();
@@ -261,7 +261,7 @@ describe("a trouble of a world", () => {
     await assert.rejects(host.actor(Counter, "b").add(), (error) => isLimpetError(error) && error.retry === "later");
   });
 
-  it("can be a clock: neither a wall clock that jumps nor one that drifts moves an actor", async () => {
+  it("neither a wall clock that jumps nor one that drifts moves an actor", async () => {
     await using world = await open();
     const owner = (await world.where(Counter, "a"))!;
     await owner.actor(Counter, "a").add();
@@ -274,8 +274,8 @@ describe("a trouble of a world", () => {
   });
 });
 
-describe("a mistake with a world", () => {
-  it("is a host it does not have", async () => {
+describe("mistakes with a world", () => {
+  it("an unknown host is rejected", async () => {
     await using world = await open();
     await using other = await open();
     const unknown = { code: "HOST_UNKNOWN", message: /this world has host-1 \(0\), host-2 \(1\), host-3 \(2\)/ };
@@ -286,7 +286,7 @@ describe("a mistake with a world", () => {
     assert.throws(() => world.partition("host-1", 0), { code: "ARGUMENT_INVALID" });
   });
 
-  it("is a value that makes no sense", async () => {
+  it("an invalid value is rejected", async () => {
     await using world = await open();
     const invalid = { code: "OPTION_INVALID" };
     assert.throws(() => world.pause(0, "soon"), invalid);
@@ -298,7 +298,7 @@ describe("a mistake with a world", () => {
     assert.throws(() => world.pause(0, "1s"), { code: "NOT_READY" });
   });
 
-  it("is an option whose part the world plays, or a number of hosts that will not do", async () => {
+  it("an option that the world provides itself is rejected, and so is an invalid number of hosts", async () => {
     const refused = (more: object, message: RegExp) =>
       assert.rejects(openWorld({ actors: [Counter], ...more }), { code: "OPTION_INVALID", message });
     await refused({ store: "memory:" }, /world\.database/);
@@ -314,7 +314,7 @@ describe("a mistake with a world", () => {
     await refused({ idleTimout: "1s" }, /idleTimout/);
   });
 
-  it("is using it after it was stopped; whoever still waits then is told", async () => {
+  it("a stopped world cannot be used, and pending waits are rejected", async () => {
     const world = await open();
     const waits = assert.rejects(world.advance("1d"), { code: "STOPPING" });
     const [host] = world.hosts;
@@ -326,7 +326,7 @@ describe("a mistake with a world", () => {
     assert.throws(() => world.crash(0), { code: "STOPPING" });
   });
 
-  it("is waiting for what can never come: whoever waits is told so", async () => {
+  it("a wait that can never end is rejected", async () => {
     await using world = await openWorld({ actors: [Counter], hosts: 1, cluster: { lease: "5m", leaderLease: "1m" } });
     const [host] = world.hosts;
     await assert.rejects(host.actor(Counter, "a").hang(), { code: "CALL_TIMEOUT" });
@@ -336,7 +336,7 @@ describe("a mistake with a world", () => {
     );
   });
 
-  it("is a world that cannot settle: it says what is missing", async () => {
+  it("a world that cannot settle rejects with the reason", async () => {
     await using world = await open();
     for (const host of world.hosts) world.crash(host);
     await assert.rejects(world.settled("10s"), { code: "NOT_SETTLED", message: /no host is up/ });

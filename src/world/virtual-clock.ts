@@ -1,12 +1,13 @@
-// A clock for one app that stands still until it is told to move. Its time is the timeline of a virtual world; but what was deferred
-// with `soon` runs by itself, so that calls and commits flow in real time and only waiting is virtual.
+// A clock for one app that stands still until the test moves it. Its time is the timeline of a virtual world.
+// Work deferred with `soon` runs by itself, so calls and commits run in real time and only waiting is
+// virtual.
 import type { Duration } from "../kernel/durations.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import { BEGINNING } from "./local-clock.ts";
 import { KIND, Timeline } from "./timeline.ts";
 
-/** How many rounds of the event loop the work set off by one timer gets before the clock moves on. */
+/** Rounds of the event loop for the work of one timer before the clock continues. */
 const SETTLE_ROUNDS = 10;
 
 export class VirtualClock implements Clock {
@@ -34,7 +35,7 @@ export class VirtualClock implements Clock {
     setImmediate(fn);
   }
 
-  /** Moves time forward, ringing what becomes due on the way, in order, and letting its work settle. */
+  /** Moves time forward, fires due timers in order, and lets their work settle. */
   async advance(duration: Duration): Promise<void> {
     const until = this.#timeline.now + parseDuration(duration, "advance");
     do await this.#settle();
@@ -42,12 +43,12 @@ export class VirtualClock implements Clock {
     await this.#timeline.run(until);
   }
 
-  /** Lets what was begun go on, without any time passing. */
+  /** Lets pending work continue, without any time passing. */
   settled(): Promise<void> {
     return this.#settle();
   }
 
-  /** Time does not pass until this is done: a process is being started. */
+  /** Stops time until this is done: a process is starting. */
   hold(work: Promise<unknown>): void {
     this.#holds.add(work);
     const over = (): void => void this.#holds.delete(work);

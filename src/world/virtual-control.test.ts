@@ -1,4 +1,4 @@
-// What hosts and schedulers hear of each other is the same in a virtual world as over the real wire: the first part runs against
+// Control streams behave the same in a virtual world and over the real wire: the first part runs against
 // both.
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
@@ -48,7 +48,7 @@ type Client = Pick<SchedulerClient, "report" | "watch" | "describe" | "drain" | 
   close(): unknown;
 };
 
-/** A client and a scheduler behind a door. */
+/** A client and a scheduler behind a server. */
 interface Both {
   readonly service: FakeScheduler;
   readonly client: Client;
@@ -82,7 +82,7 @@ for (const [name, open] of [
   ["real", openReal],
   ["virtual", openVirtual],
 ] as const) {
-  /** A host that has said hello, and the scheduler's end of its stream. */
+  /** A host that has sent its hello, and the scheduler's end of its stream. */
   const openHost = async (t: TestContext) => {
     const both = await open(t);
     const ear = new Ear<SchedulerMessage>();
@@ -94,7 +94,7 @@ for (const [name, open] of [
   };
 
   describe(`a host's stream to a ${name} scheduler`, () => {
-    test("carries any message in both directions, in order", async (t) => {
+    test("a host's stream delivers any message in both directions, in order", async (t) => {
       const { stream, host, ear } = await openHost(t);
       const sent = fc.sample(hostMessage, 200).filter(({ kind }) => kind !== "hello");
       for (const message of sent) stream.send(message);
@@ -104,7 +104,7 @@ for (const [name, open] of [
       assert.deepEqual(await ear.hears(answers.length), answers);
     });
 
-    test("ends for both when the host closes it, after everything it sent", async (t) => {
+    test("a stream that the host closes ends for both sides after all earlier messages", async (t) => {
       const { stream, host, ear } = await openHost(t);
       stream.send({ kind: "goodbye" });
       stream.close();
@@ -113,14 +113,14 @@ for (const [name, open] of [
       assert.deepEqual(host.heard.at(-1), { kind: "goodbye" });
     });
 
-    test("tells the scheduler with which error the host closed it", async (t) => {
+    test("the scheduler gets the error with which the host closed the stream", async (t) => {
       const { stream, host, ear } = await openHost(t);
       stream.close(new LimpetError("LEASE_LOST", "the lease ran out"));
       assert.ok(hasCode("LEASE_LOST", /^the lease ran out$/)(await host.ended));
       assert.equal(await ear.ended, undefined);
     });
 
-    test("ends for both when the scheduler closes it, after everything it sent", async (t) => {
+    test("a stream that the scheduler closes ends for both sides after all earlier messages", async (t) => {
       const { host, ear } = await openHost(t);
       host.stream.send({ kind: "removed", reason: "it was gone for too long" });
       host.stream.close();
@@ -129,7 +129,7 @@ for (const [name, open] of [
       assert.equal(await host.ended, undefined);
     });
 
-    test("tells the host with which error the scheduler closed it", async (t) => {
+    test("the host gets the error with which the scheduler closed the stream", async (t) => {
       const { host, ear } = await openHost(t);
       host.stream.close(new LimpetError("NOT_LEADER", "not any more: „ü“ leads"));
       const error = await ear.ended;
@@ -138,7 +138,7 @@ for (const [name, open] of [
       assert.equal(await host.ended, undefined);
     });
 
-    test("can be refused at once by a follower", async (t) => {
+    test("a follower can reject a stream at once", async (t) => {
       const service = new FakeScheduler();
       service.onHost = ({ stream }) => stream.close({ code: "NOT_LEADER", message: "10.0.0.9:7400 leads" });
       const { client } = await open(t, service);
@@ -149,7 +149,7 @@ for (const [name, open] of [
       assert.equal(await service.hosts[0]!.ended, undefined);
     });
 
-    test("tells neither of the end while it is busy with something else", async (t) => {
+    test("the end of a stream is delivered after the current work of each side", async (t) => {
       const { stream, host, ear } = await openHost(t);
       host.stream.close();
       assert.equal(host.ends, 0);
@@ -160,7 +160,7 @@ for (const [name, open] of [
       stream.close();
     });
 
-    test("ends once, however often it is closed, and drops what is sent afterwards", async (t) => {
+    test("a stream ends once, however often it is closed, and drops later messages", async (t) => {
       const { stream, host, ear } = await openHost(t);
       host.stream.close();
       host.stream.close(new LimpetError("NOT_LEADER", "too late"));
@@ -172,7 +172,7 @@ for (const [name, open] of [
       assert.deepEqual([ear.ends, host.ends, ear.heard.length, host.heard.length], [1, 1, 0, 1]);
     });
 
-    test("cannot be opened where nobody listens", async (t) => {
+    test("a stream cannot be opened without a listener", async (t) => {
       const { client, shut } = await open(t);
       await shut();
       const ear = new Ear<SchedulerMessage>();
@@ -185,8 +185,8 @@ for (const [name, open] of [
     });
   });
 
-  describe(`watching a ${name} scheduler`, () => {
-    test("tells the list at once, and every change", async (t) => {
+  describe(`the watch of a ${name} scheduler`, () => {
+    test("a watch delivers the list at once, and every change", async (t) => {
       const { client, service } = await open(t);
       const watcher = new Watcher();
       client.watch(watcher);
@@ -203,7 +203,7 @@ for (const [name, open] of [
       ]);
     });
 
-    test("ends when it is stopped, and the scheduler forgets the watcher", async (t) => {
+    test("a watch ends when it is stopped, and the scheduler drops the watcher", async (t) => {
       const { client, service } = await open(t);
       const watcher = new Watcher();
       const stop = client.watch(watcher);
@@ -215,8 +215,8 @@ for (const [name, open] of [
     });
   });
 
-  describe(`a question to a ${name} scheduler`, () => {
-    test("is answered with any look at the cluster", async (t) => {
+  describe(`a request to a ${name} scheduler`, () => {
+    test("a request is answered with any view of the cluster", async (t) => {
       const { client, service } = await open(t);
       for (const view of fc.sample(clusterView, 20)) {
         service.view = async () => view;
@@ -224,13 +224,13 @@ for (const [name, open] of [
       }
     });
 
-    test("passes on which host to drain", async (t) => {
+    test("a drain request names its host", async (t) => {
       const { client, service } = await open(t);
       await client.drain("web-1");
       assert.deepEqual(service.drained, ["web-1"]);
     });
 
-    test("passes on which sticky actors are meant, and is answered with any page of them", async (t) => {
+    test("a listing request names its sticky actors, and is answered with any page of them", async (t) => {
       const { client, service } = await open(t);
       const queries = fc.sample(stickyQuery, 20);
       for (const [i, page] of fc.sample(stickyPage, 20).entries()) {
@@ -243,13 +243,13 @@ for (const [name, open] of [
       );
     });
 
-    test("passes on which sticky actor to release", async (t) => {
+    test("a release request names its sticky actor", async (t) => {
       const { client, service } = await open(t);
       await client.release("shop", "Cart", "7");
       assert.deepEqual(service.released, [["shop", "Cart", "7"]]);
     });
 
-    test("fails with the error of the scheduler", async (t) => {
+    test("a request fails with the error of the scheduler", async (t) => {
       const { client, service } = await open(t);
       service.onDrain = async () => {
         throw new LimpetError("HOST_UNKNOWN", "there is no host web-1");
@@ -270,7 +270,7 @@ for (const [name, open] of [
   });
 
   describe(`a client of a ${name} scheduler`, () => {
-    test("ends its streams in good order when it is closed", async (t) => {
+    test("a client that is closed ends its streams in order", async (t) => {
       const { client, stream, ear, host, service } = await openHost(t);
       const watcher = new Watcher();
       client.watch(watcher);
@@ -283,7 +283,7 @@ for (const [name, open] of [
       assert.deepEqual([watcher.endings, host.heard.at(-1)], [[undefined], { kind: "goodbye" }]);
     });
 
-    test("comes back when the scheduler is back", async (t) => {
+    test("a client reconnects when the scheduler is back", async (t) => {
       const first = await openHost(t);
       await first.shut();
       await first.ear.ended;
@@ -295,7 +295,7 @@ for (const [name, open] of [
   });
 }
 
-// ——— In the virtual world alone, where the time of everything is known.
+// ——— In the virtual world alone, where all times are known.
 
 class World {
   readonly timeline = new Timeline();
@@ -328,8 +328,8 @@ class World {
 const codeOf = ({ ends, error }: { readonly ends: number; readonly error: Error | undefined }): unknown =>
   ends === 0 ? "open" : (error as LimpetError | undefined)?.code;
 
-describe("a virtual stream in trouble", () => {
-  test("is an error to the one that is left when the other process ends", async () => {
+describe("a virtual stream under faults", () => {
+  test("the end of a process is an error for the other side of its stream", async () => {
     for (const who of ["host", "scheduler"] as const) {
       const world = new World();
       const { ear, served } = await world.reported();
@@ -346,7 +346,7 @@ describe("a virtual stream in trouble", () => {
     }
   });
 
-  test("is noticed to be dead by both ends, in about five seconds", async () => {
+  test("a broken stream is detected by both ends, in about five seconds", async () => {
     const world = new World();
     const { ear, served } = await world.reported();
     world.network.change(1, 2, { isOpen: false });
@@ -357,7 +357,7 @@ describe("a virtual stream in trouble", () => {
     assert.deepEqual([codeOf(ear), codeOf(served)], ["UNREACHABLE", "UNREACHABLE"]);
   });
 
-  test("is not suspected where both ends only have nothing to say", async () => {
+  test("a stream without messages is not suspected", async () => {
     const world = new World();
     const { ear, served } = await world.reported();
     await world.pass(3_600_000);
@@ -366,7 +366,7 @@ describe("a virtual stream in trouble", () => {
     assert.deepEqual([ear.heard, ear.ends, served.ends], [[{ kind: "drain" }], 0, 0]);
   });
 
-  test("cannot be opened behind a cut line", async () => {
+  test("a stream cannot be opened behind a cut line", async () => {
     const world = new World();
     world.network.change(1, 2, { isOpen: false });
     const ear = new Ear<SchedulerMessage>();
@@ -380,7 +380,7 @@ describe("a virtual stream in trouble", () => {
     assert.equal(world.service.hosts.length, 0);
   });
 
-  test("is broken off when the other end does not read what it is sent", async () => {
+  test("a stream is reset when the other end does not read its messages", async () => {
     const world = new World();
     const { ear, stream, served } = await world.reported();
     world.network.change(2, 1, { isOpen: false });
@@ -394,7 +394,7 @@ describe("a virtual stream in trouble", () => {
     assert.equal(served.heard.length, 1, "it hears nothing after the end");
   });
 
-  test("leaves no connection behind, whoever ends it", async () => {
+  test("a stream leaves no connection behind, whichever side ends it", async () => {
     const world = new World();
     const first = await world.reported();
     first.stream.close();
@@ -414,7 +414,7 @@ describe("a virtual stream in trouble", () => {
 });
 
 describe("a virtual scheduler, as the real one", () => {
-  test("that stops tells every stream so, and forgets its watchers", async () => {
+  test("a scheduler that stops ends every stream with a notification, and drops its watchers", async () => {
     const world = new World();
     const { ear, served } = await world.reported();
     const watcher = new Watcher();
@@ -426,7 +426,7 @@ describe("a virtual scheduler, as the real one", () => {
     assert.deepEqual([served.ends, world.service.watchers.size, world.network.open], [1, 0, 0]);
   });
 
-  test("is not waited for for ever by a question, and whether anything was done is then unknown", async () => {
+  test("a request to a scheduler times out, and its outcome is then unknown", async () => {
     const world = new World();
     world.service.view = () => new Promise(() => {});
     world.service.onDrain = () => new Promise(() => {});
@@ -440,7 +440,7 @@ describe("a virtual scheduler, as the real one", () => {
     await Promise.all([described, drained, listed, released]);
   });
 
-  test("whose connection breaks leaves it unknown whether a host drains or an actor is released", async () => {
+  test("a broken connection leaves the outcome of a drain or a release unknown", async () => {
     const world = new World();
     world.service.onDrain = () => new Promise(() => {});
     world.service.onRelease = () => new Promise(() => {});
@@ -453,7 +453,7 @@ describe("a virtual scheduler, as the real one", () => {
     await Promise.all([drained, released]);
   });
 
-  test("tells nothing of a bug but that there is one", async () => {
+  test("a bug of a scheduler is reported without details", async () => {
     const world = new World();
     world.service.view = async () => {
       throw new TypeError("secret");
@@ -463,7 +463,7 @@ describe("a virtual scheduler, as the real one", () => {
     await described;
   });
 
-  test("whose client is closed is asked nothing more", async () => {
+  test("a closed client sends no request", async () => {
     const world = new World();
     world.service.view = () => new Promise(() => {});
     const underWay = assert.rejects(world.client.describe(), hasCode("STOPPING"));

@@ -1,5 +1,5 @@
-// The streams between hosts and schedulers of a virtual world: what the real door and its client say, on connections of the
-// virtual network. Every stream and every question has a connection of its own.
+// The streams between hosts and schedulers of a virtual world: the messages of the real server and its
+// client, on connections of the virtual network. Every stream and every request has its own connection.
 import { type ErrorCode, LimpetError } from "../kernel/errors.ts";
 import type { ControlListener, ControlStream } from "../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../ports/control-messages.ts";
@@ -22,10 +22,10 @@ const PATIENCE: Patience = {
 
 type Parting = { readonly code: string; readonly message: string };
 
-/** To a question; nothing when something was done. */
+/** Response to a request; undefined for an action. */
 type Answer = ClusterView | StickyPage | ShardsView | undefined;
 
-/** What travels: the first word says what it is about. */
+/** Messages on the network; `about` names the kind. */
 export type Said =
   | { readonly about: "report" }
   | { readonly about: "watch" }
@@ -46,7 +46,7 @@ export type Said =
   | { readonly about: "answer"; readonly answer: Answer }
   | { readonly about: "parting"; readonly error: Parting | undefined };
 
-/** What the client may do with a stream that lasts. */
+/** The client's side of a stream. */
 interface Talk {
   send(said: Said): void;
   close(error?: Parting): void;
@@ -99,7 +99,7 @@ export class VirtualScheduler implements SchedulerClient {
     return () => close();
   }
 
-  /** A stream that lasts. However it ends, its listener hears of it once, and nothing after that. */
+  /** A long-lived stream. Its listener is notified once of its end, and gets nothing after that. */
   #stream(first: Said, listener: Pick<WatchListener, "closed">, hear: (said: Said) => void): Talk {
     if (this.#isClosed) {
       queueMicrotask(() => listener.closed(closed()));
@@ -127,7 +127,7 @@ export class VirtualScheduler implements SchedulerClient {
     });
     const close = (error?: Parting): void => {
       if (isOver) return;
-      // Who only listened has nothing to say at the end either.
+      // A client that only listens sends nothing at the end either.
       if (first.about === "report") end.send({ about: "parting", error } satisfies Said);
       end.close();
       queueMicrotask(() => over(undefined));
@@ -140,7 +140,7 @@ export class VirtualScheduler implements SchedulerClient {
     return { send, close };
   }
 
-  /** `broken`: what it means that it was asked and nobody knows more. */
+  /** `broken`: the error for a request whose outcome is unknown. */
   #ask(question: Said, broken: "UNREACHABLE" | "ANSWER_LOST"): Promise<Answer> {
     if (this.#isClosed) return Promise.reject(closed());
     const { timeline } = this.#network;
@@ -206,7 +206,7 @@ export class VirtualControlServer {
   readonly address: string;
   readonly #service: ControlService;
   readonly #listening: Listening;
-  /** What is open, and how it is told that the scheduler is stopping. */
+  /** Open streams, with the function that ends each when the scheduler stops. */
   readonly #ends = new Map<End, () => void>();
 
   constructor(address: string, service: ControlService, network: Network, station: Station) {
@@ -277,7 +277,7 @@ export class VirtualControlServer {
     const over = (error: LimpetError | undefined): void => {
       if (isOver) return;
       isOver = true;
-      // The service hears of it when whatever it is doing is done.
+      // The service is notified after its current work.
       queueMicrotask(() => listener.closed(error));
     };
     const stream: ControlStream<SchedulerMessage> = {

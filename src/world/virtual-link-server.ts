@@ -1,4 +1,5 @@
-// The door of a host of a virtual world for the others: it serves what comes, and closes without losing an answer.
+// The link server of a host of a virtual world: serves calls of other hosts, and closes without losing an
+// answer.
 
 import { serializeError } from "../kernel/serialized-error.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -8,7 +9,7 @@ import { decodeArguments, encodeResult } from "../wire/link/payloads.ts";
 import type { Said, Travelling } from "./link-messages.ts";
 import type { End, Network, Station } from "./network.ts";
 
-/** The door of a host for the others. */
+/** Serves calls of other hosts. */
 export class VirtualLinkServer {
   readonly address: string;
   readonly #service: LinkService;
@@ -16,7 +17,7 @@ export class VirtualLinkServer {
   readonly #listening: { close(): void };
   readonly #served = new Set<Served>();
   #isClosing = false;
-  /** When a connection last had no calls any more. */
+  /** When a connection last had no calls left. */
   #idleAt = 0;
   #onChange: (() => void) | undefined;
 
@@ -42,7 +43,7 @@ export class VirtualLinkServer {
     });
   }
 
-  /** Asks the callers to go, lets what is under way finish, for a while, and then closes every connection. */
+  /** Asks callers to leave, lets running calls finish for a while, and then closes every connection. */
   async close(): Promise<void> {
     const { closeMs, lingerMs } = LINK_LIMITS;
     this.#listening.close();
@@ -50,7 +51,7 @@ export class VirtualLinkServer {
     this.#idleAt = this.#clock.monotonic();
     const latest = this.#idleAt + closeMs;
     for (const served of this.#served) served.leave();
-    // Callers hang up when they have their last answer, unless there is nobody any more.
+    // Callers hang up after their last answer, unless they have ended.
     while (this.#served.size > 0) {
       const isQuiet = [...this.#served].every(({ underWay }) => underWay === 0);
       const leftMs = (isQuiet ? Math.min(this.#idleAt + lingerMs, latest) : latest) - this.#clock.monotonic();
@@ -133,7 +134,7 @@ class Served {
     for (const cancel of cancels) cancel?.();
   }
 
-  /** Asks its caller to go. */
+  /** Asks its caller to leave. */
   leave(): void {
     this.#end.send({ kind: "bye" } satisfies Said);
   }

@@ -1,4 +1,5 @@
-// Whatever ports/links.ts promises is kept by the links of a virtual world as by the real ones: the first part runs against both.
+// The links of a virtual world keep the contract of ports/links.ts like the real ones: the first part runs
+// against both.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
@@ -14,19 +15,19 @@ import { VirtualLinkServer } from "./virtual-link-server.ts";
 import { VirtualLinks } from "./virtual-links.ts";
 import { Dummy, SelfRunning } from "./world-kit.test.ts";
 
-/** A door with a service behind it, and links to call it. */
+/** A server with a service behind it, and links to call it. */
 interface Both extends AsyncDisposable {
   readonly service: Service;
   readonly links: Links;
   readonly address: string;
-  /** Closes the door. */
+  /** Closes the server. */
   shut(): Promise<void>;
-  /** Another door where the first one was. */
+  /** Opens another server at the same address. */
   reopen(service: Service): Promise<AsyncDisposable>;
   pass(ms: number): Promise<void>;
 }
 
-/** Calls may be made again soon after nobody was there. */
+/** Short pauses after failed attempts to connect. */
 const QUICK = { pauseMs: 1, longestPauseMs: 1 };
 
 async function openReal(service: Service): Promise<Both> {
@@ -78,7 +79,7 @@ for (const [name, open] of [
     ask(it.links, it.address, args, more);
 
   describe(`a ${name} link`, () => {
-    test("delivers a call as it was made, and brings back its result", async () => {
+    test("a link delivers a call unchanged, and returns its result", async () => {
       await using it = await open(new Service((call, answer) => answer.value(call.args)));
       const args = [1, "two", { three: new Map([[4n, new Date(5)]]) }];
       assert.deepEqual(await askOf(it, args), ["value", args]);
@@ -93,7 +94,7 @@ for (const [name, open] of [
       }
     });
 
-    test("brings back values of every kind exactly", async () => {
+    test("a link returns values of every kind exactly", async () => {
       await using it = await echo();
       const value = fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, maxDepth: 3 });
       const property = fc.asyncProperty(fc.array(value, { maxLength: 10 }), async (values) => {
@@ -109,7 +110,7 @@ for (const [name, open] of [
       }
     });
 
-    test("shares nothing: what one side does with its objects later is not seen by the other", async () => {
+    test("a link shares no objects: later changes on one side are not visible on the other", async () => {
       const kept: { list: number[] }[] = [];
       await using it = await open(
         new Service((call, answer) => {
@@ -134,7 +135,7 @@ for (const [name, open] of [
       );
     });
 
-    test("brings back errors with name, message, code and causes, and LimpetErrors as such", async () => {
+    test("a link returns errors with name, message, code and causes, and LimpetErrors as such", async () => {
       const thrown: unknown[] = [
         Object.assign(new RangeError("too far", { cause: new TypeError("inside") }), { code: "E_FAR" }),
         new LimpetError("MAILBOX_FULL", "full", { cause: new Error("busy") }),
@@ -153,7 +154,7 @@ for (const [name, open] of [
       assert.equal(third.message, "only words");
     });
 
-    test("says who owns the actor, as far as the other host knows", async () => {
+    test("a link returns the owner of the actor, as far as the other host knows it", async () => {
       const beliefs = [
         { term: 3, version: 2 ** 45, owner: "10.0.0.1:7000" },
         { term: 0, version: 0, owner: undefined },
@@ -163,7 +164,7 @@ for (const [name, open] of [
       assert.deepEqual(await askOf(it, [1]), ["notOwner", beliefs[1]]);
     });
 
-    test("takes the first answer, and makes an error of one that cannot travel", async () => {
+    test("a link takes the first answer, and returns an error for one that cannot be encoded", async () => {
       await using it = await open(
         new Service((_, answer) => {
           answer.value({ fn() {} });
@@ -176,7 +177,7 @@ for (const [name, open] of [
       assert.ok(isLimpetError(what, "RESULT_INVALID"));
     });
 
-    test("tells of an argument that cannot travel after the call was made, and to nobody who has cancelled it", async () => {
+    test("an argument that cannot be encoded is reported after the call was made, and not after its cancellation", async () => {
       await using it = await echo();
       const [caller, cancelled] = [new Caller(), new Caller()];
       it.links.call(it.address, callOf([() => {}]), caller);
@@ -188,7 +189,7 @@ for (const [name, open] of [
       assert.deepEqual([cancelled.heard, it.service.served.length], [[], 0]);
     });
 
-    test("delivers calls in the order in which they were made, also those that waited for the connection", async () => {
+    test("a link delivers calls in the order in which they were made, also those that waited for the connection", async () => {
       await using it = await echo();
       const asked: Promise<unknown>[] = [];
       for (let i = 0; i < 1_000; i++) {
@@ -202,7 +203,7 @@ for (const [name, open] of [
       );
     });
 
-    test("gives each of many calls in flight its own answer", async () => {
+    test("a link returns to each of many calls in flight its own answer", async () => {
       await using it = await open(new Service());
       const asked = Array.from({ length: 2_000 }, (_, i) => askOf(it, [i]));
       await until("all have arrived", () => it.service.served.length === 2_000);
@@ -211,7 +212,7 @@ for (const [name, open] of [
       for (const [i, outcome] of outcomes.entries()) assert.deepEqual(outcome, ["value", i]);
     });
 
-    test("cancels a call at the other host, once, and its caller hears nothing more", async () => {
+    test("a link cancels a call at the other host, once, and its caller gets nothing more", async () => {
       await using it = await open(new Service());
       const caller = new Caller();
       const cancel = it.links.call(it.address, callOf(), caller);
@@ -225,7 +226,7 @@ for (const [name, open] of [
       assert.deepEqual([caller.heard, it.service.served[0]!.cancels], [[], 1]);
     });
 
-    test("does not cancel a call that is answered", async () => {
+    test("a link does not cancel an answered call", async () => {
       await using it = await echo();
       const caller = new Caller();
       const cancel = it.links.call(it.address, callOf([1]), caller);
@@ -235,7 +236,7 @@ for (const [name, open] of [
       assert.deepEqual([caller.heard.length, it.service.served[0]!.cancels], [1, 0]);
     });
 
-    test("tells nothing to a caller that gave up while it connected", async () => {
+    test("a caller that gave up while the link connected gets no notification", async () => {
       await using it = await echo();
       const caller = new Caller();
       const cancel = it.links.call(it.address, callOf(["cancelled"]), caller);
@@ -245,7 +246,7 @@ for (const [name, open] of [
       assert.deepEqual(caller.heard, []);
     });
 
-    test("to nobody: calls are unsent, the next ones at once, and after a pause it is tried again", async () => {
+    test("calls without a listener are unsent, the next ones at once, and there is another attempt after a pause", async () => {
       await using it = await echo();
       await it.shut();
       for (const [how, what] of await Promise.all([askOf(it), askOf(it)])) {
@@ -265,7 +266,7 @@ for (const [name, open] of [
       await it.links.close();
     });
 
-    test("that is closed loses what was sent, and sends nothing more", async () => {
+    test("a closed link loses sent calls, and sends nothing more", async () => {
       await using it = await open(new Service());
       const sent = askOf(it, ["sent"]);
       await until("it has arrived", () => it.service.served.length === 1);
@@ -280,7 +281,7 @@ for (const [name, open] of [
       assert.equal(it.service.served.length, 1);
     });
 
-    test("that is closed while it connects has sent nothing", async () => {
+    test("a link that is closed while it connects has sent nothing", async () => {
       await using it = await open(new Service());
       const asked = askOf(it, ["waiting"]);
       await it.links.close();
@@ -289,7 +290,7 @@ for (const [name, open] of [
       assert.ok(isLimpetError(what, "STOPPING"), String(what));
     });
 
-    test("that nobody needs any more is let go once its answers are in, and made anew when it is needed", async () => {
+    test("an unused link is released once its answers are in, and opened again when it is needed", async () => {
       await using it = await open(new Service());
       const pending = askOf(it, [1]);
       await until("it has arrived", () => it.service.served.length === 1);
@@ -302,7 +303,7 @@ for (const [name, open] of [
       assert.equal((await askOf(it, [3]))[0], "value");
     });
 
-    test("that is let go while it connects still sends what waits for it", async () => {
+    test("a link that is released while it connects still sends its waiting calls", async () => {
       await using it = await echo();
       const asked = askOf(it, ["waited"]);
       it.links.retain(new Set());
@@ -311,9 +312,9 @@ for (const [name, open] of [
   });
 }
 
-// ——— In the virtual world alone, where the time of everything is known.
+// ——— In the virtual world alone, where all times are known.
 
-/** A caller and a host whose time passes when the test says so. */
+/** A caller and a host on virtual time. */
 class World {
   readonly timeline = new Timeline();
   readonly network: Network;
@@ -357,8 +358,8 @@ class World {
 const outcomes = (...callers: readonly Caller[]): string[] =>
   callers.map(({ heard }) => heard.map(([how, what]) => (what instanceof LimpetError ? what.code : how)).join(" "));
 
-describe("a virtual link in trouble", () => {
-  test("loses what was sent when the other process ends, and leaves unsent what was not", async () => {
+describe("a virtual link under faults", () => {
+  test("the end of the other process loses sent calls, and leaves others unsent", async () => {
     const world = new World(new Service());
     const sent = [world.call(), world.call()];
     await world.pass(100);
@@ -374,7 +375,7 @@ describe("a virtual link in trouble", () => {
     assert.equal(world.service.served.length, 2);
   });
 
-  test("has served calls given up when the calling process ends", async () => {
+  test("served calls are cancelled when the calling process ends", async () => {
     const world = new World(new Service());
     world.call();
     await world.pass(100);
@@ -384,10 +385,10 @@ describe("a virtual link in trouble", () => {
     assert.equal(world.service.served[0]!.cancels, 1);
   });
 
-  test("leaves its pause longer with every attempt that fails, up to a limit, and forgets it after a success", async () => {
+  test("the pause of a link grows with every failed attempt, up to a limit, and is reset by a success", async () => {
     const world = new World();
     world.crash();
-    /** Milliseconds between attempts; calls in between are refused without one. */
+    /** Milliseconds between attempts; calls in between are rejected without one. */
     const pauses: number[] = [];
     let last: number | undefined;
     for (let i = 0; i < 12_000; i++) {
@@ -411,7 +412,8 @@ describe("a virtual link in trouble", () => {
     assert.deepEqual(outcomes(back), ["value"]);
     world.crash();
     await world.pass(100);
-    // The connection had proven itself: the next attempt is made at once, and the first pause is short again.
+    // The connection had been established: the next attempt is made at once, and the first pause is short
+    // again.
     const first = world.call();
     await world.pass(10);
     assert.match((first.heard[0]![1] as Error).message, /refused/);
@@ -421,7 +423,7 @@ describe("a virtual link in trouble", () => {
     assert.match((second.heard[0]![1] as Error).message, /refused/);
   });
 
-  test("gives up connecting behind a cut line, and says when a call's own time was over before", async () => {
+  test("a connection attempt behind a cut line times out, and a call's own timeout is reported if it comes first", async () => {
     const world = new World();
     world.network.change(1, 2, { isOpen: false });
     const [patient, hasty] = [world.call(), world.call([], { timeoutMs: 500 })];
@@ -433,7 +435,7 @@ describe("a virtual link in trouble", () => {
     assert.equal(world.service.served.length, 0);
   });
 
-  test("loses what is behind a line that is cut, by silence, and the host gives it up as well", async () => {
+  test("calls behind a cut line are lost by silence, and the host cancels them as well", async () => {
     const world = new World(new Service());
     const caller = world.call();
     await world.pass(100);
@@ -448,7 +450,7 @@ describe("a virtual link in trouble", () => {
     assert.deepEqual(outcomes(caller), ["ANSWER_LOST"]);
   });
 
-  test("keeps a call for as long as it takes, as long as both are there", async () => {
+  test("a link keeps a long call while both sides are present", async () => {
     const world = new World(new Service());
     const caller = world.call();
     await world.pass(3_600_000);
@@ -457,7 +459,7 @@ describe("a virtual link in trouble", () => {
     assert.deepEqual(caller.heard, [["value", "at last"]]);
   });
 
-  test("is asked to go by a door that closes, which lets what is under way finish", async () => {
+  test("a server that closes asks callers to leave, and lets running calls finish", async () => {
     const world = new World(new Service());
     const callers = Array.from({ length: 10 }, (_, i) => world.call([i]));
     await world.pass(100);
@@ -482,7 +484,7 @@ describe("a virtual link in trouble", () => {
     assert.equal(world.network.open, 0);
   });
 
-  test("a door does not wait for ever for calls that do not end", async () => {
+  test("a server that closes does not wait for ever for calls that do not end", async () => {
     const world = new World(new Service());
     const caller = world.call();
     await world.pass(100);
@@ -496,7 +498,7 @@ describe("a virtual link in trouble", () => {
     assert.deepEqual([outcomes(caller), world.service.served[0]!.cancels], [["ANSWER_LOST"], 1]);
   });
 
-  test("whatever happens, each call hears one thing, none is served twice, and what was unsent never arrived", async () => {
+  test("under all faults each call gets one outcome, none is served twice, and an unsent one never arrived", async () => {
     const counts = { value: 0, unsent: 0, lost: 0, error: 0, notOwner: 0 };
     const trouble = fc.record({
       what: fc.constantFrom("cut", "cut back", "mend", "crash", "power", "hang", "retain", "leave", "nothing"),
@@ -555,7 +557,7 @@ describe("a virtual link in trouble", () => {
 });
 
 describe("a virtual link, as the real one", () => {
-  test("has a call that crosses the bye served as usual, also by a door that has nothing else to do", async () => {
+  test("a call that crosses the goodbye is served as usual, also by an idle server", async () => {
     const world = new World();
     const first = world.call(["first"]);
     await world.pass(100);
@@ -566,7 +568,7 @@ describe("a virtual link, as the real one", () => {
     assert.equal(world.network.open, 0);
   });
 
-  test("that is closed ends what was let go before as well", async () => {
+  test("a closed link ends released connections as well", async () => {
     const world = new World(new Service());
     const caller = world.call();
     await world.pass(100);
@@ -577,7 +579,7 @@ describe("a virtual link, as the real one", () => {
     assert.equal(world.network.open, 0);
   });
 
-  test("delivers nothing that was cancelled before there was a connection", async () => {
+  test("a call that was cancelled before there was a connection is not delivered", async () => {
     const world = new World();
     world.links.call(world.address, callOf(["cancelled"]), new Caller())();
     world.call(["sent"]);
@@ -588,7 +590,7 @@ describe("a virtual link, as the real one", () => {
     );
   });
 
-  test("takes the time that a call waited for its connection from the time it has left", async () => {
+  test("the wait of a call for its connection counts against its timeout", async () => {
     const world = new World();
     world.network.change(1, 2, { isOpen: false });
     const late = world.call(["late"], { timeoutMs: 500 });
@@ -604,7 +606,7 @@ describe("a virtual link, as the real one", () => {
     assert.ok(world.service.served[0]!.call.timeoutMs <= 4_000);
   });
 
-  test("turns away the one call that is too many, and harms no other", async () => {
+  test("a call above the limit is rejected, and affects no other", async () => {
     const world = new World(new Service());
     const callers = Array.from({ length: LINK_LIMITS.calls + 1 }, (_, i) => world.call([i]));
     await world.pass(1_000);
@@ -614,7 +616,7 @@ describe("a virtual link, as the real one", () => {
     assert.ok(callers.slice(0, -1).every(({ heard }) => heard[0]?.[0] === "value"));
   });
 
-  test("counts checks of silence as the real one does", async () => {
+  test("a virtual link counts checks of silence as the real one does", async () => {
     const { checkMs, silentChecks } = LINK_LIMITS;
     for (let seed = 0; seed < 10; seed++) {
       const world = new World(new Service(), seed);

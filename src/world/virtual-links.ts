@@ -1,6 +1,7 @@
-// Calls between the hosts of a virtual world. It keeps the promise of ports/links.ts on connections of the virtual network, with
-// the manners of the real link: one connection per pair that is made when it is first needed, a pause after one that could not be
-// made, and a goodbye before a door closes. Arguments and results are encoded, so that no two hosts share an object.
+// Calls between the hosts of a virtual world. Keeps the contract of ports/links.ts on connections of the
+// virtual network, and behaves like the real link: one connection per pair, made on first use, a pause after
+// a failed attempt, and a goodbye before a server closes. Arguments and results are encoded, so that no two
+// hosts share an object.
 import { LimpetError } from "../kernel/errors.ts";
 import { deserializeError } from "../kernel/serialized-error.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
@@ -13,7 +14,8 @@ import type { End, Network, Patience, Station } from "./network.ts";
 const PATIENCE: Patience = {
   connectMs: LINK_LIMITS.connectMs,
   tickMs: LINK_LIMITS.checkMs,
-  // The first check still finds what came before; a peer that owes something is given up at the one after the last.
+  // The first check still finds earlier messages; a silent peer with pending calls is given up at the check
+  // after the last.
   silentTicks: LINK_LIMITS.silentChecks + 2,
   queue: LINK_LIMITS.calls,
 };
@@ -66,7 +68,7 @@ export class VirtualLinks implements Links {
 
 const stopping = (): LimpetError => new LimpetError("STOPPING", "this host is stopping");
 
-/** The caller hears it after `call` has returned. */
+/** Notifies the caller after `call` has returned. */
 function refuse(tell: () => void): Cancel {
   let waits = true;
   queueMicrotask(() => {
@@ -77,7 +79,9 @@ function refuse(tell: () => void): Cancel {
   };
 }
 
-/** To one address: at most one connection that takes calls, and others that wait for their last answers. */
+/**
+ * All connections to one address: at most one that takes calls, and others that wait for their last answers.
+ */
 class Link implements CarrierDeps {
   readonly #address: string;
   readonly #network: Network;
@@ -140,16 +144,16 @@ class Link implements CarrierDeps {
     this.#forgetIfUnused();
   }
 
-  /** What is remembered of an address that failed stays until it is let go. */
+  /** The record of a failed address stays until it is unused. */
   #forgetIfUnused(): void {
     if (this.#current === undefined && this.#leaving.size === 0 && this.#failures === 0) this.#onUnused();
   }
 }
 
 interface CarrierDeps {
-  /** The other side has said something. */
+  /** The other side has sent a message. */
   proven(): void;
-  /** It takes no more calls. */
+  /** The connection takes no more calls. */
   leaving(carrier: Carrier): void;
   ended(carrier: Carrier, isProven: boolean): void;
 }
@@ -160,10 +164,10 @@ class Carrier {
   readonly #clock: Clock;
   readonly #owner: CarrierDeps;
   readonly #end: End;
-  /** Until the other side has introduced itself. */
+  /** Calls that wait until the other side has introduced itself. */
   readonly #waiting = new Set<Waiting>();
   readonly #sent = new Map<number, Waiting>();
-  /** Given up here; their numbers are taken until the other side has answered. */
+  /** Cancelled calls; their numbers stay in use until the other side has answered. */
   readonly #cancelled = new Set<number>();
   readonly #patience: Timer;
   #lastNumber = 0;
@@ -233,7 +237,7 @@ class Carrier {
     this.#leaveIfDone();
   }
 
-  /** What waited goes now, with what is left of its time. */
+  /** Sends waiting calls now, each with the rest of its time. */
   #greeted(): void {
     this.#isReady = true;
     this.#patience.cancel();

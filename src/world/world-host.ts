@@ -14,18 +14,18 @@ import type { World } from "./world.ts";
 
 export interface HostOptions {
   readonly name?: string | undefined;
-  /** Hosts on one machine know when another one has crashed. Each has its own, unless said otherwise. */
+  /** Hosts on one machine detect each other's crash. Each host has its own machine by default. */
   readonly machine?: string | undefined;
   readonly actors?: readonly ActorClass[] | undefined;
   readonly workflows?: readonly AnyWorkflow[] | undefined;
   readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
   readonly settings?: LimpetSettings | undefined;
-  /** No actors: a scheduler of its own, which goes before those inside of hosts. */
+  /** A dedicated scheduler without actors, which takes precedence over embedded ones. */
   readonly dedicated?: boolean | undefined;
   readonly clock?: ClockTroubles | undefined;
 }
 
-/** A network that is not loopback asks for one. */
+/** Required on a network that is not loopback. */
 const KEY = "a-key-of-a-virtual-world";
 
 export class WorldHost {
@@ -36,7 +36,7 @@ export class WorldHost {
   readonly #chance: Prng;
   #options: HostOptions;
   #process: Process | undefined;
-  /** How long a process goes on after its start has failed. Not set: it ends at once. */
+  /** How long a process continues after its start has failed. 0 ends it at once. */
   lingerMs = 0;
 
   constructor(world: World, place: number, options: HostOptions) {
@@ -53,7 +53,7 @@ export class WorldHost {
     return this.#process;
   }
 
-  /** Where its scheduler is found. */
+  /** Address of its scheduler. */
   get schedulerAddress(): string {
     return addressOf(this.place, SCHEDULER_PORT);
   }
@@ -73,8 +73,8 @@ export class WorldHost {
   }
 
   /**
-   * Starts a process here, with other options if they are given: that is an upgrade. Resolves when it is part of the cluster;
-   * rejects when it could not join, or ended before.
+   * Starts a process here, with other options if they are given: that is an upgrade. Resolves when it has
+   * joined the cluster; rejects if it could not join, or ended before.
    */
   start(changes: Partial<HostOptions> = {}): Promise<void> {
     invariant(this.#process === undefined, "one process at a time runs at a place");
@@ -91,7 +91,7 @@ export class WorldHost {
         const { timeline } = this.#world;
         if (this.lingerMs > 0)
           timeline.plan(timeline.now + this.lingerMs, KIND.script, undefined, () => process.end(false));
-        // Whoever waits for it shall hear the reason, and not that it has ended.
+        // Pending waits must get the reason of the failure, not the end of the process.
         else queueMicrotask(() => process.end(false));
         throw error;
       }
@@ -114,7 +114,7 @@ export class WorldHost {
     });
   }
 
-  /** Stops as a process does that was asked to: nothing is lost. One that is still starting has nothing to lose, and just ends. */
+  /** Stops in an orderly way: nothing is lost. A process that is still starting just ends. */
   async stop(): Promise<void> {
     const process = this.#process;
     if (process === undefined) return;

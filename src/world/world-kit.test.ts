@@ -1,8 +1,9 @@
-// What the tests of a virtual world share: a process that does nothing by itself, and time that passes by itself.
+// Helpers for tests of a virtual world: a process that does nothing by itself, and time that passes by
+// itself.
 import type { Station } from "./network.ts";
 import { type Actee, type Happening, Timeline } from "./timeline.ts";
 
-/** A process that can fall asleep and end, and is nothing else. */
+/** A process that can only fall asleep and end. */
 export class Dummy implements Station {
   readonly number: number;
   readonly place: number;
@@ -31,10 +32,10 @@ export class Dummy implements Station {
   }
 }
 
-/** Lets everything happen as soon as it is planned, in the background of a test that waits for promises. */
+/** Runs every event as soon as it is planned, in the background of a test that waits for promises. */
 export class SelfRunning extends Timeline {
   #running: Promise<void> | undefined;
-  /** What threw, if something did. */
+  /** The error of an event that threw. */
   failure: unknown;
 
   override plan(at: number, kind: number, actee: Actee | undefined, run: () => void): Happening {

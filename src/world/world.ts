@@ -1,7 +1,7 @@
-// A cluster in one process, on virtual time: hosts with clocks of their own, a network and a database between them, and every
-// trouble they can have. Everything that chance decides follows from the seed, so what happened once happens again.
-//
-// Time stands still until somebody wants something: an answer of an actor, or that time passes.
+// A cluster in one process, on virtual time: hosts with their own clocks, a network and a database between
+// them, and every fault they can have. All random decisions follow from the seed, so every run can be
+// repeated.
+// Time stands still until the test waits for an answer of an actor or for a moment.
 import type { ActorClass } from "../actors/routing/remote.ts";
 import type { LimpetSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
@@ -18,11 +18,11 @@ import { type HostOptions, WorldHost } from "./world-host.ts";
 
 export interface WorldOptions {
   readonly seed?: number | undefined;
-  /** The classes that hosts run, unless they were given others. */
+  /** Default actor classes of the hosts. */
   readonly actors?: readonly ActorClass[] | undefined;
   /** Settings of every host. */
   readonly settings?: LimpetSettings | undefined;
-  /** Time passes only when whoever made it runs its timeline. */
+  /** Time passes only when the creator of the world runs its timeline. */
   readonly isDriven?: boolean | undefined;
 }
 
@@ -51,14 +51,14 @@ export class World {
     this.story = new Story(this.timeline);
   }
 
-  /** Milliseconds since it began. */
+  /** Milliseconds since the start of the world. */
   get now(): number {
     return this.timeline.now;
   }
 
   // ——— Hosts.
 
-  /** A new place; nothing runs there yet. */
+  /** Adds a new place; nothing runs there yet. */
   addHost(options: HostOptions = {}): WorldHost {
     const host = new WorldHost(this, this.hosts.length + 1, options);
     this.hosts.push(host);
@@ -86,7 +86,10 @@ export class World {
     return this.#passage.advance(ms);
   }
 
-  /** Something that is awaited from outside of the world: time passes until it is there. Rejects when the process ends before. */
+  /**
+   * Work that is awaited from outside the world: time passes until it has ended. Rejects when the process
+   * ends before.
+   */
   outside<T>(begin: () => Promise<T>, process: Process): Promise<T> {
     const ended = Promise.withResolvers<never>();
     const tell = (): void =>
@@ -95,7 +98,7 @@ export class World {
     return this.#passage.during(() => Promise.race([begin(), ended.promise])).finally(() => process.onEnd.delete(tell));
   }
 
-  /** The same for what the process itself does: while it sleeps, it does not begin. */
+  /** The same for work of the process itself: it does not begin while the process sleeps. */
   inside<T>(begin: () => Promise<T>, process: Process): Promise<T> {
     const begun = (): Promise<T> =>
       new Promise((resolve, reject) => {
@@ -105,13 +108,13 @@ export class World {
     return this.outside(begun, process);
   }
 
-  /** Whoever still waits is told so. */
+  /** Rejects pending waits. */
   end(error: LimpetError): void {
     for (const { process } of this.hosts) process?.end(false);
     this.#passage.fail(error);
   }
 
-  /** Every line works again, every process is awake, the database does its part. Who has crashed stays down. */
+  /** Ends all faults of lines and the database, and resumes all processes. Crashed hosts stay down. */
   heal(): void {
     this.network.heal();
     this.database.troubles = { ...NO_TROUBLES };
