@@ -99,13 +99,13 @@ function standBeforeDatabase({ database, timeline }: World, made: Between): void
       if (there?.how === "late") {
         await new Promise<void>((go) => there.waiting.push(go));
         const { isDown, isReadOnly } = database.troubles;
-        if (isDown || isReadOnly) throw new LimpetError("STORE_UNAVAILABLE", "the database failed: nobody answers");
+        if (isDown || isReadOnly) throw new LimpetError("STORE_UNAVAILABLE", "the database failed: it does not answer");
       }
       const ms = [...heldUp].map((holds) => holds(question)).find((held) => held !== undefined);
       if (ms !== undefined) {
         await pass(ms);
         const { isDown, isReadOnly } = database.troubles;
-        if (isDown || isReadOnly) throw new LimpetError("STORE_UNAVAILABLE", "the database failed: nobody answers");
+        if (isDown || isReadOnly) throw new LimpetError("STORE_UNAVAILABLE", "the database failed: it does not answer");
       }
       const result = await work();
       if ([...unheard].some((isLost) => isLost(question))) return never();

@@ -1,12 +1,12 @@
-// What a test puts in the place of an activity, and what it was asked. Types follow from the activity: what stands in for it takes what it
-// takes and gives what it gives.
+// Mocks of activities, with a record of their calls. Types follow from the activity: a mock has the same
+// input and the same result.
 import { LimpetError } from "../kernel/errors.ts";
 import type { ActivityContext, ActivityFunction } from "../workflows/definition/context.ts";
 
 export type ActivityInput<F extends ActivityFunction> = Parameters<F>[0];
 export type ActivityResult<F extends ActivityFunction> = Awaited<ReturnType<F>>;
 
-/** What runs instead of the activity. */
+/** Runs in place of the activity. */
 export type ActivityStandIn<F extends ActivityFunction> = (
   input: ActivityInput<F>,
   activity: ActivityContext,
@@ -19,7 +19,7 @@ export interface ActivityCall<F extends ActivityFunction> {
   readonly runId: string;
   readonly attempt: number;
   readonly idempotencyKey: string;
-  /** On the clock of the test, milliseconds since 1970. */
+  /** Milliseconds since 1970, on the clock of the test. */
   readonly at: number;
   /** `running`: it has not answered yet, or its process ended first. */
   readonly outcome: "running" | "completed" | "failed";
@@ -28,9 +28,9 @@ export interface ActivityCall<F extends ActivityFunction> {
 }
 
 export interface FailureOptions {
-  /** So many attempts fail, then it goes on as before. Default: all of them. */
+  /** Number of attempts that fail; later ones behave as before. Default: all of them. */
   readonly times?: number;
-  /** What they throw. */
+  /** The error that they throw. */
   readonly error?: unknown;
 }
 
@@ -53,24 +53,24 @@ export class ActivityMock<F extends ActivityFunction> {
     this.#restored = restored;
   }
 
-  /** Every attempt, in the order in which they began; also those of processes that crashed. */
+  /** Every attempt, in the order in which they began; also those of crashed processes. */
   get calls(): readonly ActivityCall<F>[] {
     return this.#calls;
   }
 
-  /** From now on it does this. */
+  /** Sets the function that runs from now on. */
   does(standIn: ActivityStandIn<F>): this {
     this.#checkInPlace();
     this.#standIn = standIn;
     return this;
   }
 
-  /** From now on it gives this. */
+  /** Sets the result from now on. */
   returns(result: ActivityResult<F>): this {
     return this.does(() => result);
   }
 
-  /** The next attempts fail. */
+  /** Makes the next attempts fail. */
   fails({ times = Number.POSITIVE_INFINITY, error }: FailureOptions = {}): this {
     if (!(times >= 0)) throw new LimpetError("OPTION_INVALID", `fails: times is ${times}; count them from 0`);
     this.#checkInPlace();
@@ -79,19 +79,19 @@ export class ActivityMock<F extends ActivityFunction> {
     return this;
   }
 
-  /** From now on it never answers: for time limits, and for ending what waits for it. */
+  /** Never answers from now on: for tests of timeouts and of cancellation. */
   hangs(): this {
     return this.does(() => new Promise(() => {}));
   }
 
-  /** The activity itself runs again, and nothing is recorded any more. */
+  /** Restores the activity itself, and ends the recording. */
   restore(): void {
     if (this.#isRestored) return;
     this.#isRestored = true;
     this.#restored();
   }
 
-  /** Whoever goes on with one that was taken away would wonder why nothing happens. */
+  /** Rejects the use of a mock that was restored, which would have no effect. */
   #checkInPlace(): void {
     if (!this.#isRestored) return;
     const said = "was restored, so it does nothing any more; app.mock() gives a new one";
@@ -140,12 +140,12 @@ export class ActivityMocks {
     this.#now = now;
   }
 
-  /** Other code has come. What stands in for an activity goes on to do so. */
+  /** Replaces the activities after a change of code. Mocks stay in place. */
   know(activities: Readonly<Record<string, ActivityFunction>>): void {
     for (const [name, activity] of Object.entries(activities)) this.#activities.set(name, activity);
   }
 
-  /** The one that is there already gets what it is to do; its calls stay. */
+  /** An existing mock gets the new function and keeps its calls. */
   mock(of: ActivityFunction | string, standIn: ActivityStandIn<ActivityFunction> | undefined): never {
     const name = this.#nameOf(of);
     const known = this.#mocks.get(name);

@@ -1,18 +1,18 @@
-// The durable steps of a test: everything that its processes write, in order, told for people. Between any two of them a process may end,
-// and a step is where a test says that it does.
+// The durable steps of a test: every write of its processes in order, as text for display. A process may end
+// between any two of them, and a test names the step at which it does.
 import { LimpetError } from "../kernel/errors.ts";
 
-/** The how-manieth from now on, from 1; or the next whose text has this in it. */
+/** The number of the step from now on, from 1; or a part of the text of the next one. */
 export type WhichStep = number | string;
 
-/** What a process does at a step: it writes, or it ends before it could, or before it hears that it has. */
+/** Effect of a step: the process writes, or ends before the write, or ends before it gets the response. */
 export type AtStep = "writes" | "ends before" | "ends after";
 
 export class DurableSteps {
   readonly #told: string[] = [];
   #plan: { readonly isIt: (text: string, number: number) => boolean; readonly then: AtStep } | undefined;
 
-  /** So far. */
+  /** The steps so far. */
   get told(): readonly string[] {
     return this.#told;
   }
@@ -29,7 +29,7 @@ export class DurableSteps {
     this.#plan = { isIt: (_, number) => number === wanted, then };
   }
 
-  /** A process is about to write this. */
+  /** Called when a process is about to write a step. */
   next(text: string): AtStep {
     const number = this.#told.length + 1;
     const plan = this.#plan;

@@ -1,12 +1,12 @@
-// One test with a crash at every point: first without one, to see what it writes, then once for each step with a crash right before it and
-// once with a crash right after it.
+// Runs one test with a crash at every point: first without one, to record its steps, then once for each step
+// with a crash right before it and once with a crash right after it.
 import { LimpetError } from "../kernel/errors.ts";
 import { type Activities, type TestApp, type TestOptions, testLimpet } from "./test-app.ts";
 
-/** A test has failed with a crash at some point, or without any. What it failed with is the `cause`. */
+/** A test has failed with a crash at some point, or without any. The `cause` is the error of the test. */
 export class CrashFailed extends Error {
   override readonly name = "CrashFailed";
-  /** What was written until it failed; the crash is at the one that is marked in the message. */
+  /** Steps until the failure; the message marks the step of the crash. */
   readonly steps: readonly string[];
 
   constructor(where: string, cause: unknown, steps: readonly string[]) {
@@ -18,8 +18,9 @@ export class CrashFailed extends Error {
 }
 
 /**
- * Runs a test in an app of its own for every point at which its process may crash, and rejects with CrashFailed at the first at which it
- * fails. What it asks of workflows goes on after the crash; a call to an actor may reject with ANSWER_LOST. Says how many crashes it were.
+ * Runs a test in its own app for every point at which its process may crash, and rejects with CrashFailed at
+ * the first failure. Requests to workflows continue after the crash; a call to an actor may reject with
+ * ANSWER_LOST. Resolves with the number of crashes.
  */
 export async function everyCrash<const A extends Activities = Record<never, never>>(
   options: TestOptions<A>,

@@ -1,5 +1,5 @@
-// Workflows, as a test asks for them: a client that outlives the processes it asks. What it was asking for when one of them crashed it asks
-// the next, and it sees to it that nothing is done twice by that.
+// A workflow client for tests that outlives the processes it uses. After a crash it repeats a pending request
+// at the next process, and ensures that nothing is done twice.
 
 import { systemRandom } from "../host/system.ts";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -19,7 +19,7 @@ import type { TestProcess } from "./test-process.ts";
 
 type Handle = WorkflowHandle<never>;
 
-/** Whoever has it sees a client like any other. */
+/** Tests use it like any other client. */
 export const lastingClient = (machine: TestMachine): WorkflowClient =>
   new LastingClient(machine) as Record<keyof WorkflowClient, unknown> as WorkflowClient;
 
@@ -37,7 +37,7 @@ class LastingClient {
   }
 
   async start(of: AnyWorkflow | string, options: StartOptions<unknown> = {}): Promise<Handle> {
-    // The name is checked, and an id that nobody gave is made, once for all attempts.
+    // Checks the name and generates a missing id once for all attempts.
     const id = this.#now.prepare(typeof of === "string" ? of : of?.name, options).start.workflowId;
     const before = options.id === undefined ? undefined : await this.#latestRun(id);
     let isFirst = true;
@@ -95,7 +95,7 @@ class LastingClient {
       signal: async (name: string | { readonly signal: string }, input?: unknown) =>
         this.#arrive(this.#now.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input)),
       query: (name: unknown, input?: unknown) => ask((handle) => handle.query(name as string, input)) as never,
-      // The same update each time, too.
+      // All attempts use the same update id.
       update: (name: unknown, input?: unknown, { id = systemRandom.id(), ...rest }: UpdateOptions = {}) =>
         ask((handle) => handle.update(name as string, input, { id, ...rest })) as never,
       cancel: (reason) => once(ask, (handle) => handle.cancel(reason)),
@@ -105,7 +105,7 @@ class LastingClient {
     };
   }
 
-  /** The same arrival each time: one that comes twice counts once. */
+  /** All attempts deliver the same message, so a repeated one counts once. */
   async #arrive(arrival: InboxMessage): Promise<void> {
     await this.#machine.ask(async (process) => {
       const outcome = await sendTo(process.store.workflows, arrival);
@@ -118,7 +118,7 @@ class LastingClient {
 
 type Asks = <T>(question: (handle: Handle) => Promise<T>) => Promise<T>;
 
-/** What ends a run: that it is over when it is asked for again means that the attempt before has done it. */
+/** Ends a run: if the run has ended at a repeated attempt, an earlier attempt did it. */
 async function once(ask: Asks, end: (handle: Handle) => Promise<void>): Promise<void> {
   let attempts = 0;
   await ask(async (handle) => {

@@ -1,7 +1,8 @@
-// The life of a process of a test. When it is over nothing of the process goes on: what it asks is never answered, its timers never go off.
+// The lifetime of a process of a test. After its end nothing of the process continues: its requests get no
+// answer, and its timers never fire.
 import type { Clock } from "../ports/clock.ts";
 
-/** What somebody who has ended waits for. */
+/** Pending for ever: for requests of an ended process. */
 export const never = (): Promise<never> => new Promise(() => {});
 
 export class Life {
@@ -12,7 +13,7 @@ export class Life {
     return this.#isOver;
   }
 
-  /** Resolves when it is. */
+  /** Resolves at the end. */
   get over(): Promise<void> {
     return this.#end.promise;
   }
@@ -22,7 +23,7 @@ export class Life {
     this.#end.resolve();
   }
 
-  /** Runs it, unless the process has ended by then. */
+  /** Runs the function, unless the process has ended by then. */
   guard<Args extends readonly unknown[]>(fn: (...args: Args) => void): (...args: Args) => void {
     return (...args) => {
       if (!this.#isOver) fn(...args);

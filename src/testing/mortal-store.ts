@@ -1,5 +1,5 @@
-// A store, as one process of a test sees it: every durable step is told, the process may end right before one or right after, and what it
-// asks when it is over is never answered.
+// A store, as one process of a test sees it: records every durable step, can end the process right before or
+// right after one, and never answers requests of an ended process.
 import type { ReminderOutcome, Reminders, ReminderWrite, Rewriting, Settlement } from "../ports/reminders.ts";
 import type { Commit, CommitOutcome, Store, Taken, TakeRequest } from "../ports/store.ts";
 import type {
@@ -23,13 +23,13 @@ export interface MortalStoreDeps {
   readonly store: Store;
   readonly life: Life;
   step(text: string): AtStep;
-  /** The process ends here. */
+  /** Ends the process here. */
   end(): void;
 }
 
 type Method = (...args: never[]) => unknown;
 type Ask<Args extends readonly unknown[], Answer> = {
-  /** Of what is durable: how it is told. Undefined: it is not. */
+  /** Text of a durable step. Undefined: it is not durable. */
   readonly tell?: (...args: Args) => string | undefined;
   readonly answered?: (answer: Answer, ...args: Args) => void;
 };
@@ -37,7 +37,7 @@ type Ask<Args extends readonly unknown[], Answer> = {
 export class MortalStore {
   readonly #deps: MortalStoreDeps;
   readonly #leases = new ProcessLeases();
-  /** For people: names of runs and actors by what the store calls them. */
+  /** Names of runs and actors by their refs in the store, for display. */
   readonly #runs = new Map<number, string>();
   readonly #actors = new Map<number, string>();
   readonly #underWay = new Set<Promise<unknown>>();
@@ -46,7 +46,7 @@ export class MortalStore {
     this.#deps = deps;
   }
 
-  /** What it had is given back, also what it was still to hear of when it ended. */
+  /** Releases its leases, also those of pending claims at its end. */
   async giveBack(): Promise<void> {
     await Promise.allSettled([...this.#underWay]);
     await this.#leases.giveBack(this.#deps.store);

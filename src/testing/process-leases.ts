@@ -1,5 +1,5 @@
-// What a process of a test has leases on. When it crashes they are given back, so that a test need not wait until they are over: to others
-// it looks as if that time had passed.
+// Leases of one process of a test. A crash releases them, so that a test need not wait for their end: other
+// processes see them as expired.
 import type { Reminders, Settlement } from "../ports/reminders.ts";
 import type { Store } from "../ports/store.ts";
 import type { Workflows } from "../ports/workflows.ts";

@@ -1,4 +1,4 @@
-// Recorded histories, held against code that is the same, changed in a way that fits, or changed in a way that does not.
+// Recorded histories, replayed with the same code, with a compatible change and with an incompatible one.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -24,7 +24,7 @@ const fails = (code: string, about: RegExp) => (error: unknown) =>
   isLimpetError(error, code as "WORKFLOW_DIVERGED") && about.test(error.message);
 
 describe("a recorded history", () => {
-  it("of a run that is over is replayed to its end, and no activity runs", async () => {
+  it("the history of an ended run is replayed to its end, and no activity runs", async () => {
     const history = await recorded(2);
     let runs = 0;
     const counted = async (n: number): Promise<number> => {
@@ -41,19 +41,19 @@ describe("a recorded history", () => {
     assert.equal(runs, 0);
   });
 
-  it("of a run that is under way is replayed to where it waits", async () => {
+  it("the history of an open run is replayed to the point where it waits", async () => {
     const run = await replayHistory(grow, { events: await recorded(0) });
     assert.equal(run.isOver, false);
     assert.deepEqual(run.decides, []);
     assert.equal(run.waitsFor.length, 1);
   });
 
-  it("is read from text, as the command line prints it", async () => {
+  it("a history is read from text, as the command line prints it", async () => {
     const text = JSON.stringify({ events: await recorded(2) }, undefined, 2);
     assert.equal((await replayHistory(grow, text)).isOver, true);
   });
 
-  it("is read as the HTTP door gives it", async () => {
+  it("a history is read in the form of the HTTP API", async () => {
     await using app = await testLimpet({ workflows: [grow], activities: { double }, http: { port: 0 } });
     await app.workflows.start(grow, { id: "g", input: 3 });
     await app.advance("2d");
@@ -61,7 +61,7 @@ describe("a recorded history", () => {
     assert.equal((await replayHistory(grow, text)).isOver, true);
   });
 
-  it("fits code that has changed behind what has happened", async () => {
+  it("a history fits code that changed behind its last event", async () => {
     const longer = workflow("grow", async (ctx, n: number) => {
       const doubled = await ctx.activity(double, n);
       await ctx.sleep("1d");
@@ -71,7 +71,7 @@ describe("a recorded history", () => {
     await assert.rejects(replayHistory(longer, await recorded(2)), fails("WORKFLOW_DIVERGED", /double.*announce/s));
   });
 
-  it("fits code that asks for its version", async () => {
+  it("a history fits code with a version", async () => {
     const versioned = workflow("grow", async (ctx, n: number) => {
       if (ctx.version("announced", 0, 1) === 1) await ctx.activity("announce", n);
       const doubled = await ctx.activity(double, n);
@@ -81,7 +81,7 @@ describe("a recorded history", () => {
     assert.equal((await replayHistory(versioned, await recorded(2))).isOver, true);
   });
 
-  it("is refused when it is of another workflow, has gaps, or is no history", async () => {
+  it("a history of another workflow, with gaps, or in another format is rejected", async () => {
     const history = await recorded(2);
     const other = workflow("shrink", async () => {});
     await assert.rejects(replayHistory(other, history), fails("WORKFLOW_TYPE_UNKNOWN", /grow, not shrink/));

@@ -1,5 +1,5 @@
-// Holds a history that was recorded against the code as it is now: whether runs that are under way in production would go on with it.
-// Nothing runs but the code of the workflow.
+// Replays a recorded history with the present code, to test whether open runs in production can continue with
+// it. Only the code of the workflow runs.
 
 import { checkRuntime } from "../host/runtime.ts";
 import { systemSettle } from "../host/system.ts";
@@ -12,33 +12,36 @@ import { Execution } from "../workflows/engine/execution.ts";
 import { processGuards } from "../workflows/engine/guards.ts";
 import type { Activities } from "./test-app.ts";
 
-/** What `limpet workflows <id> --events --json` prints, as text or parsed; or what a handle's `history()` gives. */
+/**
+ * The output of `limpet workflows <id> --events --json`, as text or parsed; or the result of a handle's
+ * `history()`.
+ */
 export type RecordedHistory = string | readonly RunHistoryEvent[] | { readonly events: readonly RunHistoryEvent[] };
 
 export interface ReplayOptions {
-  /** As they are given to `limpet()`. One that is not among them has the name of its function. */
+  /** The activities as in `limpet()`. Others are known by the names of their functions. */
   readonly activities?: Activities;
-  /** What `ctx.info` says. */
+  /** Value in `ctx.info`. */
   readonly namespace?: string;
   readonly queue?: string;
 }
 
-/** Where the code is after the last event. */
+/** State of the code after the last event. */
 export interface ReplayedRun {
   readonly workflowId: string;
   readonly runId: string;
   readonly events: number;
-  /** The code has come to its end. */
+  /** The code has completed. */
   readonly isOver: boolean;
-  /** For people. */
+  /** For display. */
   readonly waitsFor: readonly string[];
-  /** What the code decides at this point and the history does not have: the run would go on with it. */
+  /** Commands of the code that are not in the history: the run would continue with them. */
   readonly decides: readonly string[];
 }
 
 /**
- * Replays a recorded run with this code. Rejects with WORKFLOW_DIVERGED when the code does not do what the history says it did, as a
- * worker would find, and with WORKFLOW_MISUSED when it does what no workflow may.
+ * Replays a recorded run with this code. Rejects with WORKFLOW_DIVERGED when the code does not match the
+ * history, as a worker would detect, and with WORKFLOW_MISUSED when it violates a rule of workflows.
  */
 export async function replayHistory(
   workflow: AnyWorkflow,
@@ -68,7 +71,10 @@ export async function replayHistory(
   };
 }
 
-/** Steps as they were written, as far as can be told: each begins with what came from outside, at a moment of its own. */
+/**
+ * Steps as they were written, as far as they can be determined: each begins with external events, at its own
+ * time.
+ */
 function stepsOf(events: readonly RunHistoryEvent[]): Step[] {
   const steps: { readonly at: number; readonly events: HistoryEvent[] }[] = [];
   for (const [i, { at, event }] of events.entries()) {
@@ -86,7 +92,7 @@ function eventsOf(history: RecordedHistory): readonly RunHistoryEvent[] {
   if (!Array.isArray(list)) throw unreadable("it is neither a list of events nor an object that has one");
   for (const [i, each] of list.entries()) {
     if (!isRecorded(each)) throw unreadable(`what stands at place ${i} is not an event with its number and time`);
-    // A part of a history says nothing: code is replayed from the beginning.
+    // A part of a history is not sufficient: code is replayed from the beginning.
     if (each.number !== i + 1) throw unreadable(`event ${i + 1} is missing`);
   }
   return list as readonly RunHistoryEvent[];

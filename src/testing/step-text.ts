@@ -1,4 +1,4 @@
-// How what a process writes is told to people: one line for a transaction. Pure.
+// Texts of durable steps for display: one line for a transaction. Pure.
 import type { ReminderWrite, Settlement } from "../ports/reminders.ts";
 import type { Closing, InboxMessage, RunStart, TaskCompletion } from "../ports/workflows.ts";
 import { readMessage } from "../workflows/definition/messages.ts";

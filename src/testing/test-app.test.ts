@@ -1,4 +1,4 @@
-// The app of a test: what stands in for activities, and processes that crash, restart and forget.
+// The app of a test: mocks of activities, and processes that crash, restart and lose their memory.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -25,7 +25,7 @@ const pay = workflow("pay", async (ctx, amount: number) => {
 const definitions = { workflows: [pay], activities: { charge, note } };
 
 describe("a mock", () => {
-  it("runs instead of its activity, and knows what it was asked", async () => {
+  it("a mock runs instead of its activity, and records its calls", async () => {
     await using app = await testLimpet(definitions);
     const charging = app.mock(charge, (amount) => `mocked ${amount}`);
     const noting = app.mock("note");
@@ -39,7 +39,7 @@ describe("a mock", () => {
     assert.equal(noting.calls[0]?.at, app.clock.now());
   });
 
-  it("has the types of its activity, also by name", async () => {
+  it("a mock has the types of its activity, also by name", async () => {
     await using app = await testLimpet(definitions);
     expectType<Equal<ReturnType<typeof byName>, ActivityMock<typeof charge>>>();
     const byName = () => app.mock("charge", (amount) => String(amount + 1));
@@ -57,7 +57,7 @@ describe("a mock", () => {
     byName();
   });
 
-  it("fails as often as it is told to, with what it is told to throw, and then goes on", async () => {
+  it("a mock fails the given number of times with the given error, and then continues", async () => {
     await using app = await testLimpet(definitions);
     const charging = app
       .mock(charge)
@@ -83,7 +83,7 @@ describe("a mock", () => {
     await fails;
   });
 
-  it("hangs until its time is over", async () => {
+  it("a mock hangs until its timeout", async () => {
     await using app = await testLimpet(definitions);
     const charging = app.mock(charge).hangs();
     const handle = await app.workflows.start(pay, { input: 7 });
@@ -94,7 +94,7 @@ describe("a mock", () => {
     assert.equal(await handle.result(), "now");
   });
 
-  it("that is restored leaves the activity to itself", async () => {
+  it("a restored mock leaves the activity to itself", async () => {
     await using app = await testLimpet({ ...definitions, workflows: [pay] });
     const charging = app.mock(charge).returns("mocked");
     charging.restore();
@@ -110,7 +110,7 @@ describe("a mock", () => {
     assert.equal(await other.result(), "again", "it takes away nobody else");
   });
 
-  it("of what is no activity of the test is refused", async () => {
+  it("a mock of an unknown activity is rejected", async () => {
     await using app = await testLimpet(definitions);
     const refused = (error: unknown): boolean =>
       isLimpetError(error, "ACTIVITY_UNKNOWN") && /charge, note/.test(error.message);
@@ -120,7 +120,7 @@ describe("a mock", () => {
 });
 
 describe("a crash", () => {
-  it("takes everything in memory with it, and nothing that is durable", async () => {
+  it("a crash loses everything in memory, and nothing durable", async () => {
     await using app = await testLimpet(definitions);
     const charging = app.mock(charge);
     const handle = await app.workflows.start(pay, { input: 7 });
@@ -131,7 +131,7 @@ describe("a crash", () => {
     assert.equal(charging.calls.length, 1);
   });
 
-  it("in the middle of an activity lets it run again, under the same key", async () => {
+  it("a crash in the middle of an activity lets it run again, under the same key", async () => {
     await using app = await testLimpet(definitions);
     const charging = app.mock(charge, async () => {
       if (charging.calls.length === 1) await app.crash();
@@ -144,7 +144,7 @@ describe("a crash", () => {
     assert.equal(charging.calls[0]?.idempotencyKey, charging.calls[1]?.idempotencyKey);
   });
 
-  it("before a step leaves nothing of it, after a step all of it", async () => {
+  it("a crash before a step leaves nothing of it, after a step all of it", async () => {
     for (const [when, times] of [
       ["crashBefore", 2],
       ["crashAfter", 1],
@@ -159,7 +159,7 @@ describe("a crash", () => {
     }
   });
 
-  it("is over at once: nobody waits for the leases of a process that is gone", async () => {
+  it("a crash is over at once: no process waits for the leases of an ended one", async () => {
     await using app = await testLimpet(definitions);
     app.crashAfter("ActivityScheduled note");
     const handle = await app.workflows.start(pay, { input: 7 });
@@ -168,7 +168,7 @@ describe("a crash", () => {
     assert.equal(app.clock.now(), new Date("2030-01-02").getTime());
   });
 
-  it("may take a while: what was due meanwhile happens when the process is up again", async () => {
+  it("a crash may take a while: overdue events happen when the process is up again", async () => {
     await using app = await testLimpet(definitions);
     const noting = app.mock(note);
     await app.workflows.start(pay, { input: 7 });
@@ -178,7 +178,7 @@ describe("a crash", () => {
     assert.equal(noting.calls.length, 1);
   });
 
-  it("does not end what the test waits for", async () => {
+  it("a crash does not end the waits of the test", async () => {
     const add = update<number, number>("add");
     const counter = workflow("counter", async (ctx) => {
       let sum = 0;
@@ -199,7 +199,7 @@ describe("a crash", () => {
     assert.equal(await result, 10);
   });
 
-  it("leaves the caller of an actor in doubt, and the actor as it was committed", async () => {
+  it("a crash leaves the caller of an actor with an ambiguous outcome, and the actor as it was committed", async () => {
     const halfway = Promise.withResolvers<void>();
     class Cart extends Actor<{ items: string[] }> {
       initial() {
@@ -223,7 +223,7 @@ describe("a crash", () => {
 });
 
 describe("a crash at every point", () => {
-  it("changes nothing about what timers, children, signals and actors come to", async () => {
+  it("a crash at any point does not change the results of timers, children, signals and actors", async () => {
     class Ledger extends Actor<{ booked: Record<string, number> }> {
       initial() {
         return { booked: {} };
@@ -253,7 +253,7 @@ describe("a crash at every point", () => {
     assert.ok(crashes >= 20, String(crashes));
   });
 
-  it("finds what goes wrong at one of them only, and says which", async () => {
+  it("a failure at one of the points is found and reported with its step", async () => {
     let charged = 0;
     const careless = async (): Promise<void> => void charged++;
     const once = workflow("once", async (ctx) => ctx.activity(careless));
@@ -271,8 +271,8 @@ describe("a crash at every point", () => {
   });
 });
 
-describe("what is in memory", () => {
-  it("can be dropped at any time, and is replayed from the history", async () => {
+describe("runs in memory", () => {
+  it("runs in memory can be dropped at any time, and are replayed from the history", async () => {
     const listens = workflow("listens", async (ctx) => [await ctx.signal(go), await ctx.signal(go)]);
     await using app = await testLimpet({ workflows: [listens] });
     const handle = await app.workflows.start(listens, { input: undefined });
@@ -289,7 +289,7 @@ describe("what is in memory", () => {
 });
 
 describe("a restart", () => {
-  it("brings other code to runs that are under way", async () => {
+  it("a restart brings other code to open runs", async () => {
     const make = (greeting: string) =>
       workflow("greet", async (ctx) => {
         await ctx.sleep("1h");

@@ -1,5 +1,5 @@
-// An app for tests, in memory, whose time moves only when told to. Its process can crash at any point and start again; what is in the store,
-// what stands in for activities, and what the test waits for outlive it.
+// An app for tests, in memory, whose time moves only by the test. Its process can crash at any point and
+// start again. The store, the mocks of activities and the waits of the test outlive it.
 import type { ActorClass, CallSettings } from "../actors/routing/remote.ts";
 import { type LimpetSettings, resolveSettings } from "../config/settings.ts";
 import type { App, Definitions } from "../host/app.ts";
@@ -22,17 +22,22 @@ export interface TestOptions<A extends Activities = Activities>
   extends LimpetSettings,
     Omit<Definitions, "activities"> {
   readonly activities?: A | undefined;
-  /** Share one between two apps and they share their actors' state and their workflows, as two processes on one database do. */
+  /**
+   * Two apps with the same store share their actors' state and their workflows, as two processes on one
+   * database do.
+   */
   readonly stateStore?: Store;
-  /** Share it as well, and time passes for both. */
+  /** Two apps with the same clock share the time as well. */
   readonly clock?: VirtualClock;
   readonly log?: Log;
-  /** Whether workflows are replayed after every step, and fail if their code does not do the same again. True unless given. */
+  /**
+   * Replays workflows after every step, and fails if their code does not do the same again. True by default.
+   */
   readonly checksReplay?: boolean;
 }
 
 export interface CrashOptions {
-  /** So much time passes until it is up again. Default: none. */
+  /** Time until it is up again. Default: none. */
   readonly downFor?: Duration;
 }
 
@@ -43,8 +48,8 @@ export interface TestApp<A extends Activities = Activities> extends App {
   advance(duration: Duration): Promise<void>;
 
   /**
-   * From now on this runs instead of the activity, which is given itself or by its name. Without something to run the activity does as
-   * always, and what it was asked is recorded.
+   * Replaces the activity, which is given itself or by its name, from now on. Without a function the activity
+   * runs as usual, and its calls are recorded.
    */
   mock<F extends ActivityFunction>(activity: F, standIn?: ActivityStandIn<F>): ActivityMock<F>;
   mock<Name extends keyof A & string>(name: Name, standIn?: ActivityStandIn<A[Name]>): ActivityMock<A[Name]>;
@@ -52,21 +57,24 @@ export interface TestApp<A extends Activities = Activities> extends App {
   /** The process ends, with everything in its memory, and another one starts on the same store. */
   crash(options?: CrashOptions): Promise<void>;
   /**
-   * The process will crash instead of writing that step: the how-manieth from now on, or the next whose text has this in it, as in
-   * `crashBefore("ActivityCompleted")`. Another one starts at once.
+   * The process crashes instead of writing that step: its number from now on, or a part of the text of the
+   * next one, as in `crashBefore("ActivityCompleted")`. Another process starts at once.
    */
   crashBefore(step: WhichStep): void;
-  /** The same, right after that step is written, before the process hears of it. */
+  /** The process crashes right after that step is written, before it gets the response. */
   crashAfter(step: WhichStep): void;
-  /** Everything durable that was written, in order: what `crashBefore` and `crashAfter` count and look at. */
+  /** Every durable write in order: `crashBefore` and `crashAfter` refer to these. */
   readonly steps: readonly string[];
-  /** The process stops in good order, and another one starts, with other code if it is given: a deployment. */
+  /**
+   * The process stops in an orderly way, and another one starts, with other code if it is given: a
+   * deployment.
+   */
   restart(changes?: Definitions): Promise<void>;
-  /** Workflows that rest in memory are forgotten, and replayed when something happens to them. Says how many there were. */
+  /** Drops workflows that are idle in memory; they are replayed at their next event. Returns their number. */
   dropWarmRuns(): number;
 }
 
-/** Nobody else writes into the store of a test, so there is no need to look at it often: a year passes in a moment. */
+/** No other process writes into the store of a test, so rare polls suffice: a year passes in a moment. */
 const UNHURRIED = {
   reminders: { pollInterval: "1h", fetchAhead: "1h", lease: "1d" },
   worker: { pollInterval: "1h", lease: "1d" },
@@ -132,7 +140,10 @@ export async function testLimpet<const A extends Activities = Record<never, neve
   };
 }
 
-/** Called through the process that is up then. Whoever crashes before it has answered leaves its caller in doubt. */
+/**
+ * Calls through the process that is up then. If it crashes before the answer, the caller gets an ambiguous
+ * outcome.
+ */
 function actorOf(machine: TestMachine, type: ActorClass & string, id: string, settings?: CallSettings): never {
   type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
   const handleAt = (app: App): Methods => app.actor(type as string, id, settings) as Methods;

@@ -1,15 +1,15 @@
-// Where the process of a test runs: one after the other, each with the same store, clock and mocks. Who asks for something while none is
-// up waits for the next.
+// Runs the processes of a test one after the other, each with the same store, clock and mocks. Requests while
+// none is up wait for the next.
 
 import type { Definitions } from "../host/app.ts";
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { TestProcess, type TestProcessDeps } from "./test-process.ts";
 
-/** What becomes of a question whose process ends before it has answered: it is asked again, or nobody knows. */
+/** Handling of a request whose process ends before the answer: it is repeated, or its outcome is unknown. */
 type WhenLost = "ask again" | "reject";
 
-/** In which a test may do something between asking for a stop and waiting for it. */
+/** Rounds in which a test may act between requesting a stop and waiting for it. */
 const MOMENTS = 10;
 
 export class TestMachine {
@@ -25,7 +25,7 @@ export class TestMachine {
     this.#process = this.#next();
   }
 
-  /** The process that runs now, or was the last. */
+  /** The present process, or the last one. */
   get process(): TestProcess {
     return this.#process;
   }
@@ -44,7 +44,7 @@ export class TestMachine {
     }
   }
 
-  /** At a step at which it was to. The next one starts at once. */
+  /** The process ended at its crash step. The next one starts at once. */
   #ended(process: TestProcess): void {
     process.end();
     if (process !== this.#process || this.#starting !== undefined) return;
@@ -71,9 +71,9 @@ export class TestMachine {
   }
 
   async stop(): Promise<void> {
-    // From the moment of the call on it takes no more work.
+    // From the call on it takes no more work.
     if (this.#starting !== undefined) await this.#starting;
-    // The last start failed, and has closed what it had opened.
+    // The last start failed, and has closed everything it had opened.
     if (!this.#process.isOpen) return;
     const { clock, settings } = this.#deps;
     const { app, life } = this.#process;
@@ -81,7 +81,7 @@ export class TestMachine {
     const stopped = Promise.race([app.stop(), life.over]).finally(() => {
       isDone = true;
     });
-    // The test may let what still runs come to its end. What hangs would hold a clock that stands still for ever.
+    // The test may let running work complete. Hanging work would hold a clock that stands still for ever.
     for (let i = 0; i < MOMENTS && !isDone; i++) await clock.settled();
     await Promise.all([stopped, isDone ? undefined : clock.advance(settings.drainTimeout + 1)]);
   }
@@ -90,7 +90,7 @@ export class TestMachine {
     const { clock } = this.#deps;
     const started = this.#startAfter(downMs);
     this.#starting = started;
-    // Time that passes while it is down is not time to wait for it.
+    // Time that passes while it is down does not count as a wait for it.
     if (downMs === 0) clock.hold(started);
     try {
       await started;
@@ -106,14 +106,14 @@ export class TestMachine {
     await this.start();
   }
 
-  /** Who is told that its process stops asks the next one, if there is to be one. */
+  /** A request that a stopping process rejects is repeated at the next one, if there will be one. */
   #unlessRestarting(error: unknown, whenLost: WhenLost): typeof LOST {
     const isToAsk = whenLost === "ask again" && this.#restarting !== undefined;
     if (isToAsk && isLimpetError(error, "STOPPING")) return LOST;
     throw error;
   }
 
-  /** Asks the process that is up, or the next one. */
+  /** Sends the request to the process that is up, or to the next one. */
   async ask<T>(question: (process: TestProcess) => Promise<T>, whenLost: WhenLost): Promise<T> {
     for (;;) {
       if (this.#starting !== undefined) await this.#starting;
@@ -124,7 +124,7 @@ export class TestMachine {
       if (answer !== LOST) return answer as T;
       await this.#restarting;
       if (whenLost === "reject")
-        throw new LimpetError("ANSWER_LOST", "the process has ended; nobody knows how far it got");
+        throw new LimpetError("ANSWER_LOST", "the process has ended; the outcome is unknown");
     }
   }
 }

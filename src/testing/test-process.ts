@@ -1,5 +1,5 @@
-// One process of a test, from its start to its end. It is the same app that runs in production; only its clock, its store and what it runs
-// as activities come from the test.
+// One process of a test, from its start to its end. It is the same app as in production; only its clock, its
+// store and its activities come from the test.
 import type { Settings } from "../config/settings.ts";
 import { type App, type Definitions, openApp } from "../host/app.ts";
 import { systemRandom } from "../host/system.ts";
@@ -13,7 +13,7 @@ import type { DurableSteps } from "./durable-steps.ts";
 import { Life, mortalClock, never } from "./life.ts";
 import { MortalStore } from "./mortal-store.ts";
 
-/** What the processes of one test share: the world around them. */
+/** Dependencies that the processes of one test share. */
 export interface TestProcessDeps {
   readonly clock: VirtualClock;
   readonly store: Store;
@@ -28,20 +28,20 @@ const HOUR_MS = 3_600_000;
 
 export class TestProcess {
   readonly life = new Life();
-  /** As it sees it. */
+  /** The store as this process sees it. */
   readonly store: Store;
   readonly #mortal: MortalStore;
   #app: App | undefined;
   #workflows: WorkflowNode | undefined;
 
-  /** `ended`: it has ended at a step at which it was to. */
+  /** `ended`: called when it has ended at its crash step. */
   constructor({ store, steps }: TestProcessDeps, ended: (process: TestProcess) => void) {
     const { life } = this;
     this.#mortal = new MortalStore({ store, life, step: (text) => steps.next(text), end: () => ended(this) });
     this.store = this.#mortal.view;
   }
 
-  /** Never resolves when it ends before it is open. */
+  /** Never resolves if it ends before it is open. */
   async open(definitions: Definitions, deps: TestProcessDeps): Promise<void> {
     const { clock, log, settings, checksReplay, mocks } = deps;
     const { life } = this;
@@ -66,21 +66,21 @@ export class TestProcess {
   }
 
   get app(): App {
-    invariant(this.#app !== undefined, "whoever asks for the app has waited until it is open");
+    invariant(this.#app !== undefined, "the app is used only after it is open");
     return this.#app;
   }
 
   get workflows(): WorkflowNode {
-    invariant(this.#workflows !== undefined, "whoever asks for its workflows has waited until it is open");
+    invariant(this.#workflows !== undefined, "workflows are used only after the app is open");
     return this.#workflows;
   }
 
-  /** It ends with everything in its memory. */
+  /** Ends it with everything in its memory. */
   end(): void {
     this.life.end();
   }
 
-  /** Others need not wait for what it had leases on. */
+  /** Releases its leases, so that other processes need not wait. */
   giveBack(): Promise<void> {
     return this.#mortal.giveBack();
   }

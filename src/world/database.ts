@@ -200,7 +200,7 @@ export class Database {
       timeline.plan(timeline.now, KIND.query, station, () => {
         timeline.plan(timeline.now + this.#takes(), KIND.query, undefined, () => {
           const { isDown, isReadOnly, failsBefore, failsAfter } = this.troubles;
-          if (isDown) return fail(false, "nobody answers");
+          if (isDown) return fail(false, "it does not answer");
           if (isReadOnly && WRITES.has(question)) return fail(false, "nothing can be written");
           if (failsBefore > 0 && this.chance.chance(failsBefore)) return fail(false, "the connection was lost");
           const life = this.#life;

@@ -104,8 +104,8 @@ export class Passage {
         : "a day of virtual time has passed and it has not come";
     const inVain = [...this.#waiting].filter(({ since }) => next === undefined || since + PATIENCE_MS <= now);
     if (inVain.length === 0) return;
-    const advice = "is what it waits for part of the world?";
-    for (const { fail } of inVain) fail(new LimpetError("CALL_TIMEOUT", `nobody will answer: ${why}; ${advice}`));
+    const advice = "does the test wait for something outside the world?";
+    for (const { fail } of inVain) fail(new LimpetError("CALL_TIMEOUT", `there will be no answer: ${why}; ${advice}`));
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -332,7 +332,7 @@ describe("mistakes with a world", () => {
     await assert.rejects(host.actor(Counter, "a").hang(), { code: "CALL_TIMEOUT" });
     await assert.rejects(
       host.run(() => new Promise(() => {})),
-      { code: "CALL_TIMEOUT", message: /nobody will answer/ },
+      { code: "CALL_TIMEOUT", message: /there will be no answer/ },
     );
   });
 

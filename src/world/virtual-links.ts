@@ -261,7 +261,7 @@ class Carrier {
   #leaveIfDone(): void {
     if (!this.#isLeaving || this.#waiting.size + this.#sent.size + this.#cancelled.size > 0) return;
     this.#end.close();
-    this.#over("nobody needs it any more", "UNREACHABLE");
+    this.#over("it is not needed any more", "UNREACHABLE");
   }
 
   close(): void {

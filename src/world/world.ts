@@ -93,7 +93,7 @@ export class World {
   outside<T>(begin: () => Promise<T>, process: Process): Promise<T> {
     const ended = Promise.withResolvers<never>();
     const tell = (): void =>
-      ended.reject(new LimpetError("ANSWER_LOST", "the process has ended; nobody knows how far it got"));
+      ended.reject(new LimpetError("ANSWER_LOST", "the process has ended; the outcome is unknown"));
     process.onEnd.add(tell);
     return this.#passage.during(() => Promise.race([begin(), ended.promise])).finally(() => process.onEnd.delete(tell));
   }
