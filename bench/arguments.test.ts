@@ -10,7 +10,7 @@ const refused = (pattern: RegExp, ...words: string[]) =>
     (error) => error instanceof UsageError && pattern.test(error.message),
   );
 
-test("without words everything runs in full with five rounds", () => {
+test("the default is a full run of everything with five rounds", () => {
   assert.deepEqual(parse(), {
     help: false,
     only: [],
@@ -21,7 +21,7 @@ test("without words everything runs in full with five rounds", () => {
   });
 });
 
-test("a quick run has three rounds unless told otherwise", () => {
+test("a quick run has three rounds by default", () => {
   assert.equal(parse("--quick").rounds, 3);
   assert.equal(parse("--quick", "--rounds", "7").rounds, 7);
 });
@@ -31,16 +31,16 @@ test("areas may be given one by one or with commas, and count once", () => {
   assert.deepEqual(parse("--only", "actors,cluster", "--only", "actors").only, ["actors", "cluster"]);
 });
 
-test("an unknown area is refused with the list of areas", () => {
+test("an unknown area is rejected with the list of areas", () => {
   refused(/no area "actor".*actors, cluster/s, "--only", "actor");
 });
 
-test("an unknown option and a stray word are refused by name", () => {
+test("an unknown option and a stray word are rejected by name", () => {
   refused(/--fast/, "--fast");
   refused(/actors.*Known options/s, "actors");
 });
 
-test("an option without its value is refused", () => {
+test("an option without its value is rejected", () => {
   refused(/--only/, "--only");
   refused(/--case/, "--case", "");
 });

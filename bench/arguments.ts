@@ -1,17 +1,18 @@
-// The words after `npm run bench --`. Anything unknown is refused with a sentence that says what is known.
+// Parses the arguments of `npm run bench --`. Unknown options are rejected with a message that names valid
+// ones.
 import { parseArgs } from "node:util";
 
 export interface Arguments {
   readonly help: boolean;
   readonly only: readonly string[];
-  /** Only cases whose name contains this, whatever the case of its letters. */
+  /** Only cases whose name contains this, in upper or lower case. */
   readonly caseContains: string | undefined;
   readonly quick: boolean;
   readonly json: boolean;
   readonly rounds: number;
 }
 
-/** Wrong words. The message is for the person who typed them. */
+/** Invalid arguments. The message is for the user. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -61,7 +62,7 @@ function parse(words: readonly string[]) {
       },
     }).values;
   } catch (error) {
-    // The parser's first sentence names the word; the rest is advice about its own syntax.
+    // The parser's first sentence names the argument; the rest explains its own syntax.
     const message =
       error instanceof Error ? error.message.split(/\. (?:To specify|This command)|\n/)[0]! : String(error);
     throw new UsageError(`${message}. Known options: --only, --case, --quick, --rounds, --json, --help.`);

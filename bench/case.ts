@@ -1,20 +1,20 @@
-// What a benchmark case is: data. Nothing here runs anything.
+// Benchmark cases as data. This file runs nothing.
 
-/** One side of a comparison. It runs in a process of its own; see contender-process.ts. */
+/** One side of a comparison. It runs in its own process; see contender-process.ts. */
 export interface Contender {
   /** File under bench/ that exports `make`. */
   readonly module: string;
   /** Name of the exported `Make` function. */
   readonly make: string;
   readonly params?: Params | undefined;
-  /** Needs a database of its own on the run's PostgreSQL server. */
+  /** Needs its own database on the run's PostgreSQL server. */
   readonly postgres?: boolean | undefined;
   /** Needs `globalThis.gc`. */
   readonly gc?: boolean | undefined;
 }
 
 export interface Peer extends Contender {
-  /** As people know it: "Effect Cluster". */
+  /** Name for display: "Effect Cluster". */
   readonly name: string;
   /** Left out of quick runs, although the case itself is not. */
   readonly slow?: boolean | undefined;
@@ -22,7 +22,7 @@ export interface Peer extends Contender {
 
 export type Params = Readonly<Record<string, string | number | boolean>>;
 
-/** What one number of a measurement means. */
+/** Meaning of one number of a measurement. */
 export interface Figure {
   readonly unit: string;
   readonly better: "higher" | "lower";
@@ -34,7 +34,7 @@ export interface SingleCase extends Figure, CaseBase {
   readonly figures?: undefined;
 }
 
-/** A case whose measurement yields several figures at once, by name. Each has a row of its own. */
+/** A case whose measurement yields several figures at once, by name. Each has its own row. */
 export interface ManyFigureCase extends CaseBase {
   readonly figures: Readonly<Record<string, Figure>>;
 }
@@ -47,19 +47,19 @@ export interface CaseBase {
   readonly floor?: Contender | undefined;
   /** With more than one, there is a row for each. */
   readonly peers?: readonly Peer[] | undefined;
-  /** Each round in a new process, also in quick runs: what is measured can be measured once per process. */
+  /** Each round in a new process, also in quick runs: the measurement is possible once per process. */
   readonly fresh?: boolean | undefined;
   /** Hardly differs from round to round: once in quick runs, three times in full ones. */
   readonly steady?: boolean | undefined;
-  /** Takes so long that one round has to do. */
+  /** Takes so long that one round must suffice. */
   readonly once?: boolean | undefined;
   /** Left out of quick runs. */
   readonly slow?: boolean | undefined;
-  /** Says why our side cannot run here and now, or undefined when it can. */
+  /** Returns the reason if our side cannot run here, or undefined. */
   readonly unavailable?: (() => string | undefined) | undefined;
 }
 
-/** What we want to reach. Ratios are ours divided by theirs. */
+/** Targets. Ratios are ours divided by theirs. */
 export interface Goals {
   readonly floor?: number | undefined;
   readonly peer?: number | undefined;
@@ -67,15 +67,15 @@ export interface Goals {
   readonly ours?: number | undefined;
 }
 
-/** What a contender is told when it is made. */
+/** Settings of a contender. */
 export interface Settings {
-  /** How long one measurement takes. */
+  /** Duration of one measurement. */
   readonly durationMs: number;
-  /** How long to run before the first measurement, uncounted. */
+  /** Duration of the warm-up before the first measurement. */
   readonly warmupMs: number;
-  /** An empty folder of its own, removed afterwards. */
+  /** Its own empty folder, removed afterwards. */
   readonly folder: string;
-  /** URL of an empty database of its own; empty unless asked for. */
+  /** URL of its own empty database; empty unless requested. */
   readonly postgres: string;
   readonly quick: boolean;
   readonly params: Params;
@@ -84,9 +84,9 @@ export interface Settings {
 /** A number in the case's unit, or one for each of its figures. */
 export type Measurement = number | Readonly<Record<string, number>>;
 
-/** A contender that is ready: warm, everything it needs in place. */
+/** A contender that is warm and ready. */
 export interface Running {
-  /** One measurement. Rejects when the work it counted was not done. */
+  /** Runs one measurement. Rejects when the counted work was not done. */
   run(): Promise<Measurement>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// Under which conditions a run was made. A figure without them says little.
+// Conditions of a run: machine and disk. Figures are comparable only under equal conditions.
 import { closeSync, fdatasyncSync, openSync, statfsSync, writeSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
@@ -7,14 +7,17 @@ import { spreadOf } from "./statistics.ts";
 const TMPFS = 0x01021994;
 const WRITES = 64;
 
-/** One line for people. */
+/** One line for display. */
 export function describeMachine(): string {
   const model = cpus()[0]?.model.trim() ?? "unknown processor";
   const memory = Math.round(totalmem() / 2 ** 30);
   return `${availableParallelism()} × ${model}, ${memory} GiB, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
 }
 
-/** What one durable write costs in this folder, in one line; loud when the folder is not on a disk at all. */
+/**
+ * Cost of one durable write in this folder, in one line, with a warning if the folder is not on a disk at
+ * all.
+ */
 export function describeDisk(folder: string): string {
   const file = openSync(join(folder, "fdatasync"), "w");
   const page = Buffer.alloc(4096, 1);

@@ -1,5 +1,5 @@
-// The process a contender lives in, so that nobody's compiled code or heap leaks into anybody else's measurement.
-// It makes the contender, then measures whenever it is asked to, and ends with its parent.
+// The process of a contender, so that no compiled code or heap leaks into another contender's measurement. It
+// creates the contender, measures on request, and ends with its parent.
 import { fileURLToPath } from "node:url";
 import type { Contender, Make, Measurement, Running, Settings } from "./case.ts";
 
@@ -11,7 +11,7 @@ export type Answer =
 
 const [contender, settings] = JSON.parse(process.argv[2]!) as [Contender, Settings];
 
-// The terminal sends Ctrl-C to everybody; the parent decides what happens then.
+// The terminal sends Ctrl-C to all processes; the parent decides about the others.
 process.on("SIGINT", () => {});
 process.on("disconnect", () => process.exit(1));
 process.on("SIGTERM", () => process.exit(1));

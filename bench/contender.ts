@@ -1,4 +1,5 @@
-// A contender seen from the outside: a child process that answers orders one at a time, each within a limit.
+// A contender seen from the outside: a child process that answers requests one at a time, each within a
+// limit.
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Contender, Measurement, Settings } from "./case.ts";
@@ -19,7 +20,7 @@ export class ContenderProcess {
     child.on("exit", (code, signal) => this.#end(`its process ended (${signal ?? `exit code ${code}`})`));
   }
 
-  /** Resolves when the contender is warm. What it prints goes to standard error. */
+  /** Resolves when the contender is warm. Its output goes to standard error. */
   static async start(contender: Contender, settings: Settings): Promise<ContenderProcess> {
     const child = fork(
       fileURLToPath(new URL("./contender-process.ts", import.meta.url)),
@@ -38,13 +39,13 @@ export class ContenderProcess {
 
   async run(): Promise<Measurement> {
     const { value } = await this.#order("run", LIMIT_MS.run);
-    // What is not a number has become null on its way here.
+    // A value that is not a number has become null on its way here.
     const numbers = typeof value === "object" ? Object.values(value ?? {}) : [value];
     if (value === undefined || !numbers.every(Number.isFinite)) throw new Error("it measured nothing");
     return value;
   }
 
-  /** Lets it check and put away what it did. */
+  /** Lets it verify and clean up its work. */
   async close(): Promise<void> {
     try {
       await this.#order("close", LIMIT_MS.close);
@@ -53,7 +54,7 @@ export class ContenderProcess {
     }
   }
 
-  /** First politely, so that it can end the processes it has started itself. */
+  /** First with SIGTERM, so that it can end the processes it has started itself. */
   kill(): void {
     if (this.#ended !== undefined) return;
     this.#child.kill("SIGTERM");

@@ -1,4 +1,4 @@
-// A port nobody listens at, at this moment.
+// A port without a listener at this moment.
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 

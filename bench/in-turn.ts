@@ -1,5 +1,5 @@
-// Two things that differ by little are measured in one process, in short turns. A busy moment of the machine, and the luck of a
-// compilation, then hit both alike, which is not so for two processes.
+// Compares two similar things in one process, in short turns. A busy moment of the machine, and the luck of a
+// compilation, then affect both alike, which is not so for two processes.
 import { spreadOf } from "./statistics.ts";
 
 export interface Compared {
@@ -10,10 +10,10 @@ export interface Compared {
   readonly ratio: number;
 }
 
-/** Fewer turns than this say nothing, however long they take. */
+/** Fewer turns than this are not conclusive, however long they take. */
 const LEAST_TURNS = 5;
 
-/** Each gives a rate. They begin in turn, until the time is over. */
+/** Each returns a rate. They alternate until the time is over. */
 export async function compareInTurn(
   durationMs: number,
   one: () => Promise<number>,

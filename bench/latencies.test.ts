@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { latenciesOf, quantile } from "./latencies.ts";
 
-test("every call is made once and measured, and no more are under way than asked for", async () => {
+test("every call is made once and measured, and the number of calls in flight stays within the limit", async () => {
   const seen = new Set<number>();
   let now = 0;
   let most = 0;
@@ -25,6 +25,6 @@ test("a quantile is one of the values, and that share of them is not above it", 
   assert.deepEqual([...values.slice(0, 3)], [5, 1, 4]);
 });
 
-test("there is no quantile of nothing", () => {
+test("there is no quantile of an empty list", () => {
   assert.throws(() => quantile(new Float64Array(), 0.5), /nothing/);
 });

@@ -1,6 +1,9 @@
-// How long single calls take, and what most of them take at most.
+// Latencies of single calls, and their quantiles.
 
-/** `count` calls, `inFlight` at a time. Milliseconds of each, in the order of their ends; `work` gets the number of the call. */
+/**
+ * `count` calls, `inFlight` at a time. Returns milliseconds of each, in the order of their ends; `work` gets
+ * the number of the call.
+ */
 export async function latenciesOf(
   count: number,
   inFlight: number,
@@ -21,7 +24,7 @@ export async function latenciesOf(
   return took;
 }
 
-/** This share of them is not above what is returned. */
+/** Returns a value that this share of the values does not exceed. */
 export function quantile(values: Float64Array, share: number): number {
   if (values.length === 0) throw new Error("there is nothing to look at");
   const sorted = values.toSorted();

@@ -1,5 +1,5 @@
-// The process of a leader: a scheduler without hosts of its own. When it is asked anything it says how much processor time it has
-// taken, in milliseconds.
+// The process of a leader: a scheduler without hosts. It answers every request with its processor time in
+// milliseconds.
 import { resolveSettings } from "../src/config/settings.ts";
 import { openScheduler } from "../src/host/scheduler-app.ts";
 import { silentLog } from "../src/ports/log.ts";

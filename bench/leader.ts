@@ -1,17 +1,17 @@
-// The leader as a process of its own: nothing of it is in the process of the hosts, and everything they tell each other goes
-// over a socket.
+// The leader in its own process: it shares nothing with the process of the hosts, and all messages between
+// them go over a socket.
 import { clusterSecret } from "../src/host/open-store.ts";
 import type { ClusterSecurity } from "../src/wire/cluster-security.ts";
 import { OtherProcess } from "./cluster/other-process.ts";
 
 export interface LeaderOptions {
-  /** What schedulers agree on who leads in. */
+  /** Store in which schedulers elect their leader. */
   readonly store: string;
 }
 
 export class LeaderProcess {
   readonly address: string;
-  /** What it asks of hosts that join. */
+  /** Requirements for joining hosts. */
   readonly security: ClusterSecurity;
   readonly #process: OtherProcess;
 
@@ -21,18 +21,18 @@ export class LeaderProcess {
     this.address = process.hello as string;
   }
 
-  /** It leads when it is ready, unless another one does. */
+  /** It leads when it is ready, unless another scheduler leads. */
   static async start(options: LeaderOptions): Promise<LeaderProcess> {
     const process = await OtherProcess.start("leader-process.ts", options);
     return new LeaderProcess(process, await clusterSecret(options.store));
   }
 
-  /** Processor time it has taken so far. */
+  /** Processor time so far. */
   async cpuMs(): Promise<number> {
     return (await this.#process.ask("cpu")) as number;
   }
 
-  /** In good order: who comes after it leads at once. */
+  /** Stops in an orderly way: its successor leads at once. */
   async end(): Promise<void> {
     await this.#process.end("SIGTERM");
   }

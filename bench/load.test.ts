@@ -14,19 +14,19 @@ const honest = () => {
 };
 const liar = { ping: async (n: number) => n + (n === 5 ? 2 : 1) };
 
-test("a wrong answer spoils the measurement", async () => {
+test("a wrong answer fails the measurement", async () => {
   await assert.rejects(pingOneByOne(liar, 1), /counted to/);
   await assert.rejects(pingInFlight([liar], 4, 1), /counted to/);
 });
 
-test("callers take the targets in turn, so that all are called alike", async () => {
+test("callers take the targets in turn, so that all get the same number of calls", async () => {
   const targets = Array.from({ length: 10 }, honest);
   await pingInFlight(targets, 4, 1);
   const counts = targets.map((target) => target.calls);
   assert.ok(Math.max(...counts) - Math.min(...counts) <= 1);
 });
 
-test("no more calls are under way than asked for, and every one is counted", async () => {
+test("the number of calls in flight stays within the limit, and every call is counted", async () => {
   let now = 0;
   let most = 0;
   let finished = 0;

@@ -1,7 +1,7 @@
-// How contenders are driven. The same loops for all of them, so that what differs is the contender alone.
-// Time is looked at now and then, not at every call: a call to a running actor costs less than reading the clock twice.
+// Load loops for contenders. All contenders use the same loops, so that only the contender differs. The clock
+// is read now and then, not at every call: a call to a running actor costs less than reading the clock twice.
 
-/** Answers one more than it is given, so that no answer can be mistaken for another. */
+/** Returns its argument plus one, so that answers cannot be confused. */
 export interface Pinger {
   ping(n: number): Promise<number>;
 }
@@ -22,7 +22,7 @@ export async function pingOneByOne(target: Pinger, durationMs: number): Promise<
   return calls / seconds;
 }
 
-/** `inFlight` callers at once, who take the targets in turn. Returns calls per second. */
+/** `inFlight` callers at once, which take the targets in turn. Returns calls per second. */
 export async function pingInFlight(targets: readonly Pinger[], inFlight: number, durationMs: number): Promise<number> {
   const start = performance.now();
   const count = targets.length;
@@ -46,7 +46,7 @@ export async function pingInFlight(targets: readonly Pinger[], inFlight: number,
   return calls / ((performance.now() - start) / 1000);
 }
 
-/** Calls that take long enough to look at the clock each time; `work` gets the number of the call. */
+/** Calls that are long enough to read the clock each time; `work` gets the number of the call. */
 export async function repeat(
   work: (call: number) => Promise<unknown>,
   inFlight: number,

@@ -1,4 +1,4 @@
-// `npm run bench`: chooses areas and cases, runs them one after the other, prints what came out.
+// Entry of `npm run bench`: selects areas and cases, runs them one after the other, and prints the results.
 // Results go to standard output, everything else to standard error.
 import { AREAS } from "./areas.ts";
 import { type Arguments, HELP, parseArguments, UsageError } from "./arguments.ts";
@@ -14,7 +14,10 @@ const PACE = {
   quick: { durationMs: 300, warmupMs: 200, quick: true },
 } as const;
 
-/** When a quick run of an area has taken this long, on a slow or busy machine, the rest gets one round per case. */
+/**
+ * When a quick run of an area has taken this long, on a slow or busy machine, the remaining cases get one
+ * round each.
+ */
 const HURRY_MS = 40_000;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -85,7 +88,7 @@ async function runAll(chosen: readonly Chosen[], options: Arguments): Promise<nu
   return failed ? 1 : 0;
 }
 
-/** Returns whether one of our own cases failed. */
+/** Returns true if one of our own cases failed. */
 async function runArea(
   area: string,
   cases: readonly BenchCase[],

@@ -1,5 +1,5 @@
-// Peers have their own package.json in bench/peers, so that nobody who uses Limpet installs them. They are installed
-// when the first case needs them. If that fails the run goes on without them.
+// Peers have their own package.json in bench/peers, so that users of Limpet do not install them. They are
+// installed when the first case needs them. If that fails the run continues without them.
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,12 +8,12 @@ import { promisify } from "node:util";
 const FOLDER = fileURLToPath(new URL("./peers/", import.meta.url));
 const LIMIT_MS = 300_000;
 
-/** Returns why they are not there, or undefined when they are. */
+/** Returns the reason if they are missing, or undefined. */
 export async function installPeers(say: (line: string) => void): Promise<string | undefined> {
   if (isInstalled()) return undefined;
   say("installing the peers in bench/peers (first use) …");
   try {
-    // Without scripts: nothing here needs one, and a benchmark should not run strangers' code at installation.
+    // Without scripts: none is needed here, and a benchmark should not run foreign code at installation.
     await promisify(execFile)("npm", ["ci", "--ignore-scripts"], { cwd: FOLDER, timeout: LIMIT_MS });
     return undefined;
   } catch (error) {
@@ -23,13 +23,13 @@ export async function installPeers(say: (line: string) => void): Promise<string 
   }
 }
 
-/** Also false when the lock file has changed since. */
+/** Also false if the lock file has changed since. */
 function isInstalled(): boolean {
   const [wanted, present] = [`${FOLDER}package-lock.json`, `${FOLDER}node_modules/.package-lock.json`];
   return existsSync(present) && statSync(present).mtimeMs >= statSync(wanted).mtimeMs;
 }
 
-/** Versions of the peers, by package, as their package.json asks for them. */
+/** Versions of the peers by package, from their package.json. */
 export function peerVersions(): Record<string, string> {
   return JSON.parse(readFileSync(`${FOLDER}package.json`, "utf8")).dependencies;
 }

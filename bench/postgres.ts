@@ -1,4 +1,4 @@
-// A real PostgreSQL server for one run of the benchmarks, as durable as in production, which is checked.
+// A real PostgreSQL server for one run of the benchmarks, as durable as in production, which is verified.
 import pg from "pg";
 import { startPostgres, type TestServer } from "../test/support/postgres.ts";
 
@@ -12,7 +12,7 @@ export class BenchPostgres {
   }
 
   static async start(): Promise<BenchPostgres> {
-    // The server's own default; the tests, which start many servers, take less.
+    // The server's own default; the tests, which start many servers, use less.
     const server = await startPostgres({ shared_buffers: "128MB" });
     const { version, fsync, sync } = await query(
       server.url(),
@@ -26,7 +26,7 @@ export class BenchPostgres {
     return new BenchPostgres(server, version!.split(" ")[0]!);
   }
 
-  /** An empty database; returns its URL. */
+  /** Creates an empty database; returns its URL. */
   createDatabase(): Promise<string> {
     return this.#server.createDatabase();
   }

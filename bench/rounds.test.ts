@@ -13,7 +13,7 @@ const benchCase: BenchCase = {
   peers: [{ ...contender("peer"), name: "Peer" }],
 };
 
-/** Contenders that write down what is done to them and measure 1, 2, 3 … */
+/** Contenders that record all requests and measure 1, 2, 3 … */
 function world(behaviour: { fail?: (what: string) => boolean } = {}) {
   const seen: string[] = [];
   const counts = new Map<string, number>();
@@ -40,7 +40,7 @@ function world(behaviour: { fail?: (what: string) => boolean } = {}) {
   return { seen, plan };
 }
 
-test("rounds are interleaved: everybody once before anybody twice", async () => {
+test("rounds are interleaved: every contender runs once before any runs twice", async () => {
   const { seen, plan } = world();
   const measured = await measure(benchCase, plan(2));
   assert.deepEqual(
@@ -53,7 +53,7 @@ test("rounds are interleaved: everybody once before anybody twice", async () => 
   assert.equal(measured.oursFailed, false);
 });
 
-test("everybody is started once and closed once, or once per round when restarted", async () => {
+test("every contender starts once and closes once, or once per round when restarted", async () => {
   for (const [restart, times] of [
     [false, 1],
     [true, 3],
@@ -67,7 +67,7 @@ test("everybody is started once and closed once, or once per round when restarte
   }
 });
 
-test("a failing peer leaves nothing behind but a note, and the others go on", async () => {
+test("a failing peer leaves nothing behind but a note, and the others continue", async () => {
   let runs = 0;
   const { seen, plan } = world({ fail: (what) => what === "run peer" && ++runs === 2 });
   const measured = await measure(benchCase, plan(3));
@@ -78,14 +78,14 @@ test("a failing peer leaves nothing behind but a note, and the others go on", as
   assert.ok(seen.includes("close peer"));
 });
 
-test("work that turns out wrong when it is put away counts as a failure of ours", async () => {
+test("work that turns out wrong at the end counts as a failure of ours", async () => {
   const { plan } = world({ fail: (what) => what === "close ours" });
   const measured = await measure(benchCase, plan(1));
   assert.deepEqual(measured.ours, []);
   assert.equal(measured.oursFailed, true);
 });
 
-test("what is not there yet is left out with its reason, and is no failure", async () => {
+test("a missing peer is left out with its reason, and is no failure", async () => {
   const { seen, plan } = world();
   const measured = await measure({ ...benchCase, unavailable: () => "it is not written" }, plan(1));
   assert.deepEqual(measured.notes, ["ours: left out, it is not written"]);

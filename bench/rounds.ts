@@ -1,5 +1,6 @@
-// How a case is measured: everybody once per round (ours, floor, peers, ours, floor, peers …), so that a busy moment of
-// the machine hits all of them alike. Whoever fails is left out from then on, and its earlier figures are not used.
+// Measures a case: every contender once per round (ours, floor, peers, ours, floor, peers …), so that a busy
+// moment of the machine affects all of them alike. A contender that fails is left out from then on, and its
+// earlier figures are not used.
 import type { BenchCase, Contender, Measurement } from "./case.ts";
 import type { Samples } from "./row.ts";
 
@@ -45,7 +46,7 @@ export async function measure(benchCase: BenchCase, plan: Plan): Promise<Measure
       if (!one.out) await attempt(one, round, last, plan, notes);
     }
   }
-  // Somebody who failed did not get to its last round.
+  // A contender that failed did not reach its last round.
   for (const one of sides) await one.started?.close().catch(() => {});
   return {
     ours: ours?.values ?? [],

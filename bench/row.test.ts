@@ -28,7 +28,7 @@ test("a JSON line has exactly the promised fields, in order, with medians and ra
   );
 });
 
-test("what was not measured is null", () => {
+test("an unmeasured figure is null", () => {
   const [row] = rowsOf("actors", { ...benchCase, floor: undefined, peers: undefined }, samples([100], [], {}));
   assert.deepEqual(JSON.parse(jsonOf(row!)), {
     area: "actors",
@@ -63,7 +63,7 @@ test("a target is met only when all of its parts are", () => {
   assert.equal(met(100, 1000, 4), false);
 });
 
-test("where less is better the target is an upper bound", () => {
+test("a target is an upper bound where less is better", () => {
   const memory: BenchCase = { ...benchCase, better: "lower", unit: "bytes/actor", peers: [], goals: { ours: 1500 } };
   assert.equal(rowsOf("actors", memory, samples([1500], [100], {}))[0]!.met, true);
   assert.equal(rowsOf("actors", memory, samples([1501], [100], {}))[0]!.met, false);

@@ -1,4 +1,4 @@
-// A row of the results: what `--json` prints and what the table shows. Its fields are a promise to scripts.
+// A row of the results: printed by `--json` and shown in the table. Scripts rely on its fields.
 import type { BenchCase, Figure, Goals, Measurement, Peer } from "./case.ts";
 import { rounded, type Spread, spreadOf } from "./statistics.ts";
 
@@ -8,7 +8,7 @@ export interface Samples {
   readonly floor: readonly Measurement[];
   /** By the peer's name. */
   readonly peers: ReadonlyMap<string, readonly Measurement[]>;
-  /** What went wrong or was left out, for people. */
+  /** Failures and omissions, for display. */
   readonly notes: readonly string[];
 }
 
@@ -23,12 +23,12 @@ export interface Row {
   readonly ratioFloor: number | undefined;
   readonly ratioPeer: number | undefined;
   readonly target: string;
-  /** Undefined when there is no target or nothing to compare. */
+  /** Undefined if there is no target or nothing to compare. */
   readonly met: boolean | undefined;
   readonly notes: readonly string[];
 }
 
-/** For each figure of the case a row for each of its peers. */
+/** A row for each figure of the case and each of its peers. */
 export function rowsOf(area: string, benchCase: BenchCase, samples: Samples): Row[] {
   if (benchCase.figures === undefined) return rowsOfFigure(area, benchCase, undefined, benchCase, samples);
   return Object.entries(benchCase.figures).flatMap(([name, figure], index) =>

@@ -1,4 +1,4 @@
-// The smallest form of what a benchmark does, so that it cannot rot unnoticed.
+// The smallest form of each benchmark, so that none breaks unnoticed.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
-// Hosts that bring no actors to life. Each has a real membership, so that it finds the leader, keeps its lease, follows orders,
-// and asks for actors and shards exactly as every host does, over a control stream of its own. What it is granted it holds, and
-// nothing more happens with it. It has no door: nobody calls it.
+// Hosts without activations. Each has a real membership: it finds the leader, keeps its lease, follows
+// orders, and requests actors and shards as every host does, over its own control stream. It holds granted
+// actors, and does nothing more with them. It has no server and gets no calls.
 import { Catalog } from "../src/actors/catalog.ts";
 import { systemClock, systemRandom } from "../src/host/system.ts";
 import type { ActorClass } from "../src/index.ts";
@@ -20,7 +20,7 @@ import type { LeaderProcess } from "./leader.ts";
 import { until } from "./until.ts";
 
 const NAMESPACE = "default";
-/** Nobody gives up waiting while it is measured. */
+/** Longer than any measurement, so that no request times out. */
 const PATIENCE_MS = 600_000;
 const CATALOG = {
   namespace: NAMESPACE,
@@ -33,9 +33,9 @@ const CATALOG = {
 };
 
 export interface FleetListener {
-  /** It belongs to that host now, or why it does not. */
+  /** The actor belongs to that host now; or the error. */
   answered(host: StandInHost, id: string, error: LimpetError | undefined): void;
-  /** Called before a host hears it. */
+  /** Called before a host gets the message. */
   heard?(message: SchedulerMessage): void;
 }
 
@@ -75,7 +75,7 @@ export class StandInHost {
     this.membership.start();
   }
 
-  /** Whether it would not have to ask for it. If it does, it has asked. */
+  /** True if it needs no request for the actor. Otherwise it has sent the request. */
   knows(id: string): boolean {
     const way = this.membership.inShards(this.type);
     const route =
@@ -83,7 +83,7 @@ export class StandInHost {
     return route !== WAIT;
   }
 
-  /** Asks the leader for an actor that nobody holds and that falls to this host on the ring. */
+  /** Requests an actor without a holder that falls to this host on the ring. */
   ask(id: string): void {
     if (this.knows(id)) throw new Error(`${this.address} does not have to ask for ${id}`);
   }
@@ -92,7 +92,7 @@ export class StandInHost {
     return this.membership.sticky.holdings.held(this.type);
   }
 
-  /** What the leader says of the cluster. */
+  /** The leader's view of the cluster. */
   async describe(): Promise<ClusterView> {
     const { leader } = this.#source;
     if (leader === undefined) throw new Error(this.#source.problem);
@@ -144,13 +144,13 @@ export class Fleet {
     return new Fleet(hosts);
   }
 
-  /** The one that has to ask for it. */
+  /** The host that has to request it. */
   ownerOf(id: string): StandInHost {
     const [first] = this.hosts;
     return this.#byAddress.get(first!.membership.tables.owner(first!.type, id)!)!;
   }
 
-  /** How many actors they hold together. */
+  /** Number of actors that they hold together. */
   get held(): number {
     return this.hosts.reduce((sum, { held }) => sum + held, 0);
   }

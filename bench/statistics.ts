@@ -1,4 +1,4 @@
-// The little statistics we need: a median and its spread.
+// Statistics of measurements: a median and its spread.
 
 export interface Spread {
   readonly median: number;
@@ -6,7 +6,7 @@ export interface Spread {
   readonly max: number;
 }
 
-/** Undefined when there is nothing to describe. */
+/** Undefined for an empty list. */
 export function spreadOf(samples: readonly number[]): Spread | undefined {
   if (samples.length === 0) return undefined;
   const sorted = [...samples].sort((a, b) => a - b);
@@ -16,7 +16,7 @@ export function spreadOf(samples: readonly number[]): Spread | undefined {
   return { median, min: sorted[0]!, max: sorted.at(-1)! };
 }
 
-/** Four digits say all that a benchmark knows. */
+/** Four digits are the precision of a benchmark. */
 export function rounded(value: number): number {
   return value === 0 || !Number.isFinite(value) ? value : Number(value.toPrecision(4));
 }

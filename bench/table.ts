@@ -1,4 +1,4 @@
-// Results for people: an aligned table with ratios, the target beside them, and the spread of the rounds.
+// Results for display: an aligned table with ratios, targets, and the spread of the rounds.
 import type { Row } from "./row.ts";
 import type { Spread } from "./statistics.ts";
 
@@ -47,7 +47,7 @@ function showRatio(ratio: number | undefined): string {
   return ratio === undefined ? "–" : `${ratio >= 100 ? Math.round(ratio) : ratio.toPrecision(2)}×`;
 }
 
-/** Words stand left, numbers right. */
+/** Words are aligned left, numbers right. */
 function pad(cell: string, width: number, column: number): string {
   return column < 2 || column === HEAD.length - 1 ? cell.padEnd(width) : cell.padStart(width);
 }

@@ -1,4 +1,4 @@
-// Waiting for a condition, with a limit and a complaint that says what was waited for.
+// Waits for a condition, with a limit and an error that names the condition.
 
 const PAUSE_MS = 20;
 

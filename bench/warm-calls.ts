@@ -1,4 +1,5 @@
-// Calls to running actors that are placed in two ways, compared in one process: what it costs to find an actor that is where it was.
+// Compares calls to running actors with two kinds of placement in one process: the cost of finding a present
+// actor.
 import { join } from "node:path";
 import type { App } from "../src/index.ts";
 import type { BenchCase, Figure, Make, Running, Settings } from "./case.ts";
@@ -30,7 +31,10 @@ function rateOf(targets: readonly Pinger[], inFlight: number): Promise<number> {
   });
 }
 
-/** As many ids as asked for, of those that live where they should. `touch` brings an actor to life, where it has no place before. */
+/**
+ * The requested number of ids that are at the right place. `touch` activates an actor that has no place
+ * before.
+ */
 export async function idsOf(
   app: App,
   type: string,
@@ -48,19 +52,19 @@ export async function idsOf(
   return ids;
 }
 
-/** What the actors of an area need for this. */
+/** Requirements for the actors of an area. */
 export interface WarmArea {
   /** Pings that were answered in this process. */
   readonly answered: { pings: number };
   openHost(options: { readonly store: string }): Promise<App>;
   startOtherHost(options: { readonly store: string }): Promise<OtherProcess>;
-  /** So many hosts are there, and nothing moves. */
+  /** So many hosts are present, and nothing moves. */
   settled(app: App, hosts: number): Promise<void>;
-  /** Targets that live here, or elsewhere, and run when this resolves: the ones in question, and those placed by hash. */
+  /** Running targets here, or elsewhere: the compared ones, and those placed by hash. */
   targets(app: App, count: number, here: boolean): Promise<readonly [readonly Pinger[], readonly Pinger[]]>;
-  /** Throws when they are not what they should be, after the warm-up. */
+  /** Throws if they are wrong after the warm-up. */
   check?(app: App, count: number): Promise<void>;
-  /** How the rate of the ones in question, the rate of the others and their ratio are called. */
+  /** Names of the rate of the compared ones, of the rate of the others, and of their ratio. */
   readonly figures: readonly [one: string, other: string, ratio: string];
 }
 
@@ -112,7 +116,7 @@ export function warmCalls(area: WarmArea): { readonly local: Make; readonly remo
 
 const CALLS: Figure = { unit: "calls/s", better: "higher" };
 
-/** `module` exports what `warmCalls` gives. */
+/** `module` exports the result of `warmCalls`. */
 export function warmCases(module: string, [one, other, ratio]: WarmArea["figures"]): BenchCase[] {
   const warm = (where: "local" | "remote", inFlight: number): BenchCase => {
     const what = where === "local" ? "call in the same process" : "call to another host";

@@ -1,5 +1,5 @@
-// Where a run happens: a temporary folder, the PostgreSQL server, the processes of the contenders. What is needed is
-// made when it is first asked for; everything is gone when the run ends, however it ends.
+// Resources of a run: a temporary folder, the PostgreSQL server, the processes of the contenders. Each is
+// created on first use, and all are removed when the run ends, however it ends.
 import { mkdirSync, rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -77,7 +77,7 @@ export class Workplace {
     };
   }
 
-  /** Once we are closing everything fails, and nobody needs to hear of it: the process is about to end. */
+  /** Errors after closing are ignored: the process is about to end. */
   async #unlessClosed<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;

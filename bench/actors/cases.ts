@@ -1,4 +1,4 @@
-// The cases of the area `actors`: what one process does, on its own and on its store.
+// The cases of the area `actors`: one process, alone and with its store.
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { BenchCase, Contender, Params, Peer } from "../case.ts";
@@ -114,7 +114,7 @@ const memory = [100_000, 1_000_000].map(
   }),
 );
 
-/** No floor: what counts is that the rate stays the same from the first to the last. */
+/** No floor: the rate must stay the same from the first state size to the last. */
 const stateSizes = [10, 1_000, 100_000].map(
   (keys): BenchCase => ({
     name: `turn that changes 1 of ${keys.toLocaleString("en-US")} keys, SQLite`,

@@ -1,5 +1,5 @@
-// How long a developer waits: from starting a process to the first answer to an HTTP call.
-// Floor: a bare Node process with an HTTP server, in TypeScript too.
+// Measures the time from the start of a process to the first answer to an HTTP call. Floor: a bare Node
+// process with an HTTP server, in TypeScript too.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -80,7 +80,7 @@ async function firstAnswer(port: number, child: ChildProcess, start: number): Pr
   throw new Error(`no answer within ${LIMIT_MS / 1000} s`);
 }
 
-/** Undefined while nobody listens. */
+/** Undefined while there is no listener. */
 function ask(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const path = "/v1.0/actors/Counter/first/method/increment";

@@ -1,4 +1,4 @@
-// The least a call can cost: an async method of a plain object, awaited.
+// Least cost of a call: an async method of a plain object, awaited.
 import type { Make } from "../case.ts";
 import { type Pinger, pingInFlight, pingOneByOne } from "../load.ts";
 

@@ -1,4 +1,4 @@
-// The least memory an actor can take: its id and its state in a Map.
+// Least memory of an actor: its id and its state in a Map.
 import type { Make } from "../case.ts";
 import { heapBytes } from "./heap.ts";
 

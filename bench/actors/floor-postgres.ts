@@ -1,6 +1,6 @@
-// The least a durable turn on PostgreSQL can cost: the rows that Limpet writes, written by hand, one prepared UPDATE for
-// a whole batch, committed by itself, on one, two or four connections, whichever turns out best here. Nothing is
-// routed, fenced or kept in order.
+// Least cost of a durable turn on PostgreSQL: hand-written SQL on the rows that Limpet writes, one prepared
+// UPDATE for a whole batch, committed by itself, on one, two or four connections, whichever is fastest here.
+// Nothing is routed, fenced or kept in order.
 import pg from "pg";
 import type { Make } from "../case.ts";
 
@@ -25,7 +25,7 @@ const UPDATE = {
 
 const COMMIT_ID = "abcdefghijklmnop";
 
-/** Connections that share the work, each with rows of its own, so that nobody waits for another's locks. */
+/** Connections that share the work, each with its own rows, so that none waits for another's locks. */
 type Split = readonly Lane[];
 interface Lane {
   readonly client: pg.Client;
@@ -34,7 +34,9 @@ interface Lane {
   next: number;
 }
 
-/** `inFlight` of the `actors` rows are always under way: in one batch, or shared by two or four connections. */
+/**
+ * `inFlight` of the `actors` rows are always in progress: in one batch, or shared by two or four connections.
+ */
 export const turns: Make = async ({ postgres, durationMs, warmupMs, params }) => {
   const [actors, inFlight] = [Number(params.actors), Number(params.inFlight)];
   const clients = Array.from(

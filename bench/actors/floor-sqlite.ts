@@ -1,5 +1,6 @@
-// The least a durable turn on SQLite can cost: the rows that Limpet writes, written by hand in batches, one prepared
-// statement each, as durable as ours (WAL, synchronous=FULL). Nothing is routed, fenced or kept in order.
+// Least cost of a durable turn on SQLite: hand-written SQL in batches on the rows that Limpet writes, one
+// prepared statement each, as durable as ours (WAL, synchronous=FULL). Nothing is routed, fenced or kept in
+// order.
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Make } from "../case.ts";
@@ -31,7 +32,7 @@ function transaction({ begin, commit }: Table, work: () => void): void {
   commit.run();
 }
 
-/** Returns how to write row number `i` once more or for the first time, with its state. */
+/** Returns a function that writes row number `i`, new or existing, with its state. */
 function upsertOf({ database }: Table): (i: number, state: { n: number }) => void {
   const upsert = database.prepare(
     `INSERT INTO actors (namespace, type, id, epoch, version, owner, taken_at, commit_id, committed_at, state)

@@ -1,5 +1,5 @@
-// Limpet: turns that change state and are committed before they are answered. When a measurement is over, another
-// Limpet opens the same store and must find every turn that was answered.
+// Limpet: turns that change state and are committed before their answer. After a measurement, another Limpet
+// opens the same store and must find every answered turn.
 import { join } from "node:path";
 import { Actor, limpet } from "../../src/index.ts";
 import type { Make, Settings } from "../case.ts";
@@ -39,7 +39,7 @@ type App = Awaited<ReturnType<typeof open>>;
 
 const storeOf = ({ postgres, folder }: Settings) => postgres || join(folder, "ours.db");
 
-/** Stops the app and looks what is really there. */
+/** Stops the app and checks the stored state. */
 async function closeAndCheck(
   app: App,
   settings: Settings,
@@ -84,7 +84,7 @@ export const turns: Make = async (settings) => {
   };
 };
 
-/** First calls to actors nobody has called before. */
+/** First calls to actors without earlier calls. */
 export const activations: Make = async (settings) => {
   const { params, quick } = settings;
   const count = Number(quick ? params.quickActors : params.actors);

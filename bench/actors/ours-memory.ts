@@ -1,4 +1,4 @@
-// Limpet: what an actor costs in memory while it does nothing. Its state is on disk, so that only the process counts.
+// Limpet: memory of an idle actor. Its state is on disk, so that only the process counts.
 import { join } from "node:path";
 import { Actor, limpet } from "../../src/index.ts";
 import type { Make } from "../case.ts";
@@ -26,7 +26,7 @@ export const resident: Make = async ({ folder, params }) => {
     });
   return {
     async run() {
-      // Code, caches and the store's buffers are there before the counting begins.
+      // Code, caches and the store's buffers are in place before the measurement begins.
       await activate("warmup", WARMUP);
       const before = await heapBytes();
       await activate("actor", count);

@@ -1,4 +1,4 @@
-// The cases of the area `cluster`: what several hosts do together.
+// The cases of the area `cluster`: several hosts together.
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { BenchCase, Figure, Params, Peer } from "../case.ts";
@@ -24,7 +24,7 @@ const effectCluster = (make: string, params: Params): Peer => ({
 });
 
 const calls = [1, 64, 256].map((inFlight): BenchCase => {
-  // A peer needs some seconds until it runs at its full speed; everybody gets the same time.
+  // A peer needs some seconds until it runs at its full speed; all contenders get the same time.
   const params = { actors: inFlight === 1 ? 1 : 1_000, inFlight, warmups: 5 };
   return {
     name: inFlight === 1 ? "call to another host, one at a time" : `call to another host, ${inFlight} in flight`,
@@ -42,7 +42,7 @@ const EVENT_NAMES = {
   leave: "calls while a host leaves",
   kill: "calls while a host is killed",
 } as const;
-/** What callers may have to wait for an actor that moves. */
+/** Longest acceptable wait of callers for an actor that moves. */
 const GAP_GOALS = { join: 100, leave: 100, kill: 5_000 } as const;
 const MILLISECONDS: Figure = { unit: "ms", better: "lower" };
 
@@ -61,7 +61,8 @@ const disturb = (event: DisturbanceEvent, failover: "auto" | "lease"): BenchCase
       params: { ...params, failover },
       postgres: true,
     },
-    // To it a process that ends on its own machine is like any other, so one measurement stands for both.
+    // For Effect Cluster it makes no difference whether the process ended on the same machine, so one
+    // measurement stands for both.
     peers: failover === "lease" ? [] : [{ ...effectCluster("disturbance", params), slow: true }],
     fresh: true,
     steady: true,

@@ -1,8 +1,8 @@
-// The way that control planes of this kind have spread their tables so far, to compare ours with: one lock for the whole
-// namespace. Every change of any host locks all types everywhere, then sends all tables of all types to everybody, then
-// unlocks; each of the three phases waits until every host has answered. Hosts build all their rings anew.
-//
-// It lives here only. It speaks our messages in our encoding and uses our ring, so that what differs is the protocol.
+// The usual protocol of control planes of this kind, for comparison: one lock for the whole namespace. Every
+// change of any host locks all types everywhere, then sends all tables of all types to all hosts, then
+// unlocks. Each of the three phases waits until every host has answered. Hosts rebuild all their rings.
+// It exists only in this benchmark. It uses our messages, our encoding and our ring, so that only the
+// protocol differs.
 
 import { Ring } from "../../src/placement/model/ring.ts";
 import type {
@@ -27,7 +27,7 @@ class NamespaceLock implements SimulatedLeader {
   readonly #waiting = new Set<number>();
   #version = 1;
   #phase: Operation | undefined;
-  /** Hosts that came while a round was under way wait for the next one. */
+  /** Hosts that join during a round wait for the next one. */
   #changed = false;
 
   constructor(members: readonly (readonly [stream: number, known: Known])[]) {

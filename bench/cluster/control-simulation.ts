@@ -1,11 +1,11 @@
-// A leader and its hosts in virtual time, to see what a change of the tables costs.
-//
-// Real: the decisions of both sides, their encoding as it goes over the wire, and the processor time both take. It is
-// measured as it passes, so a busy machine inflates it, and added to the virtual clock of whoever spends it. Every host has
-// a processor of its own, the leader has one for everything.
-// Simulated: a message takes `DELAY_MS` one way, a durable note of the leader `NOTE_MS`. What is sent to many hosts is
-// encoded once here and counted as often as the leader's door would do it. Sockets cost nothing. Hosts hold no actors, so nothing has to be let go.
-// Of the hosts that are there already, which all hear the same, one does the work; the others take as long as it did.
+// A leader and its hosts in virtual time, to measure the cost of a change of the tables.
+// Real: the decisions of both sides, their encoding as on the wire, and the processor time of both. This time
+// is measured as it passes, so a busy machine inflates it, and added to the virtual clock of its process.
+// Every host has its own processor; the leader has one for everything.
+// Simulated: a message takes `DELAY_MS` one way, a durable write of the leader `NOTE_MS`. A message to many
+// hosts is encoded once here and counted as often as the leader's server would encode it. Sockets cost
+// nothing. Hosts hold no actors, so nothing has to be released. Of the present hosts, which all get the same
+// messages, one does the work; the others take as long.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { HostMessage, Operation, SchedulerMessage } from "../../src/ports/control-messages.ts";
 import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "../../src/wire/control/codec.ts";
@@ -19,7 +19,7 @@ const ENCODINGS_TIMED = 5;
 
 export type LeaderEffect =
   | { readonly kind: "send"; readonly streams: readonly number[]; readonly message: SchedulerMessage }
-  /** Note something durably, then go on. */
+  /** Persist something, then continue. */
   | { readonly kind: "note"; readonly noted: (now: number) => LeaderEffect[] };
 
 export interface SimulatedLeader {
@@ -32,20 +32,20 @@ export interface SimulatedHost {
 
 export interface Fleet {
   readonly leader: SimulatedLeader;
-  /** Hosts that are members already. */
+  /** Hosts that are already members. */
   readonly members: readonly number[];
   /** Stands for each of them. */
   readonly witness: SimulatedHost;
-  /** The host that joins, and what it says first. */
+  /** The host that joins, and its first message. */
   readonly joiner: { readonly stream: number; readonly host: SimulatedHost; readonly hello: HostMessage };
 }
 
 export interface Outcome {
   /** From the joiner's hello to the moment when the last host has followed the last UNLOCK. */
   readonly tookMs: number;
-  /** How long types were locked at a host that was there before. */
+  /** How long types were locked on a present host. */
   readonly lockedMs: number;
-  /** Of all messages in both directions. */
+  /** Bytes of all messages in both directions. */
   readonly bytes: number;
 }
 
@@ -97,7 +97,7 @@ export class ControlSimulation {
     );
   }
 
-  /** The leader decides, then encodes and sends one thing after the other. */
+  /** The leader decides, then encodes and sends one message after the other. */
   #lead(now: number, decide: (now: number) => LeaderEffect[]): void {
     const start = Math.max(now, this.#leaderFreeAt);
     const began = performance.now();
@@ -138,7 +138,7 @@ export class ControlSimulation {
     for (const report of reports) for (const stream of streams) this.#report(stream, report, done);
   }
 
-  /** Orders of a snapshot, which is round 0, lock nobody out of anything. */
+  /** Orders of a snapshot, which is round 0, lock no host. */
   #note(party: Party, operation: Operation, now: number): void {
     const wasThere = party === this.#parties[0];
     if (operation === "lock" && wasThere) this.#firstLock ??= now;
@@ -152,7 +152,7 @@ export class ControlSimulation {
   }
 }
 
-/** What it takes to do something so many times, from the median of a few. */
+/** Time of doing this so many times, from the median of a few. */
 function timed<T>(work: () => T, times: number): { readonly result: T; readonly ms: number } {
   const samples: number[] = [];
   let result: T;

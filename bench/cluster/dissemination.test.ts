@@ -11,7 +11,7 @@ async function measured(make: Make, params: Params): Promise<Record<string, numb
   return (await running.run()) as Record<string, number>;
 }
 
-test("a join ends with an UNLOCK at every host, both ways", async () => {
+test("a join ends with an UNLOCK at every host, with both protocols", async () => {
   for (const make of [ours, oneLock]) {
     for (const joinsWith of ["one", "all"]) {
       const figures = await measured(make, { hosts: 5, types: 3, joinsWith });
@@ -21,7 +21,7 @@ test("a join ends with an UNLOCK at every host, both ways", async () => {
   }
 });
 
-test("where one of many types changes, one lock for all types sends all of them", async () => {
+test("one lock for all types sends all of them when one of many changes", async () => {
   const params = { hosts: 20, types: 10, joinsWith: "one" };
   const [few, many] = [await measured(ours, params), await measured(oneLock, params)];
   assert.ok(few[BYTES_SENT]! * 1.5 < many[BYTES_SENT]!, `${few[BYTES_SENT]} of ${many[BYTES_SENT]} bytes`);

@@ -1,5 +1,5 @@
-// What callers feel when the hosts of a cluster change. Every actor is pinged again and again from one process, never
-// twice at once, while another process joins, leaves or dies. A gap is the time between two answers of one actor.
+// Effect of changes of the hosts on callers. One process pings every actor again and again, never twice at
+// once, while another process joins, leaves or dies. A gap is the time between two answers of one actor.
 import { pause, until } from "../until.ts";
 import { FAILED_CALLS, GAP_OF_MOVED, GAP_OF_OTHERS } from "./figures.ts";
 import { GapWatch } from "./gap-watch.ts";
@@ -7,30 +7,30 @@ import { GapWatch } from "./gap-watch.ts";
 export const EVENTS = ["join", "leave", "kill"] as const;
 export type DisturbanceEvent = (typeof EVENTS)[number];
 
-/** A cluster with one host in this process, and sometimes another one in a process of its own. */
+/** A cluster with one host in this process, and sometimes another one in its own process. */
 export interface DisturbedCluster {
   /** Rejects when the call failed. */
   ping(actor: number): Promise<void>;
-  /** Who owns each actor, in order; something that can be compared. */
+  /** The owners of the actors, in order, as comparable values. */
   owners(): Promise<readonly unknown[]>;
-  /** Everybody knows that there are so many hosts, and nothing moves any more. */
+  /** All hosts know that there are so many hosts, and nothing moves any more. */
   settled(hosts: number): Promise<boolean>;
   /** Starts the other host. */
   join(): Promise<void>;
-  /** Resolves when its process is gone. */
+  /** Resolves when its process has ended. */
   end(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 
 export interface DisturbanceOptions {
   readonly actors: number;
   readonly everyMs: number;
-  /** How long everything runs undisturbed before, and is watched afterwards. */
+  /** Duration of the undisturbed phase before, and of the observation afterwards. */
   readonly calmMs: number;
 }
 
 /** Far beyond every lease and timeout involved. */
 const SETTLE_LIMIT_MS = 180_000;
-/** How long calls that are still under way are waited for when everything is measured. */
+/** Longest wait for pending calls at the end. */
 const STOP_LIMIT_MS = 5_000;
 
 export async function disturb(
@@ -70,7 +70,7 @@ export async function disturb(
   }
 }
 
-/** Each actor's pings begin at a moment of their own, so that they do not come all at once. */
+/** Each actor's pings begin at a different moment, so that they do not come all at once. */
 function pingAll(cluster: DisturbedCluster, watch: GapWatch, actors: number, everyMs: number): () => Promise<void> {
   let stopped = false;
   const loop = async (actor: number) => {
@@ -91,7 +91,7 @@ function pingAll(cluster: DisturbedCluster, watch: GapWatch, actors: number, eve
   };
 }
 
-/** Resolves when every actor has answered a call that was sent after this one was asked for. */
+/** Resolves when every actor has answered a call that was sent after this call. */
 function everyoneAnswers(watch: GapWatch): Promise<void> {
   const since = performance.now();
   return until("an answer of every actor", () => watch.allAnsweredSince(since), SETTLE_LIMIT_MS);

@@ -1,4 +1,4 @@
-// The least a call between two processes can cost: a number and a payload over one socket, and back.
+// Least cost of a call between two processes: a number and a payload over one socket, and back.
 import { once } from "node:events";
 import { connect } from "node:net";
 import type { Make } from "../case.ts";

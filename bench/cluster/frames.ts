@@ -1,5 +1,6 @@
-// The least protocol there is for calls between processes: frames of a length (4 bytes) and a MessagePack array of number
-// and payload, number and payload …; what is sent in the same tick is one frame. Nothing is routed, timed or cancelled.
+// Minimal protocol for calls between processes: frames of a length (4 bytes) and a MessagePack array of
+// number and payload, number and payload …; all calls of one tick form one frame. Nothing is routed, timed or
+// cancelled.
 import type { Socket } from "node:net";
 import { Packr, Unpackr } from "msgpackr";
 
@@ -20,7 +21,7 @@ export class FrameLink {
   }
 
   send(number: number, payload: unknown): void {
-    // Ticks run when all promises that could settle have: whoever is about to send has done so by then.
+    // Ticks run after all promises that could settle have: all pending sends are done by then.
     if (this.#sending.push(number, payload) === 2) process.nextTick(this.#flush);
   }
 

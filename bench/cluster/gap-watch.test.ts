@@ -24,7 +24,7 @@ test("the longest time between two answers of one actor counts, and answers of o
   );
 });
 
-test("a gap that was open when watching began or ended counts as far as it was seen", () => {
+test("a gap that was open when the observation began or ended counts as far as it was observed", () => {
   const watch = new GapWatch(1, 0);
   const start = 1_000;
   watch.answered(0, start, start + 10);
@@ -37,7 +37,7 @@ test("a gap that was open when watching began or ended counts as far as it was s
   assert.equal(watch.longest(everybody), 1_000);
 });
 
-test("a call that failed is no answer, and is counted only while it is watched", () => {
+test("a failed call is no answer, and is counted only during the observation", () => {
   const watch = new GapWatch(1, 0);
   const start = 1_000;
   watch.failed(new Error("before"));
@@ -53,7 +53,7 @@ test("a call that failed is no answer, and is counted only while it is watched",
   assert.equal(watch.longest(everybody), 50);
 });
 
-test("everybody has answered when the slowest has answered a call sent since", () => {
+test("every actor has answered when the slowest has answered a call sent since", () => {
   const watch = new GapWatch(2, 0);
   watch.answered(0, 100, 120);
   watch.answered(1, 90, 130);

@@ -1,4 +1,5 @@
-// Keeps the longest time that each actor went without an answer while it was watched. A call that failed is no answer.
+// Records the longest time that each actor went without an answer during the observation. A failed call is no
+// answer.
 
 export class GapWatch {
   readonly #lastSent: Float64Array;
@@ -18,7 +19,7 @@ export class GapWatch {
     return this.#failures;
   }
 
-  /** The first one while it was watched. */
+  /** The first failure during the observation. */
   get firstFailure(): unknown {
     return this.#firstFailure;
   }
@@ -42,7 +43,7 @@ export class GapWatch {
     this.#failures = 0;
   }
 
-  /** Gaps that are open at this moment count as far as they have come. */
+  /** Gaps that are open at this moment count up to now. */
   end(now = performance.now()): void {
     for (const actor of this.#longest.keys()) this.#note(actor, now);
     this.#watching = false;

@@ -1,4 +1,4 @@
-// The scenario in which ways to spread tables are compared: a namespace of so many hosts, each of which hosts all its
+// The scenario for the comparison of protocols: a namespace of so many hosts, each of which has all its
 // types, and one more host that joins with one of the types or with all of them.
 
 import { VIRTUAL_NODES, VirtualNodes } from "../../src/placement/model/virtual-nodes.ts";
@@ -13,7 +13,7 @@ export const REPLICATION_FACTOR = 100;
 export interface JoinScenario {
   readonly hosts: number;
   readonly types: readonly string[];
-  /** What the joiner hosts. */
+  /** Types of the joining host. */
   readonly joining: readonly string[];
 }
 
@@ -44,8 +44,8 @@ export function helloOf(index: number, types: readonly string[]): Hello {
 }
 
 /**
- * A process that has just started has to work out where everybody stands on the rings. In the simulation it shares a
- * memory of that with the others, who have known for long, so it is made to do it apart.
+ * A process that has just started has to compute the ring positions of all hosts. In the simulation it shares
+ * a cache of them with the other hosts, which have had them for long, so it computes them separately.
  */
 class Newcomer implements SimulatedHost {
   readonly #host: SimulatedHost;
@@ -65,7 +65,7 @@ class Newcomer implements SimulatedHost {
   }
 }
 
-/** Code is compiled before anything is measured: a leader has usually run for a while. */
+/** Code is compiled before the measurement: a leader has usually run for a while. */
 const WARMUP = { hosts: 100, types: 10, joinsWith: "all" };
 const WARMUPS = 5;
 

@@ -1,10 +1,10 @@
-// The other process of a cluster, from both ends: the contender starts it, asks it questions, and ends it; it says when
-// it is ready, answers, and ends with the contender whatever happens to that.
+// The other process of a cluster, from both sides. The contender starts it, sends it requests, and ends it.
+// The other process reports when it is ready, answers, and ends with the contender in every case.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-/** A question for the other process, as JSON. */
+/** A request to the other process, as JSON. */
 type Asked = { readonly number: number; readonly question: unknown };
 type Told =
   | { readonly ready: unknown }
@@ -15,7 +15,7 @@ const START_LIMIT_MS = 60_000;
 const END_LIMIT_MS = 60_000;
 
 export class OtherProcess {
-  /** What it said when it was ready. */
+  /** Its message when it was ready. */
   hello: unknown;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
@@ -64,7 +64,7 @@ export class OtherProcess {
     return waiting.promise;
   }
 
-  /** SIGTERM asks it to leave in good order, SIGKILL does not ask. Resolves when it is gone. */
+  /** SIGTERM requests an orderly end, SIGKILL ends it at once. Resolves when it has ended. */
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill(signal);
@@ -80,19 +80,19 @@ export class OtherProcess {
 }
 
 export interface Service {
-  /** Told to the contender. */
+  /** Sent to the contender. */
   readonly hello?: unknown;
   answer?(question: never): unknown;
-  /** Leaves in good order. */
+  /** Stops in an orderly way. */
   stop(): Promise<void>;
 }
 
-/** The life of the other process itself; its parameter comes from `OtherProcess.start`. */
+/** The main function of the other process; its parameter comes from `OtherProcess.start`. */
 export async function beTheOther<Parameter>(start: (parameter: Parameter) => Promise<Service>): Promise<void> {
-  // The terminal sends Ctrl-C to everybody; the benchmark decides what happens then.
+  // The terminal sends Ctrl-C to all processes; the benchmark decides about the others.
   process.on("SIGINT", () => {});
   process.on("disconnect", () => process.exit(1));
-  // When nobody hears it any more, this process is about to end.
+  // When the parent has ended, this process is about to end.
   const say = (told: Told) => process.send!(told, () => {});
   try {
     const service = await start(JSON.parse(process.argv[2]!) as Parameter);

@@ -1,5 +1,5 @@
-// Limpet: how the tables of a namespace follow when a host joins. Only types that change are told of, LOCK and UPDATE
-// travel together, and a round waits for the hosts of its types alone.
+// Limpet: dissemination of the tables of a namespace when a host joins. Only types that change are sent, LOCK
+// and UPDATE travel together, and a round waits for the hosts of its types alone.
 
 import { HostTables } from "../../src/placement/model/host-tables.ts";
 import { type Effect, NamespaceController } from "../../src/placement/model/namespace-controller.ts";
@@ -53,14 +53,17 @@ class Host implements SimulatedHost {
     return this.#tables.order(message, 0).flatMap((effect) => {
       if (effect.kind === "ack") return [effect.message];
       if (effect.kind !== "drain") return [];
-      // Nothing lives here, so nothing has to leave.
+      // No actors are here, so none has to leave.
       const drained = this.#tables.drained(effect.round, effect.types);
       return drained.flatMap((it) => (it.kind === "ack" ? [it.message] : []));
     });
   }
 }
 
-/** Everybody says hello at once; then whatever the leader asks for is done, until everything is settled. */
+/**
+ * All hosts send their hello at once; then all orders of the leader are followed, until everything is
+ * settled.
+ */
 function fleetOf({ hosts, types, joining }: JoinScenario): Fleet {
   const leader = new Leader();
   const members = Array.from({ length: hosts }, (_, index) => index);
@@ -86,7 +89,7 @@ function fleetOf({ hosts, types, joining }: JoinScenario): Fleet {
   };
 }
 
-/** Says what a host would say, and keeps nothing. */
+/** Sends the messages of a host, and keeps no state. */
 class Acknowledger implements SimulatedHost {
   receive(message: SchedulerMessage): HostMessage[] {
     if (message.kind !== "order" || message.round === 0 || message.operation === "lock") return [];

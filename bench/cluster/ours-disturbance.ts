@@ -1,4 +1,4 @@
-// Limpet: what callers feel when another host joins, leaves or dies.
+// Limpet: effect on callers when another host joins, leaves or dies.
 import type { Make } from "../case.ts";
 import { type DisturbanceEvent, disturb } from "./disturbance.ts";
 import type { OtherProcess } from "./other-process.ts";

@@ -1,4 +1,4 @@
-// Limpet: what a ring of 1,000 hosts costs. The figures are those that bench/cluster/ring.ts prints for people.
+// Limpet: cost of a ring of 1,000 hosts. The figures are those that bench/cluster/ring.ts prints.
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";

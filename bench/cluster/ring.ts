@@ -1,5 +1,5 @@
-// What the ring costs: building it, a host joining or leaving, looking ids up. Run it with: node bench/cluster/ring.ts
-// Figures are medians of several rounds, for people to read; nothing is judged here.
+// Cost of the ring: building it, a host joining or leaving, lookups of ids. Run it with: node
+// bench/cluster/ring.ts. Figures are medians of several rounds, for display only.
 import { hash64 } from "../../src/kernel/hashes.ts";
 import { Ring } from "../../src/placement/model/ring.ts";
 import { Rings } from "../../src/placement/model/rings.ts";
@@ -14,7 +14,7 @@ const CHANGES = 20;
 
 const addressOf = (index: number): string => `10.1.${index >> 8}.${index & 255}:50002`;
 
-/** Median milliseconds of one go. `go` gets the number of the round. */
+/** Median milliseconds of one execution. `go` gets the number of the round. */
 function milliseconds(go: (round: number) => unknown, times = 1): number {
   const samples: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { VirtualTime } from "./virtual-time.ts";
 
-test("things happen in the order of their moments, and in the order asked for at the same moment", () => {
+test("events happen in the order of time, and in the order of their requests at the same time", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 20 })), (moments) => {
       const time = new VirtualTime();
@@ -16,7 +16,7 @@ test("things happen in the order of their moments, and in the order asked for at
   );
 });
 
-test("what happens may ask for more", () => {
+test("an event may request another one", () => {
   const time = new VirtualTime();
   const happened: number[] = [];
   time.at(5, (now) => {

@@ -1,5 +1,5 @@
-// Things that happen at moments of a clock that stands still in between. What is due at the same moment happens in the
-// order in which it was asked for.
+// Events on a clock that stands still between them. Events of the same time happen in the order in which they
+// were requested.
 
 interface Due {
   readonly at: number;
@@ -8,7 +8,7 @@ interface Due {
 }
 
 export class VirtualTime {
-  /** A heap: nothing is due before what stands at half its index. */
+  /** A heap: nothing is due before the entry at half its index. */
   readonly #heap: Due[] = [];
   #order = 0;
 
@@ -23,7 +23,7 @@ export class VirtualTime {
     }
   }
 
-  /** Until nothing is left to happen. */
+  /** Runs until no event is left. */
   run(): void {
     for (let due = this.#take(); due !== undefined; due = this.#take()) due.go(due.at);
   }

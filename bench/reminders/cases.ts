@@ -1,4 +1,5 @@
-// The cases of the area `reminders`: how fast a backlog is worked off, how fast reminders are set, and how punctual they are.
+// The cases of the area `reminders`: rates of draining a backlog and of setting reminders, and their
+// punctuality.
 import type { BenchCase, Contender, Figure, Params, Peer } from "../case.ts";
 import {
   BURDEN_RATIO,
@@ -57,7 +58,7 @@ const drains = [1, 2].flatMap((processes): BenchCase[] => {
   ];
 });
 
-/** Nobody is in memory yet: each tick brings its actor to life. */
+/** No actor is in memory yet: each tick activates its actor. */
 const drainStrangers: BenchCase = {
   name: "drain 100,000 due of 100,000 actors on PostgreSQL, one process",
   ...PER_SECOND,

@@ -1,14 +1,14 @@
-// How fast a backlog is worked off: everything is due and becomes visible in the same moment; from the first that is handled until
-// nothing is left in the store.
+// Measures the draining of a backlog: everything is due and becomes visible at the same moment; from the
+// first handled item until nothing is left in the store.
 import type { Make, Running, Settings } from "../case.ts";
 import { pause } from "../until.ts";
 import type { Handlers } from "./handlers.ts";
 import { monotonicMs } from "./moments.ts";
 
 export interface Backlog {
-  /** Items 0 to count - 1, for all to see at once; whoever can be told is told. */
+  /** Items 0 to count - 1, visible at once; processes are notified where the store can. */
   load(count: number): Promise<void>;
-  /** How many are not settled. */
+  /** Number of items that are not settled. */
   left(): Promise<number>;
   close(): Promise<void>;
 }
@@ -16,7 +16,7 @@ export interface Backlog {
 const LIMIT_MS = 300_000;
 const LOOK_MS = 5;
 
-/** Items per second. Rejects when one of them came twice. */
+/** Items per second. Rejects if an item was handled twice. */
 export async function drainOnce(handlers: Handlers, backlog: Backlog, count: number): Promise<number> {
   await handlers.begin(count);
   await backlog.load(count);
@@ -39,7 +39,7 @@ export const makeDrain =
     const { quick, params } = settings;
     const { handlers, backlog } = await start(settings);
     const count = Number(quick ? params.quickCount : params.count);
-    // Once to get warm: it takes a second or two until everybody's code has been compiled.
+    // Once for the warm-up: compilation takes a second or two in all processes.
     await drainOnce(handlers, backlog, count);
     return {
       run: () => drainOnce(handlers, backlog, count),

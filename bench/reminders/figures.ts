@@ -1,4 +1,4 @@
-// What the measurements of reminders are called. Cases and contenders have these names in common.
+// Names of the figures of reminders, shared by cases and contenders.
 
 export const P50 = "p50";
 export const P99 = "p99";

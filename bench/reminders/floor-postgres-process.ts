@@ -1,5 +1,6 @@
-// The least a processor on PostgreSQL can do: one statement leases a thousand rows, another deletes them when they have been handled,
-// and meanwhile the next thousand are leased. Nothing is looked at but what is due; nothing is renewed, retried or told.
+// Minimal processor on PostgreSQL: one statement leases a thousand rows, another deletes them after they were
+// handled, and meanwhile the next thousand are leased. Only the due time is checked; nothing is renewed,
+// retried or notified.
 import { setTimeout as pause } from "node:timers/promises";
 import { beTheOther } from "../cluster/other-process.ts";
 import { connect } from "./floor-table.ts";

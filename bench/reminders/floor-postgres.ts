@@ -1,4 +1,4 @@
-// The least that draining and registering on PostgreSQL can cost, with the rows that Limpet writes, written by hand.
+// Least cost of draining and registering on PostgreSQL, with hand-written SQL on the rows that Limpet writes.
 import type pg from "pg";
 import type { Make } from "../case.ts";
 import { type Backlog, makeDrain } from "./drain.ts";

@@ -1,5 +1,5 @@
-// The least a processor on SQLite can do: one transaction leases a thousand rows, the next one deletes them when they have been handled
-// and leases the next thousand. As durable as ours (WAL, synchronous=FULL).
+// Minimal processor on SQLite: one transaction leases a thousand rows, the next one deletes them after they
+// were handled and leases the next thousand. As durable as ours (WAL, synchronous=FULL).
 import { setTimeout as pause, setImmediate as soon } from "node:timers/promises";
 import { beTheOther } from "../cluster/other-process.ts";
 import { openFile } from "./floor-sqlite-table.ts";

@@ -1,4 +1,5 @@
-// The table that floors on SQLite write by hand: a row for each reminder, found by its key and by its moment, as Limpet's are.
+// The table of the floors on SQLite: a row for each reminder, found by its key and by its time, as Limpet's
+// are.
 import { DatabaseSync } from "node:sqlite";
 
 export function openFile(file: string): DatabaseSync {

@@ -1,4 +1,4 @@
-// The least that draining and registering on SQLite can cost, with rows like Limpet's, written by hand.
+// Least cost of draining and registering on SQLite, with hand-written SQL on rows like Limpet's.
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import type { Make } from "../case.ts";
@@ -49,7 +49,7 @@ export const drain = makeDrain(async ({ folder, params }) => {
   return { handlers, backlog };
 });
 
-/** As many rows to a transaction as there are callers. */
+/** As many rows per transaction as there are callers. */
 export const register: Make = async ({ folder, durationMs, warmupMs, params }) => {
   const database = openFile(join(folder, "floor.db"));
   const insert = database.prepare(INSERT);

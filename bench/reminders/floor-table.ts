@@ -1,4 +1,4 @@
-// The table that floors on PostgreSQL write by hand: the columns and indexes that Limpet's has.
+// The table of the floors on PostgreSQL: the columns and indexes of Limpet's table.
 import pg from "pg";
 
 const TABLE = `

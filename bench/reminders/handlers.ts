@@ -1,4 +1,4 @@
-// The processes in which reminders are handled, seen from the one that measures.
+// The processes that handle reminders, seen from the measuring one.
 import { OtherProcess } from "../cluster/other-process.ts";
 import { pause } from "../until.ts";
 import type { TallyReport } from "./tally.ts";
@@ -6,7 +6,7 @@ import type { TallyReport } from "./tally.ts";
 const LOOK_MS = 5;
 
 export interface Handled {
-  /** When each was handled first, in milliseconds of the monotonic clock. */
+  /** Time of the first handling of each, in milliseconds of the monotonic clock. */
   readonly moments: Float64Array;
   /** The same in milliseconds since 1970. */
   readonly wall: Float64Array;
@@ -22,20 +22,20 @@ export class Handlers {
     this.processes = processes;
   }
 
-  /** `file` is under bench/, and answers as a tally does. */
+  /** `file` is under bench/, and answers like a tally. */
   static async start(file: string, parameter: unknown, processes: number): Promise<Handlers> {
     const started: OtherProcess[] = [];
     for (let i = 0; i < processes; i++) started.push(await OtherProcess.start(file, parameter));
     return new Handlers(started);
   }
 
-  /** So many will come, numbered from 0. */
+  /** Announces this many items, numbered from 0. */
   async begin(count: number): Promise<void> {
     this.#count = count;
     await this.#askAll({ begin: count });
   }
 
-  /** Resolves when as many were handled as will come. */
+  /** Resolves when all announced items were handled. */
   async done(limitMs: number): Promise<void> {
     const start = performance.now();
     for (;;) {

@@ -1,5 +1,5 @@
-// Limpet: the same backlog worked off twice, in turns: from a table that holds nothing else, and from one that is burdened with
-// millions of rows which are not due, or with dead ones that an old transaction keeps vacuum from removing.
+// Limpet: the same backlog drained twice, in turns: from a table without other rows, and from one with
+// millions of rows that are not due, or with dead rows that an old transaction keeps vacuum from removing.
 import pg from "pg";
 import type { Make } from "../case.ts";
 import { drainOnce } from "./drain.ts";
@@ -17,7 +17,7 @@ interface Side {
   close(): Promise<void>;
 }
 
-/** `spanMs`: how long the backlog has gathered. */
+/** `spanMs`: the time over which the backlog became due. */
 async function open(url: string, spanMs: number): Promise<Side> {
   const handlers = await startHosts({ store: url, ...IN_LARGE_PIECES }, 1);
   const backlog = await PostgresBacklog.open(url, ACTORS, spanMs);
@@ -67,14 +67,14 @@ export const burdened: Make = async ({ postgres, quick, params }) => {
 async function loadFuture({ client }: PostgresBacklog, count: number): Promise<void> {
   const at = Date.now() + DAY_MS;
   for (let from = 0; from < count; from += STEP) {
-    // Their names begin where those of the backlog have long ended.
+    // Their names begin far behind those of the backlog.
     const rows = { count: Math.min(STEP, count - from), from: 1e9 + from, at, apartMs: 100, actors: 100_000 };
     await insertRows(client, rows);
   }
   if (count > 0) await client.query("VACUUM ANALYZE limpet.reminders");
 }
 
-/** Sees what was there when it began, and so nothing that was alive then may be removed. */
+/** Sees the rows at its start, so vacuum must not remove any that were alive then. */
 async function beginOld(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

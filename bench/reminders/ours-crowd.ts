@@ -1,5 +1,5 @@
-// Limpet: a crowd of reminders that are all due in the same millisecond, worked off by one host; how much memory that takes, and how late
-// reminders of another type are meanwhile, which somebody else sets.
+// Limpet: very many reminders that are due in the same millisecond, drained by one host; the memory that
+// takes, and the lateness of reminders of another type that another process sets meanwhile.
 import { Actor, limpet } from "../../src/index.ts";
 import type { Make } from "../case.ts";
 import { quantile } from "../latencies.ts";
@@ -11,14 +11,14 @@ import { PostgresBacklog } from "./ours-rows.ts";
 import type { TallyReport } from "./tally.ts";
 
 const ACTORS = 10_000;
-/** Between two of the other type. */
+/** Time between two of the other type. */
 const APART_MS = 50;
-/** They are due so long after they were set: whoever sets them leaves them to others then. */
+/** Time from setting to the due time: the setting process leaves them to others then. */
 const AHEAD_MS = 1_000;
 const LIMIT_MS = 1_800_000;
 const MIB = 1024 * 1024;
 
-/** By the name of each: when it was handled, and when it was due. */
+/** Time of handling and due time, by name. */
 const handled = new Map<string, { readonly moment: number; readonly due: number }>();
 
 class Bystander extends Actor {

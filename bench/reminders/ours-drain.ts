@@ -1,4 +1,4 @@
-// Limpet: a backlog of due reminders, worked off by one or two hosts.
+// Limpet: a backlog of due reminders, drained by one or two hosts.
 import { join } from "node:path";
 import { makeDrain } from "./drain.ts";
 import { IN_LARGE_PIECES, startHosts } from "./ours.ts";
@@ -9,7 +9,7 @@ export const onPostgres = makeDrain(async ({ postgres, params }) => {
   return { handlers, backlog: await PostgresBacklog.open(postgres, Number(params.actors)) };
 });
 
-/** Nothing in a file calls out to other processes, so they look often. */
+/** A file notifies no other processes, so they poll often. */
 export const onSqlite = makeDrain(async ({ folder, params }) => {
   const file = join(folder, "ours.db");
   const handlers = await startHosts(

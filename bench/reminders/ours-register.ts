@@ -1,4 +1,4 @@
-// Limpet: reminders set from outside of actors, each awaited until it is stored.
+// Limpet: reminders set from outside actors, each awaited until it is stored.
 import { join } from "node:path";
 import pg from "pg";
 import type { Make } from "../case.ts";

@@ -1,4 +1,5 @@
-// Rows of Limpet's reminders, put straight into its tables: as many as are wanted, within seconds, and all in the same moment.
+// Rows of Limpet's reminders, written straight into its tables: any number within seconds, all at the same
+// moment.
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { queueOf } from "../../src/stores/postgres/reminder-queue.ts";
@@ -23,7 +24,7 @@ export interface Rows {
   readonly from: number;
   /** When the first one is due, in milliseconds since 1970. */
   readonly at: number;
-  /** How far apart they are due, in milliseconds. */
+  /** Interval between due times, in milliseconds. */
   readonly apartMs: number;
   readonly actors: number;
 }
@@ -32,7 +33,7 @@ export async function insertRows(client: pg.Client, { count, from, at, apartMs, 
   await client.query(INSERT, [count, from, at, apartMs, actors, planText(0)]);
 }
 
-/** Everybody who has the type hears of it. */
+/** Notifies all processes with the type. */
 const TELL = `SELECT pg_notify('limpet', '{"namespace":"${NAMESPACE}","from":"bench"}')`;
 
 export class PostgresBacklog implements Backlog {
@@ -48,7 +49,7 @@ export class PostgresBacklog implements Backlog {
     this.#spanMs = spanMs;
   }
 
-  /** `spanMs`: from when the first one was due until now. */
+  /** `spanMs`: from the due time of the first one until now. */
   static async open(url: string, actors = ACTORS, spanMs = 0): Promise<PostgresBacklog> {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -65,7 +66,7 @@ export class PostgresBacklog implements Backlog {
     await this.client.query("COMMIT");
   }
 
-  /** Those that are not due do not count, and nobody looks at what is gone since earlier backlogs. */
+  /** Rows that are not due do not count, and rows of earlier backlogs are not read. */
   async left(): Promise<number> {
     const { rows } = await this.client.query<{ n: string }>(
       `SELECT count(*) AS n FROM limpet.reminders WHERE queue = ${QUEUE} AND at >= $1 AND at <= $2`,

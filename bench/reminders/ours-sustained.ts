@@ -10,9 +10,9 @@ const TICK_MS = 5;
 const AHEAD_MS = 1_000;
 const SPREAD_MS = 3_000;
 const LIMIT_MS = 60_000;
-/** How long one that comes twice is waited for. */
+/** Wait for repeated deliveries. */
 const AFTER_MS = 1_000;
-/** Any number without a common factor with what it is taken modulo of, so that moments are spread and the same each time. */
+/** A number without a common factor with the modulus, so that times are spread and the same each time. */
 const STRIDE = 1_237;
 
 export const sustained: Make = async ({ postgres, quick, params }) => {

@@ -6,14 +6,17 @@ import type { Handlers } from "./handlers.ts";
 import { ACTORS, hostsOf, idOf, nameOf, openHost, Sink, startHosts } from "./ours.ts";
 import { makeDueLater, makeDueNow, type Timed } from "./timing.ts";
 
-/** Set in a process that has no actors: what is due now it sends to the other one, which takes on what is due later. */
+/** Set in a process without actors: it sends due reminders to the other process, which claims later ones. */
 async function fromOutside({ postgres }: Settings): Promise<Timed> {
   const handlers = await startHosts({ store: postgres }, 1);
   const app = await limpet({ actors: [], store: postgres });
   return timed(app, handlers, (item) => idOf(item, ACTORS));
 }
 
-/** Set in a process that hosts the same type, for actors that live in the other one: who sets it takes it on, and sends it there. */
+/**
+ * Set in a process that hosts the same type, for actors of the other one: the setting process claims the
+ * reminder, and delivers it there.
+ */
 async function fromHost({ postgres }: Settings): Promise<Timed> {
   const handlers = await startHosts({ store: postgres }, 1);
   const app = await openHost({ store: postgres });

@@ -1,4 +1,4 @@
-// Limpet: the actor whose reminders are measured, the processes that run it, and its rows as they stand in the store.
+// Limpet: the actor whose reminders are measured, its processes, and its rows in the store.
 import { Actor, type App, limpet } from "../../src/index.ts";
 import { resolvePolicy } from "../../src/reminders/schedule/failure-policy.ts";
 import { encodePlan } from "../../src/reminders/schedule/plan.ts";
@@ -14,33 +14,33 @@ export class Sink extends Actor {
   }
 }
 
-/** Reminders are spread over so many actors, unless a case says otherwise. */
+/** Default number of actors over which reminders are spread. */
 export const ACTORS = 1_000;
 
 export const idOf = (item: number, actors: number): string => `sink-${item % actors}`;
 export const nameOf = (item: number): string => `reminder-${item}`;
 
-/** What is stored of the schedule of one that ticks once. */
+/** Stored form of the schedule of a reminder that ticks once. */
 export const planText = (first: number): string =>
   encodePlan({ schedule: { first, missed: "once" }, policy: resolvePolicy(undefined) });
 
 export interface HostOptions {
   readonly store: string;
-  /** How often the store is asked, where it cannot tell. */
+  /** Poll interval for stores without notifications. */
   readonly pollInterval?: string | undefined;
-  /** How many reminders are taken at a time. */
+  /** Number of reminders per claim. */
   readonly batchSize?: number | undefined;
-  /** How many are handled at once; twice as many are held at most. */
+  /** Number of concurrent handlers; at most twice as many are claimed. */
   readonly concurrency?: number | undefined;
 }
 
-/** For working off a backlog: in larger pieces than usual, as peers are told to, and with room for several of them. */
+/** For draining a backlog: larger batches than usual, like the peers, with capacity for several of them. */
 export const IN_LARGE_PIECES = { batchSize: 1_000, concurrency: 4_000 } as const;
 
 export const openHost = ({ store, ...reminders }: HostOptions): Promise<App> =>
   limpet({ actors: [Sink], store, reminders });
 
-/** Hosts in processes of their own, in one cluster when they are several. */
+/** Hosts in their own processes, in one cluster if there are several. */
 export async function startHosts(options: HostOptions, processes: number): Promise<Handlers> {
   const handlers = await Handlers.start("reminders/ours-process.ts", options, processes);
   await until(`a cluster of ${processes}`, async () => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { monotonicMs, wallOffset } from "./moments.ts";
 import { Tally, type TallyReport } from "./tally.ts";
 
-test("what is handled is told with its number and its moment, in order", () => {
+test("handled items are reported with number and time, in order", () => {
   const tally = new Tally();
   tally.answer({ begin: 3 });
   const before = monotonicMs();
@@ -15,7 +15,7 @@ test("what is handled is told with its number and its moment, in order", () => {
   for (const moment of [hits[1]!, hits[3]!, hits[5]!]) assert.ok(before <= moment && moment <= after);
 });
 
-test("a new count begins with nothing, and nothing is counted before the first", () => {
+test("a new count begins empty, and nothing is counted before the first", () => {
   const tally = new Tally();
   tally.hit(0);
   assert.equal(tally.answer("handled"), 0);

@@ -1,12 +1,13 @@
-// What was handled in one process: each item has a number, and is to come once. Every contender's handler does this and nothing else.
+// Handled items of one process: each has a number, and must come once. Every contender's handler does this
+// and nothing else.
 import { monotonicMs, wallOffset } from "./moments.ts";
 
 export type TallyQuestion = { readonly begin: number } | "handled" | "report";
 
 export interface TallyReport {
-  /** Number and moment of each, one behind the other, in the order in which they came. */
+  /** Number and time of each, one behind the other, in the order of handling. */
   readonly hits: readonly number[];
-  /** Milliseconds since 1970 minus those of the moments. */
+  /** Milliseconds since 1970 minus monotonic ones. */
   readonly wallOffset: number;
 }
 
@@ -14,7 +15,7 @@ export class Tally {
   #hits = new Float64Array(0);
   #handled = 0;
 
-  /** Notes that this one was handled. Whatever comes when nobody has begun is not counted. */
+  /** Records that this item was handled. Items before `begin` are not counted. */
   hit(item: number): void {
     const at = 2 * this.#handled;
     if (at >= this.#hits.length) return;
@@ -29,7 +30,7 @@ export class Tally {
       const hits = Array.from(this.#hits.subarray(0, 2 * this.#handled));
       return { hits, wallOffset: wallOffset() } satisfies TallyReport;
     }
-    // Some room for what comes twice.
+    // Some capacity for repeated items.
     this.#hits = new Float64Array(2 * (2 * question.begin + 1_000));
     this.#handled = 0;
     return undefined;

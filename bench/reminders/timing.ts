@@ -1,5 +1,5 @@
-// How long it takes from setting a reminder that is due now until it is handled, and how far from its moment one is handled that is due
-// later. It is set in this process and handled in another one.
+// Measures the time from setting a due reminder until it is handled, and the lateness of reminders that are
+// due later. They are set in this process and handled in another one.
 import type { Make, Measurement, Settings } from "../case.ts";
 import { quantile } from "../latencies.ts";
 import { pause } from "../until.ts";
@@ -15,9 +15,9 @@ export interface Timed {
 }
 
 const LIMIT_MS = 60_000;
-/** Between two that are due now. */
+/** Interval between two that are due now. */
 const APART_MS = 8;
-/** Before the first of those that are due later. */
+/** Time before the first of the later ones. */
 const AHEAD_MS = 2_000;
 const SETTING_AT_ONCE = 50;
 

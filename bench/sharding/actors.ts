@@ -1,4 +1,4 @@
-// Limpet: the actors of this area, in shards and placed by the hash of their id, and the hosts that run them.
+// Limpet: the actors of this area, in shards and placed by the hash of their id, and their hosts.
 import { Actor, type ActorOptions, type App, limpet, sharded } from "../../src/index.ts";
 import { OtherProcess } from "../cluster/other-process.ts";
 import { until } from "../until.ts";
@@ -6,7 +6,7 @@ import { until } from "../until.ts";
 /** Pings that were answered in this process. */
 export const answered = { pings: 0 };
 
-// None of two that are compared inherits from the other, so that their methods are found in the same way.
+// Neither of two compared classes inherits from the other, so that their methods are found in the same way.
 class Pinger extends Actor {
   ping(n: number): number {
     answered.pings++;
@@ -20,7 +20,7 @@ export class ShardedPinger extends Pinger {
   static options: ActorOptions = { placement: sharded() };
 }
 
-/** One with a state, which is committed when it is made. */
+/** An actor with a state, which is committed at its first call. */
 export class ShardedKeeper extends Actor<{ n: number }> {
   static options: ActorOptions = { placement: sharded() };
 
@@ -34,7 +34,7 @@ export class ShardedKeeper extends Actor<{ n: number }> {
   }
 }
 
-/** As many shards as a type can have. */
+/** A type with the largest number of shards. */
 export class ManyShards extends Actor {
   static options: ActorOptions = { placement: sharded({ shards: 100_000 }) };
 }
@@ -43,7 +43,7 @@ export interface HostOptions {
   readonly store: string;
 }
 
-/** More than any case brings to life, so that nobody has to leave. */
+/** More than any case activates, so that no actor has to leave. */
 const MOST_ACTORS = 10_000_000;
 
 export const openHost = ({ store }: HostOptions): Promise<App> =>

@@ -1,4 +1,4 @@
-// The cases of the area `sharding`: what it costs that actors live in shards, and what those feel that move.
+// The cases of the area `sharding`: cost of shards, and effect of their moves on callers.
 import type { BenchCase, Figure } from "../case.ts";
 import { warmCases } from "../warm-calls.ts";
 import {

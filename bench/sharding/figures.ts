@@ -1,6 +1,6 @@
-// What the measurements of sharded actors are called. Cases and contenders have these names in common.
+// Names of the figures of sharded actors, shared by cases and contenders.
 
-/** Of warm calls: their rate, that of those placed by hash, and the one divided by the other. */
+/** Warm calls: the rate of sharded ones, the rate of those placed by hash, and their ratio. */
 export const WARM_FIGURES = ["sharded", "by hash", "sharded divided by hash"] as const;
 
 export const ALLOCATIONS = "homes";

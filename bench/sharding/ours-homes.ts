@@ -1,5 +1,6 @@
-// Limpet: how many shards per second get a home. The leader is a process of its own; hosts without actors ask it from this one, each
-// over a control stream of its own, for its part of all shards of a type at once. A home is told when it is durable.
+// Limpet: number of shards per second that get a home. The leader has its own process. Hosts without actors
+// send requests from this one, each over its own control stream, for its part of all shards of a type at
+// once. A home is announced when it is durable.
 import { shardOf } from "../../src/kernel/shards.ts";
 import type { Make } from "../case.ts";
 import { LeaderProcess } from "../leader.ts";

@@ -1,4 +1,4 @@
-// Limpet: what a shard that has a home costs the leader in memory.
+// Limpet: memory of the leader for a shard with a home.
 import { TypeShards } from "../../src/sharding/model/type-shards.ts";
 import { heapBytes } from "../actors/heap.ts";
 import type { Make } from "../case.ts";

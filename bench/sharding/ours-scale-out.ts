@@ -1,6 +1,6 @@
-// Limpet: what callers feel when a third host joins two that have very many actors in their shards. Some of the actors are called again and
-// again from this process, which is one of the hosts, never twice at once. What counts is the longest time that a call had to wait, actor
-// by actor.
+// Limpet: effect on callers when a third host joins two that have very many actors in their shards. Some of
+// the actors are called again and again from this process, which is one of the hosts, never twice at once.
+// The figure is the longest wait of a call, actor by actor.
 import type { App } from "../../src/index.ts";
 import { openPostgresStore } from "../../src/stores/postgres/postgres-store.ts";
 import type { Make } from "../case.ts";
@@ -21,7 +21,7 @@ export const scaleOut: Make = async ({ postgres, params }) => {
   const app = await openHost(host);
   const others: OtherProcess[] = [await startOtherHost(host)];
   const store = await openPostgresStore(postgres);
-  /** How many shards each host has. */
+  /** Number of shards of each host. */
   const shares = async (): Promise<number[]> => {
     const rows = (await store.shards.homes()).filter(({ type }) => type === ShardedKeeper.name);
     return [...Map.groupBy(rows, ({ incarnation }) => incarnation).values()].map(({ length }) => length);
@@ -77,7 +77,7 @@ export const scaleOut: Make = async ({ postgres, params }) => {
   };
 };
 
-/** When the homes of shards have changed for the first time. */
+/** Time of the first change of homes. */
 async function firstMove(shares: () => Promise<number[]>): Promise<number> {
   const start = performance.now();
   let last = start;
@@ -92,7 +92,7 @@ async function firstMove(shares: () => Promise<number[]>): Promise<number> {
 class Watch {
   readonly #app: App;
   readonly #ids: readonly string[];
-  /** How long a call has waited, at most. */
+  /** Longest wait of a call. */
   readonly longest: Float64Array;
   failures = 0;
   firstFailure: unknown;
@@ -103,7 +103,7 @@ class Watch {
     this.longest = new Float64Array(ids.length);
   }
 
-  /** Each actor's calls begin at a moment of their own, so that they do not come all at once. */
+  /** Each actor's calls begin at a different moment, so that they do not come all at once. */
   begin(everyMs: number): () => Promise<void> {
     let isOver = false;
     const loop = async (i: number): Promise<void> => {
@@ -132,7 +132,7 @@ class Watch {
     return Promise.all(this.#ids.map(async (id) => (await this.#app.host.where(ShardedKeeper.name, id)).owner));
   }
 
-  /** What was before does not count. */
+  /** Drops earlier measurements. */
   forget(): void {
     this.longest.fill(0);
     this.failures = 0;

@@ -1,5 +1,5 @@
-// Limpet: what it costs that the state of an actor comes from the store when its shard moves. Actors are taken, as their new home does, all of a
-// shard in one step: some without any state, and as many with.
+// Limpet: cost of reading the state of an actor from the store when its shard moves. All actors of a shard
+// are taken in one step, as their new home does: some without state, and as many with.
 import { openStore } from "../../src/host/open-store.ts";
 import type { Make } from "../case.ts";
 import { compareInTurn } from "../in-turn.ts";

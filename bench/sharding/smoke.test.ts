@@ -5,7 +5,7 @@ import { ALLOCATIONS, WITH_STATE } from "./figures.ts";
 import { homes } from "./ours-homes.ts";
 import { take } from "./ours-take.ts";
 
-test("some shards are asked for and get their homes", async () => {
+test("some shards are requested and get their homes", async () => {
   const figures = (await measured(homes, { hosts: 2, shards: 50 }, true)) as Record<string, number>;
   assert.ok(figures[ALLOCATIONS]! > 0);
 });

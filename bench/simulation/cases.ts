@@ -1,4 +1,4 @@
-// The cases of the area `simulation`: how fast a virtual world runs.
+// The cases of the area `simulation`: speed of a virtual world.
 import type { BenchCase, Params } from "../case.ts";
 import { EVENTS, SPEED } from "./figures.ts";
 
@@ -14,8 +14,9 @@ const cluster = (hosts: number, params: Params = {}): BenchCase => ({
 });
 
 /**
- * All of them in one process: with 100 places on the ring for each host, as usual, 500 rings of 50,000 places would have to be
- * changed whenever a host comes or goes, and with a scheduler in each host all would ask the database for the list of all.
+ * All of them in one process. With the usual 100 places on the ring for each host, 500 rings of 50,000 places
+ * would change whenever a host comes or goes. With a scheduler in each host, all would read the whole list
+ * from the database.
  */
 const LARGE = { schedulers: 3, replicationFactor: 8 };
 

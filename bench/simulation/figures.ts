@@ -1,4 +1,4 @@
-// What the measurements of a simulated cluster are called. Cases and contenders have these names in common.
+// Names of the figures of a simulated cluster, shared by cases and contenders.
 
 export const SPEED = "simulated time";
 export const EVENTS = "events";

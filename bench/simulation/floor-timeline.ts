@@ -1,5 +1,5 @@
-// The least virtual time can cost: what is to happen waits in a heap, and is called when its turn has come. No promise could
-// ever go on between two of them.
+// Least cost of virtual time: events wait in a heap, and are called in order. No promise could ever continue
+// between two of them.
 
 import { Heap } from "../../src/kernel/heap.ts";
 import type { Make } from "../case.ts";

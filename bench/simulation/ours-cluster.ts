@@ -1,9 +1,9 @@
-// Limpet: how much faster than real time a simulated cluster runs.
+// Limpet: speed of a simulated cluster relative to real time.
 import type { Make } from "../case.ts";
 import { EVENTS, SPEED } from "./figures.ts";
 import { Workload, type WorkloadOptions } from "./workload.ts";
 
-/** A whole cluster is a lot of code to become warm. */
+/** A whole cluster is a lot of code to warm up. */
 const WARM_UPS = 3;
 
 export const cluster: Make = async ({ durationMs, warmupMs, params }) => {

@@ -1,4 +1,4 @@
-// Limpet: virtual time alone. So many things happen again and again, each at a moment of its own.
+// Limpet: virtual time alone. So many events repeat, each at its own time.
 
 import { KIND, Timeline } from "../../src/world/timeline.ts";
 import type { Make } from "../case.ts";
@@ -17,7 +17,7 @@ export const timeline: Make = async ({ durationMs, warmupMs, params }) => {
   return { run: () => measured(durationMs), close: async () => {} };
 };
 
-/** Enough that looking at the clock costs nothing. */
+/** Long enough that reading the clock costs nothing. */
 const SLICE_MS = 1_000;
 
 function plain(time: Timeline, i: number): void {
@@ -25,7 +25,7 @@ function plain(time: Timeline, i: number): void {
   again();
 }
 
-/** What most steps of a program do: something awaited goes on. */
+/** The work of most steps of a program: an await continues. */
 function awaiting(time: Timeline, i: number): void {
   const again = (): void => {
     const { promise, resolve } = Promise.withResolvers<void>();

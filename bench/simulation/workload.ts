@@ -1,5 +1,5 @@
-// A simulated cluster under a steady load: every host makes one durable call a second, and once a minute one host crashes and
-// is started again. Everything follows from the seed, so every round does the same work.
+// A simulated cluster under a steady load: every host makes one durable call a second, and once a minute one
+// host crashes and restarts. Everything follows from the seed, so every round does the same work.
 import { Actor } from "../../src/index.ts";
 import { Prng } from "../../src/kernel/prng.ts";
 import { KIND } from "../../src/world/timeline.ts";
@@ -8,9 +8,12 @@ import type { WorldHost } from "../../src/world/world-host.ts";
 
 export interface WorkloadOptions {
   readonly hosts: number;
-  /** Schedulers of their own, which hosts ask instead of campaigning themselves; 0: every host has one inside. */
+  /**
+   * Number of dedicated schedulers, which hosts use instead of campaigning themselves; 0: every host has an
+   * embedded one.
+   */
   readonly schedulers?: number | undefined;
-  /** Undefined: the one that hosts come with. */
+  /** Undefined: the default of hosts. */
   readonly replicationFactor?: number | undefined;
 }
 
@@ -26,10 +29,10 @@ class Counter extends Actor<{ n: number }> {
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-/** A crash, and what it takes until the host is started again. */
+/** Time of the crash, and time until the host starts again. */
 const CRASH_AT = 20 * SECOND;
 const DOWN_MS = 5 * SECOND;
-/** Nearly at once, so that the leader tells everybody of many of them together. */
+/** Nearly at once, so that the leader announces many of them together. */
 const START_WITHIN = SECOND / 10;
 const ACTORS_PER_HOST = 4;
 
@@ -51,12 +54,12 @@ export class Workload {
     for (let i = 0; i < hosts; i++) this.#hosts.push(this.#world.addHost({ settings }));
   }
 
-  /** Things that have happened. */
+  /** Number of events so far. */
   get steps(): number {
     return this.#world.timeline.steps;
   }
 
-  /** Resolves when every host is part of the cluster and its calls have begun. */
+  /** Resolves when every host has joined the cluster and its calls have begun. */
   async start(): Promise<void> {
     const { timeline } = this.#world;
     const hosts = this.#hosts;
@@ -93,7 +96,7 @@ export class Workload {
     }
   }
 
-  /** Simulates a minute, with one crash in it. Rejects when hardly anything was answered in it. */
+  /** Simulates a minute, with one crash in it. Rejects when hardly any call was answered in it. */
   async minute(): Promise<void> {
     const { timeline } = this.#world;
     const hosts = this.#hosts;
@@ -111,5 +114,5 @@ export class Workload {
   }
 }
 
-/** Calls to the actors of a host that has crashed wait for its lease or fail; with five hosts those are many. */
+/** Calls to the actors of a crashed host wait for its lease or fail; with five hosts those are many. */
 const LEAST_ANSWERED = 0.75;

@@ -1,4 +1,4 @@
-// Limpet: the actors of this area, each once sticky and once placed by the hash of its id, and the hosts that run them.
+// Limpet: the actors of this area, each once sticky and once placed by the hash of its id, and their hosts.
 import { Actor, type ActorOptions, type App, limpet } from "../../src/index.ts";
 import { OtherProcess } from "../cluster/other-process.ts";
 import { until } from "../until.ts";
@@ -6,7 +6,7 @@ import { until } from "../until.ts";
 /** Pings that were answered in this process. */
 export const answered = { pings: 0 };
 
-// None of two that are compared inherits from the other, so that their methods are found in the same way.
+// Neither of two compared classes inherits from the other, so that their methods are found in the same way.
 class Pinger extends Actor {
   ping(n: number): number {
     answered.pings++;
@@ -40,11 +40,11 @@ export class StickyKeeper extends Keeper {
 
 export interface HostOptions {
   readonly store: string;
-  /** Empty: one inside of each host. */
+  /** Empty: an embedded one in each host. */
   readonly schedulers?: readonly string[] | undefined;
 }
 
-/** More than any case brings to life, so that nobody has to leave. */
+/** More than any case activates, so that no actor has to leave. */
 const MOST_ACTORS = 10_000_000;
 
 export const openHost = ({ store, schedulers = [] }: HostOptions): Promise<App> =>

@@ -1,4 +1,4 @@
-// The cases of the area `sticky`: what it costs that actors stay where they are, and what it saves.
+// The cases of the area `sticky`: cost and benefit of actors that stay on their hosts.
 import type { BenchCase, Figure, Params, Peer } from "../case.ts";
 import { warmCases } from "../warm-calls.ts";
 import {
@@ -44,7 +44,7 @@ const acquisitions: BenchCase = {
   name: "4 hosts ask one leader, 4,000 in flight",
   figures: {
     [ACQUISITIONS]: { unit: "actors/s", better: "higher", goals: { ours: 50_000 } },
-    // What 50,000 of them in a second take from one processor.
+    // Processor time of 50,000 of them in a second.
     [LEADER_TIME]: { unit: "µs", better: "lower", goals: { ours: 20 } },
   },
   ours: { module: "sticky/ours-acquisitions.ts", make: "acquisitions", params: { hosts: 4, inFlight: 4_000 } },

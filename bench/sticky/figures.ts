@@ -1,6 +1,6 @@
-// What the measurements of sticky actors are called. Cases and contenders have these names in common.
+// Names of the figures of sticky actors, shared by cases and contenders.
 
-/** Of warm calls: their rate, that of those placed by hash, and the one divided by the other. */
+/** Warm calls: the rate of sticky ones, the rate of those placed by hash, and their ratio. */
 export const WARM_FIGURES = ["sticky", "by hash", "sticky divided by hash"] as const;
 
 export const p50At = (inFlight: number): string => `${load(inFlight)}, p50`;

@@ -1,4 +1,4 @@
-// The least memory a leader can take for a sticky actor: its id in a Map, and which of the hosts has it.
+// Least memory of a leader for a sticky actor: its id in a Map, with its host.
 import { heapBytes } from "../actors/heap.ts";
 import type { Make } from "../case.ts";
 import { claimsOf } from "./ours-memory.ts";

@@ -1,5 +1,5 @@
-// The other host. It leaves in good order when it is asked to, and says how many pings it has answered when it is asked
-// anything.
+// The other host. It stops in an orderly way on SIGTERM, and answers every request with its number of
+// answered pings.
 import { beTheOther } from "../cluster/other-process.ts";
 import { answered, type HostOptions, openHost } from "./actors.ts";
 

@@ -1,5 +1,6 @@
-// Limpet: how many sticky actors per second one leader grants. The leader is a process of its own; hosts without actors ask it
-// from this one, each over a control stream of its own, with so many questions under way.
+// Limpet: number of sticky actors per second that one leader grants. The leader has its own process. Hosts
+// without actors send requests from this one, each over its own control stream, with so many requests in
+// flight.
 import { join } from "node:path";
 import { setImmediate as soon } from "node:timers/promises";
 import type { Make, Measurement } from "../case.ts";
@@ -10,7 +11,7 @@ import { StickyPinger } from "./actors.ts";
 import { ACQUISITIONS, LEADER_TIME } from "./figures.ts";
 import { idOf } from "./ids.ts";
 
-/** Ids that are ready for each second, so that finding them is not part of what is measured. */
+/** Ids that are prepared for each second, so that finding them is not part of the measurement. */
 const READY_PER_SECOND = 150_000;
 const STEP = 1_000;
 
@@ -38,7 +39,7 @@ export const acquisitions: Make = async ({ folder, durationMs, warmupMs, params 
   };
 };
 
-/** As soon as a host has been granted an actor it asks for another one. */
+/** A host that has been granted an actor requests another one at once. */
 class Questions {
   fleet: Fleet | undefined;
   granted = 0;
@@ -86,7 +87,9 @@ class Questions {
     if (this.#isOpen) this.#ask(host);
   }
 
-  /** Resolves when everything has been answered. Rejects when a host does not hold what it was granted. */
+  /**
+   * Resolves when all requests were answered. Rejects if a host does not hold an actor that it was granted.
+   */
   async end(): Promise<void> {
     this.#isOpen = false;
     await until("an answer to everything", () => this.granted === this.#asked);

@@ -1,6 +1,7 @@
-// Limpet: how many actors have to leave memory because hosts come and go, in virtual time. So many actors live on hosts that
-// stay; guests join and leave again, one after the other, and some actors come to life while each of them is there. After each
-// change every actor is called, so that whoever had to go is back, somewhere.
+// Limpet: number of actors that have to leave memory because hosts come and go, in virtual time. So many
+// actors are on hosts that stay; guests join and leave again, one after the other, and some actors become
+// active while each of them is there. After each change every actor is called, so that evicted actors are
+// active again.
 import { Actor, type ActorOptions, type App } from "../../src/index.ts";
 import { openWorld, type TestHost } from "../../src/testing.ts";
 import type { Make } from "../case.ts";
@@ -23,7 +24,7 @@ export interface ChurnOptions {
   /** Hosts that join and leave. */
   readonly guests: number;
   readonly actors: number;
-  /** Actors that come to life while one guest is there. */
+  /** Actors that become active while one guest is there. */
   readonly born: number;
 }
 
@@ -58,7 +59,7 @@ export async function drainedIn({ placement, hosts, guests, actors, born }: Chur
   return { byStaying: staying.reduce((sum, { app }) => sum + drainedBy(app), 0), byLeaving };
 }
 
-/** Every actor is called through one of these hosts, and lives on one of them then. */
+/** Calls every actor through one of these hosts, so that it is active on one of them. */
 async function callAll(hosts: readonly TestHost[], type: typeof HashCart, count: number): Promise<void> {
   const ids = [...Array(count).keys()];
   const shares = hosts.map((_, share) => ids.filter((i) => i % hosts.length === share));
@@ -74,7 +75,7 @@ async function callAll(hosts: readonly TestHost[], type: typeof HashCart, count:
   if (active !== count) throw new Error(`${active} of ${count} actors are in memory`);
 }
 
-/** Actors it had to let go of because of the cluster. */
+/** Number of actors that it had to release because of the cluster. */
 function drainedBy(app: App): number {
   const lines = app.metrics().split("\n");
   const counts = lines.filter((line) => line.startsWith("limpet_host_drained_actors_total{"));

@@ -1,5 +1,5 @@
-// Limpet: first calls to actors that nobody has called before. The host that calls is the one on which they come to life; the
-// leader, which is asked for each sticky one, is another process.
+// Limpet: first calls to actors without earlier calls. They become active on the calling host. The leader,
+// which grants each sticky one, is another process.
 import type { App } from "../../src/index.ts";
 import type { Make, Measurement } from "../case.ts";
 import { latenciesOf, quantile } from "../latencies.ts";
@@ -50,7 +50,7 @@ export const firstCalls: Make = async ({ postgres, quick, params }) => {
   };
 };
 
-/** All of them live here, and the leader has heard of each one that is sticky. */
+/** All of them are here, and the leader has a record of each sticky one. */
 async function check(app: App, type: string, count: number, isSticky: boolean): Promise<void> {
   const active = app.host.types().find((one) => one.type === type)?.active;
   if (active !== count) throw new Error(`${active} of ${count} actors are in memory`);

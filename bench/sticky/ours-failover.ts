@@ -1,7 +1,8 @@
-// Limpet: how long nothing new is granted after a change of leaders. Two schedulers have a process each; hosts without actors,
-// which hold so many sticky actors together, are in this one. The leader stops, the other one takes its place, and every host
-// tells it what it holds. What is measured begins with the first welcome that the new leader says, and ends when a host that
-// has asked for a new actor is granted it, which happens only when every host has told all of it.
+// Limpet: time without new grants after a change of leaders. Two schedulers have a process each; hosts
+// without actors, which hold so many sticky actors together, are in this one. The leader stops, the other one
+// takes over, and every host reports its actors to it. The measurement begins with the first welcome of the
+// new leader, and ends when a host gets the grant of a new actor, which needs the complete reports of all
+// hosts.
 import { join } from "node:path";
 import { setImmediate as soon } from "node:timers/promises";
 import type { SchedulerMessage } from "../../src/ports/control-messages.ts";
@@ -17,7 +18,7 @@ const LIMIT_MS = 60_000;
 const STEP = 1_000;
 
 class Watch {
-  /** The welcome of a leader that leads after this term is waited for. */
+  /** Waits for the welcome of a leader with a later term than this. */
   term = Number.POSITIVE_INFINITY;
   welcomeAt: number | undefined;
   grantAt: number | undefined;
@@ -40,7 +41,7 @@ export const failover: Make = async ({ folder, params }) => {
   const watch = new Watch();
   const fleet = await Fleet.join(Number(params.hosts), leaders, watch, StickyPinger);
   const actors = Number(params.actors);
-  // As if each had been granted; the leader that is about to stop need not know. Leases have to be renewed meanwhile.
+  // As if each had been granted; the stopping leader need not know. Leases have to be renewed meanwhile.
   for (let i = 0; i < actors; i++) {
     const host = fleet.hosts[i % fleet.hosts.length]!;
     host.membership.sticky.holdings.hold(StickyPinger.name, idOf(i), Date.now());
@@ -56,7 +57,7 @@ export const failover: Make = async ({ folder, params }) => {
       watch.term = view.term;
       const cpu = await next.cpuMs();
       await old.end();
-      // Each host asks for some as soon as it has told what it holds.
+      // Each host requests some as soon as it has reported its actors.
       for (let i = 0; i < fleet.hosts.length * 10; i++) {
         const id = `new-${idOf(i)}`;
         fleet.ownerOf(id).ask(id);

@@ -1,5 +1,5 @@
-// Limpet: what a sticky actor costs the leader in memory. The ids have come over the wire as they do after a change of leaders:
-// encoded and decoded, so that nothing of them is shared with what made them.
+// Limpet: memory of the leader for a sticky actor. The ids have come over the wire as after a change of
+// leaders: encoded and decoded, so that they share no memory with their source.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { StickyOwners } from "../../src/placement/model/sticky-owners.ts";
 import type { HostMessage } from "../../src/ports/control-messages.ts";
@@ -41,7 +41,7 @@ const hostOf = (number: number) => ({
 export const owners: Make = async ({ params }) => ({
   async run() {
     const count = Number(params.actors);
-    // Code and the buffers of the codec are there before the counting begins.
+    // Code and the buffers of the codec are in place before the measurement begins.
     fill(new StickyOwners(), WARMUP);
     const before = await heapBytes();
     const filled = new StickyOwners();

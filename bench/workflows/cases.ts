@@ -1,5 +1,5 @@
-// The cases of the area `workflows`: how fast steps are taken, by many workflows and by one, what it costs to bring one back into memory, and
-// what many that sleep cost.
+// The cases of the area `workflows`: speed of steps, of many workflows and of one, cost of a replay into
+// memory, and cost of many sleeping runs.
 import type { BenchCase, Contender, Figure, ManyFigureCase, Peer } from "../case.ts";
 import {
   ALL_STEPS,

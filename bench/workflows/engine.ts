@@ -1,8 +1,8 @@
-// What every contender offers to those who drive it.
+// Interface of the contenders.
 import type { Settings } from "../case.ts";
 
 export interface Engine {
-  /** Starts a workflow of this many steps, and resolves with its result: how many steps it took. */
+  /** Starts a workflow of this many steps, and resolves with its result: its number of steps. */
   run(workflow: number, steps: number): Promise<number>;
   close(): Promise<void>;
 }

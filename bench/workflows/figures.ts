@@ -1,8 +1,8 @@
-// What the measurements of workflows are called. Cases and contenders have these names in common.
+// Names of the figures of workflows, shared by cases and contenders.
 
 const inWords = (count: number): string => count.toLocaleString("en-US");
 
-/** So many workflows are under way at once. */
+/** Numbers of workflows in progress at once. */
 export const IN_FLIGHT = [1, 10, 50, 1_000] as const;
 
 export const rateAt = (count: number): string => `${inWords(count)} in flight`;

@@ -1,5 +1,6 @@
-// The least that steps of workflows on PostgreSQL can cost: a row for each run, a row for each step, written by hand. Everybody's next step
-// travels in one statement, one batch after the other; a step is what is recorded of it and a mark on its run.
+// Least cost of steps of workflows on PostgreSQL: a row for each run and a row for each step, with
+// hand-written SQL. The next steps of all runs travel in one statement, one batch after the other; a step is
+// its record and an update of its run.
 import { connect } from "../reminders/floor-table.ts";
 import type { StartEngine } from "./engine.ts";
 import { makeLongRun } from "./long-run.ts";
@@ -19,7 +20,7 @@ const STEP = {
   text: `WITH marked AS (UPDATE runs SET last = last + 1, is_over = run = ANY ($3::bigint[]) WHERE run = ANY ($1::bigint[]) RETURNING run, last)
          INSERT INTO steps SELECT run, last, $2 FROM marked`,
 };
-/** As long as what Limpet writes for a step. */
+/** As long as the record that Limpet writes for a step. */
 const DATA = "x".repeat(140);
 
 interface Waiting {
@@ -46,7 +47,7 @@ const startEngine: StartEngine = async ({ postgres }, stepped) => {
       );
       if (rowCount !== batch.length) throw new Error(`${rowCount} of ${batch.length} rows were written`);
       for (const { done } of batch) done();
-      // Whoever goes on asks for its next step in this moment.
+      // Continued runs request their next step at this moment.
       await new Promise(setImmediate);
     }
     isBusy = false;

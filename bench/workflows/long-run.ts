@@ -1,4 +1,4 @@
-// How fast a single workflow takes step after step, and whether that depends on how many it has taken.
+// Speed of a single workflow, step after step, and its dependence on the number of steps.
 import type { Make, Measurement } from "../case.ts";
 import type { StartEngine } from "./engine.ts";
 import { ALL_STEPS, FIRST_HUNDRED, LAST_BY_FIRST, LAST_HUNDRED } from "./figures.ts";
@@ -24,7 +24,7 @@ export const makeLongRun =
       return { all: took, first: moments[PART]! - moments[0]!, last: moments[steps - 1]! - moments[steps - 1 - PART]! };
     };
 
-    // As long as the others, so that the first hundred of them do not pay for compiling the code.
+    // As long as the others, so that the first hundred steps do not include the compilation.
     await once();
     return {
       async run(): Promise<Measurement> {

@@ -1,10 +1,10 @@
-// A worker that has nothing to do, and tells how much memory it takes.
+// An idle worker that reports its memory.
 import { setTimeout as pause } from "node:timers/promises";
 import { heapBytes } from "../actors/heap.ts";
 import { beTheOther } from "../cluster/other-process.ts";
 import { openSleepers } from "./sleeper.ts";
 
-/** It looks at the store several times before it is asked. */
+/** It polls the store several times before the request. */
 const SETTLE_MS = 2_000;
 
 await beTheOther<{ store: string }>(async ({ store }) => {

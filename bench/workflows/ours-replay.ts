@@ -1,4 +1,4 @@
-// Limpet: runs that are woken, out of memory (nothing is kept there) or in it.
+// Limpet: wake-ups of runs, with and without the run in memory.
 import type { App } from "../../src/index.ts";
 import { monotonicMs } from "../reminders/moments.ts";
 import { go, isAtRest, open, storeOf, waiter, woken } from "./ours.ts";
@@ -6,7 +6,7 @@ import { makeReplay, type Sleeper } from "./replay.ts";
 
 let wakes = 0;
 
-/** Resolves when its history says that it waits. */
+/** Resolves when its history shows that it waits. */
 export async function record(app: App, steps: number): Promise<Sleeper> {
   const handle = await app.workflows.start(waiter, { id: `waiter-${steps}-${wakes++}`, input: steps });
   const wake = async () => {
@@ -19,7 +19,7 @@ export async function record(app: App, steps: number): Promise<Sleeper> {
     while (!isAtRest(app)) await new Promise(setImmediate);
     return took;
   };
-  // It is somewhere in its steps until it hears this.
+  // The run is somewhere in its steps until it gets this signal.
   await wake();
   return { wake };
 }

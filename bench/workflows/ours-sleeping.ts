@@ -1,5 +1,5 @@
-// Limpet: very many workflows that sleep. How fast they are started, what they take up in memory, and whether some others that are due
-// meanwhile are woken in time.
+// Limpet: very many sleeping workflows: the rate of their starts, their memory, and the punctuality of some
+// others that are due meanwhile.
 import { heapBytes } from "../actors/heap.ts";
 import type { Make, Measurement } from "../case.ts";
 import { OtherProcess } from "../cluster/other-process.ts";
@@ -14,7 +14,7 @@ import { openSleepers, sleeper, whenAwake } from "./sleeper.ts";
 const STARTING_AT_ONCE = 500;
 const QUIET_LOOKS = 3;
 const LONG_MS = 24 * 3_600_000;
-/** Before the first of those that are due is. */
+/** Time before the first of the due ones. */
 const AHEAD_MS = 3_000;
 const LIMIT_MS = 60_000;
 
@@ -35,7 +35,7 @@ export const sleeping: Make = async (settings) => {
     return bytes / 2 ** 20;
   };
 
-  /** Nothing has been worked on for some looks in a row. */
+  /** No run was in progress for several checks in a row. */
   const asleep = async () => {
     let quiet = 0;
     await until("all are asleep", () => {

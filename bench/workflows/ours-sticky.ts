@@ -1,5 +1,5 @@
-// Limpet: what a task costs whose run is in memory, when its history is short and when it is long. Bytes are what goes over the connections
-// to the store, in both directions.
+// Limpet: cost of a task with its run in memory, for short and long histories. Bytes are the traffic on the
+// connections to the store, in both directions.
 import { Socket } from "node:net";
 import type { Make, Measurement } from "../case.ts";
 import { spreadOf } from "../statistics.ts";
@@ -17,7 +17,7 @@ Socket.prototype.connect = function (this: Socket, ...options: unknown[]) {
 
 const bytesSoFar = (): number => [...sockets].reduce((sum, one) => sum + one.bytesRead + one.bytesWritten, 0);
 
-/** What belongs to a task is said by then: that the run rests is told after its code has gone on. */
+/** All messages of a task are sent by then: the run goes idle after its code has continued. */
 const SILENT_MS = 5;
 
 async function silence(): Promise<void> {
@@ -42,7 +42,7 @@ export const sticky: Make = async (settings) => {
   };
   const measure = async (): Promise<Measurement> => {
     const took: Record<"short" | "long", { ms: number; bytes: number }[]> = { short: [], long: [] };
-    // In turn, so that a busy moment of the machine hits both.
+    // In turn, so that a busy moment of the machine affects both.
     for (let i = 0; i < wakes; i++) {
       took.short.push(await once(short));
       took.long.push(await once(long));

@@ -1,4 +1,4 @@
-// Limpet: the workflows that are measured, in a process that starts and runs them.
+// Limpet: the measured workflows, in a process that starts and runs them.
 import { type App, limpet, signal, workflow } from "../../src/index.ts";
 import type { Settings } from "../case.ts";
 import { monotonicMs } from "../reminders/moments.ts";
@@ -19,7 +19,7 @@ const steps = workflow("steps", async (ctx, count: number) => {
 });
 
 export const go = signal<number>("go");
-/** When the code of the workflow went on after it was woken, by the number with which it was. */
+/** Time at which the code of the workflow continued after a wake-up, by the number of the wake-up. */
 export const woken = new Map<number, (moment: number) => void>();
 
 /** Takes its steps, and then waits again and again. */
@@ -28,7 +28,7 @@ export const waiter = workflow("waiter", async (ctx, count: number) => {
   for (;;) {
     const wake = await ctx.signal(go);
     woken.get(wake)?.(monotonicMs());
-    // So that a replay does not go through all of these, too.
+    // So that a replay does not repeat all of these, too.
     woken.delete(wake);
   }
 });
@@ -40,7 +40,7 @@ type WorkerOptions = NonNullable<Exclude<Parameters<typeof limpet>[0], undefined
 export const open = (store: string, worker: WorkerOptions = true): Promise<App> =>
   limpet({ workflows: [steps, waiter], activities: { step }, store, worker });
 
-/** Nothing is worked on. */
+/** No run is in progress. */
 export const isAtRest = (app: App): boolean => /^limpet_workflows_working\{.*\} 0$/m.test(app.metrics());
 
 export async function startEngine(settings: Settings, stepped: (step: number) => void): Promise<Engine> {

@@ -1,24 +1,27 @@
-// What it costs to bring a workflow back into memory that has taken many steps: it is woken by something it waits for, and its code has to go
-// through everything that was recorded first. What waking one without any steps takes is subtracted.
+// Cost of replaying a workflow with many steps into memory: an event wakes it, and its code first has to go
+// through its whole history. The time of waking a run without steps is subtracted.
 import type { Make, Measurement, Settings } from "../case.ts";
 import { spreadOf } from "../statistics.ts";
 import { replayOf } from "./figures.ts";
 
-/** So much of what is measured happens before, uncounted. */
+/** Share of the measured work that is done before as a warm-up. */
 const WARM = 1 / 3;
 
 export interface ReplayEngine {
-  /** Brings it to where it waits, with so many steps behind it, and out of memory. */
+  /** Brings a run to its wait, after so many steps, and out of memory. */
   record(steps: number): Promise<Sleeper>;
   close(): Promise<void>;
 }
 
 export interface Sleeper {
-  /** Milliseconds from waking it until its code has gone on from where it waited. It is out of memory again when this resolves. */
+  /**
+   * Milliseconds from the wake-up until its code has continued. The run is out of memory again when this
+   * resolves.
+   */
   wake(): Promise<number>;
 }
 
-/** One that has taken steps, and one that has not. */
+/** A run with steps, and one without. */
 interface Pair {
   readonly length: number;
   readonly none: Sleeper;
@@ -40,7 +43,9 @@ export const makeReplay =
       pairs.push({ length, none: await engine.record(0), sleeper: await engine.record(length) });
     }
 
-    /** In turn, so that a busy moment of the machine hits both, and both have been woken as often. */
+    /**
+     * In turn, so that a busy moment of the machine affects both, and both have the same number of wake-ups.
+     */
     const stepsAlone = async ({ none, sleeper }: Pair, times: number) => {
       const took = { none: [] as number[], steps: [] as number[] };
       for (let i = 0; i < times; i++) {

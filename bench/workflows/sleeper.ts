@@ -1,4 +1,4 @@
-// The workflow that sleeps until a moment, and what happens when it is woken.
+// A workflow that sleeps until a given time, and its wake-up.
 import { type App, limpet, workflow } from "../../src/index.ts";
 
 export interface Night {

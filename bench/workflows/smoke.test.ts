@@ -15,7 +15,7 @@ test("one workflow takes many steps", async () => {
   assert.ok(figures[ALL_STEPS]! > 0);
 });
 
-test("a workflow that is not in memory is woken", async () => {
+test("a workflow that is not in memory wakes up", async () => {
   const figures = (await measured(replay, { quickLengths: "20", quickWakes: 2 })) as Record<string, number>;
   assert.ok(Number.isFinite(figures[replayOf(20)]));
 });

@@ -1,12 +1,12 @@
-// How fast workflows of ten steps that do nothing run, one after the other in each of so many callers: from the call that starts one until
-// its result is known.
+// Speed of workflows of ten empty steps, one after the other in each of so many callers: from the start call
+// until the result is known.
 import type { Make, Measurement } from "../case.ts";
 import { quantile } from "../latencies.ts";
 import type { StartEngine } from "./engine.ts";
 import { IN_FLIGHT, p50At, p99At, rateAt } from "./figures.ts";
 
 const STEPS = 10;
-/** Before anything is counted. One alone goes another way than many do, in most engines. */
+/** Before the measurement. A single run takes another code path than many, in most engines. */
 const WARM_IN_FLIGHT = [50, 1] as const;
 
 export const makeTenSteps =

@@ -123,8 +123,7 @@ export class TestMachine {
       const answer = await Promise.race([asked, lost]);
       if (answer !== LOST) return answer as T;
       await this.#restarting;
-      if (whenLost === "reject")
-        throw new LimpetError("ANSWER_LOST", "the process has ended; the outcome is unknown");
+      if (whenLost === "reject") throw new LimpetError("ANSWER_LOST", "the process has ended; the outcome is unknown");
     }
   }
 }
