@@ -2,7 +2,7 @@
 import { closeSync, fdatasyncSync, openSync, statfsSync, writeSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import { spreadOf } from "./statistics.ts";
+import { spreadOf } from "./report/statistics.ts";
 
 const TMPFS = 0x01021994;
 const WRITES = 64;

@@ -1,6 +1,6 @@
 // Compares two similar things in one process, in short turns. A busy moment of the machine, and the luck of a
 // compilation, then affect both alike, which is not so for two processes.
-import { spreadOf } from "./statistics.ts";
+import { spreadOf } from "./report/statistics.ts";
 
 export interface Compared {
   /** Medians of the turns. */

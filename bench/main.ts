@@ -4,9 +4,9 @@ import { AREAS } from "./areas.ts";
 import { type Arguments, HELP, parseArguments, UsageError } from "./arguments.ts";
 import type { BenchCase, Measurement } from "./case.ts";
 import { describeDisk, describeMachine } from "./conditions.ts";
-import { measure } from "./rounds.ts";
-import { jsonOf, numberOf, type Row, rowsOf } from "./row.ts";
-import { show, tableOf } from "./table.ts";
+import { measure } from "./report/rounds.ts";
+import { jsonOf, numberOf, type Row, rowsOf } from "./report/row.ts";
+import { show, tableOf } from "./report/table.ts";
 import { Workplace } from "./workplace.ts";
 
 const PACE = {

@@ -8,7 +8,7 @@ import type { Contender, Settings } from "./case.ts";
 import { ContenderProcess } from "./contender.ts";
 import { installPeers } from "./peer-install.ts";
 import { BenchPostgres } from "./postgres.ts";
-import type { Started } from "./rounds.ts";
+import type { Started } from "./report/rounds.ts";
 
 export type Pace = Pick<Settings, "durationMs" | "warmupMs" | "quick">;
 

@@ -6,8 +6,8 @@
 // lease has ended welcomes no host. It would take a response of the store that is late by two leaders.
 import { LimpetError } from "../src/kernel/errors.ts";
 import type { RemoteCall } from "../src/ports/links.ts";
+import type { Said } from "../src/world/network/virtual-control.ts";
 import type { Process } from "../src/world/process.ts";
-import type { Said } from "../src/world/virtual-control.ts";
 import { followsRing, nameOf } from "./checkers/looks.ts";
 import type { Life, Observer, Operation, ReminderRun, Turn } from "./observer.ts";
 import { REMINDER_MARKS, ReminderMarks } from "./reminder-marks.ts";

@@ -1,10 +1,10 @@
 // Events of a run that observers get while it runs. Checkers and coverage depend on these events and on
 // nothing else.
 import type { ActorKey } from "../src/kernel/names.ts";
-import type { Candidate, ElectionResult } from "../src/ports/coordination.ts";
 import type { ReminderTick } from "../src/ports/reminder-writer.ts";
-import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../src/ports/reminders.ts";
-import type { Commit, CommitVerdict, Taken, TakeRequest } from "../src/ports/store.ts";
+import type { Candidate, ElectionResult } from "../src/ports/store/coordination.ts";
+import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../src/ports/store/reminders.ts";
+import type { Commit, CommitVerdict, Taken, TakeRequest } from "../src/ports/store/store.ts";
 import type {
   AppendOutcome,
   Closing,
@@ -16,8 +16,8 @@ import type {
   TaskClaims,
   TaskCompletion,
   TaskReturn,
-} from "../src/ports/workflows.ts";
-import type { Question } from "../src/world/database.ts";
+} from "../src/ports/store/workflows.ts";
+import type { Question } from "../src/world/database/database.ts";
 import type { Process } from "../src/world/process.ts";
 import type { StoryLine } from "../src/world/story.ts";
 import type { WorldHost } from "../src/world/world-host.ts";
@@ -158,7 +158,7 @@ export interface Observer {
   /** The store has executed a request of a process, which does not have the response yet. */
   stored?(process: Process, question: Question): void;
   /**
-   * A message of the virtual network was sent: `Said` of src/world/virtual-control.ts or virtual-links.ts.
+   * A message of the virtual network was sent: `Said` of src/world/network/virtual-control.ts or virtual-links.ts.
    */
   sent?(from: Process, to: number, message: unknown): void;
   asked?(operation: Operation): void;

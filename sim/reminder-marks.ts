@@ -1,6 +1,6 @@
 // Coverage of reminders: situations that a long run must reach; see marks.ts.
 import { isLimpetError } from "../src/kernel/errors.ts";
-import { type Row, rowsOf } from "./checkers/reminder-rows.ts";
+import { type Row, rowsOf } from "./checkers/reminders/reminder-rows.ts";
 import type { Observer, Operation, ReminderRun } from "./observer.ts";
 import type { Stage } from "./stage.ts";
 

@@ -7,7 +7,7 @@ import { CHECKERS } from "./checkers/all.ts";
 import type { Checker } from "./checkers/checker.ts";
 import { planDeeds } from "./deeds.ts";
 import { FAULTS } from "./faults/all.ts";
-import { demand } from "./heal.ts";
+import { demand } from "./heal/heal.ts";
 import { Marks } from "./marks.ts";
 import type { Plan } from "./plan.ts";
 import { beginScripts } from "./scripts.ts";

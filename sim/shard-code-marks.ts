@@ -1,7 +1,7 @@
 // Coverage of sharded types with application code: strategies, `shardOf`, ids in messages, and roles. See
 // marks.ts.
 import { isLimpetError } from "../src/kernel/errors.ts";
-import type { ShardHomeChange } from "../src/ports/shards.ts";
+import type { ShardHomeChange } from "../src/ports/store/shards.ts";
 import { hasRole, isSharded, shardKey } from "./checkers/looks.ts";
 import type { Advice, Observer, Operation } from "./observer.ts";
 import type { Stage } from "./stage.ts";

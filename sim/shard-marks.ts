@@ -1,12 +1,12 @@
 // Coverage of shards: every phase of allocation and hand-off, and the loss of each participant in it; see
 // marks.ts. Messages between the leader and the host in its own process are not visible. Other hosts exchange
 // the same messages often enough.
-import type { ShardHomeChange } from "../src/ports/shards.ts";
+import type { ShardHomeChange } from "../src/ports/store/shards.ts";
 import { decodeArguments } from "../src/wire/link/payloads.ts";
-import type { Said as LinkSaid } from "../src/world/link-messages.ts";
-import type { Station } from "../src/world/network.ts";
+import type { Said as LinkSaid } from "../src/world/network/link-messages.ts";
+import type { Station } from "../src/world/network/network.ts";
+import type { Said as ControlSaid } from "../src/world/network/virtual-control.ts";
 import type { Process } from "../src/world/process.ts";
-import type { Said as ControlSaid } from "../src/world/virtual-control.ts";
 import { isSharded, shardKey, shardKeyOf } from "./checkers/looks.ts";
 import type { Life, Observer, Operation, Turn } from "./observer.ts";
 import type { Stage } from "./stage.ts";

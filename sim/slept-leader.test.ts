@@ -6,7 +6,7 @@ import { Prng } from "../src/kernel/prng.ts";
 import { withoutHost } from "./command/without-host.ts";
 import type { Plan, PlannedFault } from "./plan.ts";
 import { run } from "./run.ts";
-import { drawPlan } from "./swarm.ts";
+import { drawPlan } from "./swarm/swarm.ts";
 
 /** The last five find the bug slept-leader-trusts-its-old-term. */
 const SEEDS = [

@@ -2,8 +2,8 @@
 
 import { parseDuration } from "../src/kernel/durations.ts";
 import type { Prng } from "../src/kernel/prng.ts";
-import type { Question } from "../src/world/database.ts";
-import type { Station } from "../src/world/network.ts";
+import type { Question } from "../src/world/database/database.ts";
+import type { Station } from "../src/world/network/network.ts";
 import type { Process } from "../src/world/process.ts";
 import { KIND } from "../src/world/timeline.ts";
 import { World } from "../src/world/world.ts";

@@ -1,8 +1,8 @@
 // Coverage of workflows: situations that a long run must reach; see marks.ts.
 import { isLimpetError } from "../src/kernel/errors.ts";
-import type { Commit, CommitVerdict } from "../src/ports/store.ts";
-import type { RunStart, StartOutcome } from "../src/ports/workflows.ts";
-import { type Cause, runsOf, type SeenEvent, type SeenRun } from "./checkers/workflow-runs.ts";
+import type { Commit, CommitVerdict } from "../src/ports/store/store.ts";
+import type { RunStart, StartOutcome } from "../src/ports/store/workflows.ts";
+import { type Cause, runsOf, type SeenEvent, type SeenRun } from "./checkers/workflows/workflow-runs.ts";
 import type { ActivityRun, DeedOperation, Observer } from "./observer.ts";
 import type { Stage } from "./stage.ts";
 

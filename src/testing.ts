@@ -1,7 +1,7 @@
 // What `import … from "limpet/testing"` gives: an app for tests, in memory, whose time moves only when told to; and a whole cluster
 // in one process, on virtual time, in which everything can go wrong.
 
-export type { Store } from "./ports/store.ts";
+export type { Store } from "./ports/store/store.ts";
 export { MemoryStore } from "./stores/memory/memory-store.ts";
 export type {
   ActivityCall,

@@ -138,7 +138,7 @@ describe("the packed package, installed into an empty folder", { timeout: 600_00
       names.filter((name) => /\.(test|contract)\./.test(name)),
       [],
     );
-    for (const name of ["README.md", "LICENSE", "dist/index.js", "dist/stores/sqlite/worker.js"]) {
+    for (const name of ["README.md", "LICENSE", "dist/index.js", "dist/stores/sqlite/thread/worker.js"]) {
       assert.ok(names.includes(name), `${name} is missing`);
     }
     const machine = [ROOT, place, join(homedir(), sep)];

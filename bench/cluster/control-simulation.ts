@@ -10,7 +10,7 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { HostMessage, Operation, SchedulerMessage } from "../../src/ports/control-messages.ts";
 import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "../../src/wire/control/codec.ts";
 import { HostReportSchema, SchedulerReplySchema } from "../../src/wire/proto/gen/limpet/control/v1/control_pb.js";
-import { spreadOf } from "../statistics.ts";
+import { spreadOf } from "../report/statistics.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
 const DELAY_MS = 0.5;

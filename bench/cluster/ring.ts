@@ -4,7 +4,7 @@ import { hash64 } from "../../src/kernel/hashes.ts";
 import { Ring } from "../../src/placement/model/ring.ts";
 import { Rings } from "../../src/placement/model/rings.ts";
 import { VirtualNodes } from "../../src/placement/model/virtual-nodes.ts";
-import { spreadOf } from "../statistics.ts";
+import { spreadOf } from "../report/statistics.ts";
 
 const HOSTS = 1_000;
 const REPLICATION = 100;

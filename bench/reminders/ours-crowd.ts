@@ -2,7 +2,7 @@
 // takes, and the lateness of reminders of another type that another process sets meanwhile.
 import { Actor, limpet } from "../../src/index.ts";
 import type { Make } from "../case.ts";
-import { quantile } from "../latencies.ts";
+import { quantile } from "../report/latencies.ts";
 import { pause, until } from "../until.ts";
 import { CROWD_MEMORY, CROWD_RATE, LATE_P99 } from "./figures.ts";
 import { monotonicMs, wallOffset } from "./moments.ts";

@@ -2,7 +2,7 @@
 // moment.
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { queueOf } from "../../src/stores/postgres/reminder-queue.ts";
+import { queueOf } from "../../src/stores/postgres/reminders/queue.ts";
 import type { Backlog } from "./drain.ts";
 import { ACTORS, idOf, nameOf, planText, Sink } from "./ours.ts";
 

@@ -1,6 +1,6 @@
 // Limpet: reminders are set at a steady rate, one to four seconds ahead, and handled in the same process meanwhile.
 import type { Make, Measurement } from "../case.ts";
-import { quantile } from "../latencies.ts";
+import { quantile } from "../report/latencies.ts";
 import { pause, until } from "../until.ts";
 import { FIRED_TWICE, LATE_P50, LATE_P99, NOT_FIRED, SET_RATE } from "./figures.ts";
 import { ACTORS, idOf, nameOf, openHost, Sink, tally } from "./ours.ts";

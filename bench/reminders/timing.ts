@@ -1,7 +1,7 @@
 // Measures the time from setting a due reminder until it is handled, and the lateness of reminders that are
 // due later. They are set in this process and handled in another one.
 import type { Make, Measurement, Settings } from "../case.ts";
-import { quantile } from "../latencies.ts";
+import { quantile } from "../report/latencies.ts";
 import { pause } from "../until.ts";
 import { P50, P99 } from "./figures.ts";
 import type { Handlers } from "./handlers.ts";

@@ -2,8 +2,8 @@
 // which grants each sticky one, is another process.
 import type { App } from "../../src/index.ts";
 import type { Make, Measurement } from "../case.ts";
-import { latenciesOf, quantile } from "../latencies.ts";
 import { LeaderProcess } from "../leader.ts";
+import { latenciesOf, quantile } from "../report/latencies.ts";
 import { HashKeeper, HashPinger, openHost, StickyKeeper, StickyPinger } from "./actors.ts";
 import { p50At, p99At } from "./figures.ts";
 

@@ -3,9 +3,9 @@
 import { heapBytes } from "../actors/heap.ts";
 import type { Make, Measurement } from "../case.ts";
 import { OtherProcess } from "../cluster/other-process.ts";
-import { quantile } from "../latencies.ts";
 import { eachOnce } from "../load.ts";
 import { monotonicMs, wallOffset } from "../reminders/moments.ts";
+import { quantile } from "../report/latencies.ts";
 import { until } from "../until.ts";
 import { HEAP_IDLE, HEAP_STARTER, HEAP_WITHOUT, LATE_P50, LATE_P99, STARTED } from "./figures.ts";
 import { isAtRest, storeOf } from "./ours.ts";

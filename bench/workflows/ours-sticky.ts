@@ -2,7 +2,7 @@
 // connections to the store, in both directions.
 import { Socket } from "node:net";
 import type { Make, Measurement } from "../case.ts";
-import { spreadOf } from "../statistics.ts";
+import { spreadOf } from "../report/statistics.ts";
 import { BYTES_LONG, BYTES_RATIO, BYTES_SHORT, WAKE_LONG, WAKE_RATIO, WAKE_SHORT } from "./figures.ts";
 import { open, storeOf } from "./ours.ts";
 import { record } from "./ours-replay.ts";

@@ -1,7 +1,7 @@
 // Cost of replaying a workflow with many steps into memory: an event wakes it, and its code first has to go
 // through its whole history. The time of waking a run without steps is subtracted.
 import type { Make, Measurement, Settings } from "../case.ts";
-import { spreadOf } from "../statistics.ts";
+import { spreadOf } from "../report/statistics.ts";
 import { replayOf } from "./figures.ts";
 
 /** Share of the measured work that is done before as a warm-up. */

@@ -1,7 +1,7 @@
 // Speed of workflows of ten empty steps, one after the other in each of so many callers: from the start call
 // until the result is known.
 import type { Make, Measurement } from "../case.ts";
-import { quantile } from "../latencies.ts";
+import { quantile } from "../report/latencies.ts";
 import type { StartEngine } from "./engine.ts";
 import { IN_FLIGHT, p50At, p99At, rateAt } from "./figures.ts";
 

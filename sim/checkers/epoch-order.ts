@@ -1,5 +1,5 @@
 // Checks that epochs of actors and terms of leaders only increase, and that none is assigned twice.
-import type { Said } from "../../src/world/virtual-control.ts";
+import type { Said } from "../../src/world/network/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf } from "./looks.ts";
 

@@ -1,7 +1,7 @@
 // Checks that data of one namespace never appears in another: not in answers, states, calls in flight, tables
 // or listings.
 import type { RemoteCall } from "../../src/ports/links.ts";
-import type { Said } from "../../src/world/virtual-control.ts";
+import type { Said } from "../../src/world/network/virtual-control.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf, nameOf } from "./looks.ts";
 import { entriesOf } from "./stored-entries.ts";

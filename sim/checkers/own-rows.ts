@@ -1,7 +1,7 @@
 // Checks that a row holds the state of its own actor and of no other, also after the store was restored from
 // an earlier point and has assigned the same rows again. An epoch of a row is assigned once.
 import type { ActorKey } from "../../src/kernel/names.ts";
-import type { StoredState } from "../../src/ports/store.ts";
+import type { StoredState } from "../../src/ports/store/store.ts";
 import { isScriptWord } from "../scripts.ts";
 import type { CheckerKind } from "./checker.ts";
 import { labelOf } from "./looks.ts";

@@ -1,6 +1,6 @@
 // Contents of the store, decoded as the actors of the application read them.
 import { StateBuffer } from "../../src/actors/state/state-buffer.ts";
-import type { StateWrite, StoredState } from "../../src/ports/store.ts";
+import type { StateWrite, StoredState } from "../../src/ports/store/store.ts";
 
 export function entriesOf(stored: StoredState | undefined): readonly string[] {
   if (stored === undefined) return [];

@@ -2,7 +2,7 @@
 // that moves here may take actors before their activation, as long as no other process took them since and no
 // other activation used that take.
 
-import type { StoredState } from "../../src/ports/store.ts";
+import type { StoredState } from "../../src/ports/store/store.ts";
 import type { Life } from "../observer.ts";
 import type { CheckerKind } from "./checker.ts";
 import { isSharded, isStateful, labelOf, nameOf } from "./looks.ts";

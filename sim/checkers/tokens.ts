@@ -5,7 +5,7 @@ import type { Operation } from "../observer.ts";
 import { isTickWord, setterOf } from "../reminding.ts";
 import { isScriptWord } from "../scripts.ts";
 import type { Stage } from "../stage.ts";
-import { rowsOf } from "./reminder-rows.ts";
+import { rowsOf } from "./reminders/reminder-rows.ts";
 
 interface Named {
   readonly type: string;

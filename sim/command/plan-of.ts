@@ -1,6 +1,6 @@
 // The plan of a job: drawn from its seed, with the requested number of hosts.
 import type { Plan, PlannedHost } from "../plan.ts";
-import { drawPlan } from "../swarm.ts";
+import { drawPlan } from "../swarm/swarm.ts";
 import type { Job } from "./job.ts";
 import { withoutHost } from "./without-host.ts";
 

@@ -1,10 +1,10 @@
 // Faults at events inside a process: a request to the store, its effect, or the start of application code.
 // Several families share them.
-import type { Question } from "../../src/world/database.ts";
+import type { Question } from "../../src/world/database/database.ts";
 import type { Plan } from "../plan.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { type Fault, fault, lengths, type Strike, times } from "./fault.ts";
-import { atMoment, crashAndRestart, isWorking, stopAndRestart } from "./players.ts";
+import { atMoment, crashAndRestart, isWorking, stopAndRestart } from "./network/players.ts";
 
 export interface AtWork {
   /** Number of the event, counted from the time of the fault. */

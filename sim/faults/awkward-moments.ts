@@ -1,8 +1,8 @@
 // Crashes and pauses in the middle of an operation.
-import type { Question } from "../../src/world/database.ts";
+import type { Question } from "../../src/world/database/database.ts";
 import type { TrapEvent } from "../stage.ts";
 import { type Fault, fault, lengths, times } from "./fault.ts";
-import { atMoment, crashAndRestart } from "./players.ts";
+import { atMoment, crashAndRestart } from "./network/players.ts";
 
 const asks = (question: Question) => (event: TrapEvent) => event.kind === "asks" && event.question === question;
 const done = (question: Question) => (event: TrapEvent) => event.kind === "done" && event.question === question;

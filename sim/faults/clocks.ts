@@ -3,7 +3,7 @@
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { ClockTroubles } from "../../src/world/local-clock.ts";
 import { type Fault, fault, hostNames, lengths, severity, times } from "./fault.ts";
-import { crashAndRestart, isWorking, stopAndRestart } from "./players.ts";
+import { crashAndRestart, isWorking, stopAndRestart } from "./network/players.ts";
 
 const TEN_YEARS_MS = 10 * 365 * 86_400_000;
 

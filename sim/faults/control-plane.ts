@@ -1,10 +1,10 @@
 // Faults of schedulers, and of hosts that join and leave, during rounds.
 import type { Operation } from "../../src/ports/control-messages.ts";
-import type { Said } from "../../src/world/virtual-control.ts";
+import type { Said } from "../../src/world/network/virtual-control.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
-import { between, forget } from "./between.ts";
 import { type Fault, fault, hostNames, lengths, times } from "./fault.ts";
-import { atMoment, crashAndRestart, isWorking, leaderOf, stopAndRestart } from "./players.ts";
+import { between, forget } from "./network/between.ts";
+import { atMoment, crashAndRestart, isWorking, leaderOf, stopAndRestart } from "./network/players.ts";
 
 interface MidRound {
   /** Number of the order, counted from the time of the fault. */

@@ -1,8 +1,8 @@
 // Faults between hosts and the database: for one host, while all others reach the database, or for all hosts.
-import type { Question } from "../../src/world/database.ts";
-import type { Station } from "../../src/world/network.ts";
-import { between, type DatabaseWay, reopenDatabaseWay } from "./between.ts";
+import type { Question } from "../../src/world/database/database.ts";
+import type { Station } from "../../src/world/network/network.ts";
 import { type Fault, fault, hostNames, lengths, severity, times } from "./fault.ts";
+import { between, type DatabaseWay, reopenDatabaseWay } from "./network/between.ts";
 
 function brokenWay(name: string, says: string, how: DatabaseWay["how"]): Fault {
   return fault<{ host: string; ms: number }>({

@@ -8,7 +8,7 @@ import type { Plan, PlannedCall, PlannedDeed, PlannedHost } from "../plan.ts";
 import { type Outcome, run } from "../run.ts";
 import { FAULTS } from "./all.ts";
 import { type Fault, hostNames, severity, times } from "./fault.ts";
-import * as lateMoveFamily from "./late-moves.ts";
+import * as lateMoveFamily from "./network/late-moves.ts";
 import * as reminderFamily from "./reminders.ts";
 import * as shardFamily from "./shards.ts";
 import * as startFamily from "./starts.ts";

@@ -5,7 +5,7 @@ import type { Prng } from "../../src/kernel/prng.ts";
 import type { Plan } from "../plan.ts";
 import type { Stage } from "../stage.ts";
 import { fault, hostNames, lengths, some, times } from "./fault.ts";
-import { isWorking, leaderOf, stopAndRestart, stopAndThen } from "./players.ts";
+import { isWorking, leaderOf, stopAndRestart, stopAndThen } from "./network/players.ts";
 
 export const gracefulRestart = fault<{ host: string; downMs: number }>({
   name: "graceful restart",

@@ -2,7 +2,7 @@
 
 import type { Player, Stage } from "../stage.ts";
 import { type Fault, fault, hostNames, lengths, severity, times } from "./fault.ts";
-import { crashAndRestart, isWorking } from "./players.ts";
+import { crashAndRestart, isWorking } from "./network/players.ts";
 
 interface End {
   readonly host: string;

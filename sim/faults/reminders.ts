@@ -1,14 +1,14 @@
 // Faults of reminders: while a process has claimed one and has not settled it, on the route to the store, and
 // by clients that set and cancel many at once.
-import type { Question } from "../../src/world/database.ts";
+import type { Question } from "../../src/world/database/database.ts";
 import { makeCall } from "../callers.ts";
-import { rowsOf } from "../checkers/reminder-rows.ts";
+import { rowsOf } from "../checkers/reminders/reminder-rows.ts";
 import type { PlannedCall, PlannedReminder } from "../plan.ts";
 import type { TrapEvent } from "../stage.ts";
 import { asks, atWorkWhere, databaseLeaves, dies, done, type Hit, hangs, leaves, sleeps } from "./at-work.ts";
-import { between } from "./between.ts";
 import { type Fault, fault, lengths, severity, times } from "./fault.ts";
-import { crashAndRestart, playerOf } from "./players.ts";
+import { between } from "./network/between.ts";
+import { crashAndRestart, playerOf } from "./network/players.ts";
 
 /** Processes with leases on reminders that another process handles at this moment. */
 const deliverersDie: Hit = (stage, player, { nth, quietly, ms }, strike) => {

@@ -2,8 +2,8 @@
 // message. Each of these faults has hosts leave and return, so that shards move.
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { ShardSteering } from "../../src/ports/shard-admin.ts";
+import type { Said } from "../../src/world/network/virtual-control.ts";
 import { KIND } from "../../src/world/timeline.ts";
-import type { Said } from "../../src/world/virtual-control.ts";
 import { makeCall } from "../callers.ts";
 import { hasRole } from "../checkers/looks.ts";
 import type { Plan, PlannedCall, PlannedHost } from "../plan.ts";
@@ -11,9 +11,9 @@ import { shardIn } from "../shard-extractors.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { type AtWork, asks, dies, done, type Hit, hangs } from "./at-work.ts";
 import { type Fault, fault, hostNames, lengths, type Strike, some, times } from "./fault.ts";
-import { atMoment, isWorking, stopAndRestart } from "./players.ts";
-import { breakBoth, waysToLeader } from "./streams.ts";
-import { atWord, hostSays, leaderSays, whoHears, whoSays } from "./words.ts";
+import { atMoment, isWorking, stopAndRestart } from "./network/players.ts";
+import { breakBoth, waysToLeader } from "./network/streams.ts";
+import { atWord, hostSays, leaderSays, whoHears, whoSays } from "./network/words.ts";
 
 export type Target = Pick<PlannedCall, "from" | "type" | "id">;
 

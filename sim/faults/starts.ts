@@ -1,6 +1,7 @@
 // Starts that fail halfway: the process is a member already, and is not up yet.
-import { between } from "./between.ts";
+
 import { fault, lengths, times } from "./fault.ts";
+import { between } from "./network/between.ts";
 
 /** How long a process continues after its start has failed, like a process whose code catches the error. */
 const LINGER_MS = 20_000;

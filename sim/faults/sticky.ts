@@ -1,13 +1,13 @@
 // Faults of sticky actors: while the leader decides on an owner, while a host reports its actors, and by
 // operators and callers that release them.
-import type { Said } from "../../src/world/virtual-control.ts";
+import type { Said } from "../../src/world/network/virtual-control.ts";
 import { makeCall } from "../callers.ts";
 import type { Plan, PlannedCall } from "../plan.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { type Fault, fault, hostNames, lengths, type Strike, times } from "./fault.ts";
-import { crashAndRestart, isWorking, leaderOf } from "./players.ts";
-import { breakBoth, waysToLeader } from "./streams.ts";
-import { atWord, hostSays, leaderSays, whoHears, whoSays } from "./words.ts";
+import { crashAndRestart, isWorking, leaderOf } from "./network/players.ts";
+import { breakBoth, waysToLeader } from "./network/streams.ts";
+import { atWord, hostSays, leaderSays, whoHears, whoSays } from "./network/words.ts";
 
 const LATER_MS = 10;
 

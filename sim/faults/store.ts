@@ -1,6 +1,6 @@
 // Faults of the database that affect all hosts.
 import type { Prng } from "../../src/kernel/prng.ts";
-import { type DatabaseTroubles, NO_TROUBLES } from "../../src/world/database.ts";
+import { type DatabaseTroubles, NO_TROUBLES } from "../../src/world/database/database.ts";
 import { RESTORED, type Stage } from "../stage.ts";
 import { type Fault, fault, lengths, severity, times } from "./fault.ts";
 

@@ -4,7 +4,7 @@ import { KIND } from "../../src/world/timeline.ts";
 import { applicationOf } from "../application.ts";
 import type { Player, Stage } from "../stage.ts";
 import { fault, hostNames, lengths, some, times } from "./fault.ts";
-import { isWorking } from "./players.ts";
+import { isWorking } from "./network/players.ts";
 
 const RETRY_MS = 500;
 

@@ -1,17 +1,17 @@
 // Faults of workflows that combine two events at one moment. A worker resumes when another one has just got
 // its task. A response is lost and the request is repeated at once. A run continues as new while it is
 // signalled.
-import { NO_TROUBLES, type Question } from "../../src/world/database.ts";
+import { NO_TROUBLES, type Question } from "../../src/world/database/database.ts";
 import type { Process } from "../../src/world/process.ts";
-import { runsOf } from "../checkers/workflow-runs.ts";
+import { runsOf } from "../checkers/workflows/workflow-runs.ts";
 import { doDeed } from "../deeds.ts";
 import type { Plan, ScriptStep, WorkflowDeed } from "../plan.ts";
 import { SCRIPT_TYPES, SIGNALS } from "../scripts.ts";
 import type { Stage } from "../stage.ts";
 import { asks } from "./at-work.ts";
-import { between } from "./between.ts";
 import { type Fault, fault, hostNames, lengths, times } from "./fault.ts";
-import { atMoment, crashAndRestart, isWorking, playerOf } from "./players.ts";
+import { between } from "./network/between.ts";
+import { atMoment, crashAndRestart, isWorking, playerOf } from "./network/players.ts";
 
 // ——— Workers that resume.
 

@@ -8,9 +8,9 @@ import { doDeed } from "../deeds.ts";
 import type { CallHow, Plan, PlannedHost } from "../plan.ts";
 import { SIGNALS } from "../scripts.ts";
 import type { Player, Stage } from "../stage.ts";
-import { between, reopenDatabaseWay } from "./between.ts";
 import { type Fault, fault, times } from "./fault.ts";
-import { crashAndRestart, isWorking, playerOf, stopAndRestart } from "./players.ts";
+import { between, reopenDatabaseWay } from "./network/between.ts";
+import { crashAndRestart, isWorking, playerOf, stopAndRestart } from "./network/players.ts";
 
 interface TurnAtItsEnd {
   /** Hosts that call the actor if they are up, in this order. */

@@ -1,13 +1,13 @@
 // Faults of workflows: while a worker has a task and has not completed it, on the route to the store, and by
 // clients that start and signal the same workflow at once.
-import type { Question } from "../../src/world/database.ts";
+import type { Question } from "../../src/world/database/database.ts";
 import { doDeed } from "../deeds.ts";
 import type { PlannedDeed, WorkflowDeed } from "../plan.ts";
 import { BELL, SIGNALS } from "../scripts.ts";
 import type { TrapEvent } from "../stage.ts";
 import { asks, atWorkWhere, databaseLeaves, dies, done, hangs, leaves, sleeps } from "./at-work.ts";
-import { between } from "./between.ts";
 import { type Fault, fault, lengths, severity, times } from "./fault.ts";
+import { between } from "./network/between.ts";
 
 export * from "./workflow-moments.ts";
 export * from "./workflow-turns.ts";

@@ -3,7 +3,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderWriter } from "../ports/reminder-writer.ts";
-import type { Commit, CommitOutcome, StateWrite, Taken } from "../ports/store.ts";
+import type { Commit, CommitOutcome, StateWrite, Taken } from "../ports/store/store.ts";
 import type { WorkflowWriter } from "../ports/workflow-writer.ts";
 import type { Activation, EndReason } from "./activation/activation.ts";
 import type { Deadlines } from "./activation/deadlines.ts";

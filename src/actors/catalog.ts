@@ -11,7 +11,7 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderWriter } from "../ports/reminder-writer.ts";
-import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store.ts";
+import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store/store.ts";
 import type { WorkflowWriter } from "../ports/workflow-writer.ts";
 import { Activation, type EndReason } from "./activation/activation.ts";
 import { Deadlines } from "./activation/deadlines.ts";

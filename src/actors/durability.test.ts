@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, isLimpetError, LimpetError } from "../index.ts";
-import type { Commit, CommitOutcome, Store } from "../ports/store.ts";
+import type { Commit, CommitOutcome, Store } from "../ports/store/store.ts";
 import { MemoryStore, type TestApp, testLimpet } from "../testing.ts";
 
 class Counter extends Actor<{ n: number; log?: Map<string, number[]> }> {

@@ -3,7 +3,7 @@
 //
 // When the store does not answer, the batch goes back to the front of the queue and is sent again after a pause, until
 // the patience of each member has run out. Patience counts from the moment a member came, and a member whose patience ends while an attempt
-// is under way gets its answer then: a silent store does not hold callers longer than one that is down. Sending again is safe because takes and commits may be repeated at will (ports/store.ts).
+// is under way gets its answer then: a silent store does not hold callers longer than one that is down. Sending again is safe because takes and commits may be repeated at will (ports/store/store.ts).
 // A member whose row somebody else holds is sent again on its own after a pause, and the rest have their answers.
 // A batch that fails for a reason that trying again will not cure is taken apart, so that one bad member fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
@@ -11,7 +11,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Counter, Histogram } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
-import type { Held } from "../ports/store.ts";
+import type { Held } from "../ports/store/store.ts";
 
 export interface GroupCallSettings<Request, Answer> {
   readonly clock: Clock;

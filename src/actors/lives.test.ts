@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, isLimpetError, LimpetError } from "../index.ts";
-import type { Commit, CommitOutcome } from "../ports/store.ts";
+import type { Commit, CommitOutcome } from "../ports/store/store.ts";
 import { MemoryStore, testLimpet } from "../testing.ts";
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

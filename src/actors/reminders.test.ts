@@ -9,7 +9,7 @@ import {
   type ReminderOptions,
   type ReminderTick,
 } from "../index.ts";
-import { type Commit, type CommitOutcome, verdictOf } from "../ports/store.ts";
+import { type Commit, type CommitOutcome, verdictOf } from "../ports/store/store.ts";
 import { MemoryStore, type TestApp, testLimpet } from "../testing.ts";
 import { BEGINNING } from "../world/local-clock.ts";
 

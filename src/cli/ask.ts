@@ -6,9 +6,9 @@ import { request as httpsRequest } from "node:https";
 import { formatDuration } from "../kernel/durations.ts";
 import { CATALOGUE, type ErrorCode } from "../kernel/errors.ts";
 import { Failure } from "./failure.ts";
-import { STICKY_RECIPE } from "./phrases.ts";
-import { SHARDED_RECIPE } from "./shards-text.ts";
 import { shownUrl, type Target } from "./target.ts";
+import { STICKY_RECIPE } from "./text/phrases.ts";
+import { SHARDED_RECIPE } from "./text/shards-text.ts";
 
 export interface Question {
   readonly verb: "GET" | "POST" | "DELETE";

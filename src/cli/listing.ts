@@ -3,11 +3,11 @@
 
 import { LIMITS } from "../kernel/limits.ts";
 import { askJson } from "./ask.ts";
-import { type Column, columns } from "./columns.ts";
 import { type Context, type Flag, textFlag } from "./command.ts";
 import { wrongUsage } from "./failure.ts";
 import type { Target } from "./target.ts";
 import type { Terminal } from "./terminal.ts";
+import { type Column, columns } from "./text/columns.ts";
 
 const DEFAULT_LIMIT = 50;
 

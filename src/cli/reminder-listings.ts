@@ -4,12 +4,14 @@ import { JOB_MARK } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { ClusterView } from "../ports/host-admin.ts";
 import type { DeadReminderSummary, ReminderSummary } from "../ports/reminder-admin.ts";
-import type { ReminderCounts } from "../ports/reminders.ts";
+import type { ReminderCounts } from "../ports/store/reminders.ts";
 import { askJson } from "./ask.ts";
 import type { Context } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { type Listing, showListing } from "./listing.ts";
-import { REMINDER_RECIPE } from "./phrases.ts";
+import type { Target } from "./target.ts";
+import { safe } from "./terminal.ts";
+import { REMINDER_RECIPE } from "./text/phrases.ts";
 import {
   byDeath,
   byNext,
@@ -21,9 +23,7 @@ import {
   reminderRow,
   reminderShape,
   stuckText,
-} from "./reminders-text.ts";
-import type { Target } from "./target.ts";
-import { safe } from "./terminal.ts";
+} from "./text/reminders-text.ts";
 
 const PATH = "/v1.0/inspect/reminders";
 

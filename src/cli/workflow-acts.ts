@@ -5,10 +5,10 @@ import type { WorkerOverview } from "../ports/workflow-admin.ts";
 import { ask, askJson } from "./ask.ts";
 import { type Context, type FlagValues, textFlag } from "./command.ts";
 import { Failure, wrongUsage } from "./failure.ts";
-import { printResult } from "./result-text.ts";
 import { shellWord } from "./shell-word.ts";
 import type { Target } from "./target.ts";
 import { safe } from "./terminal.ts";
+import { printResult } from "./text/result-text.ts";
 import { choice, readAttributes, WORKERS } from "./workflow-listings.ts";
 
 export const ACTS = ["start", "signal", "query", "update", "cancel", "terminate", "wake"] as const;

@@ -13,13 +13,13 @@ import { askJson } from "./ask.ts";
 import { type Context, type FlagValues, textFlag } from "./command.ts";
 import { wrongUsage } from "./failure.ts";
 import { showListing } from "./listing.ts";
-import { plural } from "./phrases.ts";
 import { shellWord } from "./shell-word.ts";
 import type { Target } from "./target.ts";
 import { safe } from "./terminal.ts";
-import { EVENT_SHAPE, eventRow } from "./timeline-text.ts";
-import { workersText } from "./workers-text.ts";
-import { workflowCountsText, workflowRow, workflowShape, workflowText } from "./workflows-text.ts";
+import { plural } from "./text/phrases.ts";
+import { EVENT_SHAPE, eventRow } from "./text/timeline-text.ts";
+import { workersText } from "./text/workers-text.ts";
+import { workflowCountsText, workflowRow, workflowShape, workflowText } from "./text/workflows-text.ts";
 
 const LIST = "/v1.0/inspect/workflows";
 export const WORKERS = `${LIST}/workers`;

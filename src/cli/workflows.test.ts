@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
+import type { StoredTask } from "../ports/store/workflows.ts";
 import type { HistoryStep, WorkerSummary, WorkflowSummary, WorkflowView } from "../ports/workflow-admin.ts";
-import type { StoredTask } from "../ports/workflows.ts";
 import { FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
 
 const NOW = Date.UTC(2030, 0, 1, 12);

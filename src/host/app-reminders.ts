@@ -4,7 +4,7 @@ import type { ActorClass } from "../actors/routing/remote.ts";
 import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import type { ReminderInfo } from "../ports/reminder-writer.ts";
-import type { ReminderKey } from "../ports/reminders.ts";
+import type { ReminderKey } from "../ports/store/reminders.ts";
 import type { JobHandler, ReminderNode } from "../reminders/node.ts";
 
 export interface AppReminders {

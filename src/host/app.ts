@@ -17,7 +17,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Host } from "../ports/host-admin.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store } from "../ports/store/store.ts";
 import { ReminderNode, type ReminderSettings } from "../reminders/node.ts";
 import { openAlone } from "../sharding/remembered/manager.ts";
 import { type HttpServer, openHttpServer } from "../wire/http/server.ts";

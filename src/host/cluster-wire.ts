@@ -2,10 +2,10 @@
 // else in a cluster is the same wherever it runs; a virtual world puts its own network in the place of this one.
 import type { Settings } from "../config/settings.ts";
 import { hasEnded, ownIdentity } from "../placement/discovery/process-identity.ts";
-import type { Coordination, ProcessIdentity } from "../ports/coordination.ts";
 import type { LinkService, Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
+import type { Coordination, ProcessIdentity } from "../ports/store/coordination.ts";
 import type { ClusterSecurity } from "../wire/cluster-security.ts";
 import { lazyClient } from "../wire/control/lazy-client.ts";
 import { loadInPortions } from "../wire/control/loading.ts";

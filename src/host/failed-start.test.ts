@@ -9,7 +9,7 @@ import { type LimpetSettings, resolveSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { silentLog } from "../ports/log.ts";
 import { silentMeter } from "../ports/meter.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { workflow } from "../workflows/definition/definition.ts";
 import { type App, openApp } from "./app.ts";

@@ -1,8 +1,8 @@
 // What tests of faults share: a run that must not notice anything of them, and ways to look at those that do.
 import assert from "node:assert/strict";
 import { isLimpetError, type LimpetError } from "../kernel/errors.ts";
-import type { Store } from "../ports/store.ts";
-import type { Workflows } from "../ports/workflows.ts";
+import type { Store } from "../ports/store/store.ts";
+import type { Workflows } from "../ports/store/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { TestApp } from "../testing.ts";
 import type { WorkflowHandle } from "../workflows/client/client.ts";

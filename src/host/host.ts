@@ -24,7 +24,7 @@ import type {
   Whereabouts,
 } from "../ports/host-admin.ts";
 import type { ShardSteering, ShardsHere, ShardsSummary, ShardsView } from "../ports/shard-admin.ts";
-import type { Store, StoredActor } from "../ports/store.ts";
+import type { Store, StoredActor } from "../ports/store/store.ts";
 import type { WorkflowAdmin } from "../ports/workflow-admin.ts";
 import { StoredReminders } from "../reminders/admin.ts";
 import type { ReminderNode } from "../reminders/node.ts";

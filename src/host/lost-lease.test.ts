@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { TakeRequest } from "../ports/store.ts";
+import type { TakeRequest } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { openWorld } from "../testing.ts";
 import { eventually, isBusy, SHORT_LEASES, TestApps } from "./cluster-kit.test.ts";

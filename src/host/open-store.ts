@@ -1,9 +1,9 @@
 // Opens the store a location names. Drivers are loaded only when they are needed.
 import { randomBytes } from "node:crypto";
 import { storeKind } from "../config/places.ts";
-import type { Coordination } from "../ports/coordination.ts";
 import type { Log } from "../ports/log.ts";
-import type { Store } from "../ports/store.ts";
+import type { Coordination } from "../ports/store/coordination.ts";
+import type { Store } from "../ports/store/store.ts";
 
 export interface StoreSettings {
   readonly log?: Log | undefined;

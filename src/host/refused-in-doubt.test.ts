@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
-import type { Rewriting } from "../ports/reminders.ts";
-import type { InboxMessage, RunStart, Workflows } from "../ports/workflows.ts";
+import type { Rewriting } from "../ports/store/reminders.ts";
+import type { InboxMessage, RunStart, Workflows } from "../ports/store/workflows.ts";
 import { type TestApp, testLimpet } from "../testing.ts";
 import { workflow } from "../workflows/definition/definition.ts";
 import { batchActivities } from "../workflows/worker/batched-store.ts";

@@ -2,7 +2,7 @@
 // any process can serve the next request about one, and who has lost the claim can change nothing.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Random } from "../ports/random.ts";
-import type { ReminderKey, Reminders } from "../ports/reminders.ts";
+import type { ReminderKey, Reminders } from "../ports/store/reminders.ts";
 import type { ActivityFailure } from "../workflows/activities/failure.ts";
 import { deadlineOf } from "../workflows/activities/limits.ts";
 import type { ActivityTasks, ClaimedActivity } from "../workflows/activities/tasks.ts";

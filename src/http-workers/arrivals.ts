@@ -1,7 +1,7 @@
 // Takes what has arrived at a run whose code is elsewhere into its history, before its worker sees it. Pure.
 import { LimpetError } from "../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../kernel/serialized-error.ts";
-import type { StoredInboxMessage } from "../ports/workflows.ts";
+import type { StoredInboxMessage } from "../ports/store/workflows.ts";
 import { type Message, readMessage } from "../workflows/definition/messages.ts";
 import type { ExternalEvent, HistoryEvent } from "../workflows/engine/events.ts";
 import { writeEventBatch } from "../workflows/engine/events.ts";

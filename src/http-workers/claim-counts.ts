@@ -3,8 +3,8 @@
 // report those of the cluster.
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { Workflows } from "../ports/store/workflows.ts";
 import type { MinuteOfClaims } from "../ports/workflow-admin.ts";
-import type { Workflows } from "../ports/workflows.ts";
 import { addCounts, MinuteCounts, NO_CLAIMS, type SecondCounts } from "../workflows/worker/minute-counts.ts";
 
 export interface ClaimCountsDeps {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
-import type { StartOutcome } from "../ports/workflows.ts";
+import type { StartOutcome } from "../ports/store/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { Dispatcher } from "../workflows/worker/outgoing.ts";
 import { RemoteControl, type RemoteControlDeps, type StartWish } from "./control.ts";

@@ -4,7 +4,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import { deserializeError } from "../kernel/serialized-error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { InboxMessage, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/workflows.ts";
+import type { InboxMessage, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/store/workflows.ts";
 import { closed, maybeDone, type WorkflowClient } from "../workflows/client/client.ts";
 import { checked, checkWorkflowId } from "../workflows/definition/definition.ts";
 import { type Message, readMessage } from "../workflows/definition/messages.ts";

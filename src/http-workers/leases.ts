@@ -1,5 +1,5 @@
 // What somebody is told who says something of a task that it does not have, or does not have any more. Pure.
-import type { StoredRun } from "../ports/workflows.ts";
+import type { StoredRun } from "../ports/store/workflows.ts";
 import { Refused } from "./refusal.ts";
 
 /** Throws unless that worker has the task, at that attempt, still. */

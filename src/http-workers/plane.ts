@@ -4,7 +4,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderWriter } from "../ports/reminder-writer.ts";
-import type { Reminders } from "../ports/reminders.ts";
+import type { Reminders } from "../ports/store/reminders.ts";
 import type {
   InboxMessage,
   ReplayMode,
@@ -14,7 +14,7 @@ import type {
   StoredRun,
   TaskCompletion,
   Workflows,
-} from "../ports/workflows.ts";
+} from "../ports/store/workflows.ts";
 import type { ActivityTasks } from "../workflows/activities/tasks.ts";
 import type { WorkflowClient } from "../workflows/client/client.ts";
 import type { Pinning } from "../workflows/definition/bindings.ts";

@@ -3,7 +3,7 @@
 // as long as it waits; an update that is to be looked at goes to another worker when the first one is silent. Nothing of it is durable.
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { StoredRun } from "../ports/workflows.ts";
+import type { StoredRun } from "../ports/store/workflows.ts";
 import { fits, readBinding } from "../workflows/definition/bindings.ts";
 import type { Wire } from "../workflows/engine/events.ts";
 import { Refused } from "./refusal.ts";

@@ -1,7 +1,7 @@
 // Runs whose code is elsewhere, as far as this process has read them: a cache of what the store has, kept up to date by reading what is
 // new. It is allowed to be wrong in no way but one: to end too early; so every look begins with the store's own last event.
 import { LimpetError } from "../kernel/errors.ts";
-import type { StoredRun, Workflows } from "../ports/workflows.ts";
+import type { StoredRun, Workflows } from "../ports/store/workflows.ts";
 import { readEventBatch } from "../workflows/engine/events.ts";
 import { RemoteRun } from "./run.ts";
 

@@ -14,7 +14,7 @@ import type {
   StoredRun,
   TaskCompletion,
   Workflows,
-} from "../ports/workflows.ts";
+} from "../ports/store/workflows.ts";
 import { closeBy } from "../workflows/client/close-by.ts";
 import { type Pinning, typeClaim } from "../workflows/definition/bindings.ts";
 import { readMessage, writeError } from "../workflows/definition/messages.ts";

@@ -1,5 +1,5 @@
 // A worker in another language, as it told of itself when it registered, and how the store keeps that. Pure.
-import type { StoredWorker, WorkerRow } from "../ports/workflows.ts";
+import type { StoredWorker, WorkerRow } from "../ports/store/workflows.ts";
 import type { WorkerCode } from "../workflows/definition/bindings.ts";
 
 /** What handlers a type of workflow has, as far as its worker told. */

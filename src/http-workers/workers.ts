@@ -3,7 +3,7 @@
 // worker can have.
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
-import type { StoredRun, StoredWorker, Workflows } from "../ports/workflows.ts";
+import type { StoredRun, StoredWorker, Workflows } from "../ports/store/workflows.ts";
 import { fits, readBinding } from "../workflows/definition/bindings.ts";
 import { Refused } from "./refusal.ts";
 import { type CacheNumbers, type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";

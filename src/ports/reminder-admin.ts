@@ -1,7 +1,7 @@
 // Reminders as the doors of a host see them: set and cancelled by names and texts, looked at by people, and helped when they are dead.
 // All of them are those of the host's own namespace. Times are milliseconds since 1970 on the store's clock.
 import type { FailureOptions } from "./reminder-options.ts";
-import type { ReminderCounts } from "./reminders.ts";
+import type { ReminderCounts } from "./store/reminders.ts";
 
 /** How far reminders are counted for people. */
 export const MOST_COUNTED = 100_000;

@@ -2,7 +2,7 @@
 import { LimpetError } from "../kernel/errors.ts";
 import { decodeValue } from "../kernel/values.ts";
 import type { ReminderOptions } from "./reminder-options.ts";
-import type { ReminderKey, ReminderWrite, Tick } from "./reminders.ts";
+import type { ReminderKey, ReminderWrite, Tick } from "./store/reminders.ts";
 
 /** A reminder as people see it. Times are milliseconds since 1970. */
 export interface ReminderInfo {

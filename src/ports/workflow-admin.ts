@@ -1,6 +1,6 @@
 // Workflows as the doors of a host see them: started and steered by names, looked at by people. All of them are those of the host's own
 // namespace. Times are milliseconds since 1970 on the store's clock; values are in their JSON-ready form (kernel/values.ts).
-import type { ReplayMode, RunQuery, RunStatus, StickyCounts, StoredTask } from "./workflows.ts";
+import type { ReplayMode, RunQuery, RunStatus, StickyCounts, StoredTask } from "./store/workflows.ts";
 
 /** How far workflows are counted for people. */
 export const MOST_WORKFLOWS_COUNTED = 10_000;

@@ -1,6 +1,6 @@
 // Workflows, as actors ask for them: started and signalled in the transaction of a turn.
 import type { Duration } from "../kernel/durations.ts";
-import type { InboxMessage, RunStart } from "./workflows.ts";
+import type { InboxMessage, RunStart } from "./store/workflows.ts";
 
 /** What an actor may say of a workflow that it starts. What of it makes sense is decided in workflows/. */
 export interface TurnStart {

@@ -24,7 +24,7 @@ import type {
   Reminders,
   ReminderWrite,
   StoredReminder,
-} from "../ports/reminders.ts";
+} from "../ports/store/reminders.ts";
 import { decodePlan, encodePlan } from "./schedule/plan.ts";
 import { scheduleFromWire, scheduleToWire } from "./schedule/wire-formats.ts";
 import { showSchedule, UNREADABLE } from "./writer.ts";

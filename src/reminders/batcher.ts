@@ -1,6 +1,6 @@
 // Many requests, one question to the store: while one batch is under way the next one gathers; where several may be under way, another one
 // is sent when a whole one has gathered, so that the store and this process work at the same time. When the store does not answer, a batch
-// is sent again until the patience of each request has run out; everything asked here may be asked twice (ports/reminders.ts). A
+// is sent again until the patience of each request has run out; everything asked here may be asked twice (ports/store/reminders.ts). A
 // batch that fails for a reason that trying again will not cure is taken apart, so that one bad request fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";

@@ -6,7 +6,7 @@
 // - checking: the store is asked whether it is still ours: it may have been set anew or cancelled since it was claimed.
 // - running: on its way to its handler, or handled.
 // - settling: the store is told what became of it.
-import type { ClaimedReminder, Tick } from "../ports/reminders.ts";
+import type { ClaimedReminder, Tick } from "../ports/store/reminders.ts";
 
 export interface ReminderClaim {
   readonly reminder: ClaimedReminder;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { silentLog } from "../ports/log.ts";
-import type { Reminders } from "../ports/reminders.ts";
+import type { Reminders } from "../ports/store/reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { Claimer } from "./claimer.ts";

@@ -9,7 +9,7 @@
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
-import { type ClaimedReminder, type Reminders, TOLD_AHEAD_MS } from "../ports/reminders.ts";
+import { type ClaimedReminder, type Reminders, TOLD_AHEAD_MS } from "../ports/store/reminders.ts";
 import type { FairCapacity } from "./fair-capacity.ts";
 import type { StoreClock } from "./store-clock.ts";
 

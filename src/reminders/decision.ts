@@ -1,6 +1,6 @@
 // What is to be done with a tick: when its moment has come, after it was handled, and when that failed. Nothing here waits or writes.
 import { isLimpetError } from "../kernel/errors.ts";
-import type { ReminderFate, Tick } from "../ports/reminders.ts";
+import type { ReminderFate, Tick } from "../ports/store/reminders.ts";
 import type { ClaimedEntry } from "./claimed.ts";
 import { shown } from "./refusal.ts";
 import { decodePlan, type Plan } from "./schedule/plan.ts";

@@ -2,7 +2,7 @@
 // looks. What is shown of the store is what it said to the question before.
 import type { Clock } from "../ports/clock.ts";
 import type { Gauge, Meter } from "../ports/meter.ts";
-import type { Reminders } from "../ports/reminders.ts";
+import type { Reminders } from "../ports/store/reminders.ts";
 
 export interface ReminderGaugesDeps {
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 // Longer leases for what is held, and the question whether it is still ours. It may have been set anew, cancelled, or claimed by
 // somebody else since. To the store both are the same.
 import type { Clock } from "../ports/clock.ts";
-import type { Reminders } from "../ports/reminders.ts";
+import type { Reminders } from "../ports/store/reminders.ts";
 import { Batcher } from "./batcher.ts";
 import type { ClaimedEntry } from "./claimed.ts";
 

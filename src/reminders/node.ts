@@ -10,7 +10,7 @@ import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import { type ReminderInfo, type ReminderTick, readData, tickInfo } from "../ports/reminder-writer.ts";
-import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/reminders.ts";
+import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/store/reminders.ts";
 import { ReminderGauges } from "./gauges.ts";
 import { reminderInstruments } from "./instruments.ts";
 import { type Delivery, Processor } from "./processor.ts";

@@ -3,7 +3,7 @@ import { Prng } from "../kernel/prng.ts";
 import { silentLog } from "../ports/log.ts";
 import { silentMeter } from "../ports/meter.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
-import type { ReminderKey, Reminders, StoredReminder } from "../ports/reminders.ts";
+import type { ReminderKey, Reminders, StoredReminder } from "../ports/store/reminders.ts";
 import type { ClockTroubles } from "../world/local-clock.ts";
 import type { Process } from "../world/process.ts";
 import { KIND } from "../world/timeline.ts";

@@ -19,7 +19,7 @@ import type {
   Reminders,
   Settlement,
   Tick,
-} from "../ports/reminders.ts";
+} from "../ports/store/reminders.ts";
 import { Batcher } from "./batcher.ts";
 import { type ClaimedEntry, heldOf, keyText, type ReminderClaim } from "./claimed.ts";
 import { Claimer, type ClaimerSettings } from "./claimer.ts";

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
 import { Prng } from "../kernel/prng.ts";
 import type { SentReminders } from "../ports/reminder-writer.ts";
-import type { ReminderWrite } from "../ports/reminders.ts";
+import type { ReminderWrite } from "../ports/store/reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { key } from "./processor-kit.test.ts";

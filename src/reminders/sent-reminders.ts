@@ -3,7 +3,7 @@
 // leased to a process that does not know of it.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { SentReminders } from "../ports/reminder-writer.ts";
-import type { OwnLease, ReminderKey, ReminderWrite, StoredReminder } from "../ports/reminders.ts";
+import type { OwnLease, ReminderKey, ReminderWrite, StoredReminder } from "../ports/store/reminders.ts";
 import type { ReminderWriterDeps } from "./writer.ts";
 
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;

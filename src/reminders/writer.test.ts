@@ -4,7 +4,7 @@ import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { Prng } from "../kernel/prng.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
-import type { ClaimedReminder, OwnLease, ReminderKey } from "../ports/reminders.ts";
+import type { ClaimedReminder, OwnLease, ReminderKey } from "../ports/store/reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { key } from "./processor-kit.test.ts";

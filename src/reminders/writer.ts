@@ -20,7 +20,7 @@ import {
   type ReminderWrite,
   type StoredReminder,
   type Tick,
-} from "../ports/reminders.ts";
+} from "../ports/store/reminders.ts";
 import { Batcher } from "./batcher.ts";
 import { refuse, shown } from "./refusal.ts";
 import { resolvePolicy } from "./schedule/failure-policy.ts";

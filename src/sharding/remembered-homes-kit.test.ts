@@ -16,7 +16,7 @@ import type { Links } from "../ports/links.ts";
 import { silentLog } from "../ports/log.ts";
 import { silentMeter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import { openTogether, type RememberedActors } from "./remembered/manager.ts";

@@ -9,7 +9,7 @@ import { Actor } from "../actors/actor.ts";
 import { sharded } from "../actors/options/sharded-options.ts";
 import type { App } from "../host/app.ts";
 import { eventually, TestApps } from "../host/cluster-kit.test.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { openPostgresStore } from "../stores/postgres/postgres-store.ts";
 import { openSqliteStore } from "../stores/sqlite/sqlite-store.ts";

@@ -4,7 +4,7 @@
 // both.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { Candidate, ElectionResult, ProcessIdentity, SchedulerEntry } from "../ports/coordination.ts";
+import type { Candidate, ElectionResult, ProcessIdentity, SchedulerEntry } from "../ports/store/coordination.ts";
 import { byCodePoint } from "./memory/code-points.ts";
 
 /** A listed scheduler, or the leader. */

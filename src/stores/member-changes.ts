@@ -1,6 +1,6 @@
 // Merges changes of members into sets, for a store that writes all of them at once and may touch no member
 // twice.
-import type { MemberChange } from "../ports/coordination.ts";
+import type { MemberChange } from "../ports/store/coordination.ts";
 
 type Save = Extract<MemberChange, { kind: "save" }>;
 

@@ -1,6 +1,6 @@
 // Merges changes of shards into sets, for a store that writes all of them at once and may touch no row twice.
-import type { Member } from "../ports/coordination.ts";
-import type { RememberedChange, ShardHomeChange, ShardKey } from "../ports/shards.ts";
+import type { Member } from "../ports/store/coordination.ts";
+import type { RememberedChange, ShardHomeChange, ShardKey } from "../ports/store/shards.ts";
 
 /**
  * True if a member that is not in `ended` hosts the type. Rows that operators write about a type have a name

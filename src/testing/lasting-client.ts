@@ -3,7 +3,7 @@
 
 import { systemRandom } from "../host/system.ts";
 import { isLimpetError } from "../kernel/errors.ts";
-import type { InboxMessage } from "../ports/workflows.ts";
+import type { InboxMessage } from "../ports/store/workflows.ts";
 import {
   closed,
   type StartOptions,

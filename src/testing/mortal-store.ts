@@ -1,7 +1,7 @@
 // A store, as one process of a test sees it: records every durable step, can end the process right before or
 // right after one, and never answers requests of an ended process.
-import type { ReminderOutcome, Reminders, ReminderWrite, Rewriting, Settlement } from "../ports/reminders.ts";
-import type { Commit, CommitOutcome, Store, Taken, TakeRequest } from "../ports/store.ts";
+import type { ReminderOutcome, Reminders, ReminderWrite, Rewriting, Settlement } from "../ports/store/reminders.ts";
+import type { Commit, CommitOutcome, Store, Taken, TakeRequest } from "../ports/store/store.ts";
 import type {
   AppendOutcome,
   Closing,
@@ -13,7 +13,7 @@ import type {
   TaskReturn,
   WorkerRow,
   Workflows,
-} from "../ports/workflows.ts";
+} from "../ports/store/workflows.ts";
 import type { AtStep } from "./durable-steps.ts";
 import { type Life, never } from "./life.ts";
 import { ProcessLeases } from "./process-leases.ts";

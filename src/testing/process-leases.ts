@@ -1,8 +1,8 @@
 // Leases of one process of a test. A crash releases them, so that a test need not wait for their end: other
 // processes see them as expired.
-import type { Reminders, Settlement } from "../ports/reminders.ts";
-import type { Store } from "../ports/store.ts";
-import type { Workflows } from "../ports/workflows.ts";
+import type { Reminders, Settlement } from "../ports/store/reminders.ts";
+import type { Store } from "../ports/store/store.ts";
+import type { Workflows } from "../ports/store/workflows.ts";
 
 export class ProcessLeases {
   readonly #tasks = new Map<number, string>();

@@ -1,6 +1,6 @@
 // Texts of durable steps for display: one line for a transaction. Pure.
-import type { ReminderWrite, Settlement } from "../ports/reminders.ts";
-import type { Closing, InboxMessage, RunStart, TaskCompletion } from "../ports/workflows.ts";
+import type { ReminderWrite, Settlement } from "../ports/store/reminders.ts";
+import type { Closing, InboxMessage, RunStart, TaskCompletion } from "../ports/store/workflows.ts";
 import { readMessage } from "../workflows/definition/messages.ts";
 import { type HistoryEvent, readEventBatch } from "../workflows/engine/events.ts";
 

@@ -7,7 +7,7 @@ import { checkRuntime } from "../host/runtime.ts";
 import type { Duration } from "../kernel/durations.ts";
 import type { Log } from "../ports/log.ts";
 import { silentLog } from "../ports/log.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { ActivityFunction } from "../workflows/definition/context.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";

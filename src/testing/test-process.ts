@@ -5,7 +5,7 @@ import { type App, type Definitions, openApp } from "../host/app.ts";
 import { systemRandom } from "../host/system.ts";
 import { invariant } from "../kernel/errors.ts";
 import type { Log } from "../ports/log.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store } from "../ports/store/store.ts";
 import type { WorkflowNode } from "../workflows/node.ts";
 import type { VirtualClock } from "../world/virtual-clock.ts";
 import type { ActivityMocks } from "./activity-mock.ts";

@@ -5,7 +5,7 @@ import { type App, openApp } from "../host/app.ts";
 import { systemRandom } from "../host/system.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { type Log, silentLog } from "../ports/log.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { Life, mortalClock } from "../testing/life.ts";
 import { MortalStore, type MortalStoreDeps } from "../testing/mortal-store.ts";

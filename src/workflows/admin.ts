@@ -7,7 +7,8 @@ import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Reminders } from "../ports/reminders.ts";
+import type { Reminders } from "../ports/store/reminders.ts";
+import type { StoredRun, Workflows } from "../ports/store/workflows.ts";
 import {
   type EventPage,
   type HistoryBudget,
@@ -23,7 +24,6 @@ import {
   type WorkflowSummary,
   type WorkflowView,
 } from "../ports/workflow-admin.ts";
-import type { StoredRun, Workflows } from "../ports/workflows.ts";
 import { closed, type WorkflowClient } from "./client/client.ts";
 import { readBinding } from "./definition/bindings.ts";
 import { checkWorkflowId } from "./definition/definition.ts";

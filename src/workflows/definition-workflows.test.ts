@@ -2,7 +2,7 @@
 // worker; by default it does not.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { RunStart } from "../ports/workflows.ts";
+import type { RunStart } from "../ports/store/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";

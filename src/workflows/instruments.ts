@@ -1,6 +1,6 @@
 // Metrics of the workflow worker.
 import type { Meter } from "../ports/meter.ts";
-import type { ReplayMode, RunStatus } from "../ports/workflows.ts";
+import type { ReplayMode, RunStatus } from "../ports/store/workflows.ts";
 import type { RunCache } from "./worker/run-cache.ts";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

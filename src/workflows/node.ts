@@ -11,10 +11,8 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderTick } from "../ports/reminder-writer.ts";
-import type { ReminderKey, Reminders, ReminderWrite } from "../ports/reminders.ts";
 import type { Settle } from "../ports/settle.ts";
-import type { WorkflowAdmin } from "../ports/workflow-admin.ts";
-import type { WorkflowWriter } from "../ports/workflow-writer.ts";
+import type { ReminderKey, Reminders, ReminderWrite } from "../ports/store/reminders.ts";
 import type {
   DeliveryOutcome,
   InboxMessage,
@@ -22,7 +20,9 @@ import type {
   StartOutcome,
   StoredRun,
   Workflows,
-} from "../ports/workflows.ts";
+} from "../ports/store/workflows.ts";
+import type { WorkflowAdmin } from "../ports/workflow-admin.ts";
+import type { WorkflowWriter } from "../ports/workflow-writer.ts";
 import type { ReminderNode } from "../reminders/node.ts";
 import { ActivityRunner, type StandIn } from "./activities/runner.ts";
 import { ActivityTasks } from "./activities/tasks.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { StoredReminder } from "../ports/reminders.ts";
+import type { StoredReminder } from "../ports/store/reminders.ts";
+import type { StoredRun, StoredTask, StoredWorker } from "../ports/store/workflows.ts";
 import type { WorkerSummary } from "../ports/workflow-admin.ts";
-import type { StoredRun, StoredTask, StoredWorker } from "../ports/workflows.ts";
 import { activityType } from "./definition/messages.ts";
 import { lastMinuteOf } from "./worker/minute-counts.ts";
 import { unservedActivities, unservedRuns, workerSummary } from "./worker-overview.ts";

@@ -2,9 +2,9 @@
 // that no live worker may claim.
 
 import { readCache, readWorker } from "../http-workers/worker.ts";
-import type { StoredReminder } from "../ports/reminders.ts";
+import type { StoredReminder } from "../ports/store/reminders.ts";
+import type { StoredRun, StoredWorker } from "../ports/store/workflows.ts";
 import type { Unserved, WorkerOverview, WorkerSummary, WorkflowCounts } from "../ports/workflow-admin.ts";
-import type { StoredRun, StoredWorker } from "../ports/workflows.ts";
 import type { WorkflowAdminDeps } from "./admin.ts";
 import { type Binding, codeOf, fits, readBinding } from "./definition/bindings.ts";
 import { ACTIVITY_MARK, readActivityType } from "./definition/messages.ts";

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { blockedBy, go, healthy, isWell, NAMESPACE, step, storeWith } from "../host/faults-kit.test.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import type { TaskClaim, TaskCompletion } from "../ports/workflows.ts";
+import type { TaskClaim, TaskCompletion } from "../ports/store/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
 import { Prng } from "../kernel/prng.ts";
-import { Database } from "./database.ts";
-import { Network } from "./network.ts";
+import { Database } from "./database/database.ts";
+import { Network } from "./network/network.ts";
 import { Process } from "./process.ts";
 import { KIND, Timeline } from "./timeline.ts";
 

@@ -4,15 +4,15 @@
 import type { App } from "../host/app.ts";
 import type { ClusterWire } from "../host/cluster-wire.ts";
 import type { Prng } from "../kernel/prng.ts";
-import type { ProcessIdentity } from "../ports/coordination.ts";
-import type { Store } from "../ports/store.ts";
-import type { Database } from "./database.ts";
+import type { ProcessIdentity } from "../ports/store/coordination.ts";
+import type { Store } from "../ports/store/store.ts";
+import type { Database } from "./database/database.ts";
 import { type ClockTroubles, LocalClock } from "./local-clock.ts";
-import { addressOf, type Network, type Station } from "./network.ts";
+import { addressOf, type Network, type Station } from "./network/network.ts";
+import { VirtualControlServer, VirtualScheduler } from "./network/virtual-control.ts";
+import { VirtualLinkServer } from "./network/virtual-link-server.ts";
+import { VirtualLinks } from "./network/virtual-links.ts";
 import { type Happening, KIND, type Timeline } from "./timeline.ts";
-import { VirtualControlServer, VirtualScheduler } from "./virtual-control.ts";
-import { VirtualLinkServer } from "./virtual-link-server.ts";
-import { VirtualLinks } from "./virtual-links.ts";
 
 const LINK_PORT = 7_401;
 export const SCHEDULER_PORT = 7_400;

@@ -1,7 +1,7 @@
 // The database of a test's world, with its faults. They last until they are ended or the world is healed.
 import { type Duration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { type Database, type DatabaseTroubles, NO_TROUBLES } from "./database.ts";
+import { type Database, type DatabaseTroubles, NO_TROUBLES } from "./database/database.ts";
 import type { Story } from "./story.ts";
 
 export class TestDatabase {

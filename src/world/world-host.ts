@@ -7,7 +7,7 @@ import type { Prng } from "../kernel/prng.ts";
 import type { ActivityFunction } from "../workflows/definition/context.ts";
 import type { AnyWorkflow } from "../workflows/definition/definition.ts";
 import type { ClockTroubles } from "./local-clock.ts";
-import { addressOf } from "./network.ts";
+import { addressOf } from "./network/network.ts";
 import { type Process, SCHEDULER_PORT } from "./process.ts";
 import { KIND } from "./timeline.ts";
 import type { World } from "./world.ts";

@@ -1,6 +1,6 @@
 // Helpers for tests of a virtual world: a process that does nothing by itself, and time that passes by
 // itself.
-import type { Station } from "./network.ts";
+import type { Station } from "./network/network.ts";
 import { type Actee, type Happening, Timeline } from "./timeline.ts";
 
 /** A process that can only fall asleep and end. */

@@ -9,7 +9,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { checkCallSize, LIGHT } from "../../kernel/call-size.ts";
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import { copiedWeight, copyValue, isPlainPrimitive, isWeightless } from "../../kernel/values.ts";
-import type { CommitVerdict, StateWrite } from "../../ports/store.ts";
+import type { CommitVerdict, StateWrite } from "../../ports/store/store.ts";
 import type { ActivationDeps } from "../activation-deps.ts";
 import { Actor, type ActorContext, construct, type DeactivationReason } from "../actor.ts";
 import { type ActorReminders, TurnReminders } from "../outbox/actor-reminders.ts";

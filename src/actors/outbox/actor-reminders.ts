@@ -4,7 +4,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { checkReminderName } from "../../kernel/names.ts";
 import type { ReminderOptions } from "../../ports/reminder-options.ts";
 import type { ReminderInfo, ReminderWriter } from "../../ports/reminder-writer.ts";
-import type { ReminderKey } from "../../ports/reminders.ts";
+import type { ReminderKey } from "../../ports/store/reminders.ts";
 import { noHandler } from "./remind.ts";
 import type { TurnOutbox } from "./turn-outbox.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
-import type { Settlement } from "../../ports/reminders.ts";
+import type { Settlement } from "../../ports/store/reminders.ts";
 import { dataOf, ownError, type RemindArguments, remindArguments, settlementOf, tickOf } from "./remind.ts";
 
 const TICK = { at: 70, due: 60, number: 3, attempt: 2 };

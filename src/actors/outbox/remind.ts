@@ -2,7 +2,7 @@
 // many of them at once, half of them to other hosts, so its arguments and its answer are such that links carry them as they are.
 import { invariant, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { type ReminderTick, readData } from "../../ports/reminder-writer.ts";
-import type { Settlement, Tick } from "../../ports/reminders.ts";
+import type { Settlement, Tick } from "../../ports/store/reminders.ts";
 
 export const REMIND = "$remind";
 

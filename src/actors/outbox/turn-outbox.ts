@@ -1,8 +1,8 @@
 // What the running turn sets off: reminders that it sets and cancels, workflows that it starts and signals. Kept until it ends, written
 // together with its state, and taken back if it throws.
-import type { ReminderWrite } from "../../ports/reminders.ts";
-import type { Commit } from "../../ports/store.ts";
-import type { InboxMessage, RunStart } from "../../ports/workflows.ts";
+import type { ReminderWrite } from "../../ports/store/reminders.ts";
+import type { Commit } from "../../ports/store/store.ts";
+import type { InboxMessage, RunStart } from "../../ports/store/workflows.ts";
 
 export type Outgoing = Pick<Commit, "reminders" | "starts" | "arrivals">;
 

@@ -1,7 +1,7 @@
 // Why is this actor waiting? Puts what an activation is doing into words. Reads, decides nothing.
 import { formatDuration } from "../../kernel/durations.ts";
 import type { Explanation } from "../../ports/host-admin.ts";
-import type { StoredActor } from "../../ports/store.ts";
+import type { StoredActor } from "../../ports/store/store.ts";
 import type { Activation } from "../activation/activation.ts";
 import type { Turn } from "../activation/turn.ts";
 

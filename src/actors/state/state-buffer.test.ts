@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { StateWrite, StoredState } from "../../ports/store.ts";
+import type { StateWrite, StoredState } from "../../ports/store/store.ts";
 import { StateBuffer } from "./state-buffer.ts";
 
 type Any = Record<string, never>;

@@ -6,7 +6,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { copyValue, decodeValue, encodeValue, hasTags, unwrap } from "../../kernel/values.ts";
-import type { StateWrite, StoredState } from "../../ports/store.ts";
+import type { StateWrite, StoredState } from "../../ports/store/store.ts";
 import { applyChanges, encodeChanges } from "./changes.ts";
 import { draftOf } from "./draft.ts";
 import { openJournal } from "./drafts.ts";

@@ -6,9 +6,9 @@ import { askJson } from "../ask.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
 import { EXIT } from "../failure.ts";
 import { LISTING_FLAGS, type Listing, readLimit, showListing } from "../listing.ts";
-import { formatBytes } from "../phrases.ts";
 import { resolveTarget, TARGET_FLAGS, type Target } from "../target.ts";
 import { safe } from "../terminal.ts";
+import { formatBytes } from "../text/phrases.ts";
 
 export const command: Command = {
   name: "actors",

@@ -5,9 +5,9 @@ import { checkId, checkMethod, checkType } from "../../kernel/names.ts";
 import { ask } from "../ask.ts";
 import type { Command } from "../command.ts";
 import { asUsage, EXIT, Failure, wrongUsage } from "../failure.ts";
-import { printResult } from "../result-text.ts";
 import { shellWord } from "../shell-word.ts";
 import { resolveTarget, TARGET_FLAGS } from "../target.ts";
+import { printResult } from "../text/result-text.ts";
 
 export const command: Command = {
   name: "call",

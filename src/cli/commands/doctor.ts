@@ -3,7 +3,6 @@
 import { storeKind } from "../../config/places.ts";
 import { type ResolvedSettings, resolveWithOrigins } from "../../config/settings.ts";
 import { isLimpetError } from "../../kernel/errors.ts";
-import { columns } from "../columns.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
 import { type Check, fail, warn } from "../doctor/check.ts";
 import { checkHost } from "../doctor/host-check.ts";
@@ -12,9 +11,10 @@ import { checkPort } from "../doctor/port-check.ts";
 import { checkSettings, type ShownSetting, shownSettings } from "../doctor/settings-check.ts";
 import { checkWorkflows } from "../doctor/workflow-check.ts";
 import { EXIT } from "../failure.ts";
-import { plural } from "../phrases.ts";
 import { SETTING_FLAGS } from "../setting-flags.ts";
 import type { Tint } from "../terminal.ts";
+import { columns } from "../text/columns.ts";
+import { plural } from "../text/phrases.ts";
 
 export const command: Command = {
   name: "doctor",

@@ -4,9 +4,9 @@ import { checkId, checkType } from "../../kernel/names.ts";
 import type { Explanation } from "../../ports/host-admin.ts";
 import { askJson } from "../ask.ts";
 import type { Command } from "../command.ts";
-import { explanationText } from "../explanation-text.ts";
 import { asUsage, EXIT } from "../failure.ts";
 import { resolveTarget, TARGET_FLAGS } from "../target.ts";
+import { explanationText } from "../text/explanation-text.ts";
 
 export const command: Command = {
   name: "explain",

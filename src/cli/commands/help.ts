@@ -5,8 +5,8 @@ import { VERSION } from "../../host/version.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import { type Command, flagsOf, usageOf } from "../command.ts";
 import { EXIT, wrongUsage } from "../failure.ts";
-import { commandHelp, optionsHelp, overview } from "../help-text.ts";
 import { COMMANDS } from "../registry.ts";
+import { commandHelp, optionsHelp, overview } from "../text/help-text.ts";
 
 export const command: Command = {
   name: "help",

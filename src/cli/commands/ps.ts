@@ -2,10 +2,10 @@
 
 import type { ClusterView } from "../../ports/host-admin.ts";
 import { askJson } from "../ask.ts";
-import { clusterText } from "../cluster-text.ts";
 import type { Command } from "../command.ts";
 import { EXIT } from "../failure.ts";
 import { resolveTarget, TARGET_FLAGS } from "../target.ts";
+import { clusterText } from "../text/cluster-text.ts";
 
 export const command: Command = {
   name: "ps",

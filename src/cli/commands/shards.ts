@@ -8,9 +8,9 @@ import { ask, askJson } from "../ask.ts";
 import { type Command, type Context, type FlagValues, textFlag } from "../command.ts";
 import { asFailure, asUsage, EXIT, settingsOrUsage, wrongUsage } from "../failure.ts";
 import { SETTING_FLAGS } from "../setting-flags.ts";
-import { homesText, SHARDED_RECIPE, shardsText, summariesText } from "../shards-text.ts";
 import { resolveTarget, TARGET_FLAGS, type Target } from "../target.ts";
 import { safe } from "../terminal.ts";
+import { homesText, SHARDED_RECIPE, shardsText, summariesText } from "../text/shards-text.ts";
 
 const ACTS = ["move", "allocate", "pause", "resume", "reset", "homes", "moves"] as const;
 type Act = (typeof ACTS)[number];

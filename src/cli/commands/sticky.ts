@@ -7,11 +7,18 @@ import { ask, askJson } from "../ask.ts";
 import { type Command, type Context, textFlag } from "../command.ts";
 import { asUsage, EXIT, Failure, wrongUsage } from "../failure.ts";
 import { LISTING_FLAGS, readLimit, showListing } from "../listing.ts";
-import { STICKY_RECIPE } from "../phrases.ts";
 import { shellWord } from "../shell-word.ts";
-import { releasedText, STICKY_SHAPE, stickyActorText, stickyRow, stickySummary, stickyTables } from "../sticky-text.ts";
 import { resolveTarget, TARGET_FLAGS, type Target } from "../target.ts";
 import { safe } from "../terminal.ts";
+import { STICKY_RECIPE } from "../text/phrases.ts";
+import {
+  releasedText,
+  STICKY_SHAPE,
+  stickyActorText,
+  stickyRow,
+  stickySummary,
+  stickyTables,
+} from "../text/sticky-text.ts";
 
 export const command: Command = {
   name: "sticky",

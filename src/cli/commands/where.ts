@@ -6,7 +6,7 @@ import { askJson } from "../ask.ts";
 import type { Command } from "../command.ts";
 import { asUsage, EXIT } from "../failure.ts";
 import { resolveTarget, TARGET_FLAGS } from "../target.ts";
-import { whereaboutsText } from "../whereabouts-text.ts";
+import { whereaboutsText } from "../text/whereabouts-text.ts";
 
 export const command: Command = {
   name: "where",

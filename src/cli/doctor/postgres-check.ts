@@ -2,10 +2,10 @@
 
 import type pg from "pg";
 import { isLimpetError } from "../../kernel/errors.ts";
-import { faultOf } from "../../stores/postgres/faults.ts";
+import { faultOf } from "../../stores/postgres/connection/faults.ts";
+import { checkEntrance, type Entrance, enter } from "../../stores/postgres/connection/pooler.ts";
+import { type PostgresSettings, postgresSettings } from "../../stores/postgres/connection/settings.ts";
 import { MIGRATIONS } from "../../stores/postgres/migrations.ts";
-import { checkEntrance, type Entrance, enter } from "../../stores/postgres/pooler.ts";
-import { type PostgresSettings, postgresSettings } from "../../stores/postgres/settings.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const TIMEOUT_MS = 5_000;

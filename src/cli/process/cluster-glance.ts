@@ -3,7 +3,7 @@
 
 import type { App } from "../../host/app.ts";
 import type { ClusterView, HostStatus } from "../../ports/host-admin.ts";
-import { plural } from "../phrases.ts";
+import { plural } from "../text/phrases.ts";
 
 export interface ClusterGlance {
   /** The address of this process for other hosts. */

@@ -2,7 +2,7 @@
 // nothing, so nobody has to wait for its lease: after a crash on one machine, the others go on at once.
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
-import type { ProcessIdentity } from "../../ports/coordination.ts";
+import type { ProcessIdentity } from "../../ports/store/coordination.ts";
 
 /**
  * The same for all processes that see each other's ids. On Linux that is a boot of the kernel and a namespace of process ids:

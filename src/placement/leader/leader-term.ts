@@ -12,11 +12,11 @@ import {
   type SchedulerMessage,
   type ShardReport,
 } from "../../ports/control-messages.ts";
-import type { Coordination, Member, ProcessIdentity } from "../../ports/coordination.ts";
 import type { StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
-import type { ShardHomeRow, Shards } from "../../ports/shards.ts";
+import type { Coordination, Member, ProcessIdentity } from "../../ports/store/coordination.ts";
+import type { ShardHomeRow, Shards } from "../../ports/store/shards.ts";
 import { ShardLeader } from "../../sharding/leader/coordinator-driver.ts";
 import { HomeWrites } from "../../sharding/leader/home-writes.ts";
 import { ShardOperations } from "../../sharding/operations/shard-operations.ts";

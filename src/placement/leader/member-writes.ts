@@ -3,8 +3,8 @@
 import { isLimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Coordination, MemberChange } from "../../ports/coordination.ts";
 import type { Log } from "../../ports/log.ts";
+import type { Coordination, MemberChange } from "../../ports/store/coordination.ts";
 
 export interface MemberWritesDeps {
   readonly clock: Clock;

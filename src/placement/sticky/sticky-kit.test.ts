@@ -2,7 +2,7 @@
 // in which mode.
 
 import { invariant } from "../../kernel/errors.ts";
-import type { ReplayMode, StoredRun, StoredTask } from "../../ports/workflows.ts";
+import type { ReplayMode, StoredRun, StoredTask } from "../../ports/store/workflows.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { type TestApp, type TestOptions, testLimpet } from "../../testing.ts";
 import type { WorkflowHandle } from "../../workflows/client/client.ts";

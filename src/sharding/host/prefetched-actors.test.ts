@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Taken } from "../../ports/store.ts";
+import type { Taken } from "../../ports/store/store.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { PrefetchedActors } from "./prefetched-actors.ts";
 

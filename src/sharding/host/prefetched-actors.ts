@@ -5,7 +5,7 @@
 // runs the actors: their former home has stopped them, and whoever else became the home would have been named to this host. If anything
 // comes in between it is dropped; whoever takes the actors then raises their epochs again, so that nothing of it could count.
 import type { Clock } from "../../ports/clock.ts";
-import type { Taken } from "../../ports/store.ts";
+import type { Taken } from "../../ports/store/store.ts";
 
 export interface PrefetchedDeps {
   readonly clock: Clock;

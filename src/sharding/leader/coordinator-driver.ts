@@ -6,7 +6,7 @@ import type { HostRecord } from "../../placement/model/connection-controller.ts"
 import type { Clock } from "../../ports/clock.ts";
 import type { SchedulerMessage, ShardReport, TableHost, TypeTable } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
-import type { ShardHomeChange, ShardHomeRow } from "../../ports/shards.ts";
+import type { ShardHomeChange, ShardHomeRow } from "../../ports/store/shards.ts";
 import { leastShards } from "../model/least-shards.ts";
 import type { ShardEffect, ShardHost } from "../model/shard-effects.ts";
 import { type Left, readLeft } from "../model/steering-rows.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import { silentLog } from "../../ports/log.ts";
-import type { ShardHomeChange, Shards } from "../../ports/shards.ts";
+import type { ShardHomeChange, Shards } from "../../ports/store/shards.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { HomeWrites } from "./home-writes.ts";
 

@@ -3,7 +3,7 @@
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
-import type { ShardHomeChange, Shards } from "../../ports/shards.ts";
+import type { ShardHomeChange, Shards } from "../../ports/store/shards.ts";
 
 export interface HomeWritesDeps {
   readonly clock: Clock;

@@ -1,8 +1,8 @@
 // Forgets how a type's ids became shards, so that its next host can settle that anew. Only while nobody hosts the type: whoever still did
 // would go on with the old rule, and one actor could come to life in two places.
 import { LimpetError } from "../../kernel/errors.ts";
-import type { ProcessIdentity } from "../../ports/coordination.ts";
-import type { Store } from "../../ports/store.ts";
+import type { ProcessIdentity } from "../../ports/store/coordination.ts";
+import type { Store } from "../../ports/store/store.ts";
 import { namesOf } from "../model/steering-rows.ts";
 
 /** `hasEnded`: surely, a process is not there any more. Rejects with NOT_READY while a host of the type may be there. */

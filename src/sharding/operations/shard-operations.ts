@@ -5,7 +5,7 @@ import { meantHost, type ShardHostInfo } from "../../kernel/shard-strategy.ts";
 import type { HostRecord } from "../../placement/model/connection-controller.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ShardPlace, ShardSteering, ShardsOfHost, ShardsView } from "../../ports/shard-admin.ts";
-import type { ShardHomeChange } from "../../ports/shards.ts";
+import type { ShardHomeChange } from "../../ports/store/shards.ts";
 import type { ShardLeader } from "../leader/coordinator-driver.ts";
 import type { Counted } from "../leader/shard-stats.ts";
 import type { ShardedType } from "../leader/sharded-type.ts";

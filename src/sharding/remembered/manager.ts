@@ -13,7 +13,7 @@ import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { Random } from "../../ports/random.ts";
-import type { Shards } from "../../ports/shards.ts";
+import type { Shards } from "../../ports/store/shards.ts";
 import { DeclaredDaemons } from "./declared-daemons.ts";
 import { rememberedInstruments } from "./metrics.ts";
 import { RememberedStarter } from "./starter.ts";

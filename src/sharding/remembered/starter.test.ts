@@ -5,7 +5,7 @@ import type { ActorType } from "../../actors/actor-type.ts";
 import type { Catalog } from "../../actors/catalog.ts";
 import { silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";
-import type { ShardKey, Shards } from "../../ports/shards.ts";
+import type { ShardKey, Shards } from "../../ports/store/shards.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import type { Standing } from "./manager.ts";
 import { rememberedInstruments } from "./metrics.ts";

@@ -15,7 +15,7 @@ import type { RememberedRule } from "../../actors/options/lifetime-options.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
-import type { Shards } from "../../ports/shards.ts";
+import type { Shards } from "../../ports/store/shards.ts";
 import type { DeclaredDaemons } from "./declared-daemons.ts";
 import type { Standing } from "./manager.ts";
 import type { RememberedInstruments } from "./metrics.ts";

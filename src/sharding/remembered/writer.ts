@@ -5,7 +5,7 @@ import { storeInstruments } from "../../actors/instruments.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { Random } from "../../ports/random.ts";
-import type { RememberedChange, Shards } from "../../ports/shards.ts";
+import type { RememberedChange, Shards } from "../../ports/store/shards.ts";
 
 export interface RememberedWriterDeps {
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 // Shared parts of the coordination contract: opening a store, passing time, and candidates.
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
-import type { Store } from "../../ports/store.ts";
+import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/store/coordination.ts";
+import type { Store } from "../../ports/store/store.ts";
 
 export interface OpenedCoordination {
   readonly store: Store;

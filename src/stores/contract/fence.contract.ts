@@ -2,7 +2,7 @@
 // any number of times.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Taken } from "../../ports/store.ts";
+import type { Taken } from "../../ports/store/store.ts";
 import {
   actor,
   change,

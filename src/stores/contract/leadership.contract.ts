@@ -1,7 +1,7 @@
 // Leadership: one scheduler leads at a time, and the next leader has a higher term.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ElectionResult } from "../../ports/coordination.ts";
+import type { ElectionResult } from "../../ports/store/coordination.ts";
 import { termAt } from "../leadership.ts";
 import {
   type CoordinationHarness,

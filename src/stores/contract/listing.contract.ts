@@ -2,7 +2,7 @@
 // requested namespace.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ActorQuery, Store, StoredActor } from "../../ports/store.ts";
+import type { ActorQuery, Store, StoredActor } from "../../ports/store/store.ts";
 import { actor, change, clear, freshNamespace, type Harness, take, whole, write } from "./shared.contract.ts";
 
 const names = (page: readonly StoredActor[]) => page.map(({ type, id }) => `${type}:${id}`);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Commit, CommitOutcome, StateWrite, StoredState, Taken } from "../../ports/store.ts";
+import type { Commit, CommitOutcome, StateWrite, StoredState, Taken } from "../../ports/store/store.ts";
 import {
   actor,
   type ContractOptions,

@@ -1,8 +1,8 @@
 // Commits with reminders: settlements and writes apply if the commit counts, in its transaction, and once.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { StoredReminder } from "../../ports/reminders.ts";
-import type { Commit, StateWrite, Taken } from "../../ports/store.ts";
+import type { StoredReminder } from "../../ports/store/reminders.ts";
+import type { Commit, StateWrite, Taken } from "../../ports/store/store.ts";
 import { cancelOf, freshToken, HOUR, Place, type RemindersHarness, setOf, TRIED } from "./reminders-shared.contract.ts";
 import { actor, change, clear, commitOf, keep, send, take, takeAll, whole, write } from "./shared.contract.ts";
 

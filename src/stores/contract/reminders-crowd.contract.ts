@@ -2,8 +2,8 @@
 // the same row gets it.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Reminders, Settlement } from "../../ports/reminders.ts";
-import type { Store } from "../../ports/store.ts";
+import type { Reminders, Settlement } from "../../ports/store/reminders.ts";
+import type { Store } from "../../ports/store/store.ts";
 import {
   cancelOf,
   freshToken,

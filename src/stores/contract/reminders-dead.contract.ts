@@ -1,7 +1,7 @@
 // Dead reminders: they are kept separately for operators, which may revive or forget them.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ReminderKey } from "../../ports/reminders.ts";
+import type { ReminderKey } from "../../ports/store/reminders.ts";
 import {
   assertAbout,
   freshToken,

@@ -1,7 +1,7 @@
 // Listing of reminders: pages in the order of names, and counts.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { isLastPage, type ReminderKey, type ReminderQuery } from "../../ports/reminders.ts";
+import { isLastPage, type ReminderKey, type ReminderQuery } from "../../ports/store/reminders.ts";
 import { assertAbout, HOUR, Place, type RemindersHarness, setOf, TRIED } from "./reminders-shared.contract.ts";
 
 /** By code point; a character outside the basic plane comes after every character inside it. */

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { ReminderKey, Settlement } from "../../ports/reminders.ts";
+import type { ReminderKey, Settlement } from "../../ports/store/reminders.ts";
 import {
   cancelOf,
   freshToken,

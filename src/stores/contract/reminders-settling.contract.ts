@@ -1,7 +1,7 @@
 // Settlement of claimed rows: a settlement counts if generation and token are the row's, and once.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Settlement } from "../../ports/reminders.ts";
+import type { Settlement } from "../../ports/store/reminders.ts";
 import {
   assertAbout,
   freshToken,

@@ -13,8 +13,8 @@ import type {
   Settlement,
   StoredReminder,
   Tick,
-} from "../../ports/reminders.ts";
-import type { Store } from "../../ports/store.ts";
+} from "../../ports/store/reminders.ts";
+import type { Store } from "../../ports/store/store.ts";
 import { freshNamespace } from "./shared.contract.ts";
 
 export interface OpenedReminders {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { ShardRule } from "../../ports/shards.ts";
+import type { ShardRule } from "../../ports/store/shards.ts";
 import { byBytes, Ground, newTerm, type ShardsHarness, type ShardsOptions } from "./shards-shared.contract.ts";
 
 const TYPES = ["Cart", "\u{1f41a}"];

@@ -7,8 +7,8 @@ import type {
   ShardKey,
   ShardRule,
   Shards,
-} from "../../ports/shards.ts";
-import type { Store } from "../../ports/store.ts";
+} from "../../ports/store/shards.ts";
+import type { Store } from "../../ports/store/store.ts";
 import { newDedicated } from "./coordination-shared.contract.ts";
 import { freshNamespace } from "./shared.contract.ts";
 

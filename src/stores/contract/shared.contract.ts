@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { ActorKey } from "../../kernel/names.ts";
-import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../../ports/store.ts";
+import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../../ports/store/store.ts";
 
 export interface OpenedStore {
   readonly store: Store;

@@ -2,7 +2,7 @@
 // only if the commit counts.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Commit } from "../../ports/store.ts";
+import type { Commit } from "../../ports/store/store.ts";
 import { setOf } from "./reminders-shared.contract.ts";
 import { actor, change, clear, commitOf, keep, send, take, takeAll, whole } from "./shared.contract.ts";
 import {

@@ -2,7 +2,7 @@
 // Also starts that are refused as part of a step, with a message about the refusal.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ClaimedTask } from "../../ports/workflows.ts";
+import type { ClaimedTask } from "../../ports/store/workflows.ts";
 import {
   closeAs,
   further,

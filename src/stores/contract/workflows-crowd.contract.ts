@@ -2,8 +2,8 @@
 // another for good, and nothing is lost.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Commit, CommitOutcome, Store } from "../../ports/store.ts";
-import type { TaskCompletion } from "../../ports/workflows.ts";
+import type { Commit, CommitOutcome, Store } from "../../ports/store/store.ts";
+import type { TaskCompletion } from "../../ports/store/workflows.ts";
 import { setOf } from "./reminders-shared.contract.ts";
 import { actor, commitOf, take, whole } from "./shared.contract.ts";
 import {

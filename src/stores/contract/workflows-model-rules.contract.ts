@@ -9,7 +9,7 @@ import type {
   RunStatus,
   StartOutcome,
   TaskCompletion,
-} from "../../ports/workflows.ts";
+} from "../../ports/store/workflows.ts";
 import { MINUTE } from "./workflows-shared.contract.ts";
 
 interface ModelTask {

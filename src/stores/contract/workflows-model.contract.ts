@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { AppendOutcome, ClaimedBinding, InboxMessage, TaskCompletion } from "../../ports/workflows.ts";
+import type { AppendOutcome, ClaimedBinding, InboxMessage, TaskCompletion } from "../../ports/store/workflows.ts";
 import { type ModelRun, WorkflowModel } from "./workflows-model-rules.contract.ts";
 import { freshId, type HeldTask, MINUTE, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
 

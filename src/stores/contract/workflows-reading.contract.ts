@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { RunQuery } from "../../ports/workflows.ts";
+import type { RunQuery } from "../../ports/store/workflows.ts";
 import {
   closeAs,
   freshId,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { isLimpetError } from "../../kernel/errors.ts";
-import type { Store } from "../../ports/store.ts";
+import type { Store } from "../../ports/store/store.ts";
 import type {
   AppendOutcome,
   ClaimedBinding,
@@ -24,7 +24,7 @@ import type {
   WorkerRow,
   WorkflowKey,
   Workflows,
-} from "../../ports/workflows.ts";
+} from "../../ports/store/workflows.ts";
 import { Place } from "./reminders-shared.contract.ts";
 import { freshNamespace } from "./shared.contract.ts";
 

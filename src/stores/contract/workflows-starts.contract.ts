@@ -1,7 +1,7 @@
 // Starts of runs: a repeated start starts a run once, and existing runs of the workflow decide as requested.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { RunStatus } from "../../ports/workflows.ts";
+import type { RunStatus } from "../../ports/store/workflows.ts";
 import { assertAbout, setOf } from "./reminders-shared.contract.ts";
 import {
   closeAs,

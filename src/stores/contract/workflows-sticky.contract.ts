@@ -2,7 +2,7 @@
 // cold when that worker is not available.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ReplayMode, WorkerRow } from "../../ports/workflows.ts";
+import type { ReplayMode, WorkerRow } from "../../ports/store/workflows.ts";
 import { assertAbout } from "./reminders-shared.contract.ts";
 import {
   closeAs,

@@ -2,7 +2,7 @@
 // of them apply, or none.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { TaskCompletion } from "../../ports/workflows.ts";
+import type { TaskCompletion } from "../../ports/store/workflows.ts";
 import { cancelOf, setOf } from "./reminders-shared.contract.ts";
 import {
   closeAs,

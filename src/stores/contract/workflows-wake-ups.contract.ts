@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as breath } from "node:timers/promises";
 import fc from "fast-check";
-import type { Store } from "../../ports/store.ts";
+import type { Store } from "../../ports/store/store.ts";
 import { freshNamespace } from "./shared.contract.ts";
 import {
   further,

@@ -1,7 +1,7 @@
 // Coordination within one process: apps that share a MemoryStore share it. Each step runs to completion
 // without interruption, so all steps are atomic.
 import { LIMITS } from "../../kernel/limits.ts";
-import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/coordination.ts";
+import type { Candidate, Coordination, ElectionResult, Member, MemberChange } from "../../ports/store/coordination.ts";
 import { campaigned, NOBODY_YET, type Roll, standingOf, tooMany } from "../leadership.ts";
 import { byCodePoint } from "./code-points.ts";
 

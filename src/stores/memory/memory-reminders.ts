@@ -17,7 +17,7 @@ import {
   type StoredReminder,
   type Tick,
   TOLD_AHEAD_MS,
-} from "../../ports/reminders.ts";
+} from "../../ports/store/reminders.ts";
 import { pageOf, type Row, Shelf, type Shelves } from "./reminder-shelf.ts";
 
 /** The namespaces in which the batch writes something that watchers may claim. */

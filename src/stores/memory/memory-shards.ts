@@ -1,6 +1,6 @@
 // Shards within one process: apps that share a MemoryStore share them. Each step runs to completion without
 // interruption, so all steps are atomic.
-import type { Member } from "../../ports/coordination.ts";
+import type { Member } from "../../ports/store/coordination.ts";
 import type {
   RememberedChange,
   ShardHomeChange,
@@ -8,7 +8,7 @@ import type {
   ShardKey,
   ShardRule,
   Shards,
-} from "../../ports/shards.ts";
+} from "../../ports/store/shards.ts";
 import { isHosted } from "../shard-changes.ts";
 import { byCodePoint } from "./code-points.ts";
 import { IdOrder } from "./id-order.ts";

@@ -2,8 +2,8 @@
 // everything when the process ends, so it is for tests and experiments.
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
-import { bringsLease, type ReminderOutcome, type Reminders, type ReminderWrite } from "../../ports/reminders.ts";
-import type { Shards } from "../../ports/shards.ts";
+import { bringsLease, type ReminderOutcome, type Reminders, type ReminderWrite } from "../../ports/store/reminders.ts";
+import type { Shards } from "../../ports/store/shards.ts";
 import type {
   ActorQuery,
   Commit,
@@ -13,7 +13,7 @@ import type {
   StoredState,
   Taken,
   TakeRequest,
-} from "../../ports/store.ts";
+} from "../../ports/store/store.ts";
 import { byCodePoint } from "./code-points.ts";
 import { MemoryCoordination } from "./memory-coordination.ts";
 import { MemoryReminders } from "./memory-reminders.ts";

@@ -21,7 +21,7 @@ import type {
   WorkerRow,
   WorkflowKey,
   Workflows,
-} from "../../ports/workflows.ts";
+} from "../../ports/store/workflows.ts";
 import type { MemoryReminders } from "./memory-reminders.ts";
 import { matches, type Run, RunRows, storedOf } from "./run-rows.ts";
 import { RunSteps } from "./run-steps.ts";

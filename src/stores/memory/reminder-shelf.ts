@@ -1,6 +1,6 @@
 // The reminders of one type in memory: by name, in the order in which they are due, and dead ones separately.
 import { LIMITS } from "../../kernel/limits.ts";
-import type { DeadReminder, ReminderContent, ReminderKey, ReminderQuery, Tick } from "../../ports/reminders.ts";
+import type { DeadReminder, ReminderContent, ReminderKey, ReminderQuery, Tick } from "../../ports/store/reminders.ts";
 import { byCodePoint } from "./code-points.ts";
 import { DueOrder } from "./due-order.ts";
 

@@ -8,7 +8,7 @@ import type {
   StoredInboxMessage,
   StoredRun,
   WorkflowKey,
-} from "../../ports/workflows.ts";
+} from "../../ports/store/workflows.ts";
 
 /** The task of an open run. `at` and the affinity change only while the task is not on the board. */
 export interface Task {

@@ -13,7 +13,7 @@ import type {
   TaskCompletion,
   TaskReturn,
   WorkflowKey,
-} from "../../ports/workflows.ts";
+} from "../../ports/store/workflows.ts";
 import type { MemoryReminders } from "./memory-reminders.ts";
 import { addPage, isOpen, lostSoFar, type OpenRun, type Run, type RunRows, type Task } from "./run-rows.ts";
 import type { Match, TaskBoard } from "./task-board.ts";

@@ -1,7 +1,7 @@
 // Keeps ready and leased tasks in the order of their times: by queue and type, and within these by the worker
 // that has the run in memory. So a claim reads the tasks that it may take, and not the backlog of other
 // workers.
-import type { ReplayMode, TaskClaim, TypeClaim } from "../../ports/workflows.ts";
+import type { ReplayMode, TaskClaim, TypeClaim } from "../../ports/store/workflows.ts";
 import { DueOrder } from "./due-order.ts";
 import type { Task } from "./run-rows.ts";
 import type { WorkerRows } from "./worker-rows.ts";

@@ -1,5 +1,5 @@
 // Workers of workflows in memory, and the time until which each counts as alive without a new report.
-import type { StoredWorker, TaskClaim, WorkerRow } from "../../ports/workflows.ts";
+import type { StoredWorker, TaskClaim, WorkerRow } from "../../ports/store/workflows.ts";
 import { byCodePoint } from "./code-points.ts";
 
 export class WorkerRows {

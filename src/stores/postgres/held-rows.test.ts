@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
-import type { Store, Taken } from "../../ports/store.ts";
+import type { Store, Taken } from "../../ports/store/store.ts";
 import {
   actor,
   change,

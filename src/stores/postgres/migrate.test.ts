@@ -10,10 +10,10 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { newCandidate, newMember, save } from "../contract/coordination-shared.contract.ts";
 import { Place } from "../contract/reminders-shared.contract.ts";
 import { actor, take } from "../contract/shared.contract.ts";
+import { postgresSettings } from "./connection/settings.ts";
 import { migrate } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { openPostgresStore } from "./postgres-store.ts";
-import { postgresSettings } from "./settings.ts";
 
 const LATEST = MIGRATIONS.length;
 

@@ -3,10 +3,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
-import { faultOf, storeFault } from "./faults.ts";
+import { faultOf, storeFault } from "./connection/faults.ts";
+import { checkEntrance, type Entrance, enter } from "./connection/pooler.ts";
+import type { PostgresSettings } from "./connection/settings.ts";
 import { MIGRATIONS, type Migration } from "./migrations.ts";
-import { checkEntrance, type Entrance, enter } from "./pooler.ts";
-import type { PostgresSettings } from "./settings.ts";
 
 /** The first half of the advisory lock's key; the second is the schema. */
 const LOCK = 0x6c_69_6d_70;

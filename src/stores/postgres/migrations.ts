@@ -1,9 +1,9 @@
 // The tables, as numbered steps. A released step never changes: a later step alters the tables that it
 // created.
-import { coordinationTables, termsByClock } from "./coordination-tables.ts";
-import { reminderOrder, reminderTables } from "./reminder-tables.ts";
-import { shardTables } from "./shard-tables.ts";
-import { workflowTables } from "./workflow-tables.ts";
+import { coordinationTables, termsByClock } from "./coordination/tables.ts";
+import { reminderOrder, reminderTables } from "./reminders/tables.ts";
+import { shardTables } from "./shards/tables.ts";
+import { workflowTables } from "./workflows/tables.ts";
 
 export interface Migration {
   readonly number: number;

@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { type StopMode, startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import { isLimpetError } from "../../kernel/errors.ts";
-import type { Commit, Store, Taken } from "../../ports/store.ts";
+import type { Commit, Store, Taken } from "../../ports/store/store.ts";
 import { actor, change, commitOf, freshNamespace, take, takeAll, whole } from "../contract/shared.contract.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 

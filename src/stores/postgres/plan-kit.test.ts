@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
-import type { Statement } from "./connections.ts";
+import type { Statement } from "./connection/connections.ts";
+import { type PostgresSettings, postgresSettings } from "./connection/settings.ts";
 import { migrate } from "./migrate.ts";
-import { type PostgresSettings, postgresSettings } from "./settings.ts";
 
 export interface Plan {
   readonly "Node Type": string;

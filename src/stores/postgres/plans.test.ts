@@ -5,15 +5,15 @@ import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
-import { bigints, texts } from "./arrays.ts";
-import { commitAny, commitSmall, readHeads } from "./commit.ts";
-import type { Statement } from "./connections.ts";
-import { leaveMembers, noteMembers, readMembers } from "./coordination.ts";
-import { listStatement } from "./listing.ts";
+import { commitAny, commitSmall, readHeads } from "./actors/commit.ts";
+import { listStatement } from "./actors/listing.ts";
+import { readParts, takeFree, takeHeads } from "./actors/take.ts";
+import { bigints, texts } from "./connection/arrays.ts";
+import type { Statement } from "./connection/connections.ts";
+import { postgresSettings } from "./connection/settings.ts";
+import { leaveMembers, noteMembers, readMembers } from "./coordination/coordination.ts";
 import { migrate } from "./migrate.ts";
 import { nodesOf, type Plan } from "./plan-kit.test.ts";
-import { postgresSettings } from "./settings.ts";
-import { readParts, takeFree, takeHeads } from "./take.ts";
 
 const SCHEMA = `"limpet"`;
 const QUERIES = [

@@ -2,9 +2,9 @@
 // store survives the loss of any connection and of the server: an acknowledged operation is on disk, and an
 // operation without a response can be sent again.
 import type { ActorKey } from "../../kernel/names.ts";
-import type { Coordination } from "../../ports/coordination.ts";
-import type { Reminders } from "../../ports/reminders.ts";
-import type { Shards } from "../../ports/shards.ts";
+import type { Coordination } from "../../ports/store/coordination.ts";
+import type { Reminders } from "../../ports/store/reminders.ts";
+import type { Shards } from "../../ports/store/shards.ts";
 import type {
   ActorQuery,
   Commit,
@@ -14,21 +14,21 @@ import type {
   StoredActor,
   Taken,
   TakeRequest,
-} from "../../ports/store.ts";
-import type { Workflows } from "../../ports/workflows.ts";
+} from "../../ports/store/store.ts";
+import type { Workflows } from "../../ports/store/workflows.ts";
 import { OwnTakes } from "../own-takes.ts";
-import { Commits } from "./commit.ts";
-import { Connections } from "./connections.ts";
-import { PostgresCoordination } from "./coordination.ts";
-import { Listing } from "./listing.ts";
+import { Commits } from "./actors/commit.ts";
+import { Listing } from "./actors/listing.ts";
+import { Takes } from "./actors/take.ts";
+import { Connections } from "./connection/connections.ts";
+import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./connection/settings.ts";
+import { PostgresCoordination } from "./coordination/coordination.ts";
 import { migrate } from "./migrate.ts";
-import { PostgresReminders } from "./reminders.ts";
-import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./settings.ts";
-import { PostgresShards } from "./shards.ts";
-import { Takes } from "./take.ts";
-import { PostgresWorkflows } from "./workflows.ts";
+import { PostgresReminders } from "./reminders/reminders.ts";
+import { PostgresShards } from "./shards/shards.ts";
+import { PostgresWorkflows } from "./workflows/workflows.ts";
 
-export type { PostgresOptions } from "./settings.ts";
+export type { PostgresOptions } from "./connection/settings.ts";
 
 /** Connects, migrates the schema, and opens the store. */
 export async function openPostgresStore(url: string, options: PostgresOptions = {}): Promise<Store> {

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { ActorStatements } from "./actor-statements.ts";
+import { ActorStatements } from "./actors/actor-statements.ts";
+import { ListingStatements } from "./actors/listing-statements.ts";
 import { openDatabase } from "./database.ts";
-import { ListingStatements } from "./listing-statements.ts";
-import { WRITE_KIND } from "./messages.ts";
-import { ReminderClaims } from "./reminder-claims.ts";
-import { ReminderListing } from "./reminder-listing.ts";
-import { ReminderStatements } from "./reminder-statements.ts";
+import { ReminderClaims } from "./reminders/claims.ts";
+import { ReminderListing } from "./reminders/listing.ts";
+import { ReminderStatements } from "./reminders/statements.ts";
+import { WRITE_KIND } from "./thread/messages.ts";
 
 test("every commit is flushed to the disk: write-ahead log and synchronous FULL", async () => {
   const folder = await mkdtemp(join(tmpdir(), "limpet-database-"));

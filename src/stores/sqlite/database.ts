@@ -2,9 +2,9 @@
 // schema. Runs in the worker thread.
 import { DatabaseSync } from "node:sqlite";
 import { LimpetError } from "../../kernel/errors.ts";
-import { IN_MEMORY, type WorkerStart } from "./messages.ts";
 import { migrate } from "./migrations.ts";
-import { patiently, Transactions } from "./transactions.ts";
+import { IN_MEMORY, type WorkerStart } from "./thread/messages.ts";
+import { patiently, Transactions } from "./thread/transactions.ts";
 
 const SETTINGS = `
   -- A commit is answered when it has reached the disk, not only the operating system.

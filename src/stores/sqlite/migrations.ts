@@ -3,7 +3,7 @@
 // process of the release before may still run on the file: a step must leave its statements working.
 import type { DatabaseSync } from "node:sqlite";
 import { LimpetError } from "../../kernel/errors.ts";
-import type { Transactions } from "./transactions.ts";
+import type { Transactions } from "./thread/transactions.ts";
 
 /** Marks the file as a Limpet store: "Limp" in ASCII. */
 const APPLICATION_ID = 0x4c696d70;

@@ -3,15 +3,25 @@
 import { resolve } from "node:path";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
-import type { Coordination } from "../../ports/coordination.ts";
 import { type Log, silentLog } from "../../ports/log.ts";
-import type { Reminders } from "../../ports/reminders.ts";
-import type { Shards } from "../../ports/shards.ts";
-import type { ActorQuery, Commit, CommitOutcome, Store, StoredActor, Taken, TakeRequest } from "../../ports/store.ts";
-import type { Workflows } from "../../ports/workflows.ts";
+import type { Coordination } from "../../ports/store/coordination.ts";
+import type { Reminders } from "../../ports/store/reminders.ts";
+import type { Shards } from "../../ports/store/shards.ts";
+import type {
+  ActorQuery,
+  Commit,
+  CommitOutcome,
+  Store,
+  StoredActor,
+  Taken,
+  TakeRequest,
+} from "../../ports/store/store.ts";
+import type { Workflows } from "../../ports/store/workflows.ts";
 import { OwnTakes } from "../own-takes.ts";
-import { SqliteCoordination } from "./coordination.ts";
+import { SqliteCoordination } from "./coordination/coordination.ts";
 import { keepToOwner } from "./file-access.ts";
+import { SqliteReminders } from "./reminders/reminders.ts";
+import { SqliteShards } from "./shards/shards.ts";
 import {
   type CommitAnswer,
   type FindAnswer,
@@ -22,11 +32,9 @@ import {
   type TakeAnswer,
   unpackOutcomes,
   unpackTaken,
-} from "./messages.ts";
-import { SqliteReminders } from "./reminders.ts";
-import { SqliteShards } from "./shards.ts";
-import { WorkerLink } from "./worker-link.ts";
-import { SqliteWorkflows } from "./workflows.ts";
+} from "./thread/messages.ts";
+import { WorkerLink } from "./thread/worker-link.ts";
+import { SqliteWorkflows } from "./workflows/workflows.ts";
 
 export interface SqliteOptions {
   /**

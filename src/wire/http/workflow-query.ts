@@ -2,8 +2,8 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { canBeKept, nameProblem } from "../../kernel/names.ts";
+import type { RunStatus } from "../../ports/store/workflows.ts";
 import type { RunName, WorkflowPage, WorkflowPageQuery } from "../../ports/workflow-admin.ts";
-import type { RunStatus } from "../../ports/workflows.ts";
 import { checked, checkWorkflowId } from "../../workflows/definition/definition.ts";
 import { formatWords, parseFlag, parseLimit, parseParameters, parseWords } from "./listing.ts";
 

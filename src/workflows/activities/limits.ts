@@ -4,7 +4,7 @@
 // A queued activity has a row. Its tick counts attempts that began without an outcome (`attempt`) and the
 // start of the latest one (`due`). The row's data counts the attempts that failed.
 import type { SerializedError } from "../../kernel/serialized-error.ts";
-import type { StoredReminder, Tick } from "../../ports/reminders.ts";
+import type { StoredReminder, Tick } from "../../ports/store/reminders.ts";
 import { pauseAfter, startToCloseOf } from "../definition/activity-options.ts";
 import type { QueuedActivity } from "../definition/messages.ts";
 import type { ExternalEvent } from "../engine/events.ts";

@@ -5,7 +5,14 @@
 // The row records the start of an attempt before it begins, so an attempt counts also when its worker dies.
 // Number and attempt of the tick only grow: each retry gets the next number.
 import { LimpetError } from "../../kernel/errors.ts";
-import type { ClaimedReminder, ReminderKey, Reminders, Rewriting, Settlement, Tick } from "../../ports/reminders.ts";
+import type {
+  ClaimedReminder,
+  ReminderKey,
+  Reminders,
+  Rewriting,
+  Settlement,
+  Tick,
+} from "../../ports/store/reminders.ts";
 import {
   type ActivityWatch,
   type QueuedActivity,

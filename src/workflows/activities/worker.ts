@@ -9,7 +9,7 @@ import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import type { ReminderKey, ReminderLease, ReminderWrite } from "../../ports/reminders.ts";
+import type { ReminderKey, ReminderLease, ReminderWrite } from "../../ports/store/reminders.ts";
 import { activityType, type QueuedActivity } from "../definition/messages.ts";
 import { failureOf } from "./failure.ts";
 import { attemptMs } from "./limits.ts";

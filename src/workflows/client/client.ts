@@ -7,7 +7,14 @@ import { serializeError } from "../../kernel/serialized-error.ts";
 import { toWire } from "../../kernel/values.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { InboxMessage, RunStart, RunStatus, StartOutcome, StoredRun, Workflows } from "../../ports/workflows.ts";
+import type {
+  InboxMessage,
+  RunStart,
+  RunStatus,
+  StartOutcome,
+  StoredRun,
+  Workflows,
+} from "../../ports/store/workflows.ts";
 import { checkAttributes, presentAttributes } from "../definition/attributes.ts";
 import { checkHandleOptions, checkQuery, checkStart } from "../definition/checked-options.ts";
 import type { AnyWorkflow, ResultOf } from "../definition/definition.ts";

@@ -1,5 +1,5 @@
 // Maps the end of a run to the outcome that its row records, for local and remote workers. Pure.
-import type { TaskFate } from "../../ports/workflows.ts";
+import type { TaskFate } from "../../ports/store/workflows.ts";
 import { writeError, writeResult } from "../definition/messages.ts";
 import type { End } from "../engine/events.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EndedRun, Workflows } from "../../ports/workflows.ts";
+import type { EndedRun, Workflows } from "../../ports/store/workflows.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { EndWatch } from "./end-watch.ts";
 

@@ -4,7 +4,7 @@
 // second: another process may end it.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
-import type { RunStatus, Workflows } from "../../ports/workflows.ts";
+import type { RunStatus, Workflows } from "../../ports/store/workflows.ts";
 
 export interface RunEnd {
   readonly status: RunStatus;

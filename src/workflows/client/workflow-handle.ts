@@ -1,7 +1,7 @@
 // Types of the client: options of a start, descriptions of runs, and the handle of a workflow. Types alone.
 import type { Duration } from "../../kernel/durations.ts";
 import type { Chosen, InputField, InputOptions } from "../../kernel/input-types.ts";
-import type { RunQuery, RunStatus } from "../../ports/workflows.ts";
+import type { RunQuery, RunStatus } from "../../ports/store/workflows.ts";
 import type { AttributeValue } from "../definition/context.ts";
 import type { AnyWorkflow, InputOf, QueryName, ResultOf, SignalName, UpdateName } from "../definition/definition.ts";
 import type {

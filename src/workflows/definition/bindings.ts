@@ -1,7 +1,7 @@
 // Reads and writes the binding of a run: a build of the code, the definition of its workflow, both, or
 // neither. A store keeps it as one text and compares it only for equality. A claim therefore lists every text
 // that fits the worker. Pure.
-import type { ClaimedBinding, StoredWorker, TypeClaim } from "../../ports/workflows.ts";
+import type { ClaimedBinding, StoredWorker, TypeClaim } from "../../ports/store/workflows.ts";
 
 export interface Binding {
   readonly build: string | undefined;

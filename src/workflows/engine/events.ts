@@ -6,7 +6,7 @@
 // can read. Workers in other languages know the names of the events. Written events stay readable for ever:
 // fields are added, never changed.
 import type { SerializedError } from "../../kernel/serialized-error.ts";
-import type { EventBatch } from "../../ports/workflows.ts";
+import type { EventBatch } from "../../ports/store/workflows.ts";
 
 /** A value in its JSON-ready form. */
 export type Wire = unknown;

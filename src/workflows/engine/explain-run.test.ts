@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { StoredRun, StoredTask } from "../../ports/store/workflows.ts";
 import type { WorkerSummary } from "../../ports/workflow-admin.ts";
-import type { StoredRun, StoredTask } from "../../ports/workflows.ts";
 import { writeBinding } from "../definition/bindings.ts";
 import { awaitedBy, type RunFacts, summaryOf } from "./explain-run.ts";
 import type { PendingStep } from "./timeline.ts";

@@ -3,8 +3,8 @@
 import { formatDuration } from "../../kernel/durations.ts";
 import { isoMoment } from "../../kernel/end-of-time.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
+import type { StoredRun, StoredTask } from "../../ports/store/workflows.ts";
 import type { AwaitedThing, WorkerSummary } from "../../ports/workflow-admin.ts";
-import type { StoredRun, StoredTask } from "../../ports/workflows.ts";
 import { fits, readBinding, type WorkerCode } from "../definition/bindings.ts";
 import { isParkedByLosses } from "../worker/lost-attempts.ts";
 import { isParked } from "./history-budget.ts";

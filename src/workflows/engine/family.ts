@@ -5,7 +5,7 @@
 // the run that started it.
 import { LimpetError } from "../../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
-import type { InboxMessage } from "../../ports/workflows.ts";
+import type { InboxMessage } from "../../ports/store/workflows.ts";
 import type { Sent } from "../definition/messages.ts";
 import { arrivalOf } from "../inbox/inbox-messages.ts";
 import type { ParentClosePolicy, Started, Wire } from "./events.ts";

@@ -12,7 +12,7 @@ import { toWire } from "../../kernel/values.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { ReminderWriter } from "../../ports/reminder-writer.ts";
-import type { ReminderKey, Reminders, ReminderWrite } from "../../ports/reminders.ts";
+import type { ReminderKey, Reminders, ReminderWrite } from "../../ports/store/reminders.ts";
 import { ANSWER_TYPE, askType } from "../definition/messages.ts";
 import type { Wire } from "../engine/events.ts";
 import { checkPayload } from "../engine/payload-size.ts";

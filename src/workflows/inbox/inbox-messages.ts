@@ -3,7 +3,7 @@
 // retry.
 import { LimpetError } from "../../kernel/errors.ts";
 import { textProblem } from "../../kernel/names.ts";
-import type { DeliveryOutcome, InboxMessage, Workflows } from "../../ports/workflows.ts";
+import type { DeliveryOutcome, InboxMessage, Workflows } from "../../ports/store/workflows.ts";
 import { type Message, type Sent, writeMessage } from "../definition/messages.ts";
 import type { ExternalEvent } from "../engine/events.ts";
 import { nextOf } from "../worker/run-reader.ts";

@@ -5,7 +5,7 @@
 import { Refused } from "../../http-workers/refusal.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { StoredRun, StoredWorker } from "../../ports/workflows.ts";
+import type { StoredRun, StoredWorker } from "../../ports/store/workflows.ts";
 import { codeOf, fits, readBinding } from "../definition/bindings.ts";
 import type { Wire } from "../engine/events.ts";
 import { checkQueryable } from "../worker/lost-attempts.ts";

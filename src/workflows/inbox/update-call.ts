@@ -4,7 +4,7 @@
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
 import { fromWire } from "../../kernel/values.ts";
-import type { Workflows } from "../../ports/workflows.ts";
+import type { Workflows } from "../../ports/store/workflows.ts";
 import { type HistoryEvent, isEnd, readEventBatch } from "../engine/events.ts";
 import { HISTORY_BYTES, nextOf, type RunReader } from "../worker/run-reader.ts";
 import type { UpdateWatch } from "./update-watch.ts";

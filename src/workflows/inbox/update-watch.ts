@@ -1,7 +1,7 @@
 // Notifies callers that wait for an update when this process writes to its run. Writes of other processes are
 // found by polling.
 import type { Clock } from "../../ports/clock.ts";
-import type { TaskCompletion } from "../../ports/workflows.ts";
+import type { TaskCompletion } from "../../ports/store/workflows.ts";
 
 /** A wait that has begun; later writes end it. */
 export interface AnswerWait {

@@ -3,7 +3,7 @@
 // or may still apply it.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Reminders, Rewriting, Settlement } from "../../ports/reminders.ts";
+import type { Reminders, Rewriting, Settlement } from "../../ports/store/reminders.ts";
 import type {
   AppendOutcome,
   DeliveryOutcome,
@@ -12,7 +12,7 @@ import type {
   StartOutcome,
   TaskCompletion,
   Workflows,
-} from "../../ports/workflows.ts";
+} from "../../ports/store/workflows.ts";
 import { Batcher } from "../../reminders/batcher.ts";
 
 /** While the store writes one batch, this process continues with the runs of another. */

@@ -3,7 +3,7 @@
 // still take effect.
 import { type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
-import type { ClaimedTask, TaskCompletion } from "../../ports/workflows.ts";
+import type { ClaimedTask, TaskCompletion } from "../../ports/store/workflows.ts";
 import { Stray } from "../engine/stray.ts";
 import type { WorkflowInstruments } from "../instruments.ts";
 import { type EndingDeps, endOfBroken, endOfRefused } from "./ending.ts";

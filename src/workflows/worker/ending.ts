@@ -6,7 +6,7 @@ import type { RemoteRun } from "../../http-workers/run.ts";
 import { RemoteRuns } from "../../http-workers/runs.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
-import type { ClaimedTask, Closing, StoredRun, TaskCompletion, Workflows } from "../../ports/workflows.ts";
+import type { ClaimedTask, Closing, StoredRun, TaskCompletion, Workflows } from "../../ports/store/workflows.ts";
 import { type Message, readMessage, type Sent, writeError } from "../definition/messages.ts";
 import type { EndedFromOutside, HistoryEvent } from "../engine/events.ts";
 import { writeEventBatch } from "../engine/events.ts";

@@ -1,5 +1,5 @@
 // One run in the memory of a worker: its execution, its place in the history, and its eager activities.
-import type { ReminderWrite } from "../../ports/reminders.ts";
+import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
   ActivityOptionsTold,
   CommandEvent,

@@ -3,7 +3,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
-import type { Workflows } from "../../ports/workflows.ts";
+import type { Workflows } from "../../ports/store/workflows.ts";
 import type { LoadedRun } from "./loaded-run.ts";
 
 export interface LoadedRunsDeps {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { silentLog } from "../../ports/log.ts";
-import type { ClaimedTask, TaskReturn } from "../../ports/workflows.ts";
+import type { ClaimedTask, TaskReturn } from "../../ports/store/workflows.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { checkAttempts, Suspects } from "./lost-attempts.ts";
 

@@ -8,7 +8,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
-import type { ClaimedTask, StoredRun, Workflows } from "../../ports/workflows.ts";
+import type { ClaimedTask, StoredRun, Workflows } from "../../ports/store/workflows.ts";
 
 /** The prefix of the reason that the task of such a run records. */
 const PARKED = "parked: attempts lost: ";

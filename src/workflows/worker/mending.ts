@@ -5,8 +5,8 @@
 import type { RemoteRun } from "../../http-workers/run.ts";
 import { RemoteRuns } from "../../http-workers/runs.ts";
 import type { ReminderWriter } from "../../ports/reminder-writer.ts";
-import type { Reminders, ReminderWrite } from "../../ports/reminders.ts";
-import type { StoredRun, Workflows } from "../../ports/workflows.ts";
+import type { Reminders, ReminderWrite } from "../../ports/store/reminders.ts";
+import type { StoredRun, Workflows } from "../../ports/store/workflows.ts";
 import { readMessage } from "../definition/messages.ts";
 import type { CommandEvent } from "../engine/events.ts";
 import type { Dispatcher } from "./outgoing.ts";

@@ -1,7 +1,7 @@
 // Counts events of the last minute, to the second.
 import type { Clock } from "../../ports/clock.ts";
+import type { StoredWorker } from "../../ports/store/workflows.ts";
 import type { MinuteOfClaims } from "../../ports/workflow-admin.ts";
-import type { StoredWorker } from "../../ports/workflows.ts";
 
 const SECONDS = 60;
 

@@ -3,8 +3,8 @@
 import { END_OF_TIME, inTime } from "../../kernel/end-of-time.ts";
 import { toWire } from "../../kernel/values.ts";
 import type { ReminderWriter } from "../../ports/reminder-writer.ts";
-import type { ReminderKey, ReminderWrite } from "../../ports/reminders.ts";
-import type { InboxMessage, RunStart } from "../../ports/workflows.ts";
+import type { ReminderKey, ReminderWrite } from "../../ports/store/reminders.ts";
+import type { InboxMessage, RunStart } from "../../ports/store/workflows.ts";
 import { firstLook } from "../activities/limits.ts";
 import { readBinding, writeBinding } from "../definition/bindings.ts";
 import {

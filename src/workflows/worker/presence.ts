@@ -1,7 +1,7 @@
 // Registers a worker with periodic heartbeats, and learns whether its build is drained.
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
-import type { WorkerRow, Workflows } from "../../ports/workflows.ts";
+import type { WorkerRow, Workflows } from "../../ports/store/workflows.ts";
 
 export interface PresenceDeps {
   readonly clock: Clock;

@@ -3,7 +3,7 @@ import { invariant, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CodeGuards } from "../../ports/code-guards.ts";
 import type { Settle } from "../../ports/settle.ts";
-import type { Workflows } from "../../ports/workflows.ts";
+import type { Workflows } from "../../ports/store/workflows.ts";
 import type { ActivityRunner } from "../activities/runner.ts";
 import type { AnyWorkflow } from "../definition/definition.ts";
 import { describeDecision } from "../engine/divergence.ts";

@@ -2,7 +2,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
 import { fromWire } from "../../kernel/values.ts";
-import type { StoredRun, Workflows } from "../../ports/workflows.ts";
+import type { StoredRun, Workflows } from "../../ports/store/workflows.ts";
 import type { RunEnd } from "../client/end-watch.ts";
 import type { RunDescription, RunHistoryEvent } from "../client/workflow-handle.ts";
 import type { AttributeValue } from "../definition/context.ts";

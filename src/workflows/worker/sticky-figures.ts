@@ -2,8 +2,8 @@
 // the last minute, and how full the caches are.
 
 import { isUnderPressure, readCache } from "../../http-workers/worker.ts";
+import type { StoredWorker, Workflows } from "../../ports/store/workflows.ts";
 import type { MinuteOfClaims } from "../../ports/workflow-admin.ts";
-import type { StoredWorker, Workflows } from "../../ports/workflows.ts";
 import { lastMinuteOf } from "./minute-counts.ts";
 
 export interface StickyFigures {

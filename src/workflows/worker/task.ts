@@ -5,7 +5,7 @@ import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
 import { encodeValue, readWire, toWire } from "../../kernel/values.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ReminderWrite } from "../../ports/reminders.ts";
+import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
   AppendOutcome,
   EventBatch,
@@ -13,7 +13,7 @@ import type {
   TaskCompletion,
   TaskFate,
   Workflows,
-} from "../../ports/workflows.ts";
+} from "../../ports/store/workflows.ts";
 import { isEager, runEagerly, takenOver } from "../activities/eager.ts";
 import type { ActivityRunner } from "../activities/runner.ts";
 import { closeBy } from "../client/close-by.ts";

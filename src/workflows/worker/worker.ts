@@ -9,8 +9,8 @@ import type { Clock, Timer } from "../../ports/clock.ts";
 import type { CodeGuards } from "../../ports/code-guards.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import type { ReminderWrite } from "../../ports/reminders.ts";
 import type { Settle } from "../../ports/settle.ts";
+import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
   ClaimedBinding,
   ClaimedTask,
@@ -21,7 +21,7 @@ import type {
   TaskLease,
   TypeClaim,
   WorkerRow,
-} from "../../ports/workflows.ts";
+} from "../../ports/store/workflows.ts";
 import { fits, type Pinning, readBinding, typeClaim, type WorkerCode } from "../definition/bindings.ts";
 import type { AnyWorkflow } from "../definition/definition.ts";
 import { fingerprintOf } from "../definition/definition.ts";

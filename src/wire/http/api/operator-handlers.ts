@@ -1,7 +1,7 @@
 // Handlers for operators: the workers, the builds that get work, and the hit rate of runs in memory.
 import { Refused } from "../../../http-workers/refusal.ts";
 import { readCache, readWorker } from "../../../http-workers/worker.ts";
-import type { StoredWorker } from "../../../ports/workflows.ts";
+import type { StoredWorker } from "../../../ports/store/workflows.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { optionalText } from "./fields.ts";
 

@@ -4,7 +4,7 @@ import type { RemotePlane } from "../../../http-workers/plane.ts";
 import type { Question, QuestionHolder, QuestionKind } from "../../../http-workers/questions.ts";
 import { Refused } from "../../../http-workers/refusal.ts";
 import type { RemoteRun } from "../../../http-workers/run.ts";
-import type { StoredRun } from "../../../ports/workflows.ts";
+import type { StoredRun } from "../../../ports/store/workflows.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { flag, object, text, whole, words } from "./fields.ts";
 import { askedPage, pageOf, readToken, tellPage } from "./history-pages.ts";

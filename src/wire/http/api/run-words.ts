@@ -1,5 +1,5 @@
 // Maps the status of a run to the terms of the worker protocol. Pure.
-import type { RunStatus, StoredRun } from "../../../ports/workflows.ts";
+import type { RunStatus, StoredRun } from "../../../ports/store/workflows.ts";
 
 /** The protocol has no status of its own for timed-out or continued runs. */
 export function statusWord({

@@ -2,7 +2,7 @@
 // several, joined by AND. Names are fields of a run or search attributes. Any other filter is rejected, so
 // that no list is longer than its filter allows. Pure.
 import { invalidField } from "../../../http-workers/refusal.ts";
-import type { RunQuery, RunStatus } from "../../../ports/workflows.ts";
+import type { RunQuery, RunStatus } from "../../../ports/store/workflows.ts";
 
 /** Fields of a run in a query; other names are search attributes. */
 type Filter = Pick<RunQuery, "workflowId" | "type" | "status" | "queue" | "attributes">;

@@ -5,7 +5,7 @@ import { invalidField, Refused } from "../../../http-workers/refusal.ts";
 import { contractOf } from "../../../http-workers/worker.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { toWire } from "../../../kernel/values.ts";
-import type { RunQuery, RunStatus, StoredRun } from "../../../ports/workflows.ts";
+import type { RunQuery, RunStatus, StoredRun } from "../../../ports/store/workflows.ts";
 import { attributesProblem, isPlainOrList } from "../../../workflows/definition/attributes.ts";
 import { readBinding } from "../../../workflows/definition/bindings.ts";
 import { type ApiAnswer, type ApiCall, created, isoTime, ok } from "./api-call.ts";

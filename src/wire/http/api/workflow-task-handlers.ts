@@ -5,7 +5,7 @@ import { Refused } from "../../../http-workers/refusal.ts";
 import type { RemoteRun } from "../../../http-workers/run.ts";
 import type { TaskHolder } from "../../../http-workers/tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../../../http-workers/worker.ts";
-import type { Affinity } from "../../../ports/workflows.ts";
+import type { Affinity } from "../../../ports/store/workflows.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { parseDelivery, tellCleanup } from "./cleanup.ts";
 import { parseCommands } from "./commands.ts";

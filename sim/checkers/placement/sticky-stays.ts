@@ -1,0 +1,68 @@
+// Checks that a sticky actor leaves memory only for a valid reason: its own request, lack of capacity, an
+// operator, or the removal of its type from the host. Idle time and new tables are no reasons.
+
+import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { Process } from "../../../src/world/process.ts";
+import type { CheckerKind } from "../checker.ts";
+import { doorOf, ENDINGS, isSticky, labelOf, timesOf } from "../looks.ts";
+
+/** A table without this host may have been sent this long ago, and be applied only now. */
+const LATELY_MS = 30_000;
+
+export const stickyStays: CheckerKind = {
+  name: "sticky actors stay",
+  rule: "a sticky actor does not leave because it is idle or because the table has changed, while its host has its type",
+  make(stage, report) {
+    if (stage.plan.sticky === undefined) return {};
+    const { moveTimeoutMs } = timesOf(stage.plan);
+    /** Time of the last table that no longer lists the host, by namespace, type and address. */
+    const unlistedAt = new Map<string, number>();
+    const known = new Map<string, Set<string>>();
+    /** Time of the last request to release actors, or of the loss of all actors, by host. */
+    const askedAt = new Map<string, number>();
+
+    /** Processes with removed types: a removal takes time, and the types may be added again meanwhile. */
+    const givenUp = new Set<Process>();
+
+    return {
+      told({ who, event }) {
+        const { process } = stage.players.find(({ host }) => host.name === who)?.host ?? {};
+        if (event === "⚡ types leave" && process !== undefined) givenUp.add(process);
+        if (event.startsWith("asked to let go") || event.startsWith("asked to hand over") || ENDINGS.has(event)) {
+          askedAt.set(who, stage.now);
+        }
+      },
+      sent(_process, _to, message) {
+        const said = message as Said;
+        if (said.about !== "scheduler" || said.message.kind !== "order") return;
+        const { namespace } = said.message;
+        for (const { type, hosts } of said.message.tables) {
+          const addresses = known.get(`${namespace}/${type}`) ?? new Set();
+          known.set(`${namespace}/${type}`, addresses);
+          const listed = new Set(hosts.map(({ address }) => address));
+          for (const address of listed) addresses.add(address);
+          for (const address of addresses) {
+            if (!listed.has(address)) unlistedAt.set(`${namespace}/${type}/${address}`, stage.now);
+          }
+        }
+      },
+      deactivated(life, reason) {
+        const { namespace, type, process } = life;
+        if (!isSticky(stage.plan, type) || (reason !== "idle" && reason !== "moved")) return;
+        const where = `${labelOf(life)} has to leave process ${process.number}`;
+        if (reason === "idle") {
+          report(`${where} because nobody calls it`);
+          return;
+        }
+        const status = doorOf(process)?.status();
+        const player = stage.players.find(({ host }) => host.process === process);
+        if (status?.address === undefined || !status.ready || player === undefined) return;
+        const isAsked = stage.now - (askedAt.get(player.host.name) ?? Number.NEGATIVE_INFINITY) <= moveTimeoutMs * 2;
+        const unlisted = unlistedAt.get(`${namespace}/${type}/${status.address}`) ?? Number.NEGATIVE_INFINITY;
+        if (isAsked || stage.now - unlisted <= LATELY_MS || givenUp.has(process) || !player.types.includes(type))
+          return;
+        report(`${where}, which has its type`);
+      },
+    };
+  },
+};

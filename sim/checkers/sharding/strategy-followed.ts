@@ -1,0 +1,97 @@
+// Checks that a shard gets the home that the custom strategy returns. The leader does not decide by itself
+// before the timeout of the strategy. Responses about another shard, or to an earlier request, do not count.
+import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { Advice } from "../../observer.ts";
+import type { CheckerKind } from "../checker.ts";
+import { doorOf, shardKey, troubleEnds } from "../looks.ts";
+
+/** Timeout of a strategy, with some time for messages. */
+const PATIENCE_MS = 5_000;
+const IN_TIME_MS = 4_000;
+/**
+ * No fault occurred for this long. Later consequences are visible as events: the leader removes a silent
+ * host, or another leader takes over.
+ */
+const QUIET_MS = 3_000;
+const CHANGES = /^host |leading/;
+const NOT_FOLLOWED = "a strategy of shards could not be followed";
+/** Time between two requests of which one waits for the other. */
+const NEXT_MS = 500;
+
+const isLeaving = (said: Said): boolean =>
+  said.about === "host" && (said.message.kind === "leaveShards" || said.message.kind === "types");
+
+export const strategyFollowed: CheckerKind = {
+  name: "strategy followed",
+  rule: "while who is there does not change, a shard gets the home that the application's own strategy names in time, and no other",
+  make(stage, report) {
+    if (!Object.values(stage.plan.sharded ?? {}).some(({ strategy }) => typeof strategy === "object")) return {};
+    let troubledAt = Number.NEGATIVE_INFINITY;
+    const troubled = (): void => {
+      troubledAt = Math.max(troubledAt, stage.now);
+    };
+    /** Requests by namespace and type, the latest last. */
+    const asked = new Map<string, Advice[]>();
+    /** The request since the last stored home, by shard. */
+    const open = new Map<string, Advice>();
+
+    /** Since when the leader may have waited: requests for shards queue while a strategy decides. */
+    function waitsSince({ namespace, type, askedAt }: Advice): number {
+      let since = askedAt;
+      for (const other of (asked.get(`${namespace}/${type}`) ?? []).toReversed()) {
+        const until = Math.min(other.endedAt ?? Number.POSITIVE_INFINITY, other.askedAt + PATIENCE_MS);
+        if (other.askedAt < since && until >= since - NEXT_MS) since = other.askedAt;
+      }
+      return since;
+    }
+
+    /** A leader that is about to stop notifies itself, without a visible message. */
+    const somebodyStops = (): boolean =>
+      stage.players.some(({ host: { process } }) => {
+        return process !== undefined && doorOf(process)?.status().problem === "this process is stopping";
+      });
+
+    stage.world.database.watchers.push({
+      notedHomes: (_station, _term, changes, isCurrent) => {
+        if (!isCurrent) return;
+        for (const { namespace, type, shard, incarnation } of changes) {
+          const key = shardKey(namespace, type, shard);
+          const advice = open.get(key);
+          if (advice === undefined || incarnation === undefined) continue;
+          open.delete(key);
+          const waitedMs = stage.now - waitsSince(advice);
+          if (waitedMs > IN_TIME_MS || stage.now - troubledAt < QUIET_MS + waitedMs || somebodyStops()) continue;
+          if (advice.endedAt === undefined)
+            report(`${key} lives at ${incarnation}, and its strategy has not answered yet`);
+          else if (advice.said !== undefined && advice.said !== incarnation)
+            report(`${key} lives at ${incarnation}, and its strategy has said ${advice.said}`);
+        }
+      },
+    });
+    return {
+      started: troubled,
+      gone: troubled,
+      slept: troubled,
+      // A host that is leaving, or removes a type, is no home from then on, whichever strategy returned it.
+      // The orders show when a leader has left.
+      sent(_process, _to, message) {
+        const said = message as Said;
+        if (said.about === "scheduler" ? said.message.kind === "order" : isLeaving(said)) troubled();
+      },
+      told(line) {
+        // A strategy that could not be followed is no excuse, unless no host could answer.
+        if (line.event === NOT_FOLLOWED && line.fields?.fault !== "nobody to ask") return;
+        if (line.level === "warn" || CHANGES.test(line.event)) troubled();
+        troubledAt = Math.max(troubledAt, troubleEnds(line) ?? troubledAt);
+      },
+      adviceAsked(advice) {
+        const { namespace, type, shard } = advice;
+        if (shard === undefined) return;
+        const key = `${namespace}/${type}`;
+        const own = (asked.get(key) ?? []).filter(({ askedAt }) => stage.now - askedAt < PATIENCE_MS * 2);
+        asked.set(key, [...own, advice]);
+        open.set(shardKey(namespace, type, shard), advice);
+      },
+    };
+  },
+};

@@ -1,0 +1,54 @@
+// Checks that a history grows only at its end, by events of a request, and that the numbers of its events
+// have no gaps.
+import type { CheckerKind } from "../checker.ts";
+import { type Cause, labelOfRun, runsOf, type SeenRun, type StoredPage } from "./workflow-runs.ts";
+
+/** The batch of events that a request adds, if any. */
+function pageOf(run: SeenRun, cause: Cause): string | undefined {
+  switch (cause.kind) {
+    case "start":
+      return run.pages.length === 0 ? cause.start.first.data : undefined;
+    case "append":
+      return cause.outcome.kind === "done" && !cause.isAgain ? cause.append.page?.data : undefined;
+    case "close":
+      return cause.isDone ? cause.closing.page.data : undefined;
+    default:
+      return undefined;
+  }
+}
+
+export const workflowHistory: CheckerKind = {
+  name: "workflow history",
+  rule: "a history is never changed but by a page at its end, and numbered without gaps",
+  make(stage, report) {
+    if (stage.plan.workflows === undefined) return {};
+
+    function check(run: SeenRun, pages: readonly StoredPage[], cause: Cause): void {
+      const who = `${labelOfRun(run)}, after ${cause.kind}`;
+      const changed = run.pages.findIndex(({ data }, i) => pages[i]?.data !== data);
+      if (changed >= 0) report(`${who}: what was page ${changed + 1} of the history is something else`);
+      const fresh = pages.slice(run.pages.length);
+      const expected = pageOf(run, cause);
+      if (fresh.length > 1) report(`${who}: the history has grown by ${fresh.length} pages at once`);
+      else if (fresh.length === 1 && fresh[0]!.data !== expected)
+        report(`${who}: the history has grown by what nobody said: ${fresh[0]!.data}`);
+      else if (fresh.length === 0 && expected !== undefined) report(`${who}: what was said is not there: ${expected}`);
+      let next = 1;
+      for (const { from, count } of pages) {
+        if (from !== next) report(`${who}: a page begins with event ${from}, and ${next} is next`);
+        next = from + count;
+      }
+    }
+
+    runsOf(stage).watchers.push({
+      changed(run, now, pages, cause) {
+        check(run, pages, cause);
+        const last = pages.at(-1);
+        const events = last === undefined ? 0 : last.from + last.count - 1;
+        if (now.events !== events)
+          report(`${labelOfRun(run)} is said to have ${now.events} events, and its pages have ${events}`);
+      },
+    });
+    return {};
+  },
+};

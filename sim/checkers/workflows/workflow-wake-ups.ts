@@ -1,0 +1,20 @@
+// Checks that no wake-up is lost: an event that has arrived at a run and is not in its history makes the task
+// ready, or reaches the holder of the task.
+import type { CheckerKind } from "../checker.ts";
+import { labelOfRun, runsOf } from "./workflow-runs.ts";
+
+export const workflowWakeUps: CheckerKind = {
+  name: "no lost wake-up",
+  rule: "the task of a run at which something has arrived that nobody has taken is not idle",
+  make(stage, report) {
+    if (stage.plan.workflows === undefined) return {};
+    runsOf(stage).watchers.push({
+      moved(run, cause) {
+        const { task } = run.stored;
+        if (task?.state !== "idle" || task.arrived <= task.taken) return;
+        report(`${labelOfRun(run)} rests after ${cause.kind}, and ${task.arrived - task.taken} arrivals wait for it`);
+      },
+    });
+    return {};
+  },
+};

@@ -1,0 +1,48 @@
+// Formats the explanation of one actor as plain sentences. Pure.
+
+import type { Explanation } from "../../ports/host-admin.ts";
+import { type Paint, safe } from "../terminal.ts";
+import { ago, formatBytes, formatSpan, moment, plural, sentenceList } from "./phrases.ts";
+
+/** Items in a list; further ones are counted. */
+const LISTED = 10;
+
+export function explanationText(what: Explanation, now: number, paint: Paint): string {
+  return [headline(what, paint), ...life(what, now), ...work(what), ...storage(what, now)].join("\n");
+}
+
+function headline({ summary }: Explanation, paint: Paint): string {
+  return paint("bold", `${safe(summary)}.`);
+}
+
+function life({ phase, activeSince, lastUsed }: Explanation, now: number): string[] {
+  if (phase === "not active" || activeSince === undefined) return [];
+  const used = lastUsed === undefined ? "" : `; last used ${ago(lastUsed, now)}`;
+  return [`In memory since ${moment(activeSince, now)}${used}.`];
+}
+
+function work({ running, queued, timers }: Explanation): string[] {
+  const lines: string[] = [];
+  // The first line describes the innermost turn; there are several when calls have returned to the actor.
+  for (const { method, forMs, waitsFor } of running.length > 1 ? running.slice(0, LISTED) : []) {
+    lines.push(safe(`It has been running ${method} for ${formatSpan(forMs)}; it waits for ${waitsFor}.`));
+  }
+  if (queued.length > 0) {
+    const names = queued.slice(0, LISTED).map(({ method, forMs }) => `${method} (${formatSpan(forMs)})`);
+    const more = queued.length > LISTED ? ` and ${queued.length - LISTED} more` : "";
+    const calls = queued.length === 1 ? "1 call waits" : `${queued.length} calls wait`;
+    lines.push(safe(`${calls} for its turn, oldest first: ${names.join(", ")}${more}.`));
+  }
+  if (timers.length > 0) lines.push(safe(`It has ${plural(timers.length, "timer")}: ${sentenceList(timers)}.`));
+  return lines;
+}
+
+function storage({ stored }: Explanation, now: number): string[] {
+  if (stored === undefined) return ["Nothing of it is in the store."];
+  const { version, epoch, bytes, owner, committedAt } = stored;
+  const when = committedAt === undefined ? "never committed" : `last committed ${ago(committedAt, now)}`;
+  return [
+    `In the store: ${formatBytes(bytes)}, version ${version}, ${when}.`,
+    safe(`Epoch ${epoch}, taken by ${owner}.`),
+  ];
+}

@@ -1,0 +1,83 @@
+// Notifies other processes of written reminders that are due soon, and of events of workflows, so that they
+// need not wait for their next poll. A notification may get lost, and nothing depends on it.
+//
+// A transaction with NOTIFY takes a lock on the whole server when it commits, and keeps it until the commit
+// is on disk: thirty such clients are no faster than three. So the transactions that write do not notify.
+// Afterwards one transaction notifies, which writes nothing and waits for no disk. It covers everything
+// written meanwhile, and runs at most once every few milliseconds.
+import { setTimeout as pause } from "node:timers/promises";
+import { texts } from "../connection/arrays.ts";
+import type { Connections, Statement } from "../connection/connections.ts";
+
+/** Between two notifications of a process. */
+const PAUSE_MS = 5;
+
+/** Something that may be claimed was written in a namespace. */
+export interface News {
+  readonly namespace: string;
+  /** When the row is due, if that is so long ago that claims may overlook it. */
+  readonly longAgo: number | undefined;
+  /** Undefined: reminders. */
+  readonly about?: Topic;
+}
+
+export type Topic = "workflows" | undefined;
+
+/** Notifications with the same subject are merged. */
+export const subjectOf = (about: Topic, namespace: string): string => `${about ?? "reminders"} ${namespace}`;
+
+const notify: Statement = {
+  name: "limpet_notify",
+  text: "SELECT pg_notify($1, n.news) FROM unnest($2::text[]) AS n (news)",
+};
+
+export class Announcer {
+  readonly #connections: Connections;
+  readonly #channel: string;
+  readonly #from: string;
+  readonly #waiting = new Map<string, News>();
+  #isBusy = false;
+
+  /** `from` distinguishes the notifications of this process from others. */
+  constructor(connections: Connections, channel: string, from: string) {
+    this.#connections = connections;
+    this.#channel = channel;
+    this.#from = from;
+  }
+
+  announce(news: News): void {
+    const subject = subjectOf(news.about, news.namespace);
+    const waiting = this.#waiting.get(subject)?.longAgo;
+    const isEarlier = waiting === undefined || (news.longAgo !== undefined && news.longAgo < waiting);
+    this.#waiting.set(subject, isEarlier ? news : { ...news, longAgo: waiting });
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    void this.#connections
+      .during(() => this.#tell())
+      .catch(() => this.#waiting.clear())
+      .finally(() => {
+        this.#isBusy = false;
+      });
+  }
+
+  async #tell(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      const news = [...this.#waiting.values()].map((one) => JSON.stringify({ ...one, from: this.#from }));
+      this.#waiting.clear();
+      await this.#connections.run(notify, [this.#channel, texts(news)], "harmless");
+      await pause(PAUSE_MS);
+    }
+  }
+}
+
+/** Parses a notification. Returns nothing if it comes from `self` or is not one of Limpet's. */
+export function newsOf(payload: string | undefined, self: string): News | undefined {
+  try {
+    const { from, namespace, longAgo, about } = JSON.parse(payload ?? "") as Partial<Record<string, unknown>>;
+    if (typeof from !== "string" || from === self || typeof namespace !== "string") return undefined;
+    const news = { namespace, longAgo: typeof longAgo === "number" ? longAgo : undefined };
+    return about === "workflows" ? { ...news, about } : news;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,16 @@
+// Numbers for tasks of one namespace, queue, type and pin in the index of claimable tasks.
+import { queueOf } from "../reminders/queue.ts";
+
+interface Pool {
+  readonly namespace: string;
+  readonly queue: string;
+  readonly type: string;
+  /** The build or definition that the runs are pinned to; undefined: none. */
+  readonly bound: string | undefined;
+}
+
+/** If two pools ever share a number, the row of the run distinguishes them. */
+export function poolOf({ namespace, queue, type, bound }: Pool): number {
+  // The lengths make the name unambiguous.
+  return queueOf(namespace, `${queue.length}:${type.length}:${queue}${type}${bound === undefined ? "" : `:${bound}`}`);
+}

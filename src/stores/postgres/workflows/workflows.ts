@@ -1,0 +1,186 @@
+// Workflows in PostgreSQL. Any number of processes share them; the holder of the lease on a run's task
+// continues the run. Workflows have connections of their own, so that a step waits only for other steps.
+import type { ReminderWrite } from "../../../ports/store/reminders.ts";
+import type { Commit } from "../../../ports/store/store.ts";
+import type {
+  AppendOutcome,
+  Closing,
+  DeliveryOutcome,
+  EndedRun,
+  InboxMessage,
+  RunPages,
+  RunQuery,
+  RunStart,
+  StartOutcome,
+  StickyCounts,
+  StoredInboxMessage,
+  StoredRun,
+  StoredWorker,
+  TaskClaim,
+  TaskClaims,
+  TaskCompletion,
+  TaskReturn,
+  WorkerRow,
+  WorkflowKey,
+  Workflows,
+} from "../../../ports/store/workflows.ts";
+import { Connections, type Runner } from "../connection/connections.ts";
+import type { PostgresSettings } from "../connection/settings.ts";
+import { WorkflowClaims } from "./claims.ts";
+import { Deeds } from "./commit-notifications.ts";
+import { WorkflowHistory } from "./history.ts";
+import { WorkflowArrivals } from "./inbox-messages.ts";
+import { WorkflowLeases } from "./leases.ts";
+import { WorkflowListing } from "./listing.ts";
+import { WorkflowRelease } from "./release.ts";
+import { WorkflowStarts } from "./starts.ts";
+import { WorkflowSteps } from "./steps.ts";
+import { WorkflowWorkers } from "./workers.ts";
+
+/**
+ * The parts that workflows share with reminders: some of their writes are reminders, and notifications use
+ * the same channel.
+ */
+export interface Neighbours {
+  readonly wrote: (writes: readonly ReminderWrite[], now: number) => void;
+  readonly announce: (namespace: string) => void;
+  readonly watch: (namespace: string, listener: () => void) => (() => void) | undefined;
+}
+
+export class PostgresWorkflows implements Workflows {
+  readonly #connections: Connections;
+  readonly #neighbours: Neighbours;
+  readonly #starts: WorkflowStarts;
+  readonly #arrivals: WorkflowArrivals;
+  readonly #steps: WorkflowSteps;
+  readonly #claims: WorkflowClaims;
+  readonly #leases: WorkflowLeases;
+  readonly #history: WorkflowHistory;
+  readonly #listing: WorkflowListing;
+  readonly #workers: WorkflowWorkers;
+  readonly #release: WorkflowRelease;
+
+  constructor(settings: PostgresSettings, schema: string, heldMs: number, neighbours: Neighbours) {
+    // Claims and reads find a connection while steps are in progress.
+    const connections = new Connections(settings, settings.driver, settings.shares.workflows);
+    const deeds = () => new Deeds(neighbours);
+    this.#connections = connections;
+    this.#neighbours = neighbours;
+    const starts = new WorkflowStarts(connections, schema, heldMs, deeds);
+    const arrivals = new WorkflowArrivals(connections, schema, heldMs, deeds);
+    this.#starts = starts;
+    this.#arrivals = arrivals;
+    this.#steps = new WorkflowSteps({ connections, schema, heldMs, starts, arrivals, deeds });
+    this.#claims = new WorkflowClaims(connections, schema);
+    this.#leases = new WorkflowLeases({ connections, schema, heldMs, arrivals, deeds });
+    this.#history = new WorkflowHistory(connections, schema);
+    this.#listing = new WorkflowListing(connections, schema);
+    this.#workers = new WorkflowWorkers(connections, schema);
+    this.#release = new WorkflowRelease(connections, schema, heldMs, deeds);
+  }
+
+  start(batch: readonly RunStart[]): Promise<StartOutcome[]> {
+    return this.#connections.during(() => this.#starts.start(batch));
+  }
+
+  arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
+    return this.#connections.during(() => this.#arrivals.arrive(batch));
+  }
+
+  append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
+    return this.#connections.during(() => this.#steps.append(batch));
+  }
+
+  close(closing: Closing): Promise<boolean> {
+    return this.#connections.during(() => this.#leases.close(closing));
+  }
+
+  claim(request: TaskClaim): Promise<TaskClaims> {
+    return this.#connections.during(() => this.#claims.claim(request));
+  }
+
+  renew(tasks: readonly { readonly ref: number; readonly token: string }[], leaseMs: number): Promise<number[]> {
+    return this.#connections.during(async () => (tasks.length === 0 ? [] : this.#leases.renew(tasks, leaseMs)));
+  }
+
+  giveBack(batch: readonly TaskReturn[]): Promise<boolean[]> {
+    return this.#connections.during(async () => (batch.length === 0 ? [] : this.#leases.giveBack(batch)));
+  }
+
+  wake(key: WorkflowKey, forgives = false): Promise<boolean> {
+    return this.#connections.during(() => this.#leases.wake(key, forgives));
+  }
+
+  history(ref: number, after: number, bytes: number): Promise<RunPages> {
+    return this.#connections.during(() => this.#history.pages(ref, after, bytes));
+  }
+
+  inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]> {
+    return this.#connections.during(() => this.#history.inbox(ref, after, limit));
+  }
+
+  find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+    return this.#connections.during(() => this.#listing.find(key));
+  }
+
+  watchEnds(refs: readonly number[]): Promise<EndedRun[]> {
+    return this.#connections.during(async () => {
+      if (refs.length === 0) return [];
+      // Mark first, then read: a run that ends in between is seen as closed.
+      await this.#leases.watch(refs);
+      return this.#listing.ends(refs);
+    });
+  }
+
+  list(query: RunQuery): Promise<StoredRun[]> {
+    return this.#connections.during(() => this.#listing.list(query));
+  }
+
+  count(query: RunQuery): Promise<number> {
+    return this.#connections.during(() => this.#listing.count(query));
+  }
+
+  seen(worker: WorkerRow): Promise<void> {
+    return this.#connections.during(() => this.#workers.seen(worker));
+  }
+
+  forgetWorker(namespace: string, worker: string): Promise<boolean> {
+    return this.#connections.during(() => this.#workers.forget(namespace, worker));
+  }
+
+  releaseWorker(namespace: string, worker: string, isDead: boolean): Promise<number> {
+    return this.#connections.during(() => this.#release.release(namespace, worker, isDead));
+  }
+
+  workers(namespace: string): Promise<StoredWorker[]> {
+    return this.#connections.during(() => this.#workers.list(namespace));
+  }
+
+  stickiness(namespace: string, owners: readonly string[] = []): Promise<StickyCounts> {
+    return this.#connections.during(() => this.#workers.stickiness(namespace, owners));
+  }
+
+  prune(namespace: string, endedBefore: number, limit: number): Promise<number> {
+    return this.#connections.during(() => this.#listing.prune(namespace, endedBefore, limit));
+  }
+
+  watch(namespace: string, listener: () => void): (() => void) | undefined {
+    return this.#neighbours.watch(namespace, listener);
+  }
+
+  /**
+   * Starts and messages of commits, in their transaction. `tell` notifies once the transaction is committed.
+   */
+  async with(runner: Runner, commits: readonly Commit[]): Promise<{ readonly tell: () => void }> {
+    const deeds = new Deeds(this.#neighbours);
+    const starts = commits.flatMap((commit) => commit.starts ?? []);
+    await this.#starts.startAll(runner, starts, deeds);
+    const arrivals = commits.flatMap((commit) => commit.arrivals ?? []);
+    await this.#arrivals.arriveAll(runner, arrivals, deeds);
+    return deeds;
+  }
+
+  end(): Promise<void> {
+    return this.#connections.close();
+  }
+}

@@ -1,0 +1,313 @@
+// Encodes batches of starts, messages and steps as flat arrays of numbers and strings, between the store and
+// its worker thread. Each pair of functions encodes and decodes one message; no other module depends on the
+// layout.
+import type { Commit } from "../../../ports/store/store.ts";
+import type {
+  AppendOutcome,
+  ClaimedTask,
+  InboxMessage,
+  RunStart,
+  StartOutcome,
+  TaskClaim,
+  TaskClaims,
+  TaskCompletion,
+  TaskFate,
+} from "../../../ports/store/workflows.ts";
+import { type Packed, packWrites, unpackWrites } from "../reminders/messages.ts";
+import { FlatReader, FlatWriter, Portions } from "../thread/flat-arrays.ts";
+import { codeOf, modeCode, modeOf, statusOf } from "./codes.ts";
+
+/** Starts, and separately the reminders that they set. */
+export interface PackedStarts {
+  readonly starts: Packed;
+  readonly reminders: Packed;
+}
+
+/** Runs to start, and messages to runs. */
+export interface PackedErrands {
+  readonly starts: PackedStarts;
+  readonly arrivals: Packed;
+}
+
+/** Steps, and separately their attachments: most have none. */
+export interface PackedSteps {
+  readonly steps: Packed;
+  readonly brought: (PackedErrands & { readonly reminders: Packed }) | undefined;
+}
+
+/** The starts and messages of a batch of commits. */
+export interface CommitErrands extends PackedErrands {
+  /**
+   * For each commit with attachments: its place in the batch, the number of runs it starts, the number of
+   * messages it sends.
+   */
+  readonly places: readonly number[];
+}
+
+const IS_BOUND = 1;
+const HAS_LEASE = 2;
+const HAS_REFUSAL = 4;
+const IF_CLOSED = ["start", "start unless completed", "keep"] as const;
+/** The unit of this choice within the flags. */
+const IF_CLOSED_UNIT = 8;
+
+export function packStarts(batch: readonly RunStart[]): PackedStarts {
+  const to = new FlatWriter();
+  for (const start of batch) {
+    const { bound, lease, refusal, ifClosed, first, delayMs, reminders } = start;
+    const flags =
+      (bound === undefined ? 0 : IS_BOUND) |
+      (lease === undefined ? 0 : HAS_LEASE) |
+      (refusal === undefined ? 0 : HAS_REFUSAL) |
+      (IF_CLOSED.indexOf(ifClosed) * IF_CLOSED_UNIT);
+    to.next().numbers(flags, first.count, delayMs, reminders.length);
+    to.strings(start.namespace, start.workflowId, start.runId, start.type, start.queue);
+    to.strings(first.data, start.attributes, start.memo);
+    if (bound !== undefined) to.strings(bound);
+    if (lease !== undefined) to.numbers(lease.leaseMs).strings(lease.token, lease.worker);
+    if (refusal !== undefined) writeArrival(to, refusal);
+  }
+  return { starts: to.packed(), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
+}
+
+export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
+  const writes = new Portions(unpackWrites(reminders));
+  return new FlatReader(starts).all((from): RunStart => {
+    const [flags, count, delayMs, brought] = [from.number(), from.number(), from.number(), from.number()];
+    const key = { namespace: from.string(), workflowId: from.string(), runId: from.string() };
+    const [type, queue, data] = [from.string(), from.string(), from.string()];
+    const [attributes, memo] = [from.string(), from.string()];
+    const bound = flags & IS_BOUND ? from.string() : undefined;
+    const lease =
+      flags & HAS_LEASE ? { leaseMs: from.number(), token: from.string(), worker: from.string() } : undefined;
+    return {
+      ...key,
+      type,
+      queue,
+      bound,
+      first: { count, data },
+      attributes,
+      memo,
+      delayMs,
+      lease,
+      refusal: flags & HAS_REFUSAL ? readArrival(from) : undefined,
+      ifClosed: IF_CLOSED[Math.floor(flags / IF_CLOSED_UNIT)] as RunStart["ifClosed"],
+      reminders: writes.take(brought),
+    };
+  });
+}
+
+function writeOutcome(to: FlatWriter, { ref, status, isNew, runId }: StartOutcome): void {
+  to.numbers(ref, codeOf(status), isNew ? 1 : 0);
+  if (!isNew) to.strings(runId);
+}
+
+/** A new run has the requested id. */
+function readOutcome(from: FlatReader, asked: RunStart): StartOutcome {
+  const [ref, status, isNew] = [from.number(), statusOf(from.number()), from.number() === 1];
+  return { ref, runId: isNew ? asked.runId : from.string(), status, isNew };
+}
+
+export function packStartOutcomes(outcomes: readonly StartOutcome[]): Packed {
+  const to = new FlatWriter();
+  for (const outcome of outcomes) writeOutcome(to.next(), outcome);
+  return to.packed();
+}
+
+export function unpackStartOutcomes(answer: Packed, batch: readonly RunStart[]): StartOutcome[] {
+  return new FlatReader(answer).all((from, place) => readOutcome(from, batch[place] as RunStart));
+}
+
+const IS_CERTAIN = 1;
+const GOES_ALONG = 2;
+const WAKES = 4;
+
+function writeArrival(
+  to: FlatWriter,
+  { namespace, workflowId, runId, key, data, goesAlong, wakes }: InboxMessage,
+): void {
+  to.numbers((runId === undefined ? 0 : IS_CERTAIN) | (goesAlong ? GOES_ALONG : 0) | (wakes === true ? WAKES : 0));
+  to.strings(namespace, workflowId, key, data);
+  if (runId !== undefined) to.strings(runId);
+}
+
+function readArrival(from: FlatReader): InboxMessage {
+  const flags = from.number();
+  const [namespace, workflowId, key, data] = [from.string(), from.string(), from.string(), from.string()];
+  const runId = flags & IS_CERTAIN ? from.string() : undefined;
+  const [goesAlong, wakes] = [(flags & GOES_ALONG) !== 0, (flags & WAKES) !== 0];
+  return { namespace, workflowId, runId, key, data, goesAlong, wakes };
+}
+
+export function packArrivals(batch: readonly InboxMessage[]): Packed {
+  const to = new FlatWriter();
+  for (const arrival of batch) writeArrival(to.next(), arrival);
+  return to.packed();
+}
+
+export const unpackArrivals = (packed: Packed): InboxMessage[] => new FlatReader(packed).all(readArrival);
+
+const HAS_PAGE = 1;
+const HAS_AFFINITY = 2;
+const HAS_ATTRIBUTES = 4;
+const HAS_MEMO = 8;
+const BRINGS = 16;
+const FATES = ["keep", "rest", "close"] as const;
+/** The unit of this choice within the flags. */
+const FATES_UNIT = 32;
+
+export function packSteps(batch: readonly TaskCompletion[]): PackedSteps {
+  const to = new FlatWriter();
+  for (const step of batch) {
+    const { page, fate, affinity, attributes, memo, reminders, starts, arrivals } = step;
+    const flags =
+      (page === undefined ? 0 : HAS_PAGE) |
+      (affinity === undefined ? 0 : HAS_AFFINITY) |
+      (attributes === undefined ? 0 : HAS_ATTRIBUTES) |
+      (memo === undefined ? 0 : HAS_MEMO) |
+      (brings(step) ? BRINGS : 0) |
+      (FATES.indexOf(fate.kind) * FATES_UNIT);
+    to.next().numbers(flags, step.ref, step.last, step.taken).strings(step.token);
+    if (page !== undefined) to.numbers(page.count).strings(page.data);
+    if (affinity !== undefined) to.numbers(affinity.ms).strings(affinity.worker);
+    if (attributes !== undefined) to.strings(attributes);
+    if (memo !== undefined) to.strings(memo);
+    if (brings(step)) to.numbers(reminders.length, starts.length, arrivals.length);
+    if (fate.kind === "keep") to.numbers(fate.leaseMs);
+    if (fate.kind === "close") to.numbers(codeOf(fate.status)).strings(fate.result);
+  }
+  const brought = batch.filter(brings);
+  return { steps: to.packed(), brought: brought.length === 0 ? undefined : packBrought(brought) };
+}
+
+const brings = ({ reminders, starts, arrivals }: TaskCompletion): boolean =>
+  reminders.length > 0 || starts.length > 0 || arrivals.length > 0;
+
+function packBrought(batch: readonly TaskCompletion[]): PackedSteps["brought"] {
+  return { ...packErrands(batch), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
+}
+
+function packErrands(batch: readonly Pick<Commit, "starts" | "arrivals">[]): PackedErrands {
+  return {
+    starts: packStarts(batch.flatMap(({ starts = [] }) => starts)),
+    arrivals: packArrivals(batch.flatMap(({ arrivals = [] }) => arrivals)),
+  };
+}
+
+export function unpackSteps({ steps, brought }: PackedSteps): TaskCompletion[] {
+  const writes = new Portions(brought === undefined ? [] : unpackWrites(brought.reminders));
+  const starts = new Portions(brought === undefined ? [] : unpackStarts(brought.starts));
+  const arrivals = new Portions(brought === undefined ? [] : unpackArrivals(brought.arrivals));
+  return new FlatReader(steps).all((from): TaskCompletion => {
+    const flags = from.number();
+    const [ref, last, taken, token] = [from.number(), from.number(), from.number(), from.string()];
+    const page = flags & HAS_PAGE ? { count: from.number(), data: from.string() } : undefined;
+    const affinity = flags & HAS_AFFINITY ? { ms: from.number(), worker: from.string() } : undefined;
+    const attributes = flags & HAS_ATTRIBUTES ? from.string() : undefined;
+    const memo = flags & HAS_MEMO ? from.string() : undefined;
+    const isBringing = (flags & BRINGS) !== 0;
+    return {
+      ref,
+      last,
+      taken,
+      token,
+      page,
+      affinity,
+      attributes,
+      memo,
+      reminders: writes.take(isBringing ? from.number() : 0),
+      starts: starts.take(isBringing ? from.number() : 0),
+      arrivals: arrivals.take(isBringing ? from.number() : 0),
+      fate: readFate(from, FATES[Math.floor(flags / FATES_UNIT)] as TaskFate["kind"]),
+    };
+  });
+}
+
+function readFate(from: FlatReader, kind: TaskFate["kind"]): TaskFate {
+  if (kind === "rest") return { kind };
+  if (kind === "keep") return { kind, leaseMs: from.number() };
+  const status = statusOf(from.number()) as Extract<TaskFate, { kind: "close" }>["status"];
+  return { kind, status, result: from.string() };
+}
+
+const LOST = -1;
+
+export function packStepOutcomes(outcomes: readonly AppendOutcome[]): Packed {
+  const to = new FlatWriter();
+  for (const outcome of outcomes) {
+    to.next();
+    if (outcome.kind === "lost") {
+      to.numbers(LOST);
+      continue;
+    }
+    to.numbers(outcome.arrived, outcome.isWatched ? 1 : 0);
+    for (const start of outcome.starts) writeOutcome(to, start);
+  }
+  return to.packed();
+}
+
+export function unpackStepOutcomes(answer: Packed, batch: readonly TaskCompletion[]): AppendOutcome[] {
+  return new FlatReader(answer).all((from, place): AppendOutcome => {
+    const arrived = from.number();
+    if (arrived === LOST) return { kind: "lost" };
+    const isWatched = from.number() === 1;
+    const starts = (batch[place] as TaskCompletion).starts.map((start) => readOutcome(from, start));
+    return { kind: "done", arrived, starts, isWatched };
+  });
+}
+
+/** `undefined` when no commit has attachments, which is nearly always. */
+export function packCommitErrands(batch: readonly Commit[]): CommitErrands | undefined {
+  if (batch.every(({ starts, arrivals }) => starts === undefined && arrivals === undefined)) return undefined;
+  const places = batch.flatMap(({ starts = [], arrivals = [] }, place) => {
+    return starts.length + arrivals.length === 0 ? [] : [place, starts.length, arrivals.length];
+  });
+  return { places, ...packErrands(batch) };
+}
+
+/** The starts and messages of one commit. */
+export interface Errand {
+  readonly place: number;
+  readonly starts: readonly RunStart[];
+  readonly arrivals: readonly InboxMessage[];
+}
+
+export function unpackCommitErrands(errands: CommitErrands): Errand[] {
+  const starts = new Portions(unpackStarts(errands.starts));
+  const arrivals = new Portions(unpackArrivals(errands.arrivals));
+  const all: Errand[] = [];
+  for (let i = 0; i < errands.places.length; i += 3) {
+    const [place, begins, sends] = errands.places.slice(i, i + 3) as [number, number, number];
+    all.push({ place, starts: starts.take(begins), arrivals: arrivals.take(sends) });
+  }
+  return all;
+}
+
+export interface ClaimsAnswer extends Packed {
+  readonly now: number;
+  readonly next: number | undefined;
+}
+
+export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClaim): ClaimsAnswer {
+  const to = new FlatWriter();
+  for (const task of tasks) {
+    const { ref, attempt, lost, mode, bound, last, taken, arrived } = task;
+    const place = types.findIndex(({ type }) => type === task.type);
+    to.next().numbers(ref, place, attempt, lost, modeCode(mode), last, taken, arrived);
+    to.strings(task.workflowId, task.runId).numbers(bound === undefined ? 0 : IS_BOUND);
+    if (bound !== undefined) to.strings(bound);
+  }
+  return { now, next, ...to.packed() };
+}
+
+export function unpackClaims(answer: ClaimsAnswer, { namespace, types, lease }: TaskClaim): TaskClaims {
+  const tasks = new FlatReader(answer).all((from): ClaimedTask => {
+    const [ref, type, attempt, lost] = [from.number(), types[from.number()]!.type, from.number(), from.number()];
+    const [mode, last, taken, arrived] = [modeOf(from.number()), from.number(), from.number(), from.number()];
+    const [workflowId, runId] = [from.string(), from.string()];
+    const bound = from.number() === IS_BOUND ? from.string() : undefined;
+    const { token } = lease;
+    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, bound, last, taken, arrived };
+  });
+  return { now: answer.now, tasks, next: answer.next };
+}

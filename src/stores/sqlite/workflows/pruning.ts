@@ -1,0 +1,36 @@
+// Removes runs that ended long ago, with all that belongs to them.
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { WorkflowPages } from "./event-batches.ts";
+import type { WorkflowKinds } from "./kinds.ts";
+
+export class WorkflowPruning {
+  readonly #kinds: WorkflowKinds;
+  readonly #pages: WorkflowPages;
+  readonly #ended: StatementSync;
+  readonly #drop: StatementSync;
+
+  constructor(db: DatabaseSync, kinds: WorkflowKinds, pages: WorkflowPages) {
+    this.#kinds = kinds;
+    this.#pages = pages;
+    // The beginning of one range, entries only: open runs are not in this index.
+    this.#ended = db.prepare(
+      "SELECT ref FROM workflow_runs WHERE kind = ? AND closed_at < ? ORDER BY closed_at LIMIT ?",
+    );
+    this.#ended.setReturnArrays(true);
+    // Its task and its inbox were removed when it ended.
+    this.#drop = db.prepare("DELETE FROM workflow_runs WHERE ref = ?");
+  }
+
+  prune(namespace: string, endedBefore: number, limit: number): number {
+    let count = 0;
+    for (const { ref: kind } of this.#kinds.all(namespace)) {
+      if (count >= limit) break;
+      for (const [ref] of this.#ended.all(kind, endedBefore, limit - count) as unknown as [number][]) {
+        this.#pages.drop(ref);
+        this.#drop.run(ref);
+        count++;
+      }
+    }
+    return count;
+  }
+}

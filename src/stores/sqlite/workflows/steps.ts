@@ -1,0 +1,198 @@
+// All changes of runs: starts, deliveries, steps by the holder of a task, and ends from outside. Each item of
+// a batch is checked before anything of it is written, so none needs a savepoint. Every method runs inside a
+// write transaction of the caller, and may run again after a rollback.
+import type { ReminderWrite } from "../../../ports/store/reminders.ts";
+import type {
+  AppendOutcome,
+  Closing,
+  DeliveryOutcome,
+  InboxMessage,
+  RunStart,
+  StartOutcome,
+  TaskCompletion,
+} from "../../../ports/store/workflows.ts";
+import type { ReminderStatements } from "../reminders/statements.ts";
+import { COMPLETED, codeOf, LEASED, READY, RUNNING, statusOf } from "./codes.ts";
+import type { WorkflowPages } from "./event-batches.ts";
+import type { WorkflowInbox } from "./inbox.ts";
+import type { WorkflowKinds } from "./kinds.ts";
+import type { RunEnd, RunHead, WorkflowRuns } from "./runs.ts";
+import type { TaskRow, WorkflowTasks } from "./tasks.ts";
+
+export interface WorkflowTables {
+  readonly kinds: WorkflowKinds;
+  readonly runs: WorkflowRuns;
+  readonly tasks: WorkflowTasks;
+  readonly pages: WorkflowPages;
+  readonly inbox: WorkflowInbox;
+  readonly reminders: ReminderStatements;
+}
+
+export class WorkflowSteps {
+  readonly #tables: WorkflowTables;
+
+  constructor(tables: WorkflowTables) {
+    this.#tables = tables;
+  }
+
+  start(batch: readonly RunStart[], now: number): StartOutcome[] {
+    const writes: ReminderWrite[] = [];
+    const outcomes = batch.map((start) => this.#start(start, writes, now));
+    this.#remind(writes, now);
+    return outcomes;
+  }
+
+  arrive(batch: readonly InboxMessage[], now: number): DeliveryOutcome[] {
+    return batch.map((arrival) => this.#arrive(arrival, now));
+  }
+
+  append(batch: readonly TaskCompletion[], now: number): AppendOutcome[] {
+    const writes: ReminderWrite[] = [];
+    const outcomes = batch.map((step) => this.#append(step, writes, now));
+    this.#remind(writes, now);
+    return outcomes;
+  }
+
+  close({ status, page, result, reminders, arrivals, ...key }: Closing, now: number): boolean {
+    const { runs, pages, tasks } = this.#tables;
+    const run = runs.find(key);
+    const task = run?.status === RUNNING ? tasks.read(run.ref) : undefined;
+    if (run === undefined || task === undefined) return false;
+    const bytes = task.bytes + pages.put(run.ref, task.last + 1, page);
+    const end: RunEnd = { status: codeOf(status), result, token: null, now };
+    runs.end(run.ref, { ...task, last: task.last + page.count, bytes }, end);
+    this.#remind(reminders, now);
+    this.arrive(arrivals, now);
+    return true;
+  }
+
+  #remind(writes: readonly ReminderWrite[], now: number): void {
+    if (writes.length > 0) this.#tables.reminders.write(writes, now);
+  }
+
+  /** `writes` collects the reminders that the batch has to write. */
+  #start(start: RunStart, writes: ReminderWrite[], now: number): StartOutcome {
+    const { runs, kinds, pages, tasks } = this.#tables;
+    const latest = runs.latest(start);
+    if (latest !== undefined) {
+      const same = this.#startedAs(start, latest);
+      if (same !== undefined) return outcomeOf(same, true);
+      if (!mayStart(start, latest.status)) return outcomeOf(latest, false);
+    }
+    const kind = kinds.make(start.namespace, start.queue, start.type);
+    const ref = runs.put(start, kind, now);
+    tasks.put(ref, kind, pages.put(ref, 1, start.first), start, now);
+    for (const write of start.reminders) writes.push(write);
+    return { ref, runId: start.runId, status: "running", isNew: true };
+  }
+
+  /** The run of an earlier attempt at this start. */
+  #startedAs(start: RunStart, latest: RunHead): RunHead | undefined {
+    return latest.runId === start.runId ? latest : this.#tables.runs.byRunId(start, start.runId);
+  }
+
+  #arrive(arrival: InboxMessage, now: number): DeliveryOutcome {
+    const { runs, tasks, inbox } = this.#tables;
+    const head = runs.find(arrival);
+    const task = head?.status === RUNNING ? tasks.read(head.ref) : undefined;
+    if (head === undefined || task === undefined) {
+      return { kind: "closed", status: head === undefined ? undefined : statusOf(head.status) };
+    }
+    const { ref, runId } = head;
+    const number = task.arrived + 1;
+    if (arrival.wakes === true && task.state === READY && task.at > now) tasks.wake(ref, now);
+    if (!inbox.put(ref, number, arrival)) {
+      return { kind: "arrived", ref, runId, number: inbox.numberOf(ref, arrival.key) };
+    }
+    tasks.arrive(ref, task, number, now);
+    return { kind: "arrived", ref, runId, number };
+  }
+
+  #append(step: TaskCompletion, writes: ReminderWrite[], now: number): AppendOutcome {
+    const { runs, tasks, inbox } = this.#tables;
+    const { ref, fate } = step;
+    const task = tasks.read(ref);
+    if (task === undefined) return this.#appendToEnded(step);
+    const { isWatched } = task;
+    if (task.state !== LEASED || task.token !== step.token || task.last !== step.last) {
+      const isAsLeft = fate.kind !== "close" && (task.state === LEASED) === (fate.kind === "keep");
+      if (!isAsLeft || !this.#isLast(step, task)) return { kind: "lost" };
+      return { kind: "done", arrived: task.arrived, starts: this.#startedBefore(step), isWatched };
+    }
+    const left = fate.kind === "close" && fate.status === "continued" ? inbox.left(ref, step.taken) : [];
+    this.#write(step, task, now);
+    if (step.attributes !== undefined || step.memo !== undefined) runs.describe(ref, step.attributes, step.memo);
+    for (const write of step.reminders) writes.push(write);
+    // The step may start its own workflow anew, so this comes after the run has its outcome.
+    const starts = step.starts.map((start) => this.#start(start, writes, now));
+    for (const [i, { refusal }] of step.starts.entries()) {
+      if (refusal !== undefined && !starts[i]!.isNew) this.#arrive(refusal, now);
+    }
+    for (const arrival of step.arrivals) this.#arrive(arrival, now);
+    // The run that continues this one is the open one by now.
+    for (const one of left) this.#arrive({ ...runs.keyOf(ref), runId: undefined, ...one }, now);
+    return { kind: "done", arrived: task.arrived, starts, isWatched };
+  }
+
+  #write(step: TaskCompletion, task: TaskRow, now: number): void {
+    const { runs, tasks, pages, inbox } = this.#tables;
+    const { ref, page, fate, affinity } = step;
+    const last = task.last + (page?.count ?? 0);
+    const bytes = task.bytes + (page === undefined ? 0 : pages.put(ref, task.last + 1, page));
+    const taken = Math.max(task.taken, step.taken);
+    if (fate.kind === "close") {
+      const end: RunEnd = { status: codeOf(fate.status), result: fate.result, token: step.token, now };
+      runs.end(ref, { ...task, last, bytes }, end);
+      return;
+    }
+    if (taken > task.taken) inbox.drop(ref, taken);
+    const row = { last, bytes, taken, affinity };
+    if (fate.kind === "keep") tasks.keep(ref, task, row, fate.leaseMs, now);
+    else tasks.rest(ref, task.arrived, row, now);
+  }
+
+  /** The run is closed: perhaps this very step has closed it. */
+  #appendToEnded(step: TaskCompletion): AppendOutcome {
+    const run = this.#tables.runs.ended(step.ref);
+    const isAsLeft = step.fate.kind === "close" && run?.status === codeOf(step.fate.status);
+    if (run === undefined || !isAsLeft || !this.#isLast(step, run)) return { kind: "lost" };
+    const { arrived, isWatched } = run;
+    return { kind: "done", arrived, starts: this.#startedBefore(step), isWatched };
+  }
+
+  /**
+   * This very step was applied, and nothing has changed the run since: the last step had this token, and the
+   * history ends with the event batch of this step.
+   */
+  #isLast(
+    { ref, token, last, page }: TaskCompletion,
+    did: { readonly token: string | null; readonly last: number },
+  ): boolean {
+    if (did.token !== token || did.last !== last + (page?.count ?? 0)) return false;
+    return page === undefined || this.#tables.pages.isAt(ref, last + 1, page);
+  }
+
+  /**
+   * Outcomes of the starts of a step that was applied before: a start without a run of its own met a run that
+   * stayed.
+   */
+  #startedBefore({ starts }: TaskCompletion): StartOutcome[] {
+    const { runs } = this.#tables;
+    return starts.map((start) => {
+      const own = runs.byRunId(start, start.runId);
+      const found = own ?? runs.latest(start);
+      if (found !== undefined) return outcomeOf(found, own !== undefined);
+      // The run was removed since.
+      return { ref: 0, runId: start.runId, status: "completed", isNew: true };
+    });
+  }
+}
+
+function mayStart({ ifClosed }: RunStart, latest: number): boolean {
+  if (latest === RUNNING) return false;
+  return ifClosed === "start" || (ifClosed === "start unless completed" && latest !== COMPLETED);
+}
+
+const outcomeOf = ({ ref, runId, status }: RunHead, isNew: boolean): StartOutcome => {
+  return { ref, runId, status: statusOf(status), isNew };
+};

@@ -1,0 +1,314 @@
+// The streams between hosts and schedulers of a virtual world: the messages of the real server and its
+// client, on connections of the virtual network. Every stream and every request has its own connection.
+import { type ErrorCode, LimpetError } from "../../kernel/errors.ts";
+import type { ControlListener, ControlStream } from "../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
+import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
+import type { WatchListener } from "../../wire/control/client.ts";
+import { CONTROL_LIMITS } from "../../wire/control/limits.ts";
+import type { ControlService, SchedulerList } from "../../wire/control/service.ts";
+import { asLimpetError } from "../../wire/control/status.ts";
+import type { SchedulerClient } from "../../wire/control/watched-schedulers.ts";
+import { KIND } from "../timeline.ts";
+import type { End, Ending, Listening, Network, Patience, Receiver, Station } from "./network.ts";
+
+const PATIENCE: Patience = {
+  connectMs: CONTROL_LIMITS.connectMs,
+  tickMs: CONTROL_LIMITS.tickMs,
+  silentTicks: CONTROL_LIMITS.silentTicks,
+  queue: CONTROL_LIMITS.queue,
+};
+
+type Parting = { readonly code: string; readonly message: string };
+
+/** Response to a request; undefined for an action. */
+type Answer = ClusterView | StickyPage | ShardsView | undefined;
+
+/** Messages on the network; `about` names the kind. */
+export type Said =
+  | { readonly about: "report" }
+  | { readonly about: "watch" }
+  | { readonly about: "describe" }
+  | { readonly about: "drain"; readonly host: string }
+  | { readonly about: "sticky"; readonly namespace: string; readonly query: StickyQuery }
+  | { readonly about: "release"; readonly namespace: string; readonly type: string; readonly id: string }
+  | { readonly about: "shards"; readonly namespace: string; readonly type: string }
+  | {
+      readonly about: "steer";
+      readonly namespace: string;
+      readonly type: string;
+      readonly steering: ShardSteering;
+    }
+  | { readonly about: "host"; readonly message: HostMessage }
+  | { readonly about: "scheduler"; readonly message: SchedulerMessage }
+  | { readonly about: "list"; readonly list: SchedulerList }
+  | { readonly about: "answer"; readonly answer: Answer }
+  | { readonly about: "parting"; readonly error: Parting | undefined };
+
+/** The client's side of a stream. */
+interface Talk {
+  send(said: Said): void;
+  close(error?: Parting): void;
+}
+
+const lost = (address: string, how: Ending): LimpetError =>
+  how === "full"
+    ? new LimpetError("LINK_FULL", `${address} does not read what it is sent`)
+    : new LimpetError("UNREACHABLE", `the stream to ${address} is over: ${how}`);
+
+const STOPPING: Parting = { code: "STOPPING", message: "this scheduler is stopping" };
+const closed = (): LimpetError => new LimpetError("STOPPING", "this process has closed its connection");
+
+const nothing = (): undefined => undefined;
+
+const rebuild = ({ code, message }: Parting): LimpetError => new LimpetError(code as ErrorCode, message);
+
+export class VirtualScheduler implements SchedulerClient {
+  readonly address: string;
+  readonly term: number;
+  readonly #network: Network;
+  readonly #station: Station;
+  readonly #open = new Set<() => void>();
+  #isClosed = false;
+
+  constructor(address: string, term: number, network: Network, station: Station) {
+    this.address = address;
+    this.term = term;
+    this.#network = network;
+    this.#station = station;
+  }
+
+  #connect(first: Said, receiver: Receiver): End {
+    const end = this.#network.connect(this.#station, this.address, PATIENCE, receiver);
+    end.send(first);
+    return end;
+  }
+
+  report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage> {
+    const { send, close } = this.#stream({ about: "report" }, listener, (said) => {
+      if (said.about === "scheduler") listener.message(said.message);
+    });
+    return { send: (message) => send({ about: "host", message }), close };
+  }
+
+  watch(listener: WatchListener): () => void {
+    const { close } = this.#stream({ about: "watch" }, listener, (said) => {
+      if (said.about === "list") listener.list(said.list);
+    });
+    return () => close();
+  }
+
+  /** A long-lived stream. Its listener is notified once of its end, and gets nothing after that. */
+  #stream(first: Said, listener: Pick<WatchListener, "closed">, hear: (said: Said) => void): Talk {
+    if (this.#isClosed) {
+      queueMicrotask(() => listener.closed(closed()));
+      return { send() {}, close() {} };
+    }
+    let isOver = false;
+    const over = (error: LimpetError | undefined): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#open.delete(stop);
+      listener.closed(error);
+    };
+    const end = this.#connect(first, {
+      message: (message) => {
+        const said = message as Said;
+        if (isOver) return;
+        if (said.about === "parting") {
+          end.close();
+          over(said.error && rebuild(said.error));
+        } else {
+          hear(said);
+        }
+      },
+      ended: (how) => over(how === "closed" ? undefined : lost(this.address, how)),
+    });
+    const close = (error?: Parting): void => {
+      if (isOver) return;
+      // A client that only listens sends nothing at the end either.
+      if (first.about === "report") end.send({ about: "parting", error } satisfies Said);
+      end.close();
+      queueMicrotask(() => over(undefined));
+    };
+    const stop = (): void => close();
+    this.#open.add(stop);
+    const send = (said: Said): void => {
+      if (!isOver) end.send(said);
+    };
+    return { send, close };
+  }
+
+  /** `broken`: the error for a request whose outcome is unknown. */
+  #ask(question: Said, broken: "UNREACHABLE" | "ANSWER_LOST"): Promise<Answer> {
+    if (this.#isClosed) return Promise.reject(closed());
+    const { timeline } = this.#network;
+    return new Promise((resolve, reject) => {
+      const over = (): void => {
+        late.cancel();
+        end.close();
+        this.#open.delete(stop);
+      };
+      const fail = (error: LimpetError): void => {
+        const wasAsked = !end.isConnecting;
+        over();
+        reject(wasAsked && broken === "ANSWER_LOST" ? new LimpetError(broken, error.message) : error);
+      };
+      const end = this.#connect(question, {
+        message: (message) => {
+          const said = message as Said;
+          over();
+          if (said.about === "answer") resolve(said.answer);
+          else if (said.about === "parting" && said.error !== undefined) reject(rebuild(said.error));
+        },
+        ended: (how) => fail(lost(this.address, how)),
+      });
+      const stop = (): void => fail(closed());
+      this.#open.add(stop);
+      const late = timeline.plan(timeline.now + CONTROL_LIMITS.answerMs, KIND.timer, this.#station, () =>
+        fail(new LimpetError("UNREACHABLE", `${this.address} did not answer in time`)),
+      );
+    });
+  }
+
+  async describe(): Promise<ClusterView> {
+    return (await this.#ask({ about: "describe" }, "UNREACHABLE")) as ClusterView;
+  }
+
+  async drain(host: string): Promise<void> {
+    await this.#ask({ about: "drain", host }, "ANSWER_LOST");
+  }
+
+  async sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
+    return (await this.#ask({ about: "sticky", namespace, query }, "UNREACHABLE")) as StickyPage;
+  }
+
+  async release(namespace: string, type: string, id: string): Promise<void> {
+    await this.#ask({ about: "release", namespace, type, id }, "ANSWER_LOST");
+  }
+
+  async shards(namespace: string, type: string): Promise<ShardsView> {
+    return (await this.#ask({ about: "shards", namespace, type }, "UNREACHABLE")) as ShardsView;
+  }
+
+  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
+    await this.#ask({ about: "steer", namespace, type, steering }, "ANSWER_LOST");
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const stop of [...this.#open]) stop();
+  }
+}
+
+export class VirtualControlServer {
+  readonly address: string;
+  readonly #service: ControlService;
+  readonly #listening: Listening;
+  /** Open streams, with the function that ends each when the scheduler stops. */
+  readonly #ends = new Map<End, () => void>();
+
+  constructor(address: string, service: ControlService, network: Network, station: Station) {
+    this.address = address;
+    this.#service = service;
+    this.#listening = network.listen(address, station, (end) => this.#accept(end));
+  }
+
+  #accept(end: End): Receiver {
+    this.#ends.set(end, () => end.close());
+    let behind: Receiver | undefined;
+    return {
+      message: (message) => {
+        const said = message as Said;
+        if (behind === undefined) behind = this.#begin(end, said);
+        else behind.message(said);
+      },
+      ended: (how) => {
+        this.#ends.delete(end);
+        behind?.ended(how);
+      },
+    };
+  }
+
+  #begin(end: End, first: Said): Receiver {
+    switch (first.about) {
+      case "report":
+        return this.#report(end);
+      case "watch": {
+        const unwatch = this.#service.watch((list) => end.send({ about: "list", list } satisfies Said));
+        this.#ends.set(end, () => {
+          end.send({ about: "parting", error: STOPPING } satisfies Said);
+          end.close();
+          unwatch();
+        });
+        return { message() {}, ended: unwatch };
+      }
+      case "drain":
+        return this.#answer(end, this.#service.drain(first.host).then(nothing));
+      case "sticky":
+        return this.#answer(end, this.#service.sticky(first.namespace, first.query));
+      case "release":
+        return this.#answer(end, this.#service.release(first.namespace, first.type, first.id).then(nothing));
+      case "shards":
+        return this.#answer(end, this.#service.shards(first.namespace, first.type));
+      case "steer": {
+        const { namespace, type, steering } = first;
+        return this.#answer(end, this.#service.steerShards(namespace, type, steering).then(nothing));
+      }
+      default:
+        return this.#answer(end, this.#service.describe());
+    }
+  }
+
+  #answer(end: End, answer: Promise<Answer>): Receiver {
+    answer.then(
+      (given) => end.send({ about: "answer", answer: given } satisfies Said),
+      (error: unknown) => {
+        const { code, message } = asLimpetError(error);
+        end.send({ about: "parting", error: { code, message } } satisfies Said);
+      },
+    );
+    return { message() {}, ended() {} };
+  }
+
+  #report(end: End): Receiver {
+    let isOver = false;
+    const over = (error: LimpetError | undefined): void => {
+      if (isOver) return;
+      isOver = true;
+      // The service is notified after its current work.
+      queueMicrotask(() => listener.closed(error));
+    };
+    const stream: ControlStream<SchedulerMessage> = {
+      send: (message) => {
+        if (!isOver) end.send({ about: "scheduler", message } satisfies Said);
+      },
+      close: (error) => {
+        if (isOver) return;
+        end.send({ about: "parting", error: error && { code: error.code, message: error.message } } satisfies Said);
+        this.#ends.delete(end);
+        end.close();
+        over(undefined);
+      },
+    };
+    const listener = this.#service.report(stream, { address: "10.0.0.0", sameMachine: false });
+    if (!isOver) this.#ends.set(end, () => stream.close(STOPPING));
+    return {
+      message: (message) => {
+        const said = message as Said;
+        if (isOver) return;
+        if (said.about === "host") listener.message(said.message);
+        else if (said.about === "parting") over(said.error && rebuild(said.error));
+      },
+      ended: (how) => over(how === "closed" ? undefined : lost("a host", how)),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#listening.close();
+    const stops = [...this.#ends.values()];
+    this.#ends.clear();
+    for (const stop of stops) stop();
+  }
+}
