@@ -88,6 +88,19 @@ test("the reading list of src names each file once, with one line, and stays wit
   assert.ok(lines <= 9_500, `${lines} lines: replace a long file by a shorter one, or leave one out`);
 });
 
+test("every source file and every class that ARCHITECTURE.md names exists", () => {
+  const text = textOf("ARCHITECTURE.md");
+  const sources = globSync("src/**/*.ts", { cwd: ROOT }).map((path) => textOf(path));
+  const paths = [...text.matchAll(/`([\w./-]+\.(?:ts|md|json))`/g)].map(([, path]) => path!);
+  const classes = [...text.matchAll(/`([A-Z][a-z]\w+)(?:\.\w+)?`/g)].map(([, name]) => name!);
+  assert.ok(paths.length > 50 && classes.length > 5, "the names were not found");
+  const missing = [
+    ...paths.filter((path) => !["", "src"].some((folder) => existsSync(join(ROOT, folder, path)))),
+    ...classes.filter((name) => !sources.some((source) => source.includes(`export class ${name} `))),
+  ];
+  assert.deepEqual(missing, []);
+});
+
 test("every npm script that a document or the CI workflow names exists", () => {
   const { scripts } = JSON.parse(textOf("package.json")) as { scripts: Readonly<Record<string, string>> };
   const files = [...pages, ...globSync(".github/workflows/*.yml", { cwd: ROOT }).map(slashed)];
