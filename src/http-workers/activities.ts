@@ -1,5 +1,5 @@
-// Activities that workers elsewhere run, as a door hands them out: named by the key of their row and the token of the claim on it, so that
-// any process can serve the next request about one, and who has lost the claim can change nothing.
+// Hands out activities to remote workers. The task id contains the key of the row and the token of the claim,
+// so any process can serve the next request about it. A worker that lost the claim cannot change the row.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderKey, Reminders } from "../ports/store/reminders.ts";
@@ -21,7 +21,7 @@ export interface RemoteActivitiesDeps {
   readonly leaseMs: number;
   /** The store's clock. */
   now(): number;
-  /** How its run has ended; undefined: it is open. */
+  /** The status of a closed run; undefined: the run is open. */
   endOf(run: { readonly workflowId: string; readonly runId: string }): Promise<string | undefined>;
 }
 
@@ -42,7 +42,7 @@ export interface ActivityHolder {
   readonly worker: string;
 }
 
-/** Where the row of a task is, whose claim it is, and which attempt. */
+/** The contents of a task id: the row, its claim and the attempt. */
 interface Name {
   readonly key: ReminderKey;
   readonly workflowId: string;
@@ -70,7 +70,7 @@ export class RemoteActivities {
         leaseOf: (activity, now) => this.#leaseOf(activity, now, now),
       });
       if (held[0] !== undefined) return { found: this.#taskOf(held[0], worker) };
-      // One whose time was over may have been in the way of another.
+      // A timed-out activity may have taken the place of another one in this claim.
       if (nextMs !== 0) return { found: undefined, nextMs };
     }
   }
@@ -83,14 +83,16 @@ export class RemoteActivities {
     return { id, attemptId: `${token}-${attempt}`, activity, queue, attempt, worker, leaseUntil, startedAt };
   }
 
-  /** Without a heartbeat for so long it is somebody else's, and so it is when its time is over. */
+  /**
+   * The activity is free for other workers after this long without a heartbeat, and when its time is over.
+   */
   #leaseOf(activity: QueuedActivity, startedAt: number, now: number): number {
     const { startToClose = Number.POSITIVE_INFINITY, heartbeat = Number.POSITIVE_INFINITY } = activity.options ?? {};
     const until = Math.min(startedAt + startToClose, deadlineOf(activity));
     return Math.max(Math.min(this.#deps.leaseMs, heartbeat, until - now), 0);
   }
 
-  /** Nobody reads the answer that it was in. */
+  /** Returns an activity whose poll was aborted before the worker read the answer. */
   async giveBack({ id }: ActivityTask): Promise<void> {
     const { key, token, attempt } = readName(id);
     const row = await this.#deps.store.get(key);
@@ -104,12 +106,12 @@ export class RemoteActivities {
     await this.#asHolder(holder, (held) => this.#deps.tasks.complete(held, result));
   }
 
-  /** It is tried again, after a pause, or its run is told. True: it is tried again. */
+  /** Schedules the next attempt after a pause, or notifies the run. True: another attempt follows. */
   async fail(holder: ActivityHolder, failure: ActivityFailure): Promise<boolean> {
     return this.#asHolder(holder, (held) => this.#deps.tasks.fail(held, failure));
   }
 
-  /** It is still at work. What it says of itself is there for the next attempt. */
+  /** Renews the lease and stores the details for the next attempt. */
   async heartbeat(holder: ActivityHolder, details: Wire | undefined): Promise<{ readonly leaseUntil: number }> {
     return this.#asHolder(holder, async (held) => {
       const { activity, tick } = held;
@@ -127,13 +129,13 @@ export class RemoteActivities {
     try {
       return await fn(held);
     } catch (error) {
-      // In that moment.
+      // The claim was lost in that moment.
       if (isLimpetError(error, "LEASE_LOST")) throw notLeased(holder.taskId);
       throw error;
     }
   }
 
-  /** Whether the worker still has it, and until when. Its lease stays as it is. */
+  /** The lease of the worker, without renewing it. */
   async status(holder: ActivityHolder): Promise<{ readonly leaseUntil: number; readonly activity: QueuedActivity }> {
     const { activity, row } = await this.#owned(holder);
     const end = await this.#deps.endOf(activity);
@@ -141,7 +143,7 @@ export class RemoteActivities {
     return { leaseUntil: row.leasedUntil!, activity };
   }
 
-  /** Throws unless that worker has that attempt, still. Its lease is longer by that. */
+  /** Throws unless that worker still has that attempt. Renews its lease. */
   async #held(holder: ActivityHolder): Promise<ClaimedActivity> {
     const { store } = this.#deps;
     const { key, token, attempt, activity, row } = await this.#owned(holder);
@@ -178,7 +180,7 @@ export class RemoteActivities {
 const notLeased = (taskId: string): Refused =>
   new Refused(409, "task_not_leased", "another attempt has begun", { task_id: taskId });
 
-/** `end`: how its run has ended, if it has. */
+/** `end`: the status of the run, if it is closed. */
 function over(taskId: string, end: string | undefined): Refused {
   const message = "the activity is over, or its workflow does not wait for it";
   const extras = { task_id: taskId, run_closed_reason: end ?? null, cancel_requested: true, can_continue: false };
@@ -200,7 +202,7 @@ function readName(taskId: string): Name {
         return { key: { namespace, type, id, name }, workflowId, queue, token, worker, attempt };
     }
   } catch {
-    // Whatever it is, it is no task.
+    // Not a task id.
   }
   throw new Refused(404, "task_not_found", "there is no such task", { task_id: taskId.slice(0, 200) });
 }

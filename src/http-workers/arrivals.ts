@@ -1,4 +1,4 @@
-// Takes what has arrived at a run whose code is elsewhere into its history, before its worker sees it. Pure.
+// Moves inbox messages of a remote worker's run into its history before the worker sees it. Pure.
 import { LimpetError } from "../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../kernel/serialized-error.ts";
 import type { StoredInboxMessage } from "../ports/store/workflows.ts";
@@ -9,7 +9,7 @@ import { isMeant } from "../workflows/engine/family.ts";
 import type { RemoteRun } from "./run.ts";
 import { outcomeOf } from "./selection.ts";
 
-/** How a run comes to its end without its worker. */
+/** The end of a run without its worker. */
 export interface EndFromOutside {
   readonly status: "cancelled" | "terminated";
   readonly error: SerializedError;
@@ -26,13 +26,13 @@ export interface Taken {
 export interface Able {
   /** The run has an update of that name. */
   hasUpdate(name: string): boolean;
-  /** It can clean up after a run that is cancelled. Where it cannot, the run ends at once. */
+  /** The worker can clean up after a cancelled run. If it cannot, the run ends at once. */
   readonly cleansUp: boolean;
 }
 
 /**
- * Changes the run as if all of it were written. Whoever waits for a condition hears one thing at a time, and tells what it makes of it
- * before it hears the next: only so its code does the same when it is replayed.
+ * Changes the run as if the events were written. A worker that waits for a condition gets one event at a
+ * time, and reports its commands before the next one. Only then does its code do the same at a replay.
  */
 export function takeArrivals(run: RemoteRun, arrivals: readonly StoredInboxMessage[], now: number, able: Able): Taken {
   const events: HistoryEvent[] = [];
@@ -92,7 +92,7 @@ const RESULTS: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
   "TimerFired",
 ]);
 
-/** The winner of a selection stands in the history right behind the event that decided it. */
+/** The event of a selection's winner stands in the history right after the event that decided it. */
 function resolved(run: RemoteRun, news: ExternalEvent): ExternalEvent[] {
   if (!("of" in news) || !(FAILURES.has(news.kind) || RESULTS.has(news.kind))) return [];
   const outcome = outcomeOf(run, news.of, FAILURES.has(news.kind));
@@ -112,7 +112,7 @@ function requested(
   return [{ kind: "UpdateRejected", id, name, error: serializeError(error) }];
 }
 
-/** Where its worker waited when it came. */
+/** Adds the number of the wait that was open when the event arrived. */
 function withWait(run: RemoteRun, news: ExternalEvent): ExternalEvent {
   const { wait } = run;
   if (wait === undefined) return news;

@@ -1,4 +1,5 @@
-// Golden examples come from the workers of other languages: what they write must be read, and written again byte for byte.
+// Golden examples come from workers in other languages: their payloads must be read, and written again byte
+// for byte.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../kernel/errors.ts";
@@ -20,13 +21,13 @@ const refused = (word: string) => (error: unknown) =>
 
 describe("values in Avro", () => {
   for (const [what, blob, wire] of GOLDEN) {
-    it(`reads and writes ${what} as others do`, () => {
+    it(`the codec reads and writes ${what} as other languages do`, () => {
       assert.deepEqual(decodeAvro(blob), wire);
       assert.equal(encodeAvro(wire), blob);
     });
   }
 
-  it("keeps a whole double apart from a long, though both are the same number in code", () => {
+  it("the codec keeps a whole double apart from a long, although both are the same number in code", () => {
     assert.equal(fromWire(decodeAvro("wwHioz3/VYAiNwYAAAAAAAAcQA==")), 7);
     assert.notEqual(encodeAvro(decodeAvro("wwHioz3/VYAiNwYAAAAAAAAcQA==")), encodeAvro(7));
   });
@@ -43,19 +44,19 @@ describe("values in Avro", () => {
     "\u{1f600} and \u0000",
   ];
   for (const value of VALUES) {
-    it(`brings ${JSON.stringify(value).slice(0, 60)} there and back`, () => {
+    it(`the value ${JSON.stringify(value).slice(0, 60)} survives a round trip`, () => {
       assert.deepEqual(decodeAvro(encodeAvro(value)), value);
     });
   }
 
-  it("sends what only JavaScript has as the nearest thing there is", () => {
+  it("a value that only JavaScript has is encoded as the nearest available type", () => {
     assert.equal(decodeAvro(encodeAvro({ $: "undefined" })), null);
     assert.equal(decodeAvro(encodeAvro({ $: "date", v: 0 })), "1970-01-01T00:00:00.000Z");
     assert.deepEqual(decodeAvro(encodeAvro({ $: "set", v: [1, 2] })), [1, 2]);
     assert.deepEqual(decodeAvro(encodeAvro({ $: "map", v: [["a", 1]] })), { a: 1 });
   });
 
-  it("refuses what has no place in the schema", () => {
+  it("a value without a place in the schema is rejected", () => {
     assert.throws(() => encodeAvro({ $: "bigint", v: "9223372036854775808" }), refused("integer_overflow"));
     assert.throws(() => encodeAvro({ $: "number", v: "NaN" }), refused("non_finite_float"));
     assert.throws(() => encodeAvro({ $: "map", v: [[1, 2]] }), refused("invalid_map_key"));
@@ -64,7 +65,7 @@ describe("values in Avro", () => {
     assert.throws(() => encodeAvro(deep), refused("unsupported_value_type"));
   });
 
-  it("refuses blobs that are cut off, too long, foreign or no base64", () => {
+  it("a payload that is cut off, too long, of another schema or no base64 is rejected", () => {
     for (const blob of ["", "!", "wwHioz3/VYAi", raw("00ff"), raw("0a10"), raw("10"), raw("0c02"), raw("0204")]) {
       assert.throws(() => decodeAvro(blob), refused("invalid_payload_framing"), blob);
     }
@@ -77,7 +78,7 @@ describe("values in Avro", () => {
     assert.throws(() => decodeAvro(raw("0c02".repeat(10_000))), refused("unsupported_value_type"));
   });
 
-  it("reads lists that come in several blocks, also those that say how many bytes they have", () => {
+  it("the codec reads lists in several blocks, also blocks with byte counts", () => {
     assert.deepEqual(decodeAvro(raw("0c02040202040400")), [1, 2]);
     assert.deepEqual(decodeAvro(raw("0c0104040200")), [1]);
   });

@@ -1,6 +1,7 @@
-// Values as workers in other languages read them: Avro's single-object encoding of one fixed schema, a union of null, boolean, long,
-// double, bytes, string, array and map. It is translated from and to the JSON-ready form (kernel/values.ts) in which histories keep values,
-// so that a whole number that was a double stays one. What only JavaScript has goes out as the nearest thing there is.
+// Encodes values for workers in other languages: Avro's single-object encoding of one fixed schema, a union
+// of null, boolean, long, double, bytes, string, array and map. Histories keep values in JSON-ready form
+// (kernel/values.ts). The translation keeps whole numbers that were doubles as doubles. Types that only
+// JavaScript has are encoded as the nearest available type.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Wire } from "../workflows/engine/events.ts";
@@ -12,10 +13,10 @@ const KIND = { null: 0, boolean: 1, long: 2, double: 3, bytes: 4, string: 5, arr
 const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 const MOST = 2n ** 63n;
 
-/** The first word of its message is the name under which other languages know the problem. */
+/** The first word of the message is the name of the problem in other languages. */
 const broken = (name: string, what: string): LimpetError => new LimpetError("ARGUMENT_INVALID", `${name}: ${what}`);
 
-/** In base64. */
+/** Returns base64. */
 export function encodeAvro(wire: Wire): string {
   const chunks: Buffer[] = [HEAD];
   write(chunks, wire, 0);
@@ -37,7 +38,7 @@ export function decodeAvro(blob: string): Wire {
   return wire;
 }
 
-// ——— Out.
+// ——— Encoding.
 
 function write(chunks: Buffer[], wire: Wire, depth: number): void {
   if (depth > LIMITS.valueDepth) throw broken("unsupported_value_type", "the value is nested too deeply");
@@ -76,7 +77,7 @@ function writeBytes(chunks: Buffer[], kind: number, bytes: Buffer): void {
   chunks.push(long(kind), long(bytes.length), bytes);
 }
 
-/** Arrays and maps are written as blocks: how many, the items, and a zero. */
+/** Arrays and maps are written as blocks: the count, the items, and a zero. */
 function writeItems(chunks: Buffer[], items: readonly unknown[], depth: number): void {
   chunks.push(long(KIND.array));
   if (items.length > 0) chunks.push(long(items.length));
@@ -144,7 +145,7 @@ function long(number: number | bigint): Buffer {
   return Buffer.from(bytes);
 }
 
-// ——— In.
+// ——— Decoding.
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -203,7 +204,7 @@ class Reader {
     return asFields(entries);
   }
 
-  /** A block with a negative count says how many bytes it has; nobody here needs to skip it. */
+  /** A block with a negative count also has a byte count, which is not needed here. */
   #blocks(one: () => void): void {
     for (;;) {
       let count = this.#long();
@@ -212,7 +213,7 @@ class Reader {
         count = -count;
         this.#length();
       }
-      // Every item takes a byte at least: more than there are bytes is nonsense.
+      // Every item has at least one byte, so a higher count is invalid.
       if (count > BigInt(this.#bytes.length))
         throw broken("invalid_payload_framing", "a list is longer than its bytes");
       for (let left = Number(count); left > 0; left--) one();
@@ -261,13 +262,13 @@ const whole = (number: bigint): Wire =>
 function double(number: number): Wire {
   if (!Number.isFinite(number)) throw broken("non_finite_float", `${number} cannot be kept`);
   if (!Number.isInteger(number)) return number;
-  // Where it goes back it must be a double again, though JSON does not tell 7.0 from 7.
+  // The value must be encoded as a double again, although JSON does not distinguish 7.0 from 7.
   if (Object.is(number, -0)) return { $: "number", v: "-0" };
   return { $: "number", v: Number.isSafeInteger(number) ? `${number}.0` : String(number) };
 }
 
-/** Keys that JSON escapes, or that mean something in the JSON-ready form, stand as pairs there. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are among what is escaped.
+/** Keys that JSON escapes, or that have a meaning in the JSON-ready form, are written as pairs. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes control characters.
 const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
 
 function asFields(entries: readonly [string, unknown][]): Wire {
@@ -276,5 +277,5 @@ function asFields(entries: readonly [string, unknown][]): Wire {
   return Object.hasOwn(fields, "$") ? { $: "object", v: fields } : fields;
 }
 
-/** A number beyond all dates is no date, and one that is invalid in JavaScript stands as null. */
+/** A number beyond all dates is no date, and an invalid date is written as null. */
 const isDate = (v: unknown): v is number => typeof v === "number" && !Number.isNaN(new Date(v).getTime());

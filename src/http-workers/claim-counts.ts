@@ -1,6 +1,6 @@
-// Counts how workers in other languages got their tasks within the last minute, at all hosts. Each host keeps
-// its counts by the second, and writes them into the store soon after they change, so that every host can
-// report those of the cluster.
+// Counts the replay modes of remote workers' claims within the last minute, at all hosts. Each host keeps its
+// counts by the second and writes them into the store soon after they change, so that every host can report
+// the sums of the cluster.
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Workflows } from "../ports/store/workflows.ts";
@@ -12,7 +12,7 @@ export interface ClaimCountsDeps {
   readonly log: Log;
   readonly store: Pick<Workflows, "seen" | "workers" | "forgetWorker">;
   readonly namespace: string;
-  /** This process, among those of the store. */
+  /** The id of this process. */
   readonly host: string;
   /** The store's clock: hosts compare their seconds by it. */
   now(): number;
@@ -26,7 +26,7 @@ const OLD_MS = 180_000;
 export class ClaimCounts {
   readonly #deps: ClaimCountsDeps;
   readonly #counts: MinuteCounts<keyof MinuteOfClaims>;
-  /** No namespace has a line break in it, so no worker stands there. */
+  /** No namespace contains a line break, so these rows never mix with workers. */
   readonly #rows: string;
   #timer: Timer | undefined;
 
@@ -42,7 +42,7 @@ export class ClaimCounts {
     this.#timer ??= this.#deps.clock.after(WRITE_MS, () => void this.#write());
   }
 
-  /** Of all hosts; what the others have counted in the last second may be missing. */
+  /** The sums of all hosts; counts of other hosts from the last second may be missing. */
   async lastMinute(): Promise<MinuteOfClaims> {
     const { store, host } = this.#deps;
     const sums = { ...NO_CLAIMS, ...this.#counts.all };

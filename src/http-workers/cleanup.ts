@@ -1,12 +1,11 @@
-// Cancellation with a cleanup: a run of a worker in another language is asked to end, and its code gets time
-// to clean up. Pure.
+// Cancels a run of a remote worker with time to clean up. Pure.
 //
 // 1. The request is recorded with its deadline, and wakes the worker.
 // 2. The worker replays to the call where its code waits, and names that call: the delivery. The steps of
-//    that call end there, and the code gets an exception in place of their results. A delivery is recorded
-//    once, and never changes.
+// that call end there, and the code gets an exception in place of their results. A delivery is recorded once,
+// and never changes.
 // 3. The code cleans up with further steps, and ends. After the deadline the run is closed as cancelled,
-//    whatever its code does.
+// whether its code has ended or not.
 import { LimpetError } from "../kernel/errors.ts";
 import type { CommandEvent, HistoryEvent } from "../workflows/engine/events.ts";
 import type { RemoteRun, StepDecision } from "./run.ts";
@@ -14,10 +13,10 @@ import type { RemoteRun, StepDecision } from "./run.ts";
 export type CleanupRequest = Extract<HistoryEvent, { kind: "CleanupRequested" }>;
 export type Delivery = Omit<Extract<CommandEvent, { kind: "CancellationDelivered" }>, "kind" | "n">;
 
-/** The capability that a worker must register to be asked to clean up. */
+/** The capability that a worker must register to receive cleanup requests. */
 export const CLEANUP_CAPABILITY = "cooperative_cancellation";
 export const CLEANUP_SECONDS = { least: 1, usual: 60, most: 3_600 } as const;
-/** The name of the exception with which the code of a worker ends when it has cleaned up. */
+/** The name of the exception with which the worker's code ends after the cleanup. */
 export const CANCELLED_NAME = "WorkflowCancelled";
 
 /** Calls that a delivery may interrupt. */
@@ -25,13 +24,16 @@ export const CALL_KINDS = [
   ...(["activity", "local_activity", "timer", "condition", "signal", "child", "parallel", "selection_handle"] as const),
 ];
 
-/** Steps that the code does not wait for any more: those of the call, or those that it refers to. */
+/** Steps that the code no longer awaits: the steps of the call, or the steps that it refers to. */
 export function interrupted({ sequence, span, operation }: Delivery): { readonly from: number; readonly to: number } {
   const from = operation?.sequence ?? sequence;
   return { from, to: from + (operation?.span ?? span) };
 }
 
-/** True: it is recorded already. Throws WORKFLOW_INVALID for a delivery that the history does not allow. */
+/**
+ * True: the delivery is recorded already. Throws WORKFLOW_INVALID for a delivery that the history does not
+ * allow.
+ */
 export function isDelivered(run: RemoteRun, delivery: Delivery): boolean {
   const { cleanup, delivered } = run;
   if (cleanup === undefined || cleanup.id !== delivery.id) {
@@ -55,15 +57,15 @@ export function stopsOf(run: RemoteRun, delivery: Delivery): CommandEvent[] {
 }
 
 /**
- * A child goes on without its parent, as its own worker may be unable to clean up; and so does an activity
- * that asks for it.
+ * A child continues without its parent, because its own worker may be unable to clean up. An activity with
+ * "abandon" continues as well.
  */
 function isStopped(step: StepDecision): boolean {
   if (step.kind === "ChildWorkflowScheduled") return false;
   return step.kind !== "ActivityScheduled" || step.options?.onCancel !== "abandon";
 }
 
-/** The event that ends a step that the code no longer waits for. */
+/** The event that ends a step that the code no longer awaits. */
 export function stopOf(n: number, step: StepDecision): CommandEvent {
   if (step.kind === "ActivityScheduled") return { kind: "ActivityCancelRequested", n: 0, of: n };
   if (step.kind === "TimerScheduled") return { kind: "TimerCancelled", n: 0, of: n };

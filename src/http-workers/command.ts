@@ -1,5 +1,5 @@
-// Commands of a worker in another language when it completes a task, as the engine takes them. Values are in
-// their JSON-ready form.
+// Commands of a remote worker's task completion, in the form of the engine. Values are in their JSON-ready
+// form.
 import type { SerializedError } from "../kernel/serialized-error.ts";
 import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy, Wire } from "../workflows/engine/events.ts";
 import type { SelectionMember } from "./selection.ts";
@@ -51,7 +51,7 @@ export type Command =
     }
   | { readonly kind: "upsert_search_attributes"; readonly attributes: Wire }
   | { readonly kind: "upsert_memo"; readonly entries: Wire }
-  /** An activity that the worker has run within its task, with its outcome. */
+  /** An activity that the worker ran within its task, with its outcome. */
   | {
       readonly kind: "record_local_activity";
       readonly name: string;

@@ -1,4 +1,4 @@
-// What a worker elsewhere tells becomes decisions: numbered as it counts them, and never twice.
+// The reports of a remote worker become commands: numbered as the worker counts them, and never twice.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HistoryEvent } from "../workflows/engine/events.ts";
@@ -15,7 +15,7 @@ function runWith(...events: HistoryEvent[]): RemoteRun {
   return run;
 }
 
-/** Decides, and writes it into the history. */
+/** Decides, and appends the events to the history. */
 function told(run: RemoteRun, ...commands: Command[]): HistoryEvent[] {
   const { events } = decide(run, commands, 1_000);
   if (events.length > 0) run.append({ at: 1_000, events }, 0);
@@ -35,8 +35,8 @@ const group = (base: number, size: number, index: number) => ({
 });
 const completed = (of: number): HistoryEvent => ({ kind: "ActivityCompleted", of, result: null });
 
-describe("commands", () => {
-  it("that are told again while their step is open bring nothing new; with another input they do", () => {
+describe("commands of a remote worker", () => {
+  it("commands that are repeated while their step is open add no events, and with another input they do", () => {
     const run = runWith();
     assert.equal(told(run, activity(1)).length, 1);
     assert.deepEqual(told(run, activity(1)), []);
@@ -46,14 +46,14 @@ describe("commands", () => {
     );
   });
 
-  it("are new when the step before is over, however alike they are", () => {
+  it("commands after the end of a step are new, even if they equal the ones before", () => {
     const run = runWith();
     told(run, activity(1));
     run.append({ at: 0, events: [completed(1)] }, 0);
     assert.equal(told(run, activity(1)).length, 1);
   });
 
-  it("of a group count from the base that their worker says, and are known again as a whole", () => {
+  it("commands of a group count from the base that the worker names, and are recognized as a whole", () => {
     const run = runWith();
     const members = [0, 1, 2].map((index) => activity(index, group(5, 3, index)));
     assert.deepEqual(
@@ -67,7 +67,7 @@ describe("commands", () => {
     assert.equal(run.needsWorker, true);
   });
 
-  it("that wait for a condition are recorded each time, and the first time limit goes on", () => {
+  it("commands that wait for a condition are recorded each time, and the first time limit continues", () => {
     const run = runWith();
     const first = decide(run, [wait(60)], 1_000);
     assert.deepEqual(first.timers, [{ kind: "TimerScheduled", n: 1, at: 61_000 }]);
@@ -83,7 +83,7 @@ describe("commands", () => {
     assert.deepEqual(passed.timers, [{ kind: "TimerCancelled", n: 0, of: 1 }]);
   });
 
-  it("that do an update leave the numbers of the code alone, and its wait open", () => {
+  it("commands that apply an update leave the numbers of the code alone, and its wait open", () => {
     const run = runWith();
     told(run, wait());
     run.append({ at: 0, events: [{ kind: "UpdateAccepted", id: "u", name: "rename", input: 1 }] }, 0);
@@ -93,7 +93,7 @@ describe("commands", () => {
     assert.throws(() => told(run, { kind: "complete_update", id: "u", result: 2 }), { code: "WORKFLOW_INVALID" });
   });
 
-  it("must leave the run with something to wait for, or end it, and end it once", () => {
+  it("commands that leave the run without a wait or end it twice are rejected", () => {
     const nothing: readonly (readonly Command[])[] = [
       [],
       [{ kind: "record_side_effect", result: 1 }],
@@ -110,8 +110,8 @@ describe("commands", () => {
   });
 });
 
-describe("a run whose code is elsewhere", () => {
-  it("is the same after its history was read again", () => {
+describe("state of a remote worker's run", () => {
+  it("the state of a run is the same after its history was read again", () => {
     const run = runWith();
     told(run, activity(1), { kind: "start_timer", seconds: 5 });
     run.append({ at: 0, events: [{ kind: "SignalReceived", id: "s", name: "s", input: null }, completed(1)] }, 0);
@@ -130,7 +130,7 @@ describe("a run whose code is elsewhere", () => {
     assert.deepEqual(view(again), view(run));
   });
 
-  it("wants no result twice, and no signal", () => {
+  it("a run rejects repeated results and signals", () => {
     const run = runWith();
     told(run, activity(1));
     assert.equal(run.wants({ kind: "ActivityCompleted", of: 1, result: null }), true);

@@ -1,8 +1,8 @@
-// What a worker elsewhere tells when it is through with a task, turned into decisions of the run. Pure.
+// Converts the completion of a remote worker's task into commands of the run. Pure.
 //
-// Such a worker may tell again what it waits for: the same activity, the same group. What it told the last time and is still open is not
-// decided again. A condition that it waits for is recorded every time it tells of it, so that what it heard in between keeps its place;
-// the timer of the wait before goes on.
+// Such a worker may report its waits again: the same activity, the same group. A reported step that is still
+// open is not issued again. A condition wait is recorded every time it is reported, so that events in between
+// keep their place; the timer of the previous wait continues.
 import { CATALOGUE, LimpetError } from "../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../kernel/serialized-error.ts";
 import type { CommandEvent, End, ExternalEvent, ParallelGroup, Wire } from "../workflows/engine/events.ts";
@@ -12,18 +12,18 @@ import { checkMemo } from "./memo.ts";
 import type { RemoteRun, StepDecision } from "./run.ts";
 import { identityOf, selectionOf, stepsOf } from "./selection.ts";
 
-/** What the history gets, and timers that follow from it without being events of their own. */
+/** The events for the history, and timers that follow without events of their own. */
 export interface Decided {
   readonly events: (CommandEvent | ExternalEvent)[];
   readonly timers: CommandEvent[];
   readonly end: End | undefined;
-  /** Where the run is continued, if not where it was. */
+  /** The queue of the next run, if it changes. */
   readonly queue: string | undefined;
 }
 
 const ENDS: ReadonlySet<string> = new Set<Command["kind"]>(["complete_workflow", "fail_workflow", "continue_as_new"]);
 
-/** Throws WORKFLOW_INVALID when they make no sense together, or for this run. */
+/** Throws WORKFLOW_INVALID when the commands contradict each other or the run. */
 export function decide(run: RemoteRun, commands: readonly Command[], now: number): Decided {
   check(commands);
   const making = new Making(run, now);
@@ -122,11 +122,11 @@ class Making {
     const isUpdate = isOnlyUpdates && this.#events.length > 0;
     const isCancel = this.#events.some(({ kind }) => kind === "SelectionMemberCancelled");
     const waits = open.size > 0 || this.#opensSome || isCancel || (wait !== undefined && isOnlyUpdates);
-    // Nothing would ever wake it again.
+    // No event would ever wake the run again.
     if (!waits && !isUpdate && this.#end === undefined) {
       throw new LimpetError("WORKFLOW_INVALID", "the run would wait for nothing; it needs a step, a wait or an end");
     }
-    // Whoever goes on has passed its wait. At the end of a run all its timers are cancelled anyway.
+    // A run that makes progress has passed its wait. At the end of a run all its timers are cancelled anyway.
     if (wait?.timer !== undefined && !this.#isWaitTold && !isOnlyUpdates && this.#end === undefined) {
       this.#timers.push({ kind: "TimerCancelled", n: 0, of: wait.timer });
     }
@@ -148,20 +148,20 @@ class Making {
       this.#told.add(again);
       return;
     }
-    // Whoever told of a group has counted from its base.
+    // The worker counted from the base of the group.
     if (group !== undefined && group.index === 0 && group.base > this.#next) this.#next = group.base;
     const decision = decisionOf(this.#next++);
     this.#push(group === undefined ? decision : { ...decision, group });
   }
 
-  /** What is open, and was decided the last time anything was. Of a group that is told again, also what is over. */
+  /** Matches open steps of the latest commands. Of a repeated group, closed steps match as well. */
   #isSame(n: number, command: Command, group: ParallelGroup | undefined): boolean {
     const step = this.#run.steps.get(n);
     if (step === undefined || !isSameKind(step, command)) return false;
     if (group === undefined) return step.group === undefined && this.#run.open.has(n);
     const before = step.group;
     if (before === undefined || before.size !== group.size || before.index !== group.index) return false;
-    // Members of a selection stay open behind it, and the next selection may look just like it.
+    // Members of a selection stay open after it, and the next selection may look the same.
     if (selectionOf(group)?.id !== selectionOf(before)?.id) return false;
     return this.#run.latest.some((each) => this.#run.open.has(each));
   }
@@ -183,14 +183,14 @@ class Making {
     if (before !== undefined) this.#isWaitTold = true;
   }
 
-  /** It is over when it is recorded: no worker gets it as a task. */
+  /** The activity is complete when it is recorded: no worker gets it as a task. */
   #local({ name, input, outcome }: Extract<Command, { kind: "record_local_activity" }>): void {
     const n = this.#next++;
     this.#push({ kind: "ActivityScheduled", n, name, input, local: true });
     this.#push(localNews(n, outcome));
   }
 
-  /** A member that is over already stays as it is. */
+  /** A member that has ended stays as it is. */
   #cancelMember({ selection, member, identity }: Extract<Command, { kind: "cancel_selection_operation" }>): void {
     const known = selectionOf(this.#run.steps.get(member.base)?.group);
     const isKnown =
@@ -214,7 +214,7 @@ class Making {
     const { wait } = this.#run;
     const { name, input } = accepted;
     this.#push({ kind: "UpdateApplied", id, name, input, ...(wait !== undefined && { wait: wait.n }) });
-    // It is no step of the code, and must not shift the numbers of those that are.
+    // An update is no step of the code, and must not shift the numbers of the steps.
     this.#push(
       command.kind === "complete_update"
         ? { kind: "UpdateCompleted", n: 0, id, result: command.result }
@@ -237,7 +237,7 @@ class Making {
   }
 }
 
-/** The code of a run that is cancelled, and has cleaned up, ends with the exception that cancelled it. */
+/** The code of a cancelled run ends after its cleanup with the exception that cancelled it. */
 function endOf(run: RemoteRun, n: number, error: SerializedError): End {
   if (run.delivered === undefined || error.error?.name !== CANCELLED_NAME) return { kind: "WorkflowFailed", n, error };
   const reason = run.cleanup?.reason || error.message;
@@ -278,13 +278,13 @@ function isSameWait(
   return command.kind === "open_condition_wait" && wait.key === command.key && wait.fingerprint === command.fingerprint;
 }
 
-/** The same however often it is told, so that it is started once. */
+/** The same at every report, so the next run starts once. */
 function nextRunId(runId: string): string {
   const [, root, number] = /^(.*?)(?:\.(\d+))?$/.exec(runId)!;
   return `${root}.${Number(number ?? 1) + 1}`;
 }
 
-/** An error that happened elsewhere, as histories keep it. */
+/** A remote error, as histories record it. */
 export const serializedFrom = (message: string, name: string | undefined): SerializedError => ({
   errorCode: "ACTOR_FAILED",
   message,

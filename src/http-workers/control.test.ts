@@ -1,4 +1,4 @@
-// What a caller over HTTP learns of a request that the store did not answer at first.
+// The answer over HTTP to a request that the store did not answer at first.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
@@ -34,7 +34,7 @@ function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () =
   return new RemoteControl(world as RemoteControlDeps);
 }
 
-it("a duplicate start is refused for certain only if every attempt at it was answered", async () => {
+it("a duplicate start is rejected as certain only if every attempt at it was answered", async () => {
   await assert.rejects(control({ isNew: false }).start(WISH), { reason: "duplicate_not_allowed", retry: "never" });
   await assert.rejects(control({ isNew: false, isInDoubt: true }).start(WISH), {
     code: "COMMIT_UNKNOWN",
@@ -42,7 +42,7 @@ it("a duplicate start is refused for certain only if every attempt at it was ans
   });
 });
 
-it("a start that was done is not reported as untouched when its run cannot be read", async () => {
+it("a start that was applied is not reported as untouched when its run cannot be read", async () => {
   const find = async (): Promise<never> => {
     throw new LimpetError("STORE_UNAVAILABLE", "not now");
   };

@@ -1,4 +1,5 @@
-// Workflows as they are steered over HTTP: started, signalled, asked and changed by names, with values in their JSON-ready form.
+// Serves workflow requests of the HTTP API: starts, signals, queries and updates by name, with values in
+// their JSON-ready form.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { deserializeError } from "../kernel/serialized-error.ts";
@@ -33,11 +34,11 @@ export interface RemoteControlDeps {
   dispatcherOf(queue: string): Dispatcher;
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
-  /** Of a run whose code is in our own processes, or of one elsewhere. */
+  /** Queries a run, with its code in our own processes or in a remote worker. */
   query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
-  /** Throws when no worker is there that could clean up after the run. */
+  /** Throws when no live worker can clean up after the run. */
   checkCleanup(run: StoredRun): Promise<void>;
-  /** Throws when a validator elsewhere refuses it. */
+  /** Throws when the validator of a remote worker rejects the update. */
   validate(run: StoredRun, name: string, input: Wire): Promise<void>;
 }
 
@@ -77,7 +78,7 @@ export class RemoteControl {
     this.#deps = deps;
   }
 
-  /** `isNew` false: there was one already. Throws `duplicate_not_allowed` when that is not wanted. */
+  /** `isNew` false: the workflow existed. Throws `duplicate_not_allowed` if the request forbids that. */
   async start(wish: StartWish): Promise<{ readonly run: StoredRun; readonly isNew: boolean }> {
     const { random, namespace, store } = this.#deps;
     const { type, input, memo, attributes, build, timeoutMs, runTimeoutMs } = wish;
@@ -119,7 +120,10 @@ export class RemoteControl {
     throw new Refused(404, "instance_not_found", `there is no ${what}`, { workflow_id: workflowId });
   }
 
-  /** The run when it has more events than these, or is over; or as it is when the time to wait for that is. */
+  /**
+   * Waits until the run has more events than `after`, or is closed; returns it as it is when the time is
+   * over.
+   */
   async findBehind(
     name: RunName,
     after: number,
@@ -132,13 +136,13 @@ export class RemoteControl {
     return found ?? this.find(name);
   }
 
-  /** The first event of a run: what it was begun with. */
+  /** The first event of a run. */
   async startedOf({ ref }: StoredRun): Promise<Started> {
     const { pages } = await this.#deps.store.history(ref, 0, 1);
     return readEventBatch(pages[0]!.data).events[0] as Started;
   }
 
-  /** When something was written of it last. */
+  /** The time of the last event. */
   async progressOf({ ref, events }: StoredRun): Promise<number | undefined> {
     const { pages } = await this.#deps.store.history(ref, events - 1, 1);
     const last = pages.at(-1);
@@ -160,7 +164,7 @@ export class RemoteControl {
     return run;
   }
 
-  /** Asks the worker to clean up within that time. Only the first request counts: `isNew` is true for it. */
+  /** Requests a cleanup within that time. Only the first request counts: `isNew` is true for it. */
   async requestCleanup(
     name: RunName,
     reason: string,
@@ -187,7 +191,7 @@ export class RemoteControl {
     return { run, request, isNew: request.id === asked.id };
   }
 
-  /** What waits in its inbox, or stands in its history. */
+  /** The request in the inbox or in the history. */
   async #cleanupOf({ ref }: StoredRun): Promise<CleanupRequest | undefined> {
     const { store } = this.#deps;
     for (let after = 0; ; ) {
@@ -228,7 +232,7 @@ export class RemoteControl {
     await this.#deps.arrive(arrivalOf({ namespace, workflowId, runId, key }, message));
   }
 
-  /** Undefined: in time nothing came of it; it may still. */
+  /** `stage` undefined: no outcome in time; one may follow. */
   async update(
     name: RunName,
     update: string,
@@ -270,7 +274,7 @@ export class RemoteControl {
     }
   }
 
-  /** How far an update has come, by the history behind that event. */
+  /** The stage of an update, from the history after that event. */
   async #stageOf({ ref }: StoredRun, id: string, after: number) {
     let stage: UpdateStage | undefined;
     let last = after;

@@ -1,8 +1,8 @@
-// What somebody is told who says something of a task that it does not have, or does not have any more. Pure.
+// Rejects requests about a task that the worker does not hold, or no longer holds. Pure.
 import type { StoredRun } from "../ports/store/workflows.ts";
 import { Refused } from "./refusal.ts";
 
-/** Throws unless that worker has the task, at that attempt, still. */
+/** Throws unless that worker still holds the task, at that attempt. */
 export function checkLease(stored: StoredRun, taskId: string, worker: string, attempt: number, now: number) {
   const { status, task } = stored;
   if (status !== "running" || task === undefined) throw runClosed(stored);
@@ -34,4 +34,4 @@ export function runClosed({ status, workflowId, runId }: StoredRun): Refused {
 export const notFound = (taskId: string): Refused =>
   new Refused(404, "task_not_found", "there is no such task", { task_id: taskId });
 export const notLeased = (taskId: string): Refused =>
-  new Refused(409, "task_not_leased", "nobody has this task, or it is over", { task_id: taskId });
+  new Refused(409, "task_not_leased", "no worker holds this task, or it is completed", { task_id: taskId });

@@ -1,5 +1,5 @@
-// Bounds of a memo that a worker in another language changes. Each change carries the whole memo, so the
-// whole has bounds as well. Pure.
+// Limits the memo that a remote worker changes. Each change writes the whole memo, so the whole is limited as
+// well. Pure.
 import { LimpetError } from "../kernel/errors.ts";
 import type { Wire } from "../workflows/engine/events.ts";
 import { encodeAvro } from "./avro-value.ts";
@@ -36,7 +36,8 @@ export function checkMemo(memo: Readonly<Record<string, unknown>>, changes: Wire
 }
 
 /**
- * The part of a memo that such workers can read. The client that started the run may have chosen other keys.
+ * The part of a memo that remote workers can read. The client that started the run may have chosen other
+ * keys.
  */
 export const readableMemo = (memo: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(memo).filter(([key]) => isMemoKey(key)));

@@ -1,4 +1,4 @@
-// What there is for a worker at this moment, offered along with the answer to something else.
+// Offers available work to a worker, together with the answer to another request.
 import type { ActivityTask } from "./activities.ts";
 import type { RemotePlane } from "./plane.ts";
 import type { WorkflowTask } from "./tasks.ts";
@@ -8,10 +8,13 @@ export interface Offer {
   readonly activities: readonly ActivityTask[];
 }
 
-/** What was queued a moment ago may be due a moment later, where clocks differ. */
+/** An activity that was just queued may be due a moment later, where clocks differ. */
 const MOMENT_MS = 20;
 
-/** Up to so much; `queued`: so many activities must be there for it. Nothing, when it must not have any, or none can be had: what it was told with is done all the same. */
+/**
+ * Claims up to the wanted number. `queued`: the number of activities that must be available. Returns nothing
+ * when the worker may not claim or the claim fails: the other request takes effect all the same.
+ */
 export async function offerWork(
   plane: RemotePlane,
   workerId: string,
@@ -27,7 +30,7 @@ export async function offerWork(
     const poll = { workerId, queue, build: undefined, requestId, waitMs: 0, gone };
     if (wanted.task) task = (await plane.pollTasks(poll, { tasks: true, validations: false })).task as WorkflowTask;
     while (activities.length < wanted.activities) {
-      // Each has a name of its own, so that it can be asked for again.
+      // Each activity has a request id of its own, so that the worker can ask for it again.
       const name = requestId === undefined ? undefined : `${requestId}/${activities.length + 1}`;
       const waitMs = activities.length < queued ? MOMENT_MS : 0;
       const { task: found } = await plane.pollActivities({ ...poll, requestId: name, waitMs });

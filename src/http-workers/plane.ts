@@ -1,5 +1,5 @@
-// Everything for workers in other languages, put together: who they are, what they are given to do, and what they tell of it. The doors
-// translate; what happens happens here, and in the store.
+// Combines the services for remote workers: registration, tasks, activities, queries and control. The HTTP
+// handlers only translate; all effects are here and in the store.
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -45,17 +45,17 @@ export interface RemotePlaneDeps {
   readonly book: ReminderWriter;
   readonly client: WorkflowClient;
   readonly namespace: string;
-  /** This process, among those of the store. */
+  /** The id of this process. */
   readonly host: string;
-  /** For those who name none. */
+  /** The default queue. */
   readonly queue: string;
   readonly isSticky: boolean;
   readonly stickyMs: number;
-  /** What runs are bound to by workers elsewhere that this process hands them to. */
+  /** Whether runs of remote workers are also bound to their definition. */
   readonly pinning: Pinning;
   readonly historyLimit: HistoryLimit;
   readonly maxLostAttempts: number;
-  /** How long a worker has what it was given when it says nothing more. */
+  /** Leases of tasks and activities without a heartbeat. */
   readonly taskLeaseMs: number;
   readonly activityLeaseMs: number;
   /** The store's clock. */
@@ -63,16 +63,16 @@ export interface RemotePlaneDeps {
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   /** Throws WORKFLOW_CLOSED or WORKFLOW_UNKNOWN. */
   arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
-  /** The code of such workflows is in this process. */
+  /** This process has the code of that type. */
   hasType(type: string): boolean;
-  /** Of a run, wherever its code is. */
+  /** Queries a run, wherever its code is. */
   query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
   ended(ref: number, runId: string, end: { readonly status: RunStatus; readonly result: string }): void;
-  /** A worker elsewhere has claimed a task. */
+  /** A remote worker claimed a task. */
   claimed(mode: ReplayMode): void;
-  /** Workers of this process may have something to do. */
+  /** Workers of this process may have work. */
   nudge(): void;
-  /** Timers of runs go off in this process from now on, and what is written elsewhere is heard of. */
+  /** Serves timers of runs from now on, and watches for writes of other processes. */
   serve(): void;
 }
 
@@ -80,10 +80,10 @@ export interface Poll {
   readonly workerId: string;
   readonly queue: string;
   readonly build: string | undefined;
-  /** The same for a poll that is asked again. */
+  /** The same id for a repeated poll. */
   readonly requestId: string | undefined;
   readonly waitMs: number;
-  /** Aborted when nobody reads the answer. */
+  /** Aborts when the client disconnects. */
   readonly gone: AbortSignal;
 }
 
@@ -92,7 +92,7 @@ export interface Polled<Task> {
   readonly status: string;
 }
 
-/** An answer to a poll that is asked again is the same for so long, unless its lease is over earlier. */
+/** A repeated poll gets the same answer for this long, unless its lease ends earlier. */
 const ANSWER_MS = 60_000;
 const QUESTION_MS = 10_000;
 const LOOK_MS = 1_000;
@@ -106,7 +106,7 @@ export class RemotePlane {
   readonly questions: RemoteQuestions;
   readonly control: RemoteControl;
   readonly runs: RemoteRuns;
-  /** How tasks came to workers elsewhere. */
+  /** Claims of remote workers by replay mode. */
   readonly claims: ClaimCounts;
   readonly deps: RemotePlaneDeps;
   readonly #waiting: Waiting;
@@ -179,7 +179,7 @@ export class RemotePlane {
     this.#activityAnswers = new PollAnswers(clock, MOST_POLLS, Math.min(ANSWER_MS, activityLeaseMs));
   }
 
-  /** There may be something to do. */
+  /** Work may be available. */
   nudge(): void {
     this.#waiting.nudge();
   }
@@ -190,7 +190,7 @@ export class RemotePlane {
     await this.claims.stop();
   }
 
-  /** Of the whole cluster. */
+  /** Figures of the whole cluster. */
   figures(): Promise<StickyFigures> {
     const { store, namespace } = this.deps;
     return stickyFigures({
@@ -201,7 +201,7 @@ export class RemotePlane {
     });
   }
 
-  /** Until it is found; undefined: in time it was not. */
+  /** Waits until `look` finds a value; undefined: the time is over. */
   wait<Found>(waitMs: number, gone: AbortSignal, look: () => Promise<Attempt<Found>>): Promise<Found | undefined> {
     return this.#waiting.until(waitMs, gone, look);
   }
@@ -242,7 +242,7 @@ export class RemotePlane {
     return worker;
   }
 
-  /** Tasks of workflows, and, for those who ask for them, updates that are to be looked at. */
+  /** Polls for tasks of workflows, and, if requested, for updates to validate. */
   async pollTasks(
     poll: Poll,
     kinds: { readonly tasks: boolean; readonly validations: boolean },
@@ -291,14 +291,14 @@ export class RemotePlane {
     return answers.ask(name, async () => {
       const found = await this.#waiting.until(waitMs, gone, look);
       if (found === undefined || !gone.aborted) return found;
-      // It must not be gone for a whole lease because somebody hung up.
+      // A disconnected client must not block the task for a whole lease.
       await giveBack(found);
       this.nudge();
       return undefined;
     });
   }
 
-  /** That worker should have the run in memory. */
+  /** Whether that worker should have the run in memory. */
   async isWarm({ stickyWorker, stickyUntil = 0 }: StoredRun, run: RemoteRun, workerId: string): Promise<boolean> {
     if (!this.deps.isSticky || stickyWorker !== workerId || stickyUntil <= this.deps.now()) return false;
     return run.decidedAt >= (await this.workers.get(workerId)).since;
@@ -306,7 +306,7 @@ export class RemotePlane {
 
   // ——— Questions.
 
-  /** Of a run whose code is elsewhere. */
+  /** Queries a run whose code is in a remote worker. */
   async ask(run: StoredRun, name: string, input: Wire): Promise<Wire> {
     const workers = await this.workers.thatRun(run);
     if (workers.length === 0) {
@@ -321,7 +321,7 @@ export class RemotePlane {
     return this.questions.ask("query", run, name, input, QUESTION_MS);
   }
 
-  /** A workflow in TypeScript cleans up whenever it is cancelled, and needs no request of its own. */
+  /** A workflow in TypeScript cleans up at every cancellation, and needs no request of its own. */
   async #checkCleanup(run: StoredRun): Promise<void> {
     const workers = await this.workers.thatRun(run);
     if (workers.some(({ capabilities }) => capabilities.includes(CLEANUP_CAPABILITY))) return;
@@ -329,7 +329,7 @@ export class RemotePlane {
     throw new Refused(409, "cooperative_cancellation_unavailable", what, { workflow_id: run.workflowId });
   }
 
-  /** An update that its worker wants to look at first is looked at; throws when it is refused. */
+  /** Lets a remote worker validate an update if it registered a validator; throws when it is rejected. */
   async #validate(run: StoredRun, name: string, input: Wire): Promise<void> {
     if (this.deps.hasType(run.type)) return;
     const workers = await this.workers.thatRun(run);

@@ -1,6 +1,7 @@
-// What runs whose code is elsewhere are asked: queries, and whether an update is fine. A question waits in the memory of the process that
-// was asked until one of the run's workers takes it and answers, or the time of whoever asks is over. Whoever has taken a query has it for
-// as long as it waits; an update that is to be looked at goes to another worker when the first one is silent. Nothing of it is durable.
+// Queries and update validations for remote workers. A question waits in the memory of the asked process
+// until a worker of the run claims and answers it, or the caller's time is over. A claimed query stays with
+// its worker. A claimed validation goes to another worker when the first one is silent. Nothing of it is
+// durable.
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { StoredRun } from "../ports/store/workflows.ts";
@@ -19,13 +20,13 @@ interface Asked {
   readonly input: Wire;
 }
 
-/** As it was handed out. */
+/** A question as it was handed out. */
 export interface Question extends Asked {
-  /** Whoever has taken it. */
+  /** The worker that claimed it. */
   readonly worker: string;
-  /** How often it was taken: 1 the first time. */
+  /** The number of claims: 1 the first time. */
   readonly attempt: number;
-  /** Who has taken it has it until then, by the wall clock. */
+  /** The end of the claim, on the wall clock. */
   readonly until: number;
 }
 
@@ -38,19 +39,19 @@ export interface QuestionHolder {
 
 interface Waiting extends Asked {
   readonly answer: PromiseWithResolvers<Wire>;
-  /** When nobody waits for it any more. */
+  /** The end of the caller's wait. */
   readonly end: number;
   worker: string | undefined;
   attempt: number;
-  /** When another worker may have it, by the clock that never jumps. */
+  /** The time from which another worker may claim it, on the monotonic clock. */
   freeAt: number;
 }
 
 const MOST = 1_000;
-/** Whoever is to look at an update and says nothing for so long is not waited for if another worker is there. */
+/** A worker that does not answer a validation for this long loses it to another worker. */
 const VALIDATION_MS = 5_000;
 
-/** What is said of each kind. */
+/** Reasons of rejections, by kind. */
 const WORDS = {
   query: {
     full: "query_task_queue_full",
@@ -78,9 +79,9 @@ export class RemoteQuestions {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #waiting = new Map<string, Waiting>();
-  /** Those that were answered lately. */
+  /** Recently answered questions. */
   readonly #answered = new Set<string>();
-  /** Somebody may want to take one. */
+  /** A question may be claimable. */
   asked: () => void = () => {};
 
   constructor(clock: Clock, random: Random) {
@@ -88,7 +89,7 @@ export class RemoteQuestions {
     this.#random = random;
   }
 
-  /** Rejects with a refusal: of the worker, or when the time is over. */
+  /** Rejects with `Refused`: by the worker, or when the time is over. */
   async ask(kind: QuestionKind, run: StoredRun, name: string, input: Wire, withinMs: number): Promise<Wire> {
     const words = WORDS[kind];
     if (this.#waiting.size >= MOST) throw new Refused(429, words.full, "too many questions wait for a worker");
@@ -111,7 +112,7 @@ export class RemoteQuestions {
     const timer = this.#clock.after(withinMs, () => {
       const [reason, said] =
         question.worker === undefined
-          ? [words.unclaimed, "no worker has taken the question in time"]
+          ? [words.unclaimed, "no worker claimed the question in time"]
           : [words.unanswered, `worker ${question.worker} has not answered in time`];
       answer.reject(new Refused(504, reason, said));
     });
@@ -124,7 +125,7 @@ export class RemoteQuestions {
     }
   }
 
-  /** The oldest one that this worker can answer. */
+  /** The oldest question that this worker can answer. */
   claim(worker: RemoteWorker, kinds: readonly QuestionKind[]): Question | undefined {
     const now = this.#clock.monotonic();
     for (const question of this.#waiting.values()) {
@@ -144,7 +145,7 @@ export class RemoteQuestions {
     return undefined;
   }
 
-  /** Nobody reads the answer that it was in. */
+  /** Returns a question whose poll was aborted before the worker read the answer. */
   giveBack({ id, attempt }: Question): void {
     const question = this.#waiting.get(id);
     if (question?.attempt !== attempt) return;
@@ -152,7 +153,7 @@ export class RemoteQuestions {
     this.asked();
   }
 
-  /** The run that whoever has it is asked about. */
+  /** The run of a claimed question. */
   runOf(holder: QuestionHolder): StoredRun {
     return this.#held(holder).run;
   }
@@ -165,7 +166,7 @@ export class RemoteQuestions {
     this.#end(holder).answer.reject(refusal);
   }
 
-  /** What is said of it later finds it answered. */
+  /** A later answer finds the question answered. */
   #end(holder: QuestionHolder): Waiting {
     const question = this.#held(holder);
     this.#waiting.delete(question.id);
@@ -182,12 +183,12 @@ export class RemoteQuestions {
     const words = WORDS[kind];
     if (question === undefined || question.kind !== kind) {
       const isAgain = this.#answered.has(id) && words.again !== words.unknown;
-      const what = "the question is answered already, or nobody waits for it any more";
+      const what = "the question is answered already, or its caller stopped waiting";
       throw isAgain ? new Refused(409, words.again, what) : new Refused(404, words.unknown, what);
     }
-    if (question.worker === undefined) throw new Refused(409, words.notLeased, "nobody has taken this question");
-    if (question.worker !== worker) throw new Refused(409, words.notOwner, "another worker has taken this question");
-    if (question.attempt !== attempt) throw new Refused(409, words.stale, "this is not the attempt that is under way");
+    if (question.worker === undefined) throw new Refused(409, words.notLeased, "no worker has claimed this question");
+    if (question.worker !== worker) throw new Refused(409, words.notOwner, "another worker has claimed this question");
+    if (question.attempt !== attempt) throw new Refused(409, words.stale, "this is not the current attempt");
     return question;
   }
 }

@@ -1,5 +1,5 @@
-// What a worker elsewhere, or whoever steers workflows over HTTP, is told when something cannot be done: the status, the reason that
-// programs look at, and what more they are told along with it.
+// The rejection of a request by a remote worker or an HTTP client: the status, the reason for programs, and
+// further fields.
 import { LimpetError } from "../kernel/errors.ts";
 
 export class Refused extends LimpetError {
@@ -19,11 +19,11 @@ export class Refused extends LimpetError {
   }
 }
 
-/** A field that makes no sense. */
+/** Rejects a field with an invalid value. */
 export const invalidField = (field: string, problem: string): Refused =>
   new Refused(422, "validation_failed", `${field}: ${problem}`, { errors: { [field]: [problem] } });
 
-/** What is wrong with a value that is too large to be kept. */
+/** Rejects a value above the size limit. */
 export const tooLarge = (what: string, bytes: number, most: number): Refused =>
   new Refused(422, "structural_limit_exceeded", `${what} has ${bytes} bytes; ${most} are allowed`, {
     limit_kind: "payload_size",

@@ -1,9 +1,10 @@
-// A run whose code is elsewhere, as its history tells it: what is open, what its worker waits for, and whether there is anything that the
-// worker has to see. Told the same history it comes to the same state, so it can be forgotten and made again at any time. Pure.
+// The state of a remote worker's run, derived from its history: open steps, the current wait, and whether the
+// worker has new events to see. The same history always gives the same state, so a state can be dropped and
+// rebuilt at any time. Pure.
 //
-// A worker elsewhere replays its code from the history whenever it gets the task, and has one place where it waits: a step (an activity,
-// a timer, a child), a group of steps, or a condition. It is woken only when that place may have changed. In vain it would tell its
-// decisions again.
+// A remote worker replays its code from the history with every task, and waits in one place: for a step (an
+// activity, a timer, a child), a group of steps, or a condition. It is woken only when that place may have
+// changed. Otherwise it would only report its commands again.
 import { fromWire, putOwn } from "../kernel/values.ts";
 import type {
   CommandEvent,
@@ -33,7 +34,7 @@ export interface AcceptedUpdate {
   readonly input: Wire;
 }
 
-/** Events of one step of the history, the first of them with this number. */
+/** The events of one step of the history; `from`: the number of the first. */
 export interface NumberedStep extends Step {
   readonly from: number;
 }
@@ -43,38 +44,41 @@ export class RemoteRun implements DecidingRun {
   started!: Started;
   startedAt = 0;
   last = 0;
-  /** The last event there was when its worker decided something last: whoever keeps the run in memory knows it up to here at least. */
+  /**
+   * The last event before the worker's latest commands: a worker with the run in memory knows it at least up
+   * to here.
+   */
   seen = 0;
-  /** The time of that decision. */
+  /** The time of these commands. */
   decidedAt = 0;
   bytes = 0;
-  /** What it is bound to, as far as whoever has its task was told. */
+  /** The binding, as the claim of its task returned it. */
   bound: string | undefined;
   /** The time of the last step. */
   at = 0;
-  /** The number of the next decision. */
+  /** The number of the next command. */
   next = 1;
   readonly history: NumberedStep[] = [];
-  /** All of them, also those that are over. */
+  /** All steps, including closed ones. */
   readonly steps = new Map<number, StepDecision>();
   readonly open = new Set<number>();
-  /** Steps that were decided together, the last time any were. */
+  /** The steps of the latest completion that had any. */
   latest: readonly number[] = [];
   wait: WaitOpened | undefined;
-  /** All of them, also those that are over. */
+  /** All waits, including closed ones. */
   readonly waits = new Map<number, WaitOpened>();
   readonly updates = new Map<string, AcceptedUpdate>();
-  /** There is something that its worker has not seen. */
+  /** The worker has not seen all events. */
   isDue = false;
   isOver = false;
-  /** Its worker is to cancel it and to clean up. */
+  /** The worker must cancel the run and clean up. */
   cleanup: CleanupRequest | undefined;
   delivered: Extract<CommandEvent, { kind: "CancellationDelivered" }> | undefined;
-  /** Selections that have their winner. */
+  /** Selections with a winner. */
   readonly selected = new Set<string>();
-  /** The memo after each change of it, by the number of the change. */
+  /** The memo after each change, by the number of the command. */
   readonly memos = new Map<number, Readonly<Record<string, unknown>>>();
-  /** All of them, also those that are over. */
+  /** All activities, including closed ones. */
   readonly queued = new Set<number>();
   readonly scheduled: Map<number, ScheduledActivity> = new Map();
   readonly children: DecidingRun["children"] = new Map();
@@ -98,22 +102,22 @@ export class RemoteRun implements DecidingRun {
     return this.started.runId;
   }
 
-  /** In their JSON-ready form. */
+  /** In JSON-ready form. */
   get attributes(): Readonly<Record<string, unknown>> {
     return this.#attributes;
   }
 
-  /** In its JSON-ready form. */
+  /** In JSON-ready form. */
   get memo(): Readonly<Record<string, unknown>> {
     return this.#memo;
   }
 
-  /** The step is complete. One that was cancelled is not. */
+  /** The step completed. A cancelled step did not. */
   isDone(n: number): boolean {
     return this.steps.has(n) && !this.open.has(n) && !this.#broken.has(n);
   }
 
-  /** What the rest of the room knows of a run in memory. */
+  /** The view of the run that the dispatcher needs. */
   get execution(): DecidingRun["execution"] {
     return {
       started: this.started,
@@ -134,12 +138,12 @@ export class RemoteRun implements DecidingRun {
     return kinds.includes("TimerScheduled") && this.wait?.timer !== undefined ? [this.wait.timer] : [];
   }
 
-  /** Its worker has something to do. */
+  /** The worker has work. */
   get needsWorker(): boolean {
     return !this.isOver && (this.isDue || this.updates.size > 0);
   }
 
-  /** The update that is to be done next; everything else waits for it. */
+  /** The next update to apply; all other work waits for it. */
   get nextUpdate(): AcceptedUpdate | undefined {
     return this.updates.values().next().value;
   }
@@ -159,7 +163,7 @@ export class RemoteRun implements DecidingRun {
     if (decided.length > 0) this.latest = decided;
   }
 
-  /** What was appended from this event on is written as one step. */
+  /** Merges the steps appended from this event on into one step. */
   join(from: number, at: number): void {
     const first = this.history.findLastIndex((step) => step.from === from);
     if (first < 0) return;
@@ -183,7 +187,7 @@ export class RemoteRun implements DecidingRun {
       this.updates.delete(decision.id);
       return;
     }
-    // Whoever decides something has passed what it waited for, and has seen everything.
+    // A worker that issues commands has passed its wait and has seen all events.
     this.wait = undefined;
     this.isDue = false;
     switch (decision.kind) {
@@ -223,7 +227,7 @@ export class RemoteRun implements DecidingRun {
         break;
       case "SelectionMemberCancelled":
         this.#cancelMember(decision.base);
-        // The code goes on with it when it sees that the member is cancelled.
+        // The code continues when it sees that the member is cancelled.
         this.isDue = true;
         break;
       case "WorkflowCompleted":
@@ -247,7 +251,7 @@ export class RemoteRun implements DecidingRun {
     this.delivered = decision;
     const { from, to } = interrupted(decision);
     for (const n of [...this.open]) if (n >= from && n < to && this.open.delete(n)) this.#broken.add(n);
-    // What the code does next is counted from behind the call.
+    // Further commands are numbered from behind the call.
     this.next = Math.max(this.next, decision.sequence + decision.span);
     this.isDue = true;
   }
@@ -257,7 +261,7 @@ export class RemoteRun implements DecidingRun {
     for (const n of member === undefined ? [] : stepsOf(member)) if (this.open.delete(n)) this.#broken.add(n);
   }
 
-  /** Late results, and what was heard before, are not wanted. */
+  /** Rejects late results and repeated messages. */
   wants(news: ExternalEvent): boolean {
     if (this.isOver) return false;
     if ("of" in news) return this.open.has(news.of) || (news.kind === "TimerFired" && this.wait?.timer === news.of);
@@ -348,7 +352,7 @@ export class RemoteRun implements DecidingRun {
     return false;
   }
 
-  /** A signal, or a change by an update, wakes whoever waits for a condition; and whoever waits for nothing else. */
+  /** A signal or an applied update wakes a run that waits for a condition, and a run without open steps. */
   #received(name: string | undefined): void {
     const { wait } = this;
     if (wait === undefined) this.isDue ||= this.open.size === 0;
@@ -356,7 +360,7 @@ export class RemoteRun implements DecidingRun {
   }
 }
 
-/** A null takes an entry away. */
+/** A null removes an entry. */
 function merge(target: Record<string, unknown>, entries: Wire): void {
   for (const [key, value] of Object.entries(entries as object)) {
     if (value === null) delete target[key];

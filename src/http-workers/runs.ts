@@ -1,17 +1,17 @@
-// Runs whose code is elsewhere, as far as this process has read them: a cache of what the store has, kept up to date by reading what is
-// new. It is allowed to be wrong in no way but one: to end too early; so every look begins with the store's own last event.
+// Caches the runs of remote workers, and updates them by reading new events. A cached run may lack the latest
+// events, but is never wrong otherwise. Every use therefore starts from the store's last event number.
 import { LimpetError } from "../kernel/errors.ts";
 import type { StoredRun, Workflows } from "../ports/store/workflows.ts";
 import { readEventBatch } from "../workflows/engine/events.ts";
 import { RemoteRun } from "./run.ts";
 
-/** Bytes of a history that are read at a time. */
+/** Bytes of a history in one read. */
 const READ_BYTES = 4 * 1024 * 1024;
 
 export class RemoteRuns {
   readonly #store: Workflows;
   readonly #mostBytes: number;
-  /** The one that was used longest ago first. */
+  /** In order of use, the oldest first. */
   readonly #runs = new Map<number, { readonly run: RemoteRun; readonly bytes: number }>();
   #bytes = 0;
 
@@ -20,13 +20,13 @@ export class RemoteRuns {
     this.#mostBytes = mostBytes;
   }
 
-  /** With all events up to that number at least; undefined: all there are. */
+  /** The run with all events at least up to that number; undefined: all events. */
   async get(ref: number, last: number | undefined, runId?: string): Promise<RemoteRun | undefined> {
     const found = this.#runs.get(ref)?.run;
     if (found !== undefined) this.forget(ref);
-    // A restored store assigns refs again, so what is kept may be another run.
+    // A restored store assigns refs again, so the cached run may be another one.
     const known = runId === undefined || found?.runId === runId ? found : undefined;
-    // One that is ahead of the store's last event cannot be; it is read anew.
+    // A cached run ahead of the store's last event is wrong, and is read anew.
     const run = known !== undefined && (last === undefined || known.last <= last) ? known : new RemoteRun(ref);
     while (last === undefined || run.last < last) {
       const { pages, isCut } = await this.#store.history(ref, run.last, READ_BYTES);
@@ -43,19 +43,19 @@ export class RemoteRuns {
     return run;
   }
 
-  /** As it is stored; undefined: its history is gone. */
+  /** The run as it is stored; undefined: its history is gone. */
   async of({ ref, runId, events, bound }: StoredRun): Promise<RemoteRun | undefined> {
     const run = await this.get(ref, events, runId);
     if (run !== undefined) run.bound = bound;
     return run;
   }
 
-  /** As it was seen last. */
+  /** The cached run, which may be behind. */
   peek(ref: number): RemoteRun | undefined {
     return this.#runs.get(ref)?.run;
   }
 
-  /** What was thought of it is not true any more. */
+  /** Drops a cached run that is no longer valid. */
   forget(ref: number): void {
     const kept = this.#runs.get(ref);
     if (kept === undefined) return;

@@ -37,7 +37,7 @@ export function selectionOf(group: ParallelGroup | undefined): Selection | undef
   return entry === undefined ? undefined : readSelection(entry);
 }
 
-/** How the members of a group are awaited; undefined: all of them are. */
+/** How the code awaits the members of a group; undefined: all of them. */
 export function modeOf(entry: unknown): unknown {
   if (typeof entry !== "object" || entry === null || !Object.hasOwn(entry, "parallel_group_mode")) return undefined;
   return (entry as Record<string, unknown>).parallel_group_mode ?? undefined;
@@ -72,7 +72,7 @@ function whole(value: unknown, least: number, most = 10_000_000): number | undef
 export const stepsOf = ({ base, size }: Pick<SelectionMember, "base" | "size">): number[] =>
   Array.from({ length: size }, (_, i) => base + i);
 
-/** What a step's end makes of its selection; undefined: the selection waits on, or has a winner already. */
+/** The outcome of a selection when a step ends; undefined: the selection is still open, or has a winner. */
 export function outcomeOf(run: RemoteRun, n: number, isFailure: boolean): "completed" | "failed" | undefined {
   const selection = selectionOf(run.steps.get(n)?.group);
   if (selection === undefined || run.selected.has(selection.id)) return undefined;
@@ -80,7 +80,7 @@ export function outcomeOf(run: RemoteRun, n: number, isFailure: boolean): "compl
   return stepsOf(selection.member).every((each) => each === n || run.isDone(each)) ? "completed" : undefined;
 }
 
-/** The name by which a worker knows the operation of a member. */
+/** The identity of a member's operation in the worker protocol. */
 export function identityOf(run: Pick<RemoteRun, "runId" | "steps">, { base, size, kind }: SelectionMember): string {
   if (kind === "group") return `group:${base}:${size}`;
   return run.steps.get(base)?.kind === "ChildWorkflowScheduled" ? `${run.runId}-${base}` : `${run.runId}:${base}`;

@@ -1,6 +1,6 @@
-// Tasks of runs whose code is elsewhere: leased to workers that ask for them, and brought to an end by what they tell. Everything that
-// counts is in the store: which worker has a task, at which attempt, until when. A task is named by its run and the token of its lease,
-// so any process can serve the next request about it, and who has lost the lease can change nothing.
+// Leases tasks to remote workers and applies their completions. The store holds all state: the worker of a
+// task, its attempt and the end of its lease. The task id contains the run and the token of the lease, so any
+// process can serve the next request about it. A worker that lost the lease cannot change the run.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -52,31 +52,31 @@ export interface RemoteTasksDeps {
   readonly runs: RemoteRuns;
   /** The store's clock. */
   now(): number;
-  /** `worker`: whose decisions it is about. */
+  /** `worker`: the worker whose commands are dispatched. */
   dispatcherOf(queue: string, worker?: string): Dispatcher;
-  /** What was written is durable. */
+  /** Called after the write is durable. */
   written(append: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
   claimed(mode: ReplayMode): void;
 }
 
-/** A task as its worker sees it. */
+/** A task for its worker. */
 export interface WorkflowTask {
   readonly id: string;
   readonly run: RemoteRun;
-  /** Its last event when it was handed out. */
+  /** The last event when the task was handed out. */
   readonly last: number;
-  /** Up to this event a worker that has the run in memory has it. */
+  /** A worker with the run in memory knows it up to this event. */
   readonly seen: number;
   readonly attempt: number;
   readonly mode: ReplayMode;
   readonly worker: string;
   readonly leaseUntil: number;
   readonly stored: StoredRun;
-  /** It is about this update, and nothing else. */
+  /** The task is only about this update. */
   readonly update: AcceptedUpdate | undefined;
 }
 
-/** Whoever has a task, and says so. */
+/** The worker of a task, as its request names it. */
 export interface TaskHolder {
   readonly taskId: string;
   readonly worker: string;
@@ -91,7 +91,7 @@ interface Held {
   readonly run: RemoteRun;
 }
 
-/** Arrivals that one task takes. */
+/** Inbox messages in one task. */
 const TAKE = 500;
 
 export class RemoteTasks {
@@ -103,7 +103,7 @@ export class RemoteTasks {
     this.#suspects = new Suspects(deps.maxLostAttempts, deps);
   }
 
-  // ——— Handing out.
+  // ——— Claims.
 
   async claim(worker: RemoteWorker): Promise<Attempt<WorkflowTask>> {
     const { store, namespace, random, leaseMs, isSticky, staleMs, pinning } = this.#deps;
@@ -126,7 +126,7 @@ export class RemoteTasks {
     }
   }
 
-  /** Undefined: there was nothing in it for its worker. */
+  /** Undefined: the task has no work for its worker. */
   async #open(task: ClaimedTask, worker: RemoteWorker): Promise<WorkflowTask | undefined> {
     const { store, runs, log } = this.#deps;
     try {
@@ -168,7 +168,7 @@ export class RemoteTasks {
     };
   }
 
-  /** True: there is something for its worker, and the task stays with it. */
+  /** True: the worker has work, and the task stays with it. */
   async #takeArrivals(
     { ref, token, taken, arrived }: ClaimedTask,
     stored: StoredRun,
@@ -230,7 +230,7 @@ export class RemoteTasks {
     };
   }
 
-  /** False: the lease is gone, and nothing was written. */
+  /** False: the lease is lost, and nothing was written. */
   async #write(run: RemoteRun, append: TaskCompletion): Promise<boolean> {
     const { store, runs } = this.#deps;
     try {
@@ -247,9 +247,9 @@ export class RemoteTasks {
     return false;
   }
 
-  // ——— What its worker says of it.
+  // ——— Requests of the worker.
 
-  /** Ends the task. The numbers of the steps that are to be done elsewhere. */
+  /** Completes the task. `created`: the numbers of the queued activities. */
   async complete(
     holder: TaskHolder,
     commands: readonly Command[],
@@ -258,7 +258,7 @@ export class RemoteTasks {
     readonly stored: StoredRun;
     readonly created: readonly number[];
     readonly status: StoredRun["status"];
-    /** The number of its last event now. */
+    /** The number of the last event now. */
     readonly last: number;
   }> {
     const { ref, token, stored, task, run } = await this.#held(holder);
@@ -323,14 +323,14 @@ export class RemoteTasks {
     );
   }
 
-  /** In the same step, so that nothing that waits for its worker is left lying. */
+  /** Written in the same step, so that pending work of the worker is not forgotten. */
   #lookAgain(run: RemoteRun): TaskCompletion["arrivals"][number] {
     const { workflowId, runId, last } = run;
     const { namespace } = this.#deps;
     return arrivalOf({ namespace, workflowId, runId, key: `look ${last}` }, { kind: "LookAgain" });
   }
 
-  /** The task could not be done: somebody may have it after a pause, and at once if the run was asked to end. */
+  /** Returns a failed task: claimable after a pause, or at once if the inbox holds a request to end. */
   async fail(holder: TaskHolder, problem: string): Promise<void> {
     const { ref, token, task } = await this.#held(holder);
     const { store } = this.#deps;
@@ -342,7 +342,7 @@ export class RemoteTasks {
     if (isDone !== true) throw notLeased(holder.taskId);
   }
 
-  /** The code gets its cancellation at a call where it waits. The task stays with its worker, which goes on with it. */
+  /** Delivers the cancellation to the code at a call where it waits. The task stays with its worker. */
   async deliver(holder: TaskHolder, delivery: Delivery): Promise<void> {
     const { ref, token, stored, task, run } = await this.#held(holder);
     if (this.#asked(() => isDelivered(run, delivery))) return;
@@ -357,7 +357,10 @@ export class RemoteTasks {
     if (!(await this.#write(run, { ...append, ...outgoing, affinity }))) throw notLeased(holder.taskId);
   }
 
-  /** Its worker has nothing to decide until something that is open ends. False: nothing is, and the task is as it was. */
+  /**
+   * Completes the task without commands until an open step ends. False: no step is open, and the task is
+   * unchanged.
+   */
   async rest(holder: TaskHolder): Promise<boolean> {
     const { run, stored } = await this.#held(holder);
     if (run.open.size === 0 && run.wait === undefined) return false;
@@ -365,13 +368,13 @@ export class RemoteTasks {
     return true;
   }
 
-  /** Nobody reads the answer that it was in. */
+  /** Returns a task whose poll was aborted before the worker read the answer. */
   async giveBack({ id }: WorkflowTask): Promise<void> {
     const { ref, token } = this.#parse(id);
     await this.#deps.store.giveBack([{ ref, token, pauseMs: 0, problem: undefined }]);
   }
 
-  /** Until when it has the task now. */
+  /** Renews the lease and returns its end. */
   async heartbeat(
     holder: TaskHolder,
   ): Promise<{ readonly leaseUntil: number; readonly stored: StoredRun; readonly run: RemoteRun }> {
@@ -391,7 +394,7 @@ export class RemoteTasks {
     return { ref: Number(ref), token };
   }
 
-  /** Throws unless that worker has the task, at that attempt, still. */
+  /** Throws unless that worker still holds the task, at that attempt. */
   async #held({ taskId, worker, attempt }: TaskHolder): Promise<Held> {
     const { ref, token } = this.#parse(taskId);
     const { store, runs, namespace } = this.#deps;
@@ -407,11 +410,14 @@ export class RemoteTasks {
   }
 }
 
-/** A process that has begun, or begun anew, since the run was worked on has nothing of it in memory, whatever its name is. */
+/**
+ * A worker process that started after the run's last commands has nothing of it in memory, even under the
+ * same id.
+ */
 const modeFor = ({ since }: RemoteWorker, mode: ReplayMode, { decidedAt }: RemoteRun): ReplayMode =>
   mode === "sticky_hit_expected" && decidedAt < since ? "forced_cold_replay" : mode;
 
-/** The run that continues this one may do so elsewhere. */
+/** The next run may be in another queue. */
 const inQueue = (start: RunStart, { workflowId }: RemoteRun, queue: string | undefined): RunStart =>
   queue === undefined || start.workflowId !== workflowId ? start : { ...start, queue };
 

@@ -1,9 +1,10 @@
-// Long polls: whoever asks for work and finds none waits here until there may be some, its time is over, or nobody reads its answer.
+// Long polls: a poll without work waits here until work may be available, its time is over, or the client
+// disconnects.
 import type { Clock } from "../ports/clock.ts";
 
 export interface Attempt<Found> {
   readonly found: Found | undefined;
-  /** When it is worth looking again, in milliseconds from now; undefined: not known. */
+  /** Milliseconds until the next look is worthwhile; undefined: unknown. */
   readonly nextMs?: number | undefined;
 }
 
@@ -22,18 +23,18 @@ export class Waiting {
     return this.#wakers.size;
   }
 
-  /** There may be work. */
+  /** Work may be available. */
   nudge(): void {
     for (const wake of [...this.#wakers]) wake();
   }
 
-  /** Everybody goes home. */
+  /** Ends all polls. */
   close(): void {
     this.#isOpen = false;
     this.nudge();
   }
 
-  /** Tries until something is found; undefined: in time there was nothing. */
+  /** Looks until a value is found; undefined: the time is over. */
   async until<Found>(
     waitMs: number,
     gone: AbortSignal,
@@ -55,7 +56,7 @@ export class Waiting {
     return undefined;
   }
 
-  /** Listens from now on, so that nothing is missed while somebody looks. */
+  /** Registers before the look, so that no nudge is missed during it. */
   #nextNudge(): { readonly promise: Promise<void>; cancel(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wakers.add(resolve);
@@ -74,8 +75,8 @@ export class Waiting {
 }
 
 /**
- * Answers to polls, by what the poll was called: one that is asked again, because its answer was lost on the way, is answered the same
- * while that is true. Polls under the same name at the same time share one answer.
+ * Answers to polls by request id: a poll that is repeated because its answer was lost gets the same answer
+ * while that is valid. Concurrent polls of the same id share one answer.
  */
 export class PollAnswers<Answer> {
   readonly #clock: Clock;
@@ -94,7 +95,7 @@ export class PollAnswers<Answer> {
     const known = this.#answers.get(name);
     if (known !== undefined && known.until > this.#clock.monotonic()) {
       const answer = await known.answer;
-      // Whoever asked first may have gone away without waiting to the end.
+      // The first poll may have been aborted before its end.
       if (answer !== undefined) return answer;
     }
     const entry = { answer: poll(), until: Number.POSITIVE_INFINITY };

@@ -1,8 +1,8 @@
-// A worker in another language, as it told of itself when it registered, and how the store keeps that. Pure.
+// The registration of a remote worker, and its format in the store. Pure.
 import type { StoredWorker, WorkerRow } from "../ports/store/workflows.ts";
 import type { WorkerCode } from "../workflows/definition/bindings.ts";
 
-/** What handlers a type of workflow has, as far as its worker told. */
+/** The handlers of a workflow type, as its worker registered them. */
 export interface CommandContract {
   readonly signals?: readonly string[] | undefined;
   readonly queries?: readonly string[] | undefined;
@@ -31,14 +31,19 @@ export interface RemoteWorker {
   readonly contracts: Readonly<Record<string, CommandContract>>;
   readonly capabilities: readonly string[];
   readonly manifest: unknown;
-  /** `always`: every task that it ends leaves the run in its memory. `claimed`: it says so each time. */
+  /**
+   * `always`: every completed task leaves the run in its memory. `claimed`: the worker declares it each time.
+   */
   readonly sticky: "never" | "always" | "claimed";
-  /** Since when this process has been at work with this code: of runs that rest for longer it has nothing in memory. */
+  /** The start of this process with this code: runs with older commands are not in its memory. */
   readonly since: number;
   readonly cache: CacheNumbers;
-  /** It has sent its counters since it registered. They begin with its process, which may be much older. */
+  /**
+   * The worker has sent its counters since it registered. They begin with its process, which may be much
+   * older.
+   */
   readonly isCounted?: boolean | undefined;
-  /** Of the process, so that one that was replaced is known. */
+  /** Identifies the process, to detect a replacement. */
   readonly process: Readonly<Record<string, unknown>>;
   readonly slots: Readonly<Record<string, unknown>>;
   readonly mostWorkflowTasks: number;
@@ -46,7 +51,7 @@ export interface RemoteWorker {
   readonly isDraining: boolean;
 }
 
-/** Elsewhere nobody says which other builds they could go on with. */
+/** Remote workers do not declare compatible builds. */
 export const remoteCode = ({ build, fingerprints }: Pick<RemoteWorker, "build" | "fingerprints">): WorkerCode => ({
   build,
   compatible: [],
@@ -57,12 +62,12 @@ export const remoteCode = ({ build, fingerprints }: Pick<RemoteWorker, "build" |
 export const contractOf = ({ contracts }: RemoteWorker, type: string): CommandContract | undefined =>
   Object.hasOwn(contracts, type) ? contracts[type] : undefined;
 
-/** It has room for runs in its memory, as far as it said. */
+/** The worker declared a cache. */
 export const keepsRuns = ({ sticky, cache }: RemoteWorker): boolean => sticky !== "never" && cache.capacity > 0;
 
 export const NO_CACHE: CacheNumbers = { capacity: 0, size: 0, hits: 0, misses: 0, forced: 0, evictions: 0 };
 
-/** The row of a worker; its numbers stand where those of workers in our own processes do. */
+/** The row of a worker. The cache numbers have the same fields as in rows of our own processes. */
 export function workerRow(namespace: string, worker: RemoteWorker, isSticky: boolean): WorkerRow {
   const { id, queue, build, runtime, workflowTypes, fingerprints, cache, isDraining, ...remote } = worker;
   const about = { runtime, types: workflowTypes, fingerprints, ...cache, remote };
@@ -77,7 +82,7 @@ export function workerRow(namespace: string, worker: RemoteWorker, isSticky: boo
   };
 }
 
-/** Undefined: it is one of our own processes. */
+/** Undefined: one of our own processes. */
 export function readWorker(row: StoredWorker): RemoteWorker | undefined {
   const about = JSON.parse(row.about) as Partial<CacheNumbers> & {
     runtime: string;
@@ -106,8 +111,8 @@ function cacheOf({ capacity = 0, size = 0, hits = 0, misses = 0, forced = 0, evi
   return { capacity, size, hits, misses, forced, evictions };
 }
 
-/** The numbers of any worker, also of one in our own processes. */
+/** The cache numbers of any worker, including our own processes. */
 export const readCache = ({ about }: StoredWorker): CacheNumbers => cacheOf(JSON.parse(about) as Partial<CacheNumbers>);
 
-/** It keeps so much in memory that it will soon have to forget something. */
+/** The cache is nearly full, so the worker will soon evict runs. */
 export const isUnderPressure = ({ capacity, size }: CacheNumbers): boolean => capacity > 0 && size >= capacity * 0.9;

@@ -56,7 +56,7 @@ test("a worker without a heartbeat for a day is removed, and marks of drained bu
   assert.equal(await workers.isDrained("q", "bad-build"), true);
 });
 
-test("rows of workers are removed by a process that nothing asks for them", async () => {
+test("rows of workers are removed by a process without requests of its own", async () => {
   const { clock, store, workers } = open();
   await workers.register(told("gone"));
   workers.keepTidy();
@@ -65,7 +65,7 @@ test("rows of workers are removed by a process that nothing asks for them", asyn
   workers.stop();
 });
 
-test("no more workers register than a poll can look at, and those that are there go on", async () => {
+test("no more workers register than a poll can read, and registered ones continue", async () => {
   const { store, workers } = open();
   const row = { namespace: NAMESPACE, queue: "q", build: "", isSticky: false, isDraining: false, about: "{}" };
   for (let i = 0; i < LIMITS.workers - 1; i++) await store.seen({ ...row, worker: `w${i}` });

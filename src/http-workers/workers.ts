@@ -1,6 +1,5 @@
-// Who has registered to run workflows and activities from elsewhere. The store has them all, so that a worker may talk to any host; what is
-// here is what this process heard lately. Builds that shall get no more work are kept as rows of the same table, under names that no
-// worker can have.
+// Registers remote workers. The store has all of them, so a worker may talk to any host; this process caches
+// recent ones. Drained builds are rows of the same table, under names that no worker can have.
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { StoredRun, StoredWorker, Workflows } from "../ports/store/workflows.ts";
@@ -8,14 +7,14 @@ import { fits, readBinding } from "../workflows/definition/bindings.ts";
 import { Refused } from "./refusal.ts";
 import { type CacheNumbers, type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";
 
-/** What a worker tells of itself, but not since when. */
+/** The description that a worker sends, without the fields that the host sets. */
 export type ToldWorker = Omit<RemoteWorker, "since" | "isDraining">;
 
 export interface RemoteWorkersDeps {
   readonly clock: Clock;
   readonly store: Workflows;
   readonly namespace: string;
-  /** Affinity counts at all. */
+  /** Sticky execution is enabled. */
   readonly isSticky: boolean;
   /** The store's clock. */
   now(): number;
@@ -24,17 +23,17 @@ export interface RemoteWorkersDeps {
 export const HEARTBEAT_SECONDS = 10;
 export const STALE_SECONDS = 30;
 const STALE_MS = STALE_SECONDS * 1_000;
-/** What is known here of a worker or of drained builds may be so old. */
+/** The longest time for which cached workers and drained builds are used. */
 const FRESH_MS = 5_000;
 /** A worker without a heartbeat for this long is removed. */
 const KEPT_MS = 24 * 3_600_000;
 const TIDY_MS = 3_600_000;
 /** Builds that may be drained at the same time. */
 const MOST_DRAINED = 1_000;
-/** Old rows that are removed at once; the others follow. */
+/** Old rows that one sweep removes. */
 const REMOVED_AT_ONCE = 100;
 const DRAIN_MARK = "$drain ";
-/** Numbers of a cache that only grow while its process lives. */
+/** Cache numbers that only grow while the process lives. */
 const COUNTERS = ["hits", "misses", "forced", "evictions"] as const;
 
 interface Known {
@@ -45,7 +44,7 @@ interface Known {
 export class RemoteWorkers {
   readonly #deps: RemoteWorkersDeps;
   readonly #known = new Map<string, Known>();
-  /** Of caches, not written yet. */
+  /** Cache numbers that are not written yet. */
   readonly #untold = new Map<string, Partial<CacheNumbers>>();
   #drained: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
 
@@ -55,7 +54,7 @@ export class RemoteWorkers {
     this.#deps = deps;
   }
 
-  /** Removes rows of workers that are gone, also where nothing else looks at the rows. */
+  /** Removes rows of dead workers, also where no other request reads the rows. */
   keepTidy(): void {
     this.#tidying = this.#deps.clock.after(
       TIDY_MS,
@@ -72,7 +71,10 @@ export class RemoteWorkers {
     this.#tidying?.cancel();
   }
 
-  /** Registers it, or changes what is known of it. What another process had under that id is anybody's, before this one has anything. */
+  /**
+   * Registers or updates a worker. If another process had this id, its tasks and affinities are released
+   * first.
+   */
   async register(told: ToldWorker): Promise<RemoteWorker> {
     const rows = await this.rows();
     const before = rows.find(({ worker }) => worker === told.id);
@@ -95,17 +97,17 @@ export class RemoteWorkers {
     return worker;
   }
 
-  /** Throws when nobody has registered under that id. */
+  /** Throws when no worker has registered under that id. */
   async get(id: string, status = 412): Promise<RemoteWorker> {
     const known = this.#known.get(id);
     if (known !== undefined && this.#deps.clock.monotonic() - known.at < FRESH_MS) return known.worker;
     const worker = await this.#read(id, status);
-    // Whoever asks for work is there, whatever its heartbeats do.
+    // A poll proves that the worker is alive, even without heartbeats.
     await this.#write({ ...worker, isDraining: await this.isDrained(worker.queue, worker.build) });
     return this.#known.get(id)!.worker;
   }
 
-  /** As the store has it now, whichever host has written it. */
+  /** Reads the current row, which any host may have written. */
   async #read(id: string, status: number): Promise<RemoteWorker> {
     const row = (await this.rows()).find(({ worker }) => worker === id);
     const worker = row === undefined ? undefined : readWorker(row);
@@ -114,7 +116,7 @@ export class RemoteWorkers {
     throw new Refused(status, "worker_not_registered", `worker ${id} is not registered`, { worker_id: id });
   }
 
-  /** As far as was heard here of it. */
+  /** From the cache of this process. */
   isKnownToRun(id: string, type: string): boolean {
     return this.#known.get(id)?.worker.workflowTypes.includes(type) === true;
   }
@@ -141,8 +143,9 @@ export class RemoteWorkers {
   }
 
   /**
-   * Records the cache counters of a worker; the next write of the worker persists them. Returns the number of new misses. The first counters
-   * after a registration cover the whole process, and lower counters than the known ones are late. Neither counts.
+   * Records the cache counters of a worker; the next write of the worker persists them. Returns the number of
+   * new misses. The first counters after a registration cover the whole process, and lower counters than the
+   * known ones are late. Neither counts.
    */
   note({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<CacheNumbers>): number {
     if (Object.keys(cache).length === 0) return 0;
@@ -170,24 +173,24 @@ export class RemoteWorkers {
     this.#known.set(worker.id, { worker: told, at: clock.monotonic() });
   }
 
-  /** Its tasks, wherever they were handed out, and what is kept for it, are for whoever asks next. How many tasks it had. */
+  /** Releases the worker's tasks and affinities. Returns the number of tasks. */
   #release(id: string, isDead: boolean): Promise<number> {
     return this.#deps.store.releaseWorker(this.#deps.namespace, id, isDead);
   }
 
-  /** It is gone. How many tasks it had; undefined: it was not there. */
+  /** Removes the worker. Returns the number of its tasks; undefined: it was not registered. */
   async forget(id: string): Promise<number | undefined> {
     const row = (await this.rows()).find(({ worker }) => worker === id);
     this.#known.delete(id);
     this.#untold.delete(id);
     if (row === undefined) return undefined;
-    // One of our own processes gives back what it has itself, or is not gone at all.
+    // One of our own processes returns its tasks itself, or is still alive.
     const released = readWorker(row) === undefined ? 0 : await this.#release(id, false);
     await this.#deps.store.forgetWorker(this.#deps.namespace, id);
     return released;
   }
 
-  /** Workers of all kinds, without the marks of drained builds. */
+  /** Workers of all kinds, without the rows of drained builds. */
   async rows(): Promise<StoredWorker[]> {
     const { store, namespace, clock } = this.#deps;
     const rows = await store.workers(namespace);
@@ -219,7 +222,7 @@ export class RemoteWorkers {
     return STALE_MS;
   }
 
-  /** Live ones that may have that run. */
+  /** Live workers that may claim that run. */
   async thatRun({ queue, bound, type }: StoredRun): Promise<RemoteWorker[]> {
     const binding = readBinding(bound);
     const rows = (await this.rows()).filter((row) => row.queue === queue && !row.isDraining && this.isLive(row));
@@ -227,7 +230,7 @@ export class RemoteWorkers {
     return workers.filter((worker) => worker.workflowTypes.includes(type) && fits(binding, type, remoteCode(worker)));
   }
 
-  // ——— Builds that shall get no more work.
+  // ——— Drained builds.
 
   async drain(queue: string, build: string): Promise<void> {
     const { store, namespace } = this.#deps;
@@ -280,7 +283,7 @@ function mergedFields(before: Fields, told: Fields): Fields {
   return Object.fromEntries(names.map((name) => [name, all[name]]));
 }
 
-/** Neither can have a line break in it. */
+/** Neither part contains a line break. */
 const drainName = (queue: string, build: string): string => `${DRAIN_MARK}${JSON.stringify(queue)} ${build}`;
 
 function checkFingerprints(old: RemoteWorker, told: ToldWorker): void {
@@ -291,7 +294,7 @@ function checkFingerprints(old: RemoteWorker, told: ToldWorker): void {
   }
 }
 
-/** Runs in memory of other code than this are of no use to it. */
+/** Runs in memory of other code are useless for the new code. */
 const isSameCode = (old: RemoteWorker, { build, fingerprints }: ToldWorker): boolean =>
   old.build === build &&
   Object.entries(fingerprints).every(([type, print]) => fingerprintOf(old, type, print) === print);

@@ -1,4 +1,4 @@
-// Reminders from outside: through the door's own words, on a store in memory and a clock that moves when told to.
+// Reminders from outside: in the words of the admin port, on a store in memory and under a virtual clock.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -36,11 +36,11 @@ const wish = (more: Partial<ReminderWish>): ReminderWish => ({
   ...more,
 });
 const iso = (moment: number) => new Date(moment).toISOString();
-// Those that are due soon are held at once, and those that are due later are not.
+// Reminders that are due soon are claimed at once, and later ones are not.
 const open = () => testLimpet({ actors: [Cart], reminders: { fetchAhead: "5s", lease: "30s" } });
 
-describe("reminders set in texts", () => {
-  it("fire at their moment, with what they carry", async () => {
+describe("reminders set as texts", () => {
+  it("a reminder fires at its due time with its data", async () => {
     await using app = await open();
     const { reminders } = app.host;
     const data = { cups: [2], at: new Date(5) };
@@ -53,7 +53,7 @@ describe("reminders set in texts", () => {
     assert.equal(await reminders.get(NAMES), undefined);
   });
 
-  it("repeat on their grid until their ttl", async () => {
+  it("a reminder repeats on its grid until its ttl", async () => {
     await using app = await open();
     const { reminders } = app.host;
     await reminders.set(NAMES, wish({ dueTime: "10s", period: "1m", ttl: "2m30s" }));
@@ -62,7 +62,7 @@ describe("reminders set in texts", () => {
     assert.deepEqual(numbers, [1, 2, 3]);
   });
 
-  it("are shown in the same formats, without what is not there", async () => {
+  it("a reminder is shown in the same formats, without missing fields", async () => {
     await using app = await open();
     const { reminders } = app.host;
     const now = app.clock.now();
@@ -77,7 +77,7 @@ describe("reminders set in texts", () => {
     assert.equal((await reminders.get(NAMES))?.period, "0 9 * * 1");
   });
 
-  it("are shown with the ticks that are left", async () => {
+  it("a reminder is shown with its remaining ticks", async () => {
     await using app = await open();
     const { reminders } = app.host;
     await reminders.set(NAMES, wish({ period: "R3/PT10S" }));
@@ -91,7 +91,7 @@ describe("reminders set in texts", () => {
     assert.deepEqual([period, times], ["0 9 * * 1", 4]);
   });
 
-  it("replace one another, unless they are to be new", async () => {
+  it("a reminder replaces the previous one, unless it must be new", async () => {
     await using app = await open();
     const { reminders } = app.host;
     assert.equal(await reminders.set(NAMES, wish({ dueTime: "1h", data: "first", isNew: true })), true);
@@ -105,7 +105,7 @@ describe("reminders set in texts", () => {
     assert.equal(await reminders.set(NAMES, wish({ dueTime: "1h", isNew: true })), true);
   });
 
-  it("are refused when they make no sense, and nothing is stored", async () => {
+  it("an invalid reminder is rejected, and nothing is stored", async () => {
     await using app = await open();
     const { reminders } = app.host;
     for (const texts of [
@@ -129,19 +129,19 @@ describe("reminders set in texts", () => {
     assert.deepEqual(await reminders.count(), { all: 0, overdue: 0, dead: 0 });
   });
 
-  it("need a type that somebody may have: alone that is one's own", async () => {
+  it("a reminder needs a type that some host may have, which without a cluster is a local type", async () => {
     await using app = await open();
     const { reminders } = app.host;
     const strange = { ...NAMES, type: "Kart" };
     await assert.rejects(reminders.set(strange, wish({ dueTime: "1s" })), { code: "REMINDER_NOT_HOSTED" });
-    // What was left behind by another program can be found and cancelled all the same.
+    // A reminder that another program left behind can be found and cancelled all the same.
     await app.reminders.set("Kart", "alice", "pay", { due: "1s" });
     assert.notEqual(await reminders.get(strange), undefined);
     await reminders.cancel(strange);
     assert.equal(await reminders.get(strange), undefined);
   });
 
-  it("wait in a cluster for a host of their type", async () => {
+  it("a reminder in a cluster waits for a host of its type", async () => {
     await using apps = new TestApps();
     const door = await apps.open([], { reminders: { pollInterval: "50ms" } });
     await door.host.reminders.set(NAMES, wish({ dueTime: "0s", data: "tea" }));
@@ -152,7 +152,7 @@ describe("reminders set in texts", () => {
     }, "it was delivered by the host that came");
   });
 
-  it("cannot be a job, which is set in code; a job that was left behind can be cancelled", async () => {
+  it("a request cannot set a job, and can cancel a job that was left behind", async () => {
     await using app = await open();
     const { reminders } = app.host;
     await app.jobs.set("report", { every: "1h" }, () => {});
@@ -184,8 +184,8 @@ describe("reminders set in texts", () => {
   });
 });
 
-describe("looking at reminders", () => {
-  it("shows for each when it ticks, how often it was tried, and who has it", async () => {
+describe("lists of reminders", () => {
+  it("the list shows the next tick, the attempts and the lease of each reminder", async () => {
     await using app = await open();
     const now = app.clock.now();
     await app.reminders.set(Cart, "alice", "late", { every: "1h", data: "four" });
@@ -208,14 +208,14 @@ describe("looking at reminders", () => {
       schedule: "every 1h",
       bytes: 6,
     });
-    // The process has taken it on already.
+    // The process has claimed it already.
     assert.ok(soon!.leasedUntil! > now + 1_500);
     assert.deepEqual([soon!.name, soon!.overdue, soon!.schedule, soon!.bytes], ["soon", false, "once", 0]);
     assert.deepEqual([lost!.type, lost!.overdue, lost!.leasedUntil], ["Kart", true, undefined]);
     assert.deepEqual(await app.host.reminders.count(), { all: 3, overdue: 1, dead: 0 });
   });
 
-  it("gives pages, of a type or of an id", async () => {
+  it("the list has pages, of a type or of an id", async () => {
     await using app = await open();
     const { reminders } = app.host;
     for (const id of ["a", "b"]) for (const name of ["1", "2"]) await app.reminders.set(Cart, id, name, { due: "1h" });
@@ -229,7 +229,7 @@ describe("looking at reminders", () => {
     assert.deepEqual(await words({ type: "Kart" }), ["", undefined]);
   });
 
-  it("is not kept from the others by a row that cannot be read", async () => {
+  it("an unreadable row does not hide the others", async () => {
     await using app = await open();
     const key = { namespace: "default", ...NAMES };
     const tick = { at: app.clock.now() + 3_600_000, due: 0, number: 1, attempt: 0 };
@@ -243,7 +243,7 @@ describe("looking at reminders", () => {
     );
     await assert.rejects(app.host.reminders.get(NAMES), { code: "REMINDER_DAMAGED" });
     assert.equal((await app.reminders.list(Cart, NAMES.id))[0]?.schedule, "cannot be read");
-    // Once it is due it is kept apart, and the dead are shown as well.
+    // Once it is due it becomes a dead letter, and dead letters are listed as well.
     await app.advance("2h");
     const dead = (await app.host.reminders.listDead({ limit: 10 })).reminders;
     assert.deepEqual(
@@ -261,7 +261,7 @@ describe("dead reminders", () => {
     await app.advance("1h1m");
   };
 
-  it("are shown with their error, and tried again from now", async () => {
+  it("a dead reminder is shown with its error, and can be retried from now", async () => {
     await using app = await open();
     const { reminders } = app.host;
     await die(app);
@@ -286,7 +286,7 @@ describe("dead reminders", () => {
     assert.deepEqual(await reminders.count(), { all: 1, overdue: 0, dead: 0 });
   });
 
-  it("are forgotten when nobody wants them", async () => {
+  it("a dead reminder can be dropped", async () => {
     await using app = await open();
     const { reminders } = app.host;
     await die(app);
@@ -296,7 +296,7 @@ describe("dead reminders", () => {
     assert.deepEqual((await reminders.listDead({ limit: 10 })).reminders, []);
   });
 
-  it("are not made by a policy that drops what fails: the next tick comes as planned", async () => {
+  it("a policy that drops failed ticks makes no dead reminder, and the next tick comes as planned", async () => {
     await using app = await open();
     await app.actor(Cart, "alice").fail(1);
     const onFailure = { attempts: 1, giveUp: "drop" } as const;
@@ -309,7 +309,7 @@ describe("dead reminders", () => {
   });
 });
 
-it("over HTTP a reminder is set, shown, delivered and gone", async () => {
+it("a reminder is set, shown, delivered and removed over HTTP", async () => {
   await using app = await testLimpet({ actors: [Cart], http: { port: 0 } });
   const path = `${app.url}/v1.0/actors/Cart/alice/reminders/pay`;
   const body = JSON.stringify({ dueTime: "10s", data: { cups: 2 } });

@@ -1,5 +1,5 @@
-// Reminders for the doors: what was said in the texts of the wire becomes a row, and rows become what people can read. A row that cannot
-// be read must not hide the others.
+// Serves reminders to the HTTP API and the command line: converts wire texts to rows, and rows to summaries.
+// An unreadable row must not hide the others.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
@@ -33,7 +33,7 @@ export interface ReminderAdminDeps {
   readonly namespace: string;
   readonly store: Reminders;
   readonly book: ReminderWriter;
-  /** Throws when nobody can have the type. */
+  /** Throws when no host can have the type. */
   checkHosted(type: string): void;
 }
 
@@ -51,7 +51,8 @@ export class StoredReminders implements ReminderAdmin {
     checkNoJob(key.type);
     this.#checkHosted(key.type);
     const { book } = this.#deps;
-    // The book checks what a reminder carries; only its moments come in another format. What is due at once says what time it is.
+    // The writer checks data and failure policy; only the times come in another format. The write with a due
+    // time of zero returns the store's time.
     const now = book.set(key, { due: 0, data, onFailure }, isNew) as SetWrite;
     const plan = decodePlan(now.content.schedule);
     const schedule = scheduleFromWire(texts, now.tick.due);
@@ -64,7 +65,7 @@ export class StoredReminders implements ReminderAdmin {
       this.#deps.checkHosted(type);
     } catch (error) {
       if (!isLimpetError(error, "ACTOR_TYPE_UNKNOWN")) throw error;
-      throw new LimpetError("REMINDER_NOT_HOSTED", `nobody would ever get this reminder: ${error.message}`);
+      throw new LimpetError("REMINDER_NOT_HOSTED", `no host would receive this reminder: ${error.message}`);
     }
   }
 
@@ -102,7 +103,7 @@ export class StoredReminders implements ReminderAdmin {
     const { store, book } = this.#deps;
     const key = this.#keyOf(name);
     const isRevived = await store.revive(key);
-    // It is due at once, and if this process has its type it need not wait to be looked for.
+    // The reminder is due at once, so a process that has its type need not wait for the next poll.
     if (isRevived) book.written([book.set(key, { due: 0 })]);
     return isRevived;
   }
@@ -118,13 +119,13 @@ export class StoredReminders implements ReminderAdmin {
     return { namespace: this.#deps.namespace, type, id, name };
   }
 
-  /** The store's time, as far as the book knows it. */
+  /** The store's time, as far as the writer knows it. */
   #now(): number {
     const anybody = { namespace: this.#deps.namespace, type: "any", id: "any", name: "any" };
     return (this.#deps.book.set(anybody, { due: 0 }) as SetWrite).tick.due;
   }
 
-  /** One more is asked for than is shown, to know whether there are more. */
+  /** One row more than shown tells whether another page exists. */
   async #page<Row extends { readonly key: ReminderKey }>(
     { type, id, after, limit }: ReminderPageQuery,
     ask: (query: ReminderQuery) => Promise<readonly Row[]>,

@@ -7,7 +7,7 @@ import { Batcher } from "./batcher.ts";
 const unavailable = (): LimpetError => new LimpetError("STORE_UNAVAILABLE", "nobody answers");
 const unknown = (): LimpetError => new LimpetError("COMMIT_UNKNOWN", "no answer");
 
-/** A store that answers each request with the request itself, when and how a test wants it to. */
+/** A store that answers each request with the request itself, when and how the test requires. */
 class Desk {
   readonly clock = new VirtualClock();
   readonly sent: (readonly string[])[] = [];
@@ -36,8 +36,8 @@ class Desk {
   }
 }
 
-describe("a batcher", () => {
-  it("sends what comes in the same moment together, and gives everybody the answer to its own request", async () => {
+describe("batches of requests", () => {
+  it("requests of the same moment form one batch, and each gets its own answer", async () => {
     const desk = new Desk();
     const answers = await Promise.all(["a", "b", "c"].map((request) => desk.ask(request)));
     assert.deepEqual([answers, desk.sent], [["a", "b", "c"], [["a", "b", "c"]]]);
@@ -60,7 +60,7 @@ describe("a batcher", () => {
     assert.deepEqual(desk.sent, [["a"], ["b"]]);
   });
 
-  it("answers every request of a silent store when its time ends, and goes on when the store answers", async () => {
+  it("every request to a silent store is rejected when its time ends, and the batcher continues when the store answers", async () => {
     const desk = new Desk(undefined, { late: "COMMIT_UNKNOWN" });
     const silence = Promise.withResolvers<readonly string[]>();
     desk.answer = () => silence.promise;
@@ -77,7 +77,7 @@ describe("a batcher", () => {
     assert.equal(await desk.ask("c"), "c");
   });
 
-  it("gathers the next batch while one is under way", async () => {
+  it("the next batch gathers while one is in progress", async () => {
     const desk = new Desk();
     const going = Promise.withResolvers<readonly string[]>();
     desk.answer = () => going.promise;
@@ -92,7 +92,7 @@ describe("a batcher", () => {
     assert.deepEqual(desk.sent, [["a"], ["b", "c"]]);
   });
 
-  it("does not keep a request waiting for others when it follows one of its own key that was alone", async () => {
+  it("a request that follows a single one of its own key does not wait for others", async () => {
     const desk = new Desk((request) => request[0]!);
     await desk.ask("a1");
     void desk.ask("a2");
@@ -108,7 +108,7 @@ describe("a batcher", () => {
     ]);
   });
 
-  it("sends no more than so many at once", async () => {
+  it("a batch has a largest size", async () => {
     const desk = new Desk();
     const all = Array.from({ length: 2_500 }, (_, i) => `${i}`);
     assert.deepEqual(await Promise.all(all.map((request) => desk.ask(request))), all);
@@ -118,13 +118,13 @@ describe("a batcher", () => {
     );
   });
 
-  it("never has two of a key in one batch, and keeps their order", async () => {
+  it("a batch never has two requests of a key, and keeps their order", async () => {
     const desk = new Desk((request) => request[0]!);
     await Promise.all(["a1", "b1", "a2", "c1", "a3", "b2"].map((request) => desk.ask(request)));
     assert.deepEqual(desk.sent, [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]);
   });
 
-  it("keeps the order of a key also when its first one has to be sent again", async () => {
+  it("requests of a key keep their order also when the first one is retried", async () => {
     const desk = new Desk((request) => request[0]!);
     let failures = 2;
     desk.answer = async (batch) => {
@@ -137,7 +137,7 @@ describe("a batcher", () => {
     assert.deepEqual(desk.sent, [["a1", "b1"], ["a1", "b1"], ["a1", "b1"], ["a2"]]);
   });
 
-  it("sends again, later and later, what the store did not answer, until it does", async () => {
+  it("unanswered requests are retried at growing pauses until the store answers", async () => {
     const desk = new Desk();
     const at: number[] = [];
     desk.answer = async (batch) => {
@@ -151,7 +151,7 @@ describe("a batcher", () => {
     assert.deepEqual(at, [0, 20, 60, 140, 300, 620]);
   });
 
-  it("gives up when the patience of a request is over, and not before, and tries for the others on", async () => {
+  it("a request is rejected when its patience is over, and not before, and the others are retried further", async () => {
     const desk = new Desk();
     let isDown = true;
     desk.answer = async (batch) => {
@@ -172,12 +172,12 @@ describe("a batcher", () => {
     assert.deepEqual(desk.sent.at(-1), ["long"]);
   });
 
-  it("tries at least once, however little patience there is", async () => {
+  it("a request gets at least one attempt, however little patience it has", async () => {
     const desk = new Desk();
     assert.equal(await desk.ask("a", -1_000), "a");
   });
 
-  it("says that it is not known when an attempt had no answer, also when the last one failed for certain", async () => {
+  it("a request with an unanswered attempt is ambiguous, also when its last attempt failed for certain", async () => {
     for (const last of [unavailable, () => new LimpetError("STORE_INCOMPATIBLE", "too old")]) {
       const desk = new Desk();
       let attempts = 0;
@@ -190,7 +190,7 @@ describe("a batcher", () => {
     }
   });
 
-  it("does not let one request that cannot be done spoil the others", async () => {
+  it("a request that fails permanently does not fail the others", async () => {
     const desk = new Desk();
     desk.answer = async (batch) => {
       if (batch.includes("bad")) throw new LimpetError("REMINDER_INVALID", "this one");
@@ -200,12 +200,12 @@ describe("a batcher", () => {
     assert.deepEqual([await good, await other], ["good", "other"]);
     await assert.rejects(bad!, (error) => isLimpetError(error, "REMINDER_INVALID"));
     assert.deepEqual(desk.sent, [["good", "bad", "other"], ["good"], ["bad"], ["other"]]);
-    // Whoever comes later travels together again.
+    // Later requests form a batch again.
     await Promise.all([desk.ask("x"), desk.ask("y")]);
     assert.deepEqual(desk.sent.at(-1), ["x", "y"]);
   });
 
-  it("is as patient with those that are sent alone", async () => {
+  it("requests that are sent alone are retried with the same patience", async () => {
     const desk = new Desk();
     let failures = 2;
     desk.answer = async (batch) => {
@@ -218,15 +218,15 @@ describe("a batcher", () => {
     assert.equal(await asked[0], "good");
   });
 
-  it("refuses when too many wait already", async () => {
+  it("a request is rejected when too many wait already", async () => {
     const desk = new Desk();
     desk.answer = () => new Promise(() => {});
     for (let i = 0; i < 100_000; i++) void desk.batcher.ask("a", 0);
     await assert.rejects(desk.ask("one more"), (error) => isLimpetError(error, "STORE_UNAVAILABLE"));
   });
 
-  describe("with two lanes", () => {
-    /** Batches are answered when a test says so, by their number. */
+  describe("batches with two lanes", () => {
+    /** Batches are answered on demand of the test, by their number. */
     class SlowDesk extends Desk {
       readonly #answers: (() => void)[] = [];
 
@@ -241,7 +241,7 @@ describe("a batcher", () => {
       }
     }
 
-    it("sends another batch while one is under way, once it is whole, and never a third", async () => {
+    it("a second full batch is sent while one is in progress, and never a third", async () => {
       const desk = new SlowDesk();
       for (const request of ["a", "b", "c"]) desk.ask(request);
       await desk.clock.advance(0);
@@ -253,7 +253,7 @@ describe("a batcher", () => {
       assert.deepEqual(desk.sent.slice(2), [["e", "f"]]);
     });
 
-    it("sends what has gathered, however little, when a batch was answered", async () => {
+    it("gathered requests are sent when a batch is answered, however few they are", async () => {
       const desk = new SlowDesk();
       for (const request of ["a", "b", "c"]) desk.ask(request);
       await desk.clock.advance(0);
@@ -261,7 +261,7 @@ describe("a batcher", () => {
       assert.deepEqual(desk.sent, [["a", "b"], ["c"]]);
     });
 
-    it("never has two of the same key under way", async () => {
+    it("two requests of the same key are never in progress at once", async () => {
       const desk = new SlowDesk((request) => request[0]!);
       for (const request of ["a1", "b1", "a2", "a3", "c1"]) desk.ask(request);
       await desk.clock.advance(0);

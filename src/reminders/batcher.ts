@@ -1,47 +1,48 @@
-// Many requests, one question to the store: while one batch is under way the next one gathers; where several may be under way, another one
-// is sent when a whole one has gathered, so that the store and this process work at the same time. When the store does not answer, a batch
-// is sent again until the patience of each request has run out; everything asked here may be asked twice (ports/store/reminders.ts). A
-// batch that fails for a reason that trying again will not cure is taken apart, so that one bad request fails alone.
+// Combines many requests into one request to the store. While a batch is in progress, the next one gathers.
+// With several lanes, a full batch is sent in parallel, so that the store and this process work at the same
+// time. If the store does not answer, a batch is retried until the patience of each request is over; every
+// request here may be sent twice (ports/store/reminders.ts). A batch that fails for a permanent reason is split, so
+// that one bad request fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 
 const LARGEST = 1_000;
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
-/** So many may wait; whoever comes then is told. */
+/** The most requests that may wait; further ones are rejected. */
 const MOST = 100_000;
 
 interface Waiting<Request, Answer> {
   readonly request: Request;
-  /** On the monotonic clock: not worth asking after this. */
+  /** End of the retries, on the monotonic clock. */
   readonly until: number;
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (error: unknown) => void;
-  /** It is sent without others. */
+  /** Sent in a batch of its own. */
   isAlone: boolean;
-  /** An attempt at it had no answer, and may have been done. */
+  /** An attempt had no answer, and the store may have applied it. */
   isInDoubt: boolean;
-  /** Why the latest attempt failed; undefined before the first attempt. */
+  /** The error of the latest attempt; undefined before the first attempt. */
   failure: { readonly error: unknown } | undefined;
-  /** It has its answer. */
+  /** The request has its answer. */
   isOver: boolean;
 }
 
 export interface BatcherDeps<Request, Answer> {
   readonly clock: Clock;
   send(batch: readonly Request[]): Promise<readonly Answer[]>;
-  /** Two of the same are never under way at once. */
+  /** Two requests of the same key are never in progress at once. */
   keyOf?(request: Request): string;
-  /** Batches that may be under way at once. Default: 1. */
+  /** Batches in progress at once. Default: 1. */
   readonly lanes?: number | undefined;
   /** Requests in one batch, at most. Default: 1,000. */
   readonly largest?: number | undefined;
   /**
-   * The error of a request whose time ends during an attempt: either ambiguous, or nothing can have happened. Left out: the request waits
-   * for the end of the attempt.
+   * The error of a request whose time ends during an attempt: either ambiguous, or nothing can have happened.
+   * Left out: the request waits for the end of the attempt.
    */
   readonly late?: "COMMIT_UNKNOWN" | "STORE_UNAVAILABLE" | undefined;
-  /** What is answered when an earlier attempt had no answer, and may have been done. */
+  /** The answer after an earlier attempt had no answer and may have been applied. */
   inDoubt?(request: Request, answer: Answer): Answer | Promise<Answer>;
 }
 
@@ -50,16 +51,16 @@ export class Batcher<Request, Answer> {
   readonly #lanes: number;
   readonly #largest: number;
   #waiting: Waiting<Request, Answer>[] = [];
-  /** Batches that are under way or about to be. */
+  /** Batches in progress or about to be. */
   #busy = 0;
-  /** One of them has not taken what it sends yet. */
+  /** A batch is about to be sent, and has not taken its requests yet. */
   #isOpening = false;
   /** The key of the latest batch, if it was a single request. */
   #latest: string | undefined;
-  /** Under way; kept only where requests can be late. */
+  /** Batches in progress; tracked only where requests can be late. */
   readonly #sent = new Set<readonly Waiting<Request, Answer>[]>();
   #isWatching = false;
-  /** Of what is under way: the next of the same key waits until it is known. */
+  /** Keys in progress: the next request of the same key waits for the answer. */
   readonly #keys = new Set<string>();
   /** Ends the pause of each batch that waits for its next attempt. */
   readonly #pauses = new Set<() => void>();
@@ -71,7 +72,7 @@ export class Batcher<Request, Answer> {
     this.#largest = deps.largest ?? LARGEST;
   }
 
-  /** `until`: how long it is worth trying, on the monotonic clock. It is tried once at least. */
+  /** `until`: end of the retries, on the monotonic clock. At least one attempt is made. */
   ask(request: Request, until: number): Promise<Answer> {
     if (this.#waiting.length >= MOST) {
       return Promise.reject(new LimpetError("STORE_UNAVAILABLE", `${MOST} changes of reminders wait for the store`));
@@ -85,8 +86,8 @@ export class Batcher<Request, Answer> {
   }
 
   /**
-   * Ends all retries. Requests whose latest attempt failed are rejected, and each of the others gets one attempt. Their process stops: it
-   * must not use the store for as long as a request is worth it.
+   * Ends all retries, because the process stops. Requests whose latest attempt failed are rejected, and each
+   * of the others gets one attempt.
    */
   end(): void {
     this.#isEnding = true;
@@ -101,7 +102,7 @@ export class Batcher<Request, Answer> {
     reject(isInDoubt && !isLimpetError(error, "COMMIT_UNKNOWN") ? unknownOutcome(error) : error);
   }
 
-  /** The first batch is sent whatever is in it, others when they are whole. */
+  /** The first batch is sent with any size, others when they are full. */
   #open(): void {
     const least = this.#busy === 0 ? 1 : this.#largest;
     if (this.#isOpening || this.#busy >= this.#lanes || this.#waiting.length < least) return;
@@ -111,14 +112,17 @@ export class Batcher<Request, Answer> {
       return;
     }
     this.#isOpening = true;
-    // What comes in the same moment travels together.
+    // Requests of the same moment form one batch.
     this.#deps.clock.soon(() => {
       this.#isOpening = false;
       void this.#work();
     });
   }
 
-  /** One that follows itself, with nobody in between, is most likely alone: it does not wait for others. */
+  /**
+   * A request that follows one of the same key without others in between is most likely alone, so it does not
+   * wait for others.
+   */
   #isFollowed(): boolean {
     if (this.#latest === undefined || this.#waiting.length > 1) return false;
     return this.#deps.keyOf!(this.#waiting[0]!.request) === this.#latest;
@@ -127,7 +131,7 @@ export class Batcher<Request, Answer> {
   async #work(): Promise<void> {
     for (let failures = 0; this.#waiting.length > 0; ) {
       const batch = this.#next();
-      // Whoever has the others under way sends these, too.
+      // The lane that has the other requests in progress sends these, too.
       if (batch.length === 0) break;
       this.#latest = batch.length === 1 ? this.#deps.keyOf?.(batch[0]!.request) : undefined;
       this.#open();
@@ -151,7 +155,7 @@ export class Batcher<Request, Answer> {
     this.#busy--;
   }
 
-  /** One timer for all of them, which goes on while there are any. */
+  /** One timer for all requests, which runs while there are any. */
   #watch(until: number): void {
     this.#isWatching = true;
     const { clock } = this.#deps;
@@ -187,7 +191,7 @@ export class Batcher<Request, Answer> {
     return isInDoubt ? (this.#deps.inDoubt?.(request, answer) ?? answer) : answer;
   }
 
-  /** The oldest, each key once; or one that has to go alone. */
+  /** The oldest requests, each key once; or one request that must be sent alone. */
   #next(): Waiting<Request, Answer>[] {
     const { keyOf } = this.#deps;
     const isHeld = (request: Request) => keyOf !== undefined && this.#keys.has(keyOf(request));
@@ -202,14 +206,14 @@ export class Batcher<Request, Answer> {
       const key = keyOf?.(waiting.request);
       const isFree = !waiting.isAlone && (key === undefined || !(keys.has(key) || this.#keys.has(key)));
       (isFree ? batch : rest).push(waiting);
-      // One that has to wait keeps those of its key that are behind it waiting, too.
+      // A request that has to wait also delays later ones of its key.
       if (key !== undefined) keys.add(key);
     }
     this.#waiting = rest.concat(this.#waiting.slice(looked));
     return batch;
   }
 
-  /** True: some of it is to be tried again, after a pause. */
+  /** True: some requests are retried after a pause. */
   #failed(batch: readonly Waiting<Request, Answer>[], error: unknown): boolean {
     const isUnknown = isLimpetError(error, "COMMIT_UNKNOWN");
     const isHopeless = !isUnknown && !isLimpetError(error, "STORE_UNAVAILABLE");
@@ -242,6 +246,6 @@ export class Batcher<Request, Answer> {
   }
 }
 
-/** Whoever asked must not be told that nothing happened when an earlier attempt may have been done. */
+/** The caller must not get "nothing happened" when an earlier attempt may have been applied. */
 const unknownOutcome = (cause: unknown): LimpetError =>
   new LimpetError("COMMIT_UNKNOWN", `an answer of the store was lost; it may have been done or not (${cause})`);

@@ -33,8 +33,8 @@ function begin(): void {
   ticks = [];
 }
 
-describe("a reminder that times out", () => {
-  it("is no attempt when its actor was busy all the time", async () => {
+describe("reminders that time out", () => {
+  it("a timeout is no attempt when the actor was busy all the time", async () => {
     begin();
     await using app = await testLimpet({ actors: [Busy] });
     const work = app.actor(Busy, "a", { timeout: "1h" }).work();
@@ -47,7 +47,7 @@ describe("a reminder that times out", () => {
     assert.deepEqual(ticks, [{ name: "tea", attempt: 1 }]);
   });
 
-  it("is no attempt when the busy actor lives on another host", async () => {
+  it("a timeout is no attempt when the busy actor lives on another host", async () => {
     begin();
     await using world = await openWorld({ actors: [Busy], hosts: [{ name: "door", actors: [] }, "kitchen"] });
     const door = world.host("door");
@@ -62,7 +62,7 @@ describe("a reminder that times out", () => {
     assert.deepEqual(ticks, [{ name: "tea", attempt: 1 }]);
   });
 
-  it("is an attempt when its handler took too long, also when the handler still runs at the next one", async () => {
+  it("a timeout is an attempt when the handler took too long, also when it still runs at the next one", async () => {
     begin();
     await using app = await testLimpet({ actors: [Slow] });
     await app.reminders.set(Slow, "a", "tea", ONCE);

@@ -2,10 +2,11 @@
 //
 //   waiting → checking → waiting → running → settling → waiting, or over
 //
-// - waiting: in the queue, for its moment or for the moment to ask whether it is still there.
-// - checking: the store is asked whether it is still ours: it may have been set anew or cancelled since it was claimed.
-// - running: on its way to its handler, or handled.
-// - settling: the store is told what became of it.
+// - waiting: in the queue, for its due time or for the check before it.
+// - checking: the store verifies the lease, because the reminder may have been replaced or cancelled since
+//   its claim.
+// - running: on its way to its handler, or in it.
+// - settling: the outcome is being written to the store.
 import type { ClaimedReminder, Tick } from "../ports/store/reminders.ts";
 
 export interface ReminderClaim {
@@ -17,27 +18,27 @@ export interface ReminderClaim {
 
 export interface ClaimedEntry {
   readonly reminder: ClaimedReminder;
-  /** Of its key. */
+  /** The text of its key. */
   readonly text: string;
-  /** Of its claim. */
+  /** The token of its claim. */
   token: string;
   tick: Tick;
   /** On the monotonic clock. */
   leaseUntil: number;
-  /** Somebody else may have it: what is said of it does not count any more. */
+  /** Another process may have the reminder: the store rejects every further write of this claim. */
   isLost: boolean;
-  /** On the monotonic clock: until then it is known well enough that it is still there. */
+  /** End of the time, on the monotonic clock, for which the last verification counts. */
   sureUntil: number;
-  /** How often something happened that may have changed it. */
+  /** Counts events that may have changed the row. */
   doubts: number;
-  /** On the store's clock: when something has to be done about it. Changes only while it is not in the queue. */
+  /** The time of the next action, on the store's clock. Changes only while the entry is not in the queue. */
   wakeAt: number;
   state: "waiting" | "checking" | "running" | "settling" | "over";
-  /** It was claimed once more when what we said of it had been stored and we had not heard so yet. */
+  /** A second claim of the row: its outcome was stored, and its acknowledgement had not arrived. */
   again: ReminderClaim | undefined;
 }
 
-/** Two of one actor, or with the same parts in other places, are told apart. */
+/** Distinguishes reminders of one actor, and keys with the same parts in other places. */
 export const keyText = ({ key: { type, id, name } }: Pick<ClaimedReminder, "key">): string =>
   `${type.length}:${id.length}:${type}${id}${name}`;
 

@@ -1,4 +1,4 @@
-// When the store is asked, on virtual time. What becomes of what is claimed is tested with the processor.
+// The times of claims, on virtual time. The outcome of claims is tested with the processor.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { silentLog } from "../ports/log.ts";
@@ -10,8 +10,8 @@ import { FairCapacity } from "./fair-capacity.ts";
 import { Bench } from "./processor-kit.test.ts";
 import { StoreClock } from "./store-clock.ts";
 
-describe("a claimer", () => {
-  it("counts a lease from its question, however long the answer takes", async () => {
+describe("claims of the claimer", () => {
+  it("a lease counts from its request, however long the answer takes", async () => {
     const clock = new VirtualClock();
     const { reminders } = new MemoryStore(() => clock.now());
     const key = { namespace: "default", type: "Tea", id: "a", name: "tea" };
@@ -46,7 +46,7 @@ describe("a claimer", () => {
     assert.deepEqual(leases, [askedAt + leaseMs]);
   });
 
-  it("learns the time of the store where nothing can be delivered, so that what is set there comes in time", async () => {
+  it("a process that delivers nothing learns the store's time, so that its reminders are punctual", async () => {
     for (const offsetMs of [3_600_000, -3_600_000]) {
       const bench = new Bench();
       const [setter, desk] = [bench.open({ types: [], clock: { offsetMs }, aheadMs: 0 }), bench.open()];
@@ -60,14 +60,14 @@ describe("a claimer", () => {
     }
   });
 
-  it("asks no more often where nothing can be delivered than a store has to be asked that tells", async () => {
+  it("a process that delivers nothing polls no more often than a store with notifications requires", async () => {
     const bench = new Bench();
     bench.open({ types: [] });
     await bench.advance(600_000);
     assert.ok(bench.claims > 5 && bench.claims < 50, `${bench.claims} claims in ten minutes`);
   });
 
-  it("takes on another one beside one that ticks all the time, however short a look ahead is", async () => {
+  it("a frequent reminder leaves capacity for another one, however short the horizon is", async () => {
     const bench = new Bench();
     const desk = bench.open({ concurrency: 1, aheadMs: 200, pollMs: 80, leaseMs: 2_000 });
     desk.handler = () => desk.sleep(90);

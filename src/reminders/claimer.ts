@@ -1,11 +1,11 @@
-// When the store is asked for reminders that are due soon, and for which types.
+// Decides when to claim due reminders, and of which types.
 //
-// - It is asked when something is known to be due soon, when the store tells that others have written something, when this process can
-//   deliver types that it could not before, and now and then.
-// - While there is more than fits into one claim, it is asked again at once; types that have filled a claim let the others go first.
-// - Types of which enough are held are left out until some of them are done.
-// - When half of the room is taken, only what is due very soon is taken on: whatever is not would wait there for its moment, and others
-//   that are set later and due earlier would find no room.
+// - Claims run when a reminder is known to be due soon, when the store notifies of writes by others, when
+// this process gains types, and periodically.
+// - While a claim is full, the next one follows at once; types that filled a claim let the others go first.
+// - Types with enough claimed reminders are left out until some of them are done.
+// - When half of the capacity is in use, only reminders due very soon are claimed. Others would occupy it
+// until their due time, and reminders that are set later and due earlier would find no capacity.
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -15,11 +15,11 @@ import type { StoreClock } from "./store-clock.ts";
 
 export interface ClaimerSettings {
   readonly namespace: string;
-  /** How often the store is asked at least. */
+  /** The longest pause between two claims. */
   readonly pollMs: number;
   /** Reminders due within this are claimed. */
   readonly aheadMs: number;
-  /** So many at a time. */
+  /** Reminders in one claim. */
   readonly batchSize: number;
   readonly leaseMs: number;
 }
@@ -30,21 +30,21 @@ export interface ClaimerDeps {
   readonly log: Log;
   readonly store: Reminders;
   readonly storeClock: StoreClock;
-  /** Of the room for what is held. */
+  /** The capacity for claimed reminders. */
   readonly room: FairCapacity;
-  /** Types whose reminders can be delivered from here now. */
+  /** Types whose reminders this process can deliver now. */
   types(): readonly string[];
   /** `leaseUntil` is on the monotonic clock. */
   claimed(reminder: ClaimedReminder, token: string, leaseUntil: number): void;
 }
 
 const FIRST_PAUSE_MS = 50;
-/** How soon after something was written claims are made. */
+/** The pause between a write and the next claim. */
 const SOON_MS = 1;
 
-/** Of the room, for what is due within NEAR_MS. */
+/** The share of the capacity that is reserved for reminders due within NEAR_MS. */
 const KEPT = 0.5;
-/** Long enough to be claimed in time by who is busy. */
+/** Long enough for a busy process to claim in time. */
 const NEAR_MS = 250;
 
 const NONE: ReadonlySet<string> = new Set();
@@ -56,17 +56,20 @@ export class Claimer {
   #again = false;
   #leftOut = NONE;
   #failures = 0;
-  /** How often the store is asked when there is nothing to do. */
+  /** The pause between claims when no reminder is due. */
   #restMs: number;
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
-  /** When the store is to be asked, on the monotonic clock. */
+  /** The time of the next claim, on the monotonic clock. */
   #askAt = Number.POSITIVE_INFINITY;
-  /** For which it was asked. */
+  /** The types of the last claim. */
   #asked = "";
-  /** Whether that was no more than one type. This is called for every reminder that ends, so types are not asked for each time. */
+  /**
+   * Whether this process has at most one type. It is read for every reminder that ends, so the types are not
+   * computed each time.
+   */
   #isAlone = true;
-  /** Only for what is near, for want of room. */
+  /** The last claim was limited to near reminders for lack of capacity. */
   #wasNear = false;
   #unwatch: (() => void) | undefined;
   #isRunning = false;
@@ -77,18 +80,18 @@ export class Claimer {
     this.#restMs = settings.pollMs;
   }
 
-  /** Reminders due within this may be taken on now. */
+  /** The claim horizon: reminders due within this time may be claimed now. */
   get horizonMs(): number {
     const { aheadMs } = this.#settings;
     return this.#isNarrow ? Math.min(aheadMs, NEAR_MS) : aheadMs;
   }
 
-  /** There is only the room that is kept. */
+  /** Only the reserved capacity is left. */
   get #isNarrow(): boolean {
     return this.#deps.room.left <= this.#kept;
   }
 
-  /** So much of the room is kept. */
+  /** The reserved capacity. */
   get #kept(): number {
     return Math.floor(this.#deps.room.all * KEPT);
   }
@@ -97,14 +100,14 @@ export class Claimer {
     const { namespace, pollMs, aheadMs, leaseMs } = this.#settings;
     this.#isRunning = true;
     this.#unwatch = this.#deps.store.watch(namespace, () => this.#pollIn(0));
-    // A store that tells is asked all the same, now and then: what it says may get lost, and what others take on themselves it does not
-    // say. Who looks once within a lease knows in time when it ends.
+    // A store with notifications is polled as well: a notification may get lost, and rows written with a
+    // lease cause none. One poll per lease finds expired leases in time.
     const restMs = Math.min((TOLD_AHEAD_MS - aheadMs) / 2, leaseMs);
     if (this.#unwatch !== undefined) this.#restMs = Math.max(pollMs, restMs);
     this.#pollIn(0);
   }
 
-  /** Resolves when nothing is claimed any more. */
+  /** Resolves when no claim is in progress any more. */
   async stop(): Promise<void> {
     this.#isRunning = false;
     this.#timer?.cancel();
@@ -112,18 +115,18 @@ export class Claimer {
     await this.#polling;
   }
 
-  /** Something is due at that moment of the store's clock, and free to be claimed. */
+  /** A reminder without a lease is due at that time of the store's clock. */
   expect(at: number): void {
     const ms = at - this.horizonMs - this.#deps.storeClock.now();
-    // What is farther away is found by the next look.
+    // Later reminders are found by the next poll.
     if (ms <= this.#restMs) this.#pollIn(Math.max(ms, SOON_MS));
   }
 
-  /** Something that was held is not any more. */
+  /** A claimed reminder is done. */
   roomMade(): void {
     if (this.#leftOut.size === 0 && !this.#wasNear) return;
     const isAlone = this.#isAlone;
-    // Not for every single one: a claim should be worth it.
+    // Not for every single one: a claim should fetch several reminders.
     const { all } = this.#deps.room;
     const enough = Math.ceil(Math.min(this.#settings.batchSize, all / 4) / (isAlone ? 1 : 2));
     if (this.#wasNear && this.#deps.room.left >= this.#kept + enough) {
@@ -144,7 +147,10 @@ export class Claimer {
     this.#arm();
   }
 
-  /** Types come and go without a word, so they are looked at as often as a store is asked that does not tell. */
+  /**
+   * Types change without a notification, so they are checked as often as a store without notifications is
+   * polled.
+   */
   #arm(): void {
     const { clock } = this.#deps;
     const at = Math.min(this.#askAt, clock.monotonic() + this.#settings.pollMs);
@@ -185,13 +191,13 @@ export class Claimer {
       this.#pollIn(await this.#claimWhileFull());
       this.#failures = 0;
     } catch (err) {
-      log[this.#failures === 0 ? "warn" : "debug"]("reminders cannot be claimed", { err });
+      log[this.#failures === 0 ? "warn" : "debug"]("reminder.claim.failed", { err });
       const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, pollMs);
       this.#pollIn(pause * (0.5 + random.number()));
     }
   }
 
-  /** How long it takes until there may be more. */
+  /** Returns the time until more reminders may be due. */
   async #claimWhileFull(): Promise<number> {
     const { pollMs, batchSize, namespace, leaseMs } = this.#settings;
     const { store, storeClock, clock, room, claimed } = this.#deps;
@@ -204,7 +210,7 @@ export class Claimer {
       const aheadMs = this.horizonMs;
       this.#wasNear = this.#isNarrow;
       const limit = Math.min(batchSize, this.#wasNear ? room.left : room.left - this.#kept);
-      // A new one each time: what was said of a row while it was ours before must not be taken for a word about this claim.
+      // A new token for each claim: a late write for an earlier claim of the row must not count for this one.
       const token = `${this.#deps.random.id()}${store.tokenMark?.() ?? ""}`;
       const askedAt = clock.monotonic();
       const { now, reminders, next } = await store.claim({ namespace, types, limit, aheadMs, leaseMs, token });
@@ -219,7 +225,7 @@ export class Claimer {
     return pollMs;
   }
 
-  /** What is set where nothing can be delivered is due by the store's clock as well, whatever our own says. */
+  /** Learns the store's time, by which reminders are due, in a process that delivers none. */
   async askTime(): Promise<number> {
     const { namespace, aheadMs, leaseMs } = this.#settings;
     const { store, storeClock, clock, random } = this.#deps;
@@ -230,7 +236,7 @@ export class Claimer {
     return this.#restMs;
   }
 
-  /** Types of which there is not enough here yet. */
+  /** Types with free capacity. */
   #hungry(): readonly string[] {
     const types = this.#deps.types();
     this.#asked = types.join();

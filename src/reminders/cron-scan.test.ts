@@ -1,5 +1,5 @@
-// Cron against a scanner that knows nothing of it: it walks through every minute of some days around a change of the
-// clocks, reads each from Intl, and applies the rules one minute at a time.
+// Cron against an independent scanner: it reads every minute of some days around a change of the clocks from
+// Intl, and applies the rules one minute at a time.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -8,7 +8,7 @@ import { countMatches, lastMatch, matchAhead, nextMatch, parseCron } from "./sch
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
-/** Zones and days on which their clocks are moved, or not. */
+/** Zones and days with and without a change of their clocks. */
 const PLACES: [zone: string, day: string][] = [
   ["UTC", "2026-02-28"],
   ["Europe/Paris", "2026-03-29"],
@@ -34,7 +34,7 @@ const PLACES: [zone: string, day: string][] = [
 
 interface Minute {
   readonly at: number;
-  /** What the wall shows, as if it were UTC. */
+  /** The time on the wall clock, as if it were UTC. */
   readonly wall: number;
 }
 
@@ -59,7 +59,7 @@ interface DrawnField {
   readonly allows: (value: number) => boolean;
 }
 
-/** A field as text, and what it allows, worked out apart from the code under test. */
+/** A field as text, and its allowed values, computed apart from the code under test. */
 function field(min: number, max: number): fc.Arbitrary<DrawnField> {
   const value = fc.integer({ min, max });
   const range = fc.tuple(value, value).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);
@@ -106,7 +106,7 @@ const expression: fc.Arbitrary<Drawn> = fc
 
 const isEveryHour = (hour: DrawnField): boolean => Array.from({ length: 24 }, (_, h) => h).every(hour.allows);
 
-/** Most months and days rule out the days that are walked through; here there are none. */
+/** Most months and days exclude the scanned days, so here they are not restricted. */
 const busy = fc.tuple(field(0, 59), field(0, 23)).map(
   ([minute, hour]): Drawn => ({
     text: `${minute.text} ${hour.text} * * *`,
@@ -129,10 +129,10 @@ function scan(minutes: readonly Minute[], drawn: Drawn): number[] {
   return found;
 }
 
-describe("a cron expression, whatever it is and wherever", () => {
+describe("cron expressions against a scanner", () => {
   const place = fc.constantFrom(...PLACES);
 
-  it("matches at the minutes a scanner finds", () => {
+  it("a cron expression matches at the minutes that a scanner finds", () => {
     fc.assert(
       fc.property(place, fc.oneof(expression, busy), ([zone, day], drawn) => {
         const minutes = walk(zone, day);
@@ -149,7 +149,7 @@ describe("a cron expression, whatever it is and wherever", () => {
     );
   });
 
-  it("is found from behind, counted and numbered as a scanner would", () => {
+  it("a cron expression finds previous matches, counts and numbers as a scanner does", () => {
     const share = fc.integer({ min: 0, max: 5 * DAY - MINUTE - 1 });
     fc.assert(
       fc.property(place, fc.oneof(expression, busy), share, share, ([zone, day], drawn, one, other) => {
@@ -168,7 +168,7 @@ describe("a cron expression, whatever it is and wherever", () => {
     );
   });
 
-  it("with seconds matches at each of them within its minutes", () => {
+  it("a cron expression with seconds matches at each of them within its minutes", () => {
     const second = field(0, 59);
     fc.assert(
       fc.property(place, second, busy, ([zone, day], seconds, drawn) => {
@@ -176,7 +176,7 @@ describe("a cron expression, whatever it is and wherever", () => {
         const [from, to] = [minutes[0]!.at, minutes.at(-1)!.at];
         const cron = parseCron(`${seconds.text} ${drawn.text}`);
         const allowed = Array.from({ length: 60 }, (_, s) => s).filter(seconds.allows);
-        // Away from changes of the clocks: those are the business of the other tests.
+        // Away from changes of the clocks, which the other tests cover.
         if (minutes.some(({ at, wall }) => wall - at !== minutes[0]!.wall - from)) return;
         const expected = minutes
           .filter(({ wall }) => drawn.allows(wall))
@@ -193,7 +193,7 @@ describe("a cron expression, whatever it is and wherever", () => {
     );
   });
 
-  it("is counted over years as often as it is met", () => {
+  it("a cron expression has as many matches over years as a walk finds", () => {
     const rare = fc
       .tuple(field(0, 23), field(1, 31), field(1, 12))
       .map(([h, d, m]) => `7 ${h.text} ${d.text} ${m.text} *`);

@@ -1,4 +1,5 @@
-// What is to be done with a tick: when its moment has come, after it was handled, and when that failed. Nothing here waits or writes.
+// Decides about a tick: when it is due, after it was handled, and after a failure. It neither waits nor
+// writes.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { ReminderFate, Tick } from "../ports/store/reminders.ts";
 import type { ClaimedEntry } from "./claimed.ts";
@@ -6,18 +7,18 @@ import { shown } from "./refusal.ts";
 import { decodePlan, type Plan } from "./schedule/plan.ts";
 import { tickAfter, tickInstead } from "./schedule/ticks.ts";
 
-/** Ticks that are late by no more than this were not missed. */
+/** Ticks that are late by no more than this do not count as missed. */
 const GRACE_MS = 1_000;
-/** What is kept of an error. */
+/** The length of a stored error message. */
 const MOST_TEXT = 2_000;
 
 export type Decision =
   | { readonly kind: "settle"; readonly fate: ReminderFate }
-  /** It is not its turn: its time was missed, and the next one is to come. */
+  /** The tick was missed, and the next one is in the future. */
   | { readonly kind: "later"; readonly tick: Tick }
   | { readonly kind: "deliver"; readonly plan: Plan; readonly tick: Tick; readonly fate: ReminderFate };
 
-/** What is to be done with a reminder whose moment has come. Throws when what is stored of it makes no sense. */
+/** Decides about a due reminder. Throws when its row is damaged. */
 export function decide({ reminder, tick }: ClaimedEntry, now: number): Decision {
   const plan = decodePlan(reminder.schedule);
   const instead = tick.attempt > 0 ? tick : tickInstead(plan.schedule, tick, now, GRACE_MS);
@@ -31,16 +32,16 @@ export function decide({ reminder, tick }: ClaimedEntry, now: number): Decision 
 export function afterTick(plan: Plan, tick: Tick, now: number): ReminderFate {
   const next = tickAfter(plan.schedule, tick, now);
   if (next === undefined) return { kind: "done" };
-  // One that was missed queues behind what is due already. Otherwise a reminder that is far behind would always come first, and where one
-  // is delivered at a time it would be the only one.
+  // A missed tick queues behind reminders that are due already. Otherwise a reminder far behind would always
+  // come first, and with one delivery at a time it would be the only one.
   const at = Math.max(next.due, Math.floor(now));
   return { kind: "next", tick: { at, due: next.due, number: next.number, attempt: 0 }, leaseMs: undefined };
 }
 
-/** Anything at all may have been thrown. */
+/** Any value may have been thrown. */
 export const textOf = (error: unknown): string =>
   (error instanceof Error ? `${error.name}: ${error.message}` : shown(error)).slice(0, MOST_TEXT);
 
-/** Nothing has happened: the tick never reached its actor, or nothing of what its handler did was kept. */
+/** No effect: the tick never reached its actor, or no change of its handler was stored. */
 export const isNobodysFault = (error: unknown): boolean =>
   isLimpetError(error) && ["now", "later", "elsewhere"].includes(error.retry);

@@ -8,8 +8,8 @@ interface Item {
   readonly type: string;
 }
 
-describe("a queue of what is due", () => {
-  it("gives the earliest of the types that may go on, whatever was put in", () => {
+describe("queue of due reminders", () => {
+  it("the queue returns the earliest item of the permitted types, for any content", () => {
     const item = fc.record({ wakeAt: fc.integer({ min: 0, max: 50 }), type: fc.constantFrom("A", "B", "C") });
     fc.assert(
       fc.property(fc.array(item, { maxLength: 60 }), fc.subarray(["A", "B", "C"]), (items, going) => {
@@ -26,14 +26,14 @@ describe("a queue of what is due", () => {
           order,
           expected.toSorted((a, b) => a - b),
         );
-        // Those that had to wait are still there.
+        // Items of other types are still queued.
         const rest = items.some(({ type }) => !may(type));
         assert.equal(queue.first(() => true) !== undefined, rest);
       }),
     );
   });
 
-  it("is empty in the beginning, and does not mind being asked", () => {
+  it("an empty queue returns nothing", () => {
     const queue = new DueQueue<Item>();
     assert.equal(
       queue.first(() => true),

@@ -1,13 +1,14 @@
-// What waits for its moment, the earliest first. Types wait apart from each other: one that may not go on is passed over.
+// Queue of reminders by due time, the earliest first. Each type has its own queue, so that a type without
+// capacity is skipped.
 import { Heap } from "../kernel/heap.ts";
 
-/** Its moment does not change while it waits. */
+/** The time does not change while the item is queued. */
 export interface Due {
   readonly wakeAt: number;
 }
 
 export class DueQueue<T extends Due> {
-  /** None is empty. */
+  /** Never contains an empty heap. */
   readonly #types = new Map<string, Heap<T>>();
 
   push(type: string, item: T): void {
@@ -17,7 +18,7 @@ export class DueQueue<T extends Due> {
     heap.push(item);
   }
 
-  /** The earliest of a type that may go on. */
+  /** The earliest item of a permitted type. */
   first(may: (type: string) => boolean): T | undefined {
     let first: T | undefined;
     for (const [type, heap] of this.#types) {
@@ -27,7 +28,7 @@ export class DueQueue<T extends Due> {
     return first;
   }
 
-  /** Takes the earliest of a type out. */
+  /** Removes the earliest item of a type. */
   pop(type: string): void {
     const heap = this.#types.get(type);
     heap?.pop();

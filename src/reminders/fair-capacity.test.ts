@@ -9,15 +9,15 @@ const fill = (shares: FairCapacity, type: string, isAlone = false): number => {
   return count;
 };
 
-describe("shares", () => {
-  it("are all there is for a type that is alone", () => {
+describe("shares of the capacity", () => {
+  it("a type without others may take all places", () => {
     const shares = new FairCapacity(10);
     assert.equal(shares.roomFor("A", true), 10);
     assert.equal(fill(shares, "A", true), 10);
     assert.deepEqual([shares.left, shares.roomFor("A", true)], [0, 0]);
   });
 
-  it("leave as much as they take, to one type after another", () => {
+  it("a type leaves as many places as it takes, for one type after another", () => {
     const shares = new FairCapacity(16);
     assert.deepEqual(
       ["A", "B", "C", "D", "E"].map((type) => fill(shares, type)),
@@ -25,7 +25,7 @@ describe("shares", () => {
     );
   });
 
-  it("come back when they are freed", () => {
+  it("freed places can be taken again", () => {
     const shares = new FairCapacity(4);
     assert.equal(fill(shares, "A"), 2);
     shares.free("A");
@@ -34,7 +34,7 @@ describe("shares", () => {
     assert.deepEqual([shares.roomFor("A", false), shares.roomFor("B", false), shares.taken], [2, 2, 0]);
   });
 
-  it("become fewer for a while, and those that are taken stay so", () => {
+  it("the capacity shrinks for a while, and places in use stay in use", () => {
     const shares = new FairCapacity(16);
     assert.equal(fill(shares, "A", true), 16);
     shares.narrow(5);
@@ -47,7 +47,7 @@ describe("shares", () => {
     assert.equal(shares.all, 16);
   });
 
-  it("have a place for whoever has none while there is one left, whatever was taken and freed", () => {
+  it("a type without a place finds one while any is left, after any sequence of takes and frees", () => {
     const step = fc.tuple(fc.constantFrom("A", "B", "C", "D"), fc.boolean());
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.array(step, { maxLength: 200 }), (all, steps) => {
@@ -64,7 +64,7 @@ describe("shares", () => {
           }
           assert.ok(shares.left >= 0);
           assert.equal(shares.roomFor("new", false) > 0, shares.left > 0);
-          // What it may take it may take one by one.
+          // The places may be taken one by one.
           const room = shares.roomFor(type, false);
           assert.ok(room <= shares.left);
         }

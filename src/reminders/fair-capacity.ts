@@ -1,6 +1,6 @@
-// Who has how many of a number of places. A type never takes more than it leaves to others, so that one with many slow deliveries
-// cannot keep another one waiting: there is always a place for a type that has none. There are fewer places for a while when what has
-// one does not get on.
+// Shares a number of places between types. A type never takes more than it leaves to the others, so many slow
+// deliveries of one type cannot block another: a type without places always finds one. The number shrinks for
+// a while when deliveries do not keep up.
 
 export class FairCapacity {
   readonly #most: number;
@@ -25,7 +25,7 @@ export class FairCapacity {
     return this.#all - this.#taken;
   }
 
-  /** Those that are taken stay so; no more are given until there are fewer than that. */
+  /** Places in use stay in use; no more are given until there are fewer than this. */
   narrow(all: number): void {
     this.#all = Math.min(all, this.#most);
   }
@@ -34,7 +34,7 @@ export class FairCapacity {
     this.#all = Math.min(this.#all * 2, this.#most);
   }
 
-  /** How many more this type may take. `isAlone`: there are no others. */
+  /** The number of places that this type may still take. `isAlone`: there are no other types. */
   roomFor(type: string, isAlone: boolean): number {
     if (isAlone) return Math.max(this.left, 0);
     return Math.max(Math.ceil((this.left - (this.#of.get(type) ?? 0)) / 2), 0);

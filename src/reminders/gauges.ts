@@ -1,5 +1,5 @@
-// How many reminders there are to be seen to: in this process, which knows, and in the store, which is asked now and then while somebody
-// looks. What is shown of the store is what it said to the question before.
+// Gauges of pending reminders: of this process, and of the store. A read of the metrics queries the store, at
+// most every ten seconds, and shows the result of the query before.
 import type { Clock } from "../ports/clock.ts";
 import type { Gauge, Meter } from "../ports/meter.ts";
 import type { Reminders } from "../ports/store/reminders.ts";
@@ -8,11 +8,11 @@ export interface ReminderGaugesDeps {
   readonly clock: Clock;
   readonly meter: Meter;
   readonly store: Reminders;
-  /** Of the processor. */
+  /** The size of the processor. */
   size(): { readonly held: number; readonly running: number };
 }
 
-/** How often the store is asked at most. */
+/** The shortest pause between two queries. */
 const ASK_MS = 10_000;
 /** A backlog is counted up to this. */
 const MOST = 10_000;
@@ -29,11 +29,11 @@ export class ReminderGauges {
     this.#namespace = namespace;
     const labels = { namespace };
     const { meter } = deps;
-    this.#held = meter.gauge("limpet_reminders_held", "Reminders this process holds until their moment.", labels);
+    this.#held = meter.gauge("limpet_reminders_held", "Reminders this process has claimed until they are due.", labels);
     this.#running = meter.gauge("limpet_reminders_running", "Reminders whose handlers run.", labels);
   }
 
-  /** Brings the gauges up to date; called when somebody looks. */
+  /** Updates the gauges; called when the metrics are read. */
   measure(): void {
     const { held, running } = this.#deps.size();
     this.#held.set(held);
@@ -49,10 +49,10 @@ export class ReminderGauges {
     try {
       const { overdue, dead } = await store.count(this.#namespace, MOST);
       const labels = { namespace: this.#namespace };
-      meter.gauge("limpet_reminders_overdue", "Reminders due that no process has taken on.", labels).set(overdue);
-      meter.gauge("limpet_reminders_dead", "Reminders that were given up and are kept.", labels).set(dead);
+      meter.gauge("limpet_reminders_overdue", "Due reminders without a claim.", labels).set(overdue);
+      meter.gauge("limpet_reminders_dead", "Dead reminders.", labels).set(dead);
     } catch {
-      // Whoever looks sees that it does not change; why the store does not answer others tell.
+      // The gauges keep their values; other metrics show the failure of the store.
     }
   }
 }

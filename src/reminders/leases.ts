@@ -1,5 +1,5 @@
-// Longer leases for what is held, and the question whether it is still ours. It may have been set anew, cancelled, or claimed by
-// somebody else since. To the store both are the same.
+// Renews and verifies leases of claimed reminders. A reminder may have been replaced, cancelled, or claimed
+// by another process. The store reports all three as a lost lease.
 import type { Clock } from "../ports/clock.ts";
 import type { Reminders } from "../ports/store/reminders.ts";
 import { Batcher } from "./batcher.ts";
@@ -21,7 +21,7 @@ export class Leases {
     this.#checking = new Batcher({ clock: deps.clock, send: (batch) => this.renew(batch) });
   }
 
-  /** The same for one, together with others that are asked for in the same moment, and again while its lease lasts. */
+  /** Renews one lease, batched with other checks of the same moment, and retried while the lease lasts. */
   check(held: ClaimedEntry): Promise<number | undefined> {
     return this.#checking.ask(held, held.leaseUntil);
   }
@@ -31,7 +31,7 @@ export class Leases {
     this.#checking.end();
   }
 
-  /** Until when each is ours, on the monotonic clock; undefined: it is not any more. */
+  /** The new end of each lease, on the monotonic clock; undefined: the lease is lost. */
   async renew(batch: readonly ClaimedEntry[]): Promise<(number | undefined)[]> {
     const { clock, store } = this.#deps;
     const until = clock.monotonic() + this.#leaseMs;

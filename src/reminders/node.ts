@@ -1,5 +1,5 @@
-// Everything by which a process takes part in reminders: the book that actors write into, the processor that delivers, and jobs, which
-// are reminders without an actor.
+// Connects a process to reminders: the writer for actors, the processor that delivers, and jobs, which are
+// reminders without an actor.
 import type { Catalog } from "../actors/catalog.ts";
 import { ownError, remindArguments } from "../actors/outbox/remind.ts";
 import { LimpetError } from "../kernel/errors.ts";
@@ -26,7 +26,7 @@ export interface ReminderSettings {
   readonly batchSize: number;
   readonly leaseMs: number;
   readonly concurrency: number;
-  /** Reminders that are due soon are delivered by the process in which they were set. */
+  /** The process that sets a reminder delivers it if it is due soon. */
   readonly direct: boolean;
   readonly patienceMs: number;
   readonly drainMs: number;
@@ -43,10 +43,10 @@ export interface ReminderNodeDeps {
 
 export type JobHandler = (data: unknown, tick: ReminderTick) => unknown;
 
-/** What is due within this is due now. */
+/** Reminders due within this time count as due now. */
 const NOW_MS = 100;
 
-/** The one reminder of a job. */
+/** The key of a job's only reminder. */
 const RUN = { id: "job", name: "run" };
 
 export class ReminderNode {
@@ -92,8 +92,8 @@ export class ReminderNode {
   }
 
   /**
-   * Asks what time it is in the store. Until then there is only our own wall clock, which may be wrong by any amount: a reminder would be early
-   * by as much, and a workflow, whose time never goes back, late for good.
+   * Reads the store's time. Before that only the local wall clock is known, which may be wrong by any amount.
+   * A reminder would be early by as much, and a workflow, whose time never goes back, late for good.
    */
   learnTime(): Promise<void> {
     return this.#processor.askTime();
@@ -104,18 +104,21 @@ export class ReminderNode {
     this.#processor.start();
   }
 
-  /** Brings the gauges up to date; called when somebody looks. */
+  /** Updates the gauges; called when the metrics are read. */
   measure(): void {
     if (this.#isStarted) this.#gauges.measure();
   }
 
-  /** Gives back what has not begun, and waits for the rest. */
+  /** Returns reminders that have not begun, and waits for the rest. */
   async stop(): Promise<void> {
     this.#isStarted = false;
     await this.#processor.stop(this.#settings.drainMs);
   }
 
-  /** A host without a lease reaches nobody, though it may reach the store: what it would take on others can deliver. */
+  /**
+   * A host without a lease reaches no actors, although it may reach the store. Other hosts can deliver the
+   * reminders that it would claim.
+   */
   #reachesActors(): boolean {
     return this.#deps.catalog.mayBegin(this.#deps.clock.monotonic());
   }
@@ -131,8 +134,8 @@ export class ReminderNode {
   }
 
   /**
-   * Whoever has actors of the type takes on what is due soon. Others send only what is due now on its way: they may be here for a
-   * moment, and nobody else would look at it while their lease lasts.
+   * A host with actors of the type takes reminders that are due soon. Other processes take only reminders due
+   * now: they may stop soon, and their lease would delay the delivery.
    */
   #ownLease(type: string, at: number): OwnLease | undefined {
     if (!this.#settings.direct || !this.#isStarted || !this.#delivers(type)) return undefined;
@@ -161,7 +164,7 @@ export class ReminderNode {
     return false;
   }
 
-  /** The store's clock, as far as it is known here. */
+  /** The store's clock, as far as this process knows it. */
   storeNow(): number {
     return this.#storeClock.now();
   }
@@ -179,7 +182,7 @@ export class ReminderNode {
     return { namespace: this.#settings.namespace, type: JOB_MARK + name, ...RUN };
   }
 
-  /** Handles a job from now on, and sets when it runs, unless it is set so already. */
+  /** Registers the handler of a job, and writes its schedule unless the same one is stored. */
   async setJob(name: string, options: ReminderOptions | undefined, handler: JobHandler): Promise<void> {
     const key = this.#jobKey(name);
     if (typeof handler !== "function") throw new LimpetError("REMINDER_INVALID", `the job ${name} needs a handler`);
@@ -189,7 +192,8 @@ export class ReminderNode {
       this.#processor.wrote(Number.NEGATIVE_INFINITY);
       return;
     }
-    // Every process that has the job says when it runs: one that says the same must not begin it anew, nor one in the same moment.
+    // Every process with the job writes its schedule. The same schedule must not restart the job, also when
+    // two processes write at once.
     for (;;) {
       const stored = await this.#deps.store.get(key);
       if (stored !== undefined && isSame(stored, write.content, options, this.#storeClock.now())) {
@@ -205,7 +209,7 @@ export class ReminderNode {
     return info && { ...info, name };
   }
 
-  /** It does not run any more, wherever it was set. */
+  /** Cancels the job for all processes. */
   async cancelJob(name: string): Promise<void> {
     const key = this.#jobKey(name);
     this.#jobs.delete(name);
@@ -214,8 +218,8 @@ export class ReminderNode {
 }
 
 /**
- * Two schedules that differ only in when they begin are the same: each process that starts works that out anew. What was said as a
- * moment that is still to come is not worked out: there a difference counts.
+ * Two schedules that differ only in their start are the same: each process computes the start anew. A given
+ * moment in the future is not computed, so there a difference counts.
  */
 function isSame(stored: ReminderContent, said: ReminderContent, { due, until }: ReminderOptions, now: number): boolean {
   const [one, other] = [partsOf(stored), partsOf(said)];
@@ -225,7 +229,7 @@ function isSame(stored: ReminderContent, said: ReminderContent, { due, until }: 
   return (!isToCome || one?.first === other?.first) && (until === undefined || one?.until === other?.until);
 }
 
-/** Undefined: it cannot be read, so it is not what anybody says. */
+/** Undefined: unreadable, and so different from every schedule. */
 function partsOf(content: ReminderContent): { first: number; until: number | undefined; rest: string } | undefined {
   try {
     const { schedule, policy } = decodePlan(content.schedule);

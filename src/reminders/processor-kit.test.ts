@@ -1,4 +1,4 @@
-// Processes that deliver reminders from one virtual database, for tests of what becomes of them. Time passes when a test says so.
+// Processes that deliver reminders from one virtual database. Time passes on demand of the test.
 import { Prng } from "../kernel/prng.ts";
 import { silentLog } from "../ports/log.ts";
 import { silentMeter } from "../ports/meter.ts";
@@ -18,11 +18,11 @@ export const key = (name: string, type = "Bell", id = "a"): ReminderKey => ({ na
 export interface DeskOptions extends Partial<ProcessorSettings> {
   readonly types?: readonly string[];
   readonly clock?: ClockTroubles;
-  /** It only sets reminders, and delivers none. */
+  /** Only sets reminders, and delivers none. */
   readonly isIdle?: boolean;
 }
 
-/** "settled": it has told the store itself what became of the tick. */
+/** "settled": the handler has settled the tick itself. */
 export type Handler = (delivery: Delivery) => unknown;
 
 const SETTINGS: ProcessorSettings = {
@@ -40,12 +40,12 @@ export class Desk {
   readonly processor: Processor;
   readonly book: BatchedReminderWriter;
   readonly store: Reminders;
-  /** What it has delivered, and when, from the beginning of the bench: `tea 1@2000`. */
+  /** The deliveries and their times since the beginning of the bench: `tea 1@2000`. */
   readonly delivered: string[] = [];
-  /** By how many seconds, as the processor measures it. */
+  /** Lateness in seconds, as the processor measures it. */
   readonly late: number[] = [];
   types: readonly string[];
-  /** What its handlers do. */
+  /** The handler of all reminders. */
   handler: Handler = () => {};
 
   constructor(bench: Bench, process: Process, options: DeskOptions) {
@@ -96,7 +96,7 @@ export class Desk {
     if (!isIdle) this.processor.start();
   }
 
-  /** As somebody in this process would. */
+  /** Sets a reminder as code in this process does. */
   async set(name: string, options: ReminderOptions, type?: string, id?: string): Promise<void> {
     await this.book.write(this.book.set(key(name, type, id), options));
   }
@@ -105,7 +105,7 @@ export class Desk {
     await this.book.write({ kind: "cancel", key: key(name) });
   }
 
-  /** Something that takes time by the clock of this process. */
+  /** Waits by the clock of this process. */
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => this.process.clock.after(ms, resolve));
   }
@@ -113,7 +113,7 @@ export class Desk {
 
 export class Bench {
   readonly world = new World({ isDriven: true });
-  /** Deliveries of one reminder that were under way at the same time, at most. */
+  /** The most concurrent deliveries of one reminder. */
   most = 0;
   claims = 0;
   readonly #underWay = new Map<number, number>();
@@ -142,7 +142,7 @@ export class Bench {
     return this.world.timeline.run(this.now + ms);
   }
 
-  /** Time passes until it is there. */
+  /** Lets time pass until the promise settles. */
   async during<T>(work: Promise<T>): Promise<T> {
     let isOver = false;
     const end = (): void => {
@@ -157,7 +157,7 @@ export class Bench {
     this.world.timeline.plan(ms, KIND.script, undefined, run);
   }
 
-  /** What is stored, as nobody's question finds it. */
+  /** The stored reminder, read past all faults. */
   stored(name: string, type?: string): Promise<StoredReminder | undefined> {
     return this.truth.get(key(name, type));
   }

@@ -6,19 +6,19 @@ import { BEGINNING } from "../world/local-clock.ts";
 import { Bench, key } from "./processor-kit.test.ts";
 import { encodePlan } from "./schedule/plan.ts";
 
-/** The moments of what was delivered, without what was delivered. */
+/** The times of the deliveries. */
 const moments = (delivered: readonly string[]): number[] => delivered.map((text) => Number(text.split("@")[1]));
 const numbers = (delivered: readonly string[]): number[] => delivered.map((text) => Number(/ (\d+)@/.exec(text)![1]));
 
-/** It takes a moment until a delivery has left. */
+/** A delivery takes a moment to leave. */
 function assertPunctual(actual: readonly number[], expected: readonly number[], lateMs = 5): void {
   const isFine =
     actual.length === expected.length && actual.every((at, i) => at >= expected[i]! && at <= expected[i]! + lateMs);
   assert.ok(isFine, `${JSON.stringify(actual)} are not ${JSON.stringify(expected)}`);
 }
 
-describe("a processor", () => {
-  it("delivers when a reminder is due, however far away that is", async () => {
+describe("deliveries of the processor", () => {
+  it("a reminder is delivered at its due time, however far away that is", async () => {
     const bench = new Bench();
     const desk = bench.open();
     await bench.advance(1_000);
@@ -33,7 +33,7 @@ describe("a processor", () => {
   });
 
   for (const tells of [true, false]) {
-    it(`delivers what others set, from a store that ${tells ? "tells" : "does not tell"}`, async () => {
+    it(`reminders of other processes are delivered, from a store ${tells ? "with" : "without"} notifications`, async () => {
       const bench = new Bench({ tells });
       const [setter, desk] = [bench.open({ isIdle: true }), bench.open()];
       await bench.advance(10_000);
@@ -41,7 +41,7 @@ describe("a processor", () => {
       const from = bench.now;
       await bench.advance(60_000);
       assert.deepEqual(setter.delivered, []);
-      // What is due before anybody who is not told looks again is late by a look.
+      // Without notifications, a reminder due before the next poll is late by one poll.
       assertPunctual(
         moments(desk.delivered),
         [0, 3_000, 8_000, 40_000].map((due) => Math.floor(from - 20 + due)),
@@ -50,7 +50,7 @@ describe("a processor", () => {
     });
   }
 
-  it("delivers by the clock of the store, whatever its own clock shows and however early its timers ring", async () => {
+  it("a reminder is delivered by the clock of the store, for any local clock and early timers", async () => {
     for (const clock of [{ offsetMs: 3_600_000 }, { offsetMs: -3_600_000 }, { earlyMs: 3 }, { grainMs: 4 }]) {
       const bench = new Bench();
       bench.world.database.offsetMs = 90_000;
@@ -63,7 +63,7 @@ describe("a processor", () => {
     }
   });
 
-  it("is never early while the store is slow and its answers late", async () => {
+  it("a reminder is never early while the store is slow and its answers are late", async () => {
     const bench = new Bench();
     bench.world.database.troubles = { ...bench.world.database.troubles, slow: 0.7, slowMs: 200 };
     const desk = bench.open();
@@ -76,7 +76,7 @@ describe("a processor", () => {
     }
   });
 
-  it("does not ask the store all the time when something is a little too far away, or somebody else has it", async () => {
+  it("the processor does not poll constantly for a reminder that is a little too far away or leased elsewhere", async () => {
     const bench = new Bench();
     const [one, two] = [bench.open(), bench.open()];
     one.handler = () => one.sleep(60_000);
@@ -89,7 +89,7 @@ describe("a processor", () => {
     assert.deepEqual([...one.delivered, ...two.delivered].length, 2);
   });
 
-  it("keeps a repeated reminder on its grid, near and far, settled by the handler or not", async () => {
+  it("a repeated reminder stays on its grid, near and far, settled by the handler or not", async () => {
     for (const settles of [false, true]) {
       for (const every of [100, 1_000, 7_000, 40_000]) {
         const bench = new Bench();
@@ -113,7 +113,7 @@ describe("a processor", () => {
     }
   });
 
-  it("takes on no more of what is set here than it has room for: the rest is for others", async () => {
+  it("the processor takes no more local reminders than its capacity, and leaves the rest to others", async () => {
     const bench = new Bench();
     const [one, two] = [bench.open({ batchSize: 10 }), bench.open({ batchSize: 10 })];
     for (const desk of [one, two]) desk.handler = () => desk.sleep(10);
@@ -126,11 +126,11 @@ describe("a processor", () => {
     assert.ok(two.delivered.length > 100, `${two.delivered.length}`);
   });
 
-  it("does not fill its room with what is set here for later: what is due earlier is claimed and punctual", async () => {
+  it("later local reminders do not fill the capacity, and an earlier one is claimed and punctual", async () => {
     const bench = new Bench();
     const [desk, outside] = [bench.open({ batchSize: 10 }), bench.open({ isIdle: true })];
     await bench.advance(100);
-    // Twenty times as many as there is room for, without a pause, the way they come: each is due after some seconds.
+    // Twenty times as many as there are places, without a pause: each is due after some seconds.
     for (let i = 0; i < 800; i++) {
       void desk.set(`later ${i}`, { due: 4_000 });
       if (i % 40 === 0) void outside.set(`sooner ${i}`, { due: 1_000 });
@@ -145,7 +145,7 @@ describe("a processor", () => {
     );
   });
 
-  it("does not leave its room to those that tick all the time: what is due once is delivered beside them", async () => {
+  it("constantly ticking reminders do not fill the capacity, and a single one is delivered beside them", async () => {
     const bench = new Bench();
     const [desk, outside] = [bench.open({ batchSize: 1 }), bench.open({ isIdle: true })];
     await bench.advance(100);
@@ -162,7 +162,7 @@ describe("a processor", () => {
       );
   });
 
-  it("leaves what it cannot begin, or gives it back, to others that have nothing to do", async () => {
+  it("the processor leaves or returns reminders that it cannot begin to idle processes", async () => {
     const bench = new Bench();
     const slow = { concurrency: 2, leaseMs: 30_000 };
     const [first, outside] = [bench.open(slow), bench.open({ isIdle: true })];
@@ -184,7 +184,7 @@ describe("a processor", () => {
     assert.ok(Math.max(...counts) <= 8, `${counts}`);
   });
 
-  it("holds as much as before when it keeps up again", async () => {
+  it("the processor holds as many as before when it keeps up again", async () => {
     const bench = new Bench();
     const [desk, outside] = [bench.open({ concurrency: 20, batchSize: 10 }), bench.open({ isIdle: true })];
     const setMany = (name: string): Promise<unknown> =>
@@ -203,7 +203,7 @@ describe("a processor", () => {
     assert.equal(desk.delivered.length, 200);
   });
 
-  it("does nothing before it was started", async () => {
+  it("the processor does nothing before it was started", async () => {
     const bench = new Bench();
     const desk = bench.open({ isIdle: true });
     await bench.during(desk.set("tea", { due: 0 }));
@@ -211,7 +211,7 @@ describe("a processor", () => {
     assert.deepEqual([desk.delivered, bench.claims], [[], 0]);
   });
 
-  it("has 10,000 that are due in the same millisecond delivered, each once", async () => {
+  it("the processor delivers 10,000 reminders of the same millisecond, each once", async () => {
     const bench = new Bench();
     const [one, two] = [bench.open({ types: ["Bell", "Other"] }), bench.open()];
     const due = new Date(bench.world.database.now + 30_000);
@@ -230,8 +230,8 @@ describe("a processor", () => {
   });
 });
 
-describe("what was set anew or cancelled", () => {
-  it("is not delivered any more, by whomever it is held", async () => {
+describe("replaced and cancelled reminders", () => {
+  it("a replaced or cancelled reminder is not delivered, whichever process holds it", async () => {
     for (const who of ["the holder", "somebody else"]) {
       const bench = new Bench();
       const [one, two] = [bench.open(), bench.open({ isIdle: true })];
@@ -252,7 +252,7 @@ describe("what was set anew or cancelled", () => {
     }
   });
 
-  it("is delivered once, however often it is set anew", async () => {
+  it("a reminder that is replaced many times is delivered once", async () => {
     const bench = new Bench();
     const desk = bench.open();
     for (let i = 0; i < 20; i++) {
@@ -264,7 +264,7 @@ describe("what was set anew or cancelled", () => {
     assertPunctual(moments(desk.delivered), [Math.floor(last + 2_000 - 5)], 10);
   });
 
-  it("is not brought back by the end of a delivery that was under way", async () => {
+  it("a replaced reminder is not restored by the end of a delivery in progress", async () => {
     for (const change of ["cancel", "set"] as const) {
       const bench = new Bench();
       const desk = bench.open();
@@ -280,7 +280,7 @@ describe("what was set anew or cancelled", () => {
     }
   });
 
-  it("is not delivered by who claimed it a second time long before, while its first delivery was under way", async () => {
+  it("a replaced reminder is not delivered by an early second claim while its first delivery is in progress", async () => {
     const bench = new Bench({ tells: false });
     const [desk, other] = [bench.open(), bench.open({ isIdle: true })];
     desk.handler = async ({ settlement }) => {
@@ -298,12 +298,12 @@ describe("what was set anew or cancelled", () => {
     assert.deepEqual(desk.delivered.slice(1), []);
   });
 
-  it("in the last moment is not delivered when the holder has heard of it", async () => {
+  it("a reminder cancelled at the last moment is not delivered once its holder knows", async () => {
     const bench = new Bench();
     const desk = bench.open();
     await bench.during(desk.set("tea", { due: 3_000 }));
     const { tick } = (await bench.stored("tea"))!;
-    // The store has said that it is there, and the moment has not come.
+    // The store has confirmed the claim, and the reminder is not due yet.
     await bench.advance(tick.at - BEGINNING - bench.now - 10);
     await bench.during(desk.cancel("tea"));
     assert.ok(bench.now < tick.at - BEGINNING);
@@ -312,13 +312,13 @@ describe("what was set anew or cancelled", () => {
   });
 });
 
-describe("a lease", () => {
+describe("leases of reminders", () => {
   for (const [length, settings] of [
     ["long", {}],
-    // Nobody else is told of what a process takes on itself: others find it when they look.
+    // Rows that a process writes with its own lease cause no notification: others find them by polling.
     ["short", { leaseMs: 3_000, aheadMs: 1_000, pollMs: 500 }],
   ] as const) {
-    it(`of a process that has ended is over in its time and not before; then somebody else delivers (a ${length} one)`, async () => {
+    it(`a ${length} lease of a dead process expires in time and not before, and another process delivers`, async () => {
       const bench = new Bench();
       const [one, two] = [bench.open(settings), bench.open(settings)];
       await bench.advance(10_000);
@@ -333,7 +333,7 @@ describe("a lease", () => {
     });
   }
 
-  it("is renewed while a handler takes long: nobody else gets it", async () => {
+  it("a lease is renewed while a handler takes long, and no other process gets the reminder", async () => {
     const bench = new Bench();
     const [one, two] = [bench.open(), bench.open()];
     one.handler = () => one.sleep(200_000);
@@ -343,7 +343,7 @@ describe("a lease", () => {
     assert.equal(await bench.stored("tea"), undefined);
   });
 
-  it("is renewed while a process that stops waits for a handler", async () => {
+  it("a lease is renewed while a stopping process waits for a handler", async () => {
     const bench = new Bench();
     const [one, two] = [bench.open(), bench.open()];
     one.handler = () => one.sleep(100_000);
@@ -356,7 +356,7 @@ describe("a lease", () => {
     assert.deepEqual(two.delivered, []);
   });
 
-  it("that a process slept through is lost: what it held is delivered by somebody else, and not by it", async () => {
+  it("a lease that a process slept through is lost, and another process delivers its reminders", async () => {
     for (const how of ["pause", "suspend"] as const) {
       const bench = new Bench();
       const [one, two] = [bench.open(), bench.open()];
@@ -368,7 +368,7 @@ describe("a lease", () => {
     }
   });
 
-  it("that ran out while a handler slept with its process is settled by whoever has it", async () => {
+  it("a lease that expired while a handler slept with its process is settled by its new holder", async () => {
     const bench = new Bench();
     const [one, two] = [bench.open(), bench.open()];
     one.handler = () => one.sleep(1_000);
@@ -381,7 +381,7 @@ describe("a lease", () => {
     assert.deepEqual([tick.number, tick.attempt, leasedUntil], [2, 0, undefined]);
   });
 
-  it("ends at once when a process stops: what has not begun is given back", async () => {
+  it("a lease ends at once when a process stops, which returns reminders that have not begun", async () => {
     const bench = new Bench({ tells: false });
     const [one, two] = [bench.open(), bench.open()];
     for (const due of [3_000, 3_500]) await bench.during(one.set(`in ${due}`, { due }));
@@ -398,7 +398,7 @@ describe("a lease", () => {
     );
   });
 
-  it("does not keep a process that has stopped busy: what ends too late is told once, whether somebody listens or not", async () => {
+  it("a stopped process sends a late settlement once, whether the store answers or not", async () => {
     const bench = new Bench();
     const one = bench.open();
     one.handler = () => one.sleep(5_000);
@@ -431,7 +431,7 @@ describe("a lease", () => {
     assert.equal(sent, before);
   });
 
-  it("of what is written while its process stops is given back", async () => {
+  it("a lease written while its process stops is returned", async () => {
     const bench = new Bench({ tells: false });
     const [one, two] = [bench.open(), bench.open()];
     await bench.advance(100);
@@ -444,7 +444,7 @@ describe("a lease", () => {
     assert.deepEqual([one.delivered.length, two.delivered.length], [0, 1]);
   });
 
-  it("is not believed longer than from before the claim by which it was got", async () => {
+  it("a lease counts from before its claim", async () => {
     for (let others = 0; others < 4; others++) {
       const bench = new Bench({ tells: false });
       for (let i = 0; i < others; i++) bench.open({ isIdle: true });
@@ -452,7 +452,7 @@ describe("a lease", () => {
       const [setter, one] = [bench.open({ isIdle: true }), bench.open({ pollMs: 1_000 })];
       await bench.advance(100);
       await bench.during(setter.set("tea", { due: 4_500 }));
-      // It sleeps when the store has made the claim, and wakes up when the most of the lease is over.
+      // The process sleeps when the store has made the claim, and wakes when most of the lease is over.
       let isClaimed = false;
       bench.world.database.watchers.push({
         claimed: (_station, _request, { reminders }) => {
@@ -470,7 +470,7 @@ describe("a lease", () => {
     }
   });
 
-  it("is not believed longer than from before the question by which it was written", async () => {
+  it("a lease counts from before the request that wrote it", async () => {
     for (let others = 0; others < 4; others++) {
       const bench = new Bench({ tells: false });
       for (let i = 0; i < others; i++) bench.open({ isIdle: true });
@@ -479,7 +479,7 @@ describe("a lease", () => {
       await bench.advance(100);
       bench.world.database.latency = { leastMs: 5, moreMs: 1 };
       const set = one.set("tea", { due: 4_500 }).catch(() => {});
-      // It sleeps when the store has written it, and wakes up when the most of the lease is over.
+      // The process sleeps when the store has written it, and wakes when most of the lease is over.
       await bench.advance(9);
       one.process.sleep(18_000, "pause");
       await bench.advance(18_000);
@@ -490,13 +490,14 @@ describe("a lease", () => {
   });
 });
 
-describe("a settlement", () => {
-  it("that is answered when the row was claimed again already does not lose the row", async () => {
+describe("settlements", () => {
+  it("a settlement that is answered after the row was claimed again does not lose the row", async () => {
     const bench = new Bench();
     const desk = bench.open();
     await bench.during(desk.set("tea", { every: 1_000 }));
     const { tick } = (await bench.stored("tea"))!;
-    // It is stored with what the handler did, and before the answer is here the next tick is claimed.
+    // The outcome is stored with the handler's changes, and the next tick is claimed before the answer
+    // arrives.
     desk.handler = async ({ settlement }) => {
       await desk.store.settle([settlement]);
       desk.processor.wrote(0);
@@ -511,7 +512,7 @@ describe("a settlement", () => {
     );
   });
 
-  it("that arrives long after it was given up does not free what was claimed since", async () => {
+  it("a settlement that arrives long after its timeout does not free a later claim", async () => {
     const bench = new Bench({ tells: false });
     const [one, two] = [bench.open(), bench.open({ types: [] })];
     await bench.during(one.set("tea", { every: 8_000, due: 0 }));
@@ -519,7 +520,7 @@ describe("a settlement", () => {
       two.types = ["Bell"];
     });
     for (const desk of [one, two]) desk.handler = ({ tick }) => desk.sleep(tick.number === 1 ? 10 : 5_000);
-    // The first attempt is held up on its way, until the next tick is being delivered.
+    // The first attempt is delayed until the next tick is being delivered.
     const settle = one.store.settle.bind(one.store);
     let attempts = 0;
     one.store.settle = async (batch) => {
@@ -532,7 +533,7 @@ describe("a settlement", () => {
     assert.ok(attempts > 1);
   });
 
-  it("that is said again because its answer was lost changes nothing", async () => {
+  it("a settlement that is repeated because its answer was lost changes nothing", async () => {
     for (let ms = 300; ms < 1_000; ms += 50) {
       const bench = new Bench();
       const [one, two] = [bench.open(), bench.open()];
@@ -546,13 +547,13 @@ describe("a settlement", () => {
     }
   });
 
-  it("has a token of its own, so that a restored store cannot mistake one row for another", async () => {
+  it("a settlement has a token of its own, so that a restored store cannot confuse rows", async () => {
     const desk = new Bench().open();
     const leases = [1, 2, 3].map(() => desk.processor.ownLease("Cart", 0));
     assert.equal(new Set(leases.map((lease) => lease?.token)).size, leases.length);
   });
 
-  it("of one that is handed over a second time is not made again", async () => {
+  it("a reminder that is handed over a second time is not settled again", async () => {
     for (const ms of [500, 1_200]) {
       const bench = new Bench();
       const desk = bench.open();
@@ -567,7 +568,7 @@ describe("a settlement", () => {
     }
   });
 
-  it("that the store cannot be told is given up with the lease, and the tick comes again", async () => {
+  it("a settlement that the store does not answer is given up with the lease, and the tick comes again", async () => {
     const bench = new Bench();
     const desk = bench.open();
     await bench.during(desk.set("tea", { due: 1_000 }));
@@ -582,8 +583,8 @@ describe("a settlement", () => {
   });
 });
 
-describe("a delivery that fails", () => {
-  it("is tried again later and later, with the same number and moment, and is kept for people in the end", async () => {
+describe("failed deliveries", () => {
+  it("a failed tick is retried at growing pauses with the same number and due time, and becomes a dead letter", async () => {
     const bench = new Bench();
     const desk = bench.open();
     const seen: [number, number, number][] = [];
@@ -610,7 +611,7 @@ describe("a delivery that fails", () => {
     assert.equal(await bench.stored("tea"), undefined);
   });
 
-  it("is dropped if that was wanted, and the next tick comes as planned", async () => {
+  it("a failed tick is dropped if its policy says so, and the next tick comes as planned", async () => {
     const bench = new Bench();
     const desk = bench.open();
     desk.handler = ({ tick }) => {
@@ -623,7 +624,7 @@ describe("a delivery that fails", () => {
     assert.equal((await bench.truth.count("default", 10)).dead, 0);
   });
 
-  it("keeps its attempts when another process goes on with it", async () => {
+  it("a failed tick keeps its attempts when another process continues it", async () => {
     const bench = new Bench();
     const [one, two] = [bench.open(), bench.open()];
     const attempts: number[] = [];
@@ -636,11 +637,11 @@ describe("a delivery that fails", () => {
     }
     await bench.during(one.set("tea", { due: 0, onFailure: { pause: "500ms" } }));
     await bench.advance(60_000);
-    // The second try was not heard of, so it was made again.
+    // The outcome of the second attempt was lost, so it was made again.
     assert.deepEqual(attempts, [1, 2, 2, 3, 4]);
   });
 
-  it("goes on with the grid where it is then, and runs what was missed meanwhile as the policy says", async () => {
+  it("a reminder continues on its grid after failures, and runs missed ticks by its policy", async () => {
     const bench = new Bench();
     const desk = bench.open();
     desk.handler = ({ tick }) => {
@@ -651,7 +652,7 @@ describe("a delivery that fails", () => {
     await bench.advance(20_000);
     const seen = numbers(desk.delivered);
     assert.deepEqual(seen.slice(0, 5), [1, 2, 2, 2, 2]);
-    // Behind it the latest tick comes once, and then every one.
+    // After it the latest tick comes once, and then every one.
     const rest = seen.slice(5);
     assert.ok(rest.length > 8 && rest[0]! > 3, `${seen}`);
     assert.deepEqual(
@@ -664,7 +665,7 @@ describe("a delivery that fails", () => {
     );
   });
 
-  it("because it did not get there is no attempt, and somebody else may have more luck", async () => {
+  it("a tick that did not reach its actor is no attempt, and another process may deliver it", async () => {
     const bench = new Bench();
     const [one, two] = [bench.open(), bench.open()];
     one.handler = () => {
@@ -679,7 +680,7 @@ describe("a delivery that fails", () => {
     assert.deepEqual(await bench.truth.count("default", 10), { all: 0, overdue: 0, dead: 0 });
   });
 
-  it("with something that is no error is told as well as it can be", async () => {
+  it("a thrown value that is no error is recorded as well as possible", async () => {
     const bench = new Bench();
     const desk = bench.open();
     const thrown = [undefined, "tea", Object.create(null), Symbol("tea"), new Error("x".repeat(10_000))];
@@ -703,8 +704,8 @@ describe("a delivery that fails", () => {
   });
 });
 
-describe("a row that makes no sense", () => {
-  it("is kept apart, and hinders nobody", async () => {
+describe("damaged rows", () => {
+  it("a damaged row becomes a dead letter, and delays no other", async () => {
     const bench = new Bench();
     const desk = bench.open();
     const tick = { at: BEGINNING + 1_000, due: BEGINNING + 1_000, number: 1, attempt: 0 };
@@ -738,7 +739,7 @@ describe("a row that makes no sense", () => {
   });
 });
 
-describe("ticks that were missed", () => {
+describe("missed ticks", () => {
   const DOWN = 10_500;
 
   async function after(missed: "once" | "all" | "skip", down = DOWN) {
@@ -753,18 +754,18 @@ describe("ticks that were missed", () => {
     return { before: numbers(before.delivered), after: numbers(desk.delivered) };
   }
 
-  it("run once, the latest of them, late", async () => {
+  it("missed ticks run once by default, the latest of them, late", async () => {
     const seen = await after("once");
     assert.deepEqual(seen.before, [1, 2]);
     assert.deepEqual(seen.after, [13, 14, 15, 16, 17, 18].slice(0, seen.after.length));
   });
 
-  it("run one after another when all are wanted", async () => {
+  it("missed ticks run one after another with the policy all", async () => {
     const seen = await after("all");
     assert.deepEqual(seen.after.slice(0, 11), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
   });
 
-  it("and are all wanted queue behind what is due: one that never catches up does not hold up the others", async () => {
+  it("missed ticks with the policy all queue behind due reminders, and do not delay the others", async () => {
     const bench = new Bench();
     const desk = bench.open({ concurrency: 1 });
     desk.handler = () => desk.sleep(150);
@@ -784,17 +785,17 @@ describe("ticks that were missed", () => {
     );
   });
 
-  it("do not run when they are to be skipped", async () => {
+  it("missed ticks do not run with the policy skip", async () => {
     const seen = await after("skip");
-    // What is late by no more than a second was not missed.
+    // A tick that is late by no more than a second is not missed.
     assert.deepEqual(seen.after.slice(0, 3), [13, 14, 15]);
     const longer = await after("skip", 60_000);
     assert.deepEqual(longer.after, []);
   });
 });
 
-describe("types", () => {
-  it("that nobody has stay in the store until somebody does, at run time, too", async () => {
+describe("types of reminders", () => {
+  it("a type without a host stays in the store until a process gains it, also at run time", async () => {
     const bench = new Bench();
     const desk = bench.open();
     await bench.during(desk.set("tea", { due: 0 }, "Kettle"));
@@ -805,7 +806,7 @@ describe("types", () => {
     assert.equal(desk.delivered.length, 1);
   });
 
-  it("that a process cannot deliver any more are given back at their moment", async () => {
+  it("a type that a process can no longer deliver is returned at its due time", async () => {
     const bench = new Bench({ tells: false });
     const [one, two] = [bench.open(), bench.open()];
     await bench.during(one.set("tea", { due: 3_000 }));
@@ -815,7 +816,7 @@ describe("types", () => {
     assertPunctual(moments(two.delivered), [3_000], 2_600);
   });
 
-  it("with slow handlers do not keep others waiting", async () => {
+  it("a type with slow handlers does not delay others", async () => {
     const bench = new Bench();
     const desk = bench.open({ types: ["Slow", "Slower", "Bell"], concurrency: 20, batchSize: 10 });
     desk.handler = ({ reminder }) => (reminder.key.type === "Bell" ? undefined : desk.sleep(60_000));
@@ -837,7 +838,7 @@ describe("types", () => {
     );
   });
 
-  it("of other namespaces are nobody's business here", async () => {
+  it("a type in another namespace is not claimed", async () => {
     const bench = new Bench();
     const [desk, other] = [bench.open(), bench.open({ namespace: "other" })];
     await bench.truth.write(
@@ -851,11 +852,11 @@ describe("types", () => {
     assert.ok(desk.delivered.every((text) => text.startsWith("tea ")));
   });
 
-  it("with much that is overdue let others have their turn", async () => {
+  it("a type with many overdue reminders lets others have their turn", async () => {
     const bench = new Bench();
     const desk = bench.open({ types: ["Many", "Bell"], concurrency: 10, batchSize: 10, isIdle: true });
     desk.handler = () => desk.sleep(10);
-    // Claims take longer than everything else, so that there is always room.
+    // Claims take longer than everything else, so that capacity is always free.
     const claim = desk.store.claim.bind(desk.store);
     desk.store.claim = async (request) => {
       await desk.sleep(20);
@@ -877,7 +878,7 @@ describe("types", () => {
     assert.equal(desk.delivered.length, 1_001);
   });
 
-  it("with more than there is room for are worked off without a pause", async () => {
+  it("a type with more reminders than the capacity is processed without a pause", async () => {
     for (const types of [["Bell"], ["Bell", "Other", "Third"]]) {
       const bench = new Bench();
       const desk = bench.open({ types, concurrency: 10, batchSize: 10 });
@@ -892,7 +893,7 @@ describe("types", () => {
 });
 
 describe("the plan of a reminder", () => {
-  it("is what the processor is given with it", async () => {
+  it("the plan of a reminder is part of its delivery", async () => {
     const bench = new Bench();
     const desk = bench.open();
     const write = desk.book.set(key("tea"), { due: 0, data: { cups: 2 }, onFailure: { attempts: 3 } });

@@ -1,12 +1,15 @@
-// From a row to a call: holds reminders that were claimed until their moment, has them delivered, and tells the store what became of
-// them. Any number of processes do this on one store; who claims first delivers.
+// Delivers claimed reminders: holds them until they are due, calls their handlers, and writes the outcome to
+// the store. Any number of processes do this on one store; the first claim wins.
 //
-// - Claims are for types that this process has handlers of; what nobody has stays in the store.
-// - What is held has a lease, renewed while it lasts. Before it is delivered the store is asked whether it is still there, because it
-//   may have been set anew or cancelled while it waited here. Whoever does not know delivers nothing.
-// - A type with many slow deliveries gets its share of the room and no more, so that others are not kept waiting.
-// - Who cannot keep up gives back what is late and holds less for a while: others may have nothing to do.
-// - Nothing here is the truth: if the process ends, the leases do, and somebody else goes on.
+// - Claims are for types that this process has handlers of; all others stay in the store.
+// - Every claimed reminder has a lease, which is renewed. Before a delivery the store verifies it, because
+// the reminder may have been replaced or cancelled meanwhile. Without a verification the processor delivers
+// nothing.
+// - A type with many slow deliveries gets its share of the capacity and no more, so that others are not
+// delayed.
+// - A processor that cannot keep up returns late reminders and claims fewer for a while, because other
+// processes may be idle.
+// - The store holds the truth: if the process ends, its leases expire, and another process continues.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -33,7 +36,7 @@ import type { Plan } from "./schedule/plan.ts";
 import type { StoreClock } from "./store-clock.ts";
 
 export interface ProcessorSettings extends ClaimerSettings {
-  /** Deliveries under way at once. */
+  /** Concurrent deliveries. */
   readonly concurrency: number;
 }
 
@@ -44,11 +47,13 @@ export interface ProcessorDeps {
   readonly store: Reminders;
   readonly storeClock: StoreClock;
   readonly instruments: ReminderInstruments;
-  /** Types whose reminders can be delivered from here now. */
+  /** Types whose reminders this process can deliver now. */
   types(): readonly string[];
-  /** Whether this is one of them. */
+  /** Whether this process can deliver the type now. */
   delivers(type: string): boolean;
-  /** Resolves when it has been handled, with whether what became of it is stored already; rejects when that failed. */
+  /**
+   * Resolves when the tick was handled; true: its outcome is stored already. Rejects when the handler failed.
+   */
   deliver(reminder: Delivery): Promise<boolean>;
 }
 
@@ -57,25 +62,25 @@ export interface Delivery {
   readonly reminder: ClaimedReminder;
   readonly tick: Tick;
   readonly plan: Plan;
-  /** What is to be stored when it succeeds: with the changes of its turn, or afterwards. */
+  /** The settlement after a success: stored with the changes of the turn, or afterwards. */
   readonly settlement: Settlement;
 }
 
-/** Held at once: more than are delivered at a time, so that the next ones are there when one ends. */
+/** More reminders are claimed than run at once, so that the next ones are ready when one ends. */
 const BATCHES = 4;
-/** But not many times as many: what cannot begin here may begin elsewhere. */
+/** But not many times as many: reminders that cannot begin here may begin elsewhere. */
 const SPARE = 2;
-/** How often leases are renewed while they last. */
+/** Renewals within one lease. */
 const RENEWALS = 3;
-/** Of a lease: whoever has less left does not begin. */
+/** The share of a lease that must be left to begin a delivery. */
 const MARGIN = 0.2;
-/** So long before its moment it is looked whether a reminder is still there: long enough to be punctual. */
+/** The lease is verified this long before the due time, early enough for a punctual delivery. */
 const CHECK_AHEAD_MS = 25;
-/** So long that is believed when its moment has come. */
+/** A verification counts for this long. */
 const SURE_MS = 1_000;
-/** Delivered in one go; then others get their turn. */
+/** Deliveries in one turn of the event loop. */
 const BURST = 1_000;
-/** When a tick did not get to its actor it is tried again after about so long, by whoever comes first. */
+/** The pause before a tick that did not reach its actor is free for any process. */
 const PASS_MS = 1_000;
 
 export class Processor {
@@ -85,16 +90,17 @@ export class Processor {
   readonly #leases: Leases;
   readonly #settling: Batcher<Settlement, boolean>;
   readonly #held = new Map<number, ClaimedEntry>();
-  /** The newest of each, by the text of its key. */
+  /** The newest entry of each key, by the text of the key. */
   readonly #byKey = new Map<string, ClaimedEntry>();
   readonly #queue = new DueQueue<ClaimedEntry>();
   readonly #room: FairCapacity;
-  /** Of what is checked and delivered at once. */
+  /** Concurrent checks and deliveries. */
   readonly #slots: FairCapacity;
   #running = 0;
   /**
-   * Tokens of rows that are stored with a lease from the start: one for each, made of a random text and a number. A store that was restored
-   * from a backup assigns generations again, so with one token for all an old claim would settle another reminder.
+   * Tokens of rows that are written with a lease: one for each, of a random text and a number. A store
+   * restored from a backup assigns generations again, so with one token for all an old claim would settle
+   * another reminder.
    */
   readonly #ownToken: string;
   #ownLeases = 0;
@@ -104,7 +110,7 @@ export class Processor {
   #isAtOnce = false;
   #renewal: Timer | undefined;
   #isStopped = false;
-  /** Nobody waits any more for what is still under way. */
+  /** The stop no longer waits for deliveries in progress. */
   #isOver = false;
   #whenIdle: (() => void) | undefined;
 
@@ -137,17 +143,17 @@ export class Processor {
     this.#claimer.start();
   }
 
-  /** Held, and of those on their way; for figures. */
+  /** Claimed reminders, and the running ones among them; for metrics. */
   get size(): { readonly held: number; readonly running: number } {
     return { held: this.#held.size, running: this.#running };
   }
 
-  /** Something is due at that moment, and nobody has a lease on it yet. */
+  /** A reminder without a lease is due at that time. */
   wrote(at: number): void {
     this.#claimer.expect(at);
   }
 
-  /** It was set anew or cancelled by this process: what is held of it may be out of date. */
+  /** This process replaced or cancelled the reminder: its claimed entry may be outdated. */
   changed(key: ReminderKey): void {
     const held = this.#held.size === 0 ? undefined : this.#byKey.get(keyText({ key }));
     if (held === undefined) return;
@@ -155,12 +161,14 @@ export class Processor {
     held.sureUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** What time it is in the store is known from then on. */
+  /** Learns the store's time. */
   async askTime(): Promise<void> {
     await this.#claimer.askTime();
   }
 
-  /** A lease for one that is due then, if that is soon and there is room for it. Its place is kept until it is `answered`. */
+  /**
+   * A lease for a reminder that is due soon, if there is capacity. The place is reserved until `answered`.
+   */
   ownLease(type: string, at: number): OwnLease | undefined {
     const { leaseMs } = this.#settings;
     const isSoon = at <= this.#deps.storeClock.now() + this.#claimer.horizonMs;
@@ -171,16 +179,16 @@ export class Processor {
     return { token: `${this.#ownToken}.${(++this.#ownLeases).toString(36)}${mark}`, leaseMs };
   }
 
-  /** What was to be stored with such a lease is, or is not. */
+  /** The write with such a lease succeeded or failed. */
   answered(type: string): void {
     this.#room.free(type);
     this.#claimer.roomMade();
   }
 
-  /** It was stored with such a lease, at `askedAt` of the monotonic clock or later. */
+  /** The reminder was written with such a lease, at `askedAt` of the monotonic clock or later. */
   adopt(reminder: ClaimedReminder, { token, leaseMs }: OwnLease, askedAt: number): void {
-    // The answer was so late that it was claimed since; or it was looked for, and found by who set it anew.
-    // A restored store assigns generations again: then the one that is held is another reminder.
+    // The answer was late, and the reminder was claimed or found since. A restored store assigns generations
+    // again, so an entry of the same generation may be another reminder.
     if (this.#held.get(reminder.generation)?.text === keyText(reminder)) return;
     this.#deps.instruments.claimed(1);
     const held = this.#hold({ reminder, token, leaseUntil: askedAt + leaseMs });
@@ -193,9 +201,9 @@ export class Processor {
     return types;
   }
 
-  // ——— Holding.
+  // ——— Claimed entries.
 
-  /** `isFresh`: the store has just said that it is there and ours. */
+  /** `isFresh`: the store has just confirmed the claim. */
   #hold(claim: ReminderClaim, isFresh = true): ClaimedEntry | undefined {
     const { reminder, token, leaseUntil } = claim;
     const { generation, key, tick } = reminder;
@@ -211,8 +219,9 @@ export class Processor {
   }
 
   /**
-   * A row of ours that is claimed a second time. Its lease ran out unnoticed, and somebody else may have moved it on meanwhile; or it was
-   * free again before we heard that what we said of it is stored. One that is under way comes to its end first, which may not count.
+   * A second claim of a row of this process. Its lease expired unnoticed, and another process may have
+   * settled it meanwhile. Or it was free again before the acknowledgement of its settlement arrived. A
+   * running delivery ends first, and its outcome may not count.
    */
   #isReplaced(before: ClaimedEntry, claim: ReminderClaim): boolean {
     if (before.state === "waiting" || before.state === "checking") {
@@ -241,7 +250,7 @@ export class Processor {
     if (held !== undefined && this.#isStopped) this.#settle(held, { kind: "release" });
   }
 
-  /** The store has just said that it is there and ours. */
+  /** The store has just confirmed the claim. */
   #isOurs(held: ClaimedEntry): void {
     const { clock, storeClock } = this.#deps;
     const isSoon = storeClock.now() >= held.tick.at - CHECK_AHEAD_MS;
@@ -252,7 +261,7 @@ export class Processor {
     return this.#deps.clock.monotonic() <= Math.min(sureUntil, leaseUntil - this.#settings.leaseMs * MARGIN);
   }
 
-  // ——— Waiting for their moment.
+  // ——— Waiting.
 
   #wait(held: ClaimedEntry): void {
     held.state = "waiting";
@@ -263,9 +272,9 @@ export class Processor {
 
   readonly #mayBegin = (type: string): boolean => this.#slots.roomFor(type, this.#isAlone) > 0;
 
-  /** One timer, for the first of them. */
+  /** One timer, for the earliest entry. */
   #ring(): void {
-    // Nothing is sooner than at once, and with a backlog this is asked for each of them.
+    // The alarm is immediate already; with a backlog this is called for each entry.
     if (this.#isAtOnce) return;
     const { clock, storeClock } = this.#deps;
     const first = this.#isStopped ? undefined : this.#queue.first(this.#mayBegin);
@@ -324,7 +333,7 @@ export class Processor {
         checked(leaseUntil);
       },
       (err: unknown) => {
-        log.debug("it cannot be known whether a reminder is still there", { ...held.reminder.key, err });
+        log.debug("reminder.check.failed", { ...held.reminder.key, err });
         instruments.leaseLost(1);
         checked(undefined);
       },
@@ -340,8 +349,8 @@ export class Processor {
     try {
       decided = decide(held, now);
     } catch (err) {
-      // Whatever is in the row, it must not end the process that reads it.
-      log.error("a reminder cannot be read", { ...key, err });
+      // A damaged row must not end the process that reads it.
+      log.error("reminder.damaged", { ...key, err });
       instruments.failed(1);
       decided = { kind: "settle", fate: { kind: "dead", tick: held.tick, error: textOf(err) } };
     }
@@ -357,7 +366,7 @@ export class Processor {
     held.state = "running";
     this.#running++;
     this.#slots.take(type);
-    // That a handler fails says nothing about punctuality, so what comes after the first try is not measured.
+    // A failing handler is no measure of punctuality, so only first attempts are measured.
     if (tick.attempt === 1) instruments.late((now - tick.due) / 1_000);
     const ended = (): void => {
       this.#running--;
@@ -380,7 +389,7 @@ export class Processor {
     );
   }
 
-  /** It was stored with what the handler changed, and whoever claims it has the next tick. */
+  /** The outcome was stored with the changes of the handler, and the next claim gets the next tick. */
   #isSettled(held: ClaimedEntry, fate: ReminderFate): void {
     this.#drop(held);
     if (fate.kind === "next") this.#claimer.expect(fate.tick.at);
@@ -390,27 +399,28 @@ export class Processor {
     const { storeClock, random, instruments, log } = this.#deps;
     const { key } = held.reminder;
     if (isLimpetError(error, "REMINDER_VOID")) {
-      // What its handler changed was refused. Whoever has it now, or has set it anew, goes on with it.
-      log.debug("a reminder was void when it had been handled", { ...key, attempt: tick.attempt });
+      // The store rejected the changes of the handler. The current claim or the replacement continues the
+      // reminder.
+      log.debug("reminder.void", { ...key, attempt: tick.attempt });
       instruments.replaced(1);
       this.#drop(held);
       return;
     }
     if (isLimpetError(error, "REMINDER_DAMAGED")) {
-      log.error("a reminder cannot be read", { ...key, err: error });
+      log.error("reminder.damaged", { ...key, err: error });
       instruments.failed(1);
       this.#settle(held, { kind: "dead", tick, error: textOf(error) });
       return;
     }
     if (isNobodysFault(error)) {
-      // It did not get there: that is no attempt. Somebody else may have more luck.
+      // The tick did not reach its actor, so the attempt does not count. Another process may reach it.
       instruments.retried(1);
       const at = Math.ceil(storeClock.now() + PASS_MS * (0.5 + random.number()));
       this.#goOn(held, { ...tick, at, attempt: tick.attempt - 1 }, false);
       return;
     }
     const pause = pauseAfter(tick.attempt, plan.policy, random.number());
-    log.warn("a reminder failed", { ...key, attempt: tick.attempt, again: pause !== undefined, err: error });
+    log.warn("reminder.failed", { ...key, attempt: tick.attempt, again: pause !== undefined, err: error });
     if (pause !== undefined) {
       instruments.retried(1);
       this.#goOn(held, { ...tick, at: Math.ceil(storeClock.now() + pause) });
@@ -426,13 +436,16 @@ export class Processor {
     else this.#settle(held, after);
   }
 
-  // ——— Telling the store.
+  // ——— Settling.
 
-  /** The next tick, or another try. If it is soon it stays here, unless it is for others as well. */
+  /**
+   * Writes the next tick or a retry. If it is soon, the entry stays here, unless other processes should have
+   * it.
+   */
   #goOn(held: ClaimedEntry, tick: Tick, mayStay = true): void {
     const { storeClock, clock } = this.#deps;
     const { aheadMs, leaseMs } = this.#settings;
-    // Where there is no room for another one of its type, those that tick often must not keep it for themselves: whoever is due first
+    // Without capacity for its type, a frequent reminder must not keep its place: the earliest due reminder
     // gets it.
     const hasRoom = this.#room.roomFor(held.reminder.key.type, this.#isAlone) > 0;
     const stays = mayStay && hasRoom && tick.at <= storeClock.now() + aheadMs && !this.#isStopped;
@@ -448,7 +461,8 @@ export class Processor {
       }
       if (isOurs) this.#settle(held, { kind: "release" });
       else this.#drop(held);
-      // Who could not deliver it comes back when its moment has come: until then it is for others.
+      // A process that could not deliver the tick claims it again only at its due time: until then it is for
+      // others.
       if (counted !== false) this.#claimer.expect(mayStay ? tick.at : tick.at + aheadMs);
     });
   }
@@ -468,7 +482,7 @@ export class Processor {
         then(counted);
       },
       (err: unknown) => {
-        log.warn("the store was not told what became of a reminder; it may come again", { ...key, err });
+        log.warn("reminder.settle.failed", { ...key, err });
         then(undefined);
       },
     );
@@ -498,16 +512,16 @@ export class Processor {
           held.isLost = true;
           instruments.leaseLost(1);
         }
-        // One that runs comes to its end; what it says then does not count.
+        // A running delivery ends; its outcome does not count.
         if (until === undefined && held.state === "waiting") this.#drop(held);
       }
     } catch (err) {
-      log.debug("leases of reminders cannot be renewed", { err });
+      log.debug("reminder.renewal.failed", { err });
     }
     if (this.#renewal !== undefined) this.#renewLater();
   }
 
-  /** Those whose moment came when leases were renewed the last time, or before that, and that could not begin since. */
+  /** Entries that were due at the previous renewal or earlier, and could not begin since. */
   #giveBackLate(): void {
     const since = this.#deps.storeClock.now() - this.#settings.leaseMs / RENEWALS;
     const late = [...this.#held.values()].filter(({ state, tick }) => state === "waiting" && tick.at < since);
@@ -516,9 +530,9 @@ export class Processor {
     for (const held of late) this.#settle(held, { kind: "release" });
   }
 
-  // ——— The end.
+  // ——— Stop.
 
-  /** Gives back what has not begun and waits for the rest, bounded by the time given. */
+  /** Returns reminders that have not begun and waits for the rest, for at most this time. */
   async stop(ms: number): Promise<void> {
     if (this.#isStopped) return;
     this.#isStopped = true;

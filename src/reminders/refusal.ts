@@ -1,8 +1,8 @@
-// How a schedule is refused: the option, what was given, and what to write instead. Anything at all may have been given,
-// so showing it must not fail and must not be long.
+// Rejects a schedule with the option, the given value, and a valid alternative. Any value may be given, so
+// showing it must not fail and must not be long.
 import { LimpetError } from "../kernel/errors.ts";
 
-/** No text of a schedule is longer than this; what is longer was not written by a person. */
+/** No text of a schedule is longer than this. */
 export const MAX_TEXT = 200;
 
 const SHOWN_CHARS = 60;
@@ -20,7 +20,7 @@ export function shown(value: unknown): string {
   return `a value of type ${typeof value}`;
 }
 
-/** Narrows to a text of a bearable length. */
+/** Narrows to a text of limited length. */
 export function checkText(value: unknown, what: string, instead: string): asserts value is string {
   if (typeof value !== "string") refuse(what, `${shown(value)} is not a text; ${instead}`);
   if (value.length > MAX_TEXT) refuse(what, `${shown(value)} is longer than ${MAX_TEXT} characters; ${instead}`);

@@ -1,4 +1,4 @@
-// Reminders that are set by a process which has no actors of their type: who takes them on, and that they arrive.
+// Reminders that are set by a process without actors of their type: their claims and deliveries.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../index.ts";
@@ -19,15 +19,15 @@ function open(more = {}): Promise<TestWorld> {
   return openWorld({ actors: [Kettle], hosts: [{ ...DOOR, ...more }, "kitchen"] });
 }
 
-/** How many reminders a host has taken on, and how many it has delivered. */
+/** The numbers of claimed and delivered reminders of a host. */
 function figuresOf({ app }: TestHost): { taken: number; fired: number } {
   const read = (name: string) =>
     Number(new RegExp(`^limpet_reminders_${name}_total\\{.*\\} (\\d+)$`, "m").exec(app.metrics())?.[1] ?? 0);
   return { taken: read("claimed"), fired: read("fired") };
 }
 
-describe("a reminder that is set where nobody has its type", () => {
-  it("is sent to its actor by who set it, when it is due now", async () => {
+describe("reminders set in a process without their type", () => {
+  it("a reminder that is due now is sent to its actor by the process that set it", async () => {
     await using world = await open();
     const [door, kitchen] = [world.host("door"), world.host("kitchen")];
     await door.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
@@ -37,7 +37,7 @@ describe("a reminder that is set where nobody has its type", () => {
     assert.deepEqual(figuresOf(kitchen), { taken: 0, fired: 0 });
   });
 
-  it("is for those who have its type, when there is time", async () => {
+  it("a reminder that is due later is left to the hosts of its type", async () => {
     await using world = await open();
     const [door, kitchen] = [world.host("door"), world.host("kitchen")];
     await door.run((app) => app.reminders.set("Kettle", "k", "tea", { due: "1s" }));
@@ -47,7 +47,7 @@ describe("a reminder that is set where nobody has its type", () => {
     assert.deepEqual(figuresOf(kitchen), { taken: 1, fired: 1 });
   });
 
-  it("is for those who have its type, when who set it is not to deliver it itself", async () => {
+  it("a reminder is left to the hosts of its type when the process that set it may not deliver", async () => {
     await using world = await open({ reminders: { direct: false } });
     const door = world.host("door");
     await door.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
@@ -56,7 +56,7 @@ describe("a reminder that is set where nobody has its type", () => {
     assert.deepEqual(figuresOf(door), { taken: 0, fired: 0 });
   });
 
-  it("waits for somebody who has its type, when nobody does", async () => {
+  it("a reminder waits for a host of its type when there is none", async () => {
     poured = [];
     await using world = await openWorld({ actors: [], hosts: ["door", "kitchen"] });
     const [door, kitchen] = [world.host("door"), world.host("kitchen")];
@@ -69,7 +69,7 @@ describe("a reminder that is set where nobody has its type", () => {
     assert.deepEqual(poured, ["tea"]);
   });
 
-  it("is taken on by others when who set it is gone before it got there", async () => {
+  it("a reminder is claimed by others when the process that set it ends before the delivery", async () => {
     await using world = await open();
     const [door, kitchen] = [world.host("door"), world.host("kitchen")];
     world.partition(door, kitchen);

@@ -13,7 +13,7 @@ import { BatchedReminderWriter } from "./writer.ts";
 const LEASE = { token: "mine", leaseMs: 30_000 };
 const UNKNOWN = new LimpetError("COMMIT_UNKNOWN", "no answer");
 
-/** A book that has leases for what is due within five seconds, and what it tells whoever delivers. */
+/** A writer with leases for reminders due within five seconds, and its notifications of the processor. */
 class Desk {
   readonly clock = new VirtualClock();
   readonly store = new MemoryStore(() => this.clock.now());
@@ -42,13 +42,13 @@ class Desk {
   }
 }
 
-describe("reminders that travel with a commit", () => {
-  it("have a lease if they are due soon", () => {
+describe("reminders written with a commit", () => {
+  it("a reminder of a commit has a lease if it is due soon", () => {
     const leases = new Desk().send().writes.map((write) => (write.kind === "set" ? write.lease : "none"));
     assert.deepEqual(leases, [LEASE, undefined, "none"]);
   });
 
-  it("are handed over when it counts, with a lease from before it was sent", async () => {
+  it("a reminder is handed over when the commit succeeds, with a lease from before it was sent", async () => {
     const desk = new Desk();
     const sent = desk.send();
     await desk.clock.advance(500);
@@ -59,7 +59,7 @@ describe("reminders that travel with a commit", () => {
     ]);
   });
 
-  it("are forgotten when it does not", () => {
+  it("a reminder is dropped when the commit fails", () => {
     const desk = new Desk();
     desk.send().failed();
     desk.send().failed(new LimpetError("STORE_UNAVAILABLE", "it is away"));
@@ -70,7 +70,7 @@ describe("reminders that travel with a commit", () => {
     ["had happened before", (sent: SentReminders) => sent.committed(undefined)],
     ["may have happened", (sent: SentReminders) => sent.failed(UNKNOWN)],
   ] as const) {
-    it(`are looked for when it ${what}, and not believed to be ours without a question`, async () => {
+    it(`a reminder is read back when the commit ${what}, and verified before its delivery`, async () => {
       const desk = new Desk();
       const sent = desk.send();
       await desk.store.reminders.write(sent.writes);
@@ -79,7 +79,7 @@ describe("reminders that travel with a commit", () => {
       assert.deepEqual(desk.told.slice(-3), ["answered Bell", "holds tea 1 mine 0", "changed tea"]);
     });
 
-    it(`are left to whoever claims them when it ${what} and they are free or not there`, async () => {
+    it(`a reminder is left to the next claim when the commit ${what} and its row is free or missing`, async () => {
       for (const isThere of [true, false]) {
         const desk = new Desk();
         const sent = desk.send();
@@ -92,7 +92,7 @@ describe("reminders that travel with a commit", () => {
     });
   }
 
-  it("are looked for again while the store does not answer, and no longer than that is worth it", async () => {
+  it("a reminder is read again while the store does not answer, within its patience", async () => {
     for (const [failures, isFound] of [
       [3, true],
       [1_000, false],

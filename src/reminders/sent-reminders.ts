@@ -1,6 +1,6 @@
-// Reminders on their way with a commit. Those that are due soon and belong to this process carry a lease of it, and a place is kept
-// for each until it is known what became of the commit. When an answer was lost, what it has set is looked for, so that no row stays
-// leased to a process that does not know of it.
+// Reminders that are written with a commit. Those that are due soon and belong to this process carry a lease
+// of it, and a place is reserved for each until the outcome of the commit is known. After a lost answer the
+// writes are read back, so that no row stays leased to a process that does not know of it.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { SentReminders } from "../ports/reminder-writer.ts";
 import type { OwnLease, ReminderKey, ReminderWrite, StoredReminder } from "../ports/store/reminders.ts";
@@ -9,7 +9,7 @@ import type { ReminderWriterDeps } from "./writer.ts";
 type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 type LeasedWrite = SetWrite & { readonly lease: OwnLease };
 
-/** What is stored of a reminder, asked for again while that is worth it. */
+/** Reads a stored reminder, with retries. */
 export type LookUp = (key: ReminderKey) => Promise<StoredReminder | undefined>;
 
 export class LeasedReminders implements SentReminders {
@@ -56,7 +56,7 @@ export class LeasedReminders implements SentReminders {
     }
   }
 
-  /** What cannot be looked at, or is stored only after that, is free for all when its lease is over. */
+  /** A row that cannot be read, or is stored later, is free when its lease expires. */
   async #find({ key, tick, lease }: LeasedWrite): Promise<void> {
     const { answered, holds, changed, wrote } = this.#deps;
     const stored = await this.#lookUp(key).catch(() => undefined);
@@ -66,7 +66,7 @@ export class LeasedReminders implements SentReminders {
       return;
     }
     holds(stored, lease, this.#askedAt);
-    // It may be a later one, and somebody else's: before it is delivered the store is asked whether the lease is ours.
+    // It may be a later reminder with another lease: the processor verifies the lease before the delivery.
     changed(key);
   }
 }

@@ -15,7 +15,7 @@ import { BatchedReminderWriter, showSchedule } from "./writer.ts";
 
 const ACTOR = { namespace: "default", type: "Bell", id: "a" };
 
-/** A book on a store in memory, and what it tells whoever delivers. */
+/** A writer on a store in memory, and its notifications of the processor. */
 class Desk {
   readonly clock = new VirtualClock();
   readonly store = new MemoryStore(() => this.clock.now());
@@ -43,8 +43,8 @@ class Desk {
   }
 }
 
-describe("a book", () => {
-  it("writes what was said, from the time of the store on", async () => {
+describe("the writer of reminders", () => {
+  it("the writer stores the options, counted from the time of the store", async () => {
     const desk = new Desk();
     desk.storeClock.heard(desk.clock.now() + 3_600_000, desk.clock.monotonic());
     const now = Math.round(desk.storeClock.now());
@@ -56,7 +56,7 @@ describe("a book", () => {
     assert.deepEqual([desk.wrote, desk.held], [[at], []]);
   });
 
-  it("shows what is stored, and what is going to be, in the same way", async () => {
+  it("the writer shows a stored reminder and a future one in the same way", async () => {
     const desk = new Desk();
     const write = desk.book.set(key("tea"), { due: "10m", every: "1h", times: 3, data: [1, { a: null }] });
     const shown = {
@@ -74,7 +74,7 @@ describe("a book", () => {
     assert.equal(await desk.book.get(key("coffee")), undefined);
   });
 
-  it("shows what a reminder carries as it was given, or nothing", async () => {
+  it("the writer shows the data of a reminder as it was given, or nothing", async () => {
     const desk = new Desk();
     for (const [i, data] of [undefined, null, 0, "", false, { a: [1] }].entries()) {
       await desk.set(`${i}`, { due: "1h", data });
@@ -82,7 +82,7 @@ describe("a book", () => {
     }
   });
 
-  it("lists all reminders of an actor, however many there are, and none of another", async () => {
+  it("the writer lists all reminders of an actor, however many there are, and none of another", async () => {
     const desk = new Desk();
     const count = LIMITS.listPage * 2 + 1;
     const names = Array.from({ length: count }, (_, i) => `${i}`.padStart(5, "0"));
@@ -94,7 +94,7 @@ describe("a book", () => {
     );
   });
 
-  it("hands over what is written with a lease, counted from before the question", async () => {
+  it("the writer hands over a reminder with a lease, counted from before the request", async () => {
     const desk = new Desk();
     desk.lease = { token: "mine", leaseMs: 30_000 };
     await desk.clock.advance(500);
@@ -106,7 +106,7 @@ describe("a book", () => {
     assert.deepEqual([stored?.generation, stored?.leasedUntil], [held?.generation, desk.clock.now() + 30_000]);
   });
 
-  it("keeps nothing ready for what was not written", async () => {
+  it("the writer reserves no place for a failed write", async () => {
     const desk = new Desk();
     desk.lease = { token: "mine", leaseMs: 30_000 };
     await desk.set("tea", { due: "1s" }, true);
@@ -119,7 +119,7 @@ describe("a book", () => {
     assert.deepEqual([desk.answered, desk.held.length], [3, 1]);
   });
 
-  it("says whether a reminder that was to be new is, and leaves the one there is alone", async () => {
+  it("the writer reports whether a new reminder exists already, and leaves the existing one alone", async () => {
     const desk = new Desk();
     assert.equal(await desk.set("tea", { due: "1h" }, true), true);
     assert.equal(await desk.set("tea", { due: "2h" }, true), false);
@@ -127,7 +127,7 @@ describe("a book", () => {
     assert.equal(desk.changed.length, 1);
   });
 
-  it("knows one that was to be new again, when the answer to the first attempt was lost", async () => {
+  it("the writer recognizes its own new reminder when the answer to the first attempt was lost", async () => {
     const desk = new Desk();
     const losing = (): void => {
       const { write } = desk.store.reminders;
@@ -150,17 +150,17 @@ describe("a book", () => {
     assert.equal(await setNew("tea"), true);
     const stored = await desk.store.reminders.get(key("tea"));
     assert.deepEqual([desk.held.length, desk.held[0]?.generation], [1, stored?.generation]);
-    // One that somebody else has set is not taken for it, even if it is the same in every other way.
+    // A reminder of another writer is not confused with it, even if it is equal in every other way.
     between = async () => {
       await desk.store.reminders.write([{ kind: "cancel", key: key("coffee") }]);
       await desk.store.reminders.write([desk.book.set(key("coffee"), { due: "1h", data: "same" }, true)]);
     };
     await assert.rejects(setNew("coffee"), (error) => isLimpetError(error, "COMMIT_UNKNOWN"));
-    // Without a doubt it is as ever.
+    // Without an ambiguous attempt it is as ever.
     assert.equal(await desk.set("tea", { due: "1h", data: "same" }, true), false);
   });
 
-  it("shows what cannot be read as damaged, and the others as they are", async () => {
+  it("the writer shows an unreadable reminder as damaged, and the others as they are", async () => {
     const desk = new Desk();
     const good = desk.book.set(key("good"), { due: "1h", data: 7 });
     const bad = { ...good, key: key("bad"), content: { ...good.content, schedule: "{" } };
@@ -181,7 +181,7 @@ describe("a book", () => {
     assert.deepEqual(await desk.book.get(key("bad")), seen[0]);
   });
 
-  it("tells whoever delivers what is not as it was: after writes of its own and after those of turns", async () => {
+  it("the writer notifies the processor of changes: after its own writes and after writes of turns", async () => {
     const desk = new Desk();
     await desk.set("tea", { due: "1h" });
     await desk.book.write({ kind: "cancel", key: key("tea") });
@@ -199,7 +199,7 @@ describe("a book", () => {
     assert.equal(desk.wrote.length, 2);
   });
 
-  it("refuses what makes no sense, before anything is written", () => {
+  it("the writer rejects invalid options before anything is written", () => {
     const { book } = new Desk();
     const refused: readonly [ReminderOptions, RegExp][] = [
       [{}, /^schedule: /],
@@ -217,7 +217,7 @@ describe("a book", () => {
     }
   });
 
-  it("refuses what is too large, counted in bytes", () => {
+  it("the writer rejects too large data, counted in bytes", () => {
     const { book } = new Desk();
     const fits = "x".repeat(LIMITS.reminderBytes - 2);
     book.set(key("tea"), { due: 0, data: fits });
@@ -230,7 +230,7 @@ describe("a book", () => {
   });
 });
 
-describe("a schedule for people", () => {
+describe("schedules for display", () => {
   const NOW = Date.UTC(2030, 0, 1);
   for (const [options, text] of [
     [{ due: "5m" }, "once"],
@@ -240,7 +240,7 @@ describe("a schedule for people", () => {
     [{ cron: "0 9 * * 1", timezone: "Europe/Paris" }, "cron 0 9 * * 1 (Europe/Paris)"],
     [{ every: "1h", until: "2030-02-01T00:00:00Z" }, "every 1h until 2030-02-01T00:00:00.000Z"],
   ] as const) {
-    it(`${JSON.stringify(options)} is "${text}"`, () =>
+    it(`the schedule ${JSON.stringify(options)} is shown as "${text}"`, () =>
       assert.equal(showSchedule(resolveSchedule(options, NOW)), text));
   }
 });

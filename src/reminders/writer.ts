@@ -1,4 +1,4 @@
-// Reminders as actors and doors ask for them: what was said becomes a row, and a row becomes something people can read.
+// Writes reminders for actors and the HTTP API: converts options to rows, and rows to descriptions.
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -34,17 +34,17 @@ export interface ReminderWriterDeps {
   readonly random: Random;
   readonly store: Reminders;
   readonly storeClock: StoreClock;
-  /** How long a write is tried when the store does not answer. */
+  /** The time for retries of a write when the store does not answer. */
   readonly patienceMs: number;
-  /** A lease for a reminder of that type that is due then, if this process is to deliver it itself. */
+  /** A lease for a reminder of that type and due time, if this process is to deliver it itself. */
   ownLease(type: string, at: number): OwnLease | undefined;
-  /** The answer is there, and nothing has to be kept ready for it any more. */
+  /** The write was answered, so its reserved place is free. */
   answered(type: string): void;
-  /** It was written with such a lease, at `askedAt` of the monotonic clock or later. */
+  /** The reminder was written with such a lease, at `askedAt` of the monotonic clock or later. */
   holds(reminder: ClaimedReminder, lease: OwnLease, askedAt: number): void;
-  /** Something is due by then. */
+  /** A reminder is due at that time. */
   wrote(at: number): void;
-  /** It was set anew or cancelled: whoever delivers it has to look again. */
+  /** The reminder was replaced or cancelled: a process that delivers it must verify it again. */
   changed(key: ReminderKey): void;
 }
 
@@ -114,7 +114,7 @@ export class BatchedReminderWriter implements ReminderWriter {
     return this.#writing.ask(write, this.#deps.clock.monotonic() + this.#deps.patienceMs);
   }
 
-  /** It was sent twice. If it is there, it may be we who set it the first time. */
+  /** The write was sent twice. An existing reminder may be from the first attempt. */
   async #cleared(write: ReminderWrite, outcome: ReminderOutcome): Promise<ReminderOutcome> {
     if (write.kind !== "set" || outcome.kind !== "exists") return outcome;
     const stored = await this.#deps.store.get(write.key).catch(() => undefined);
@@ -158,7 +158,7 @@ export class BatchedReminderWriter implements ReminderWriter {
   }
 }
 
-/** One that cannot be read is shown as such, so that it does not hide the others. */
+/** An unreadable reminder is shown as such, so that it does not hide the others. */
 export function infoOf(name: string, { at, number, attempt }: Tick, content: ReminderContent): ReminderInfo {
   const info = { name, next: at, number, attempt };
   try {
@@ -169,10 +169,10 @@ export function infoOf(name: string, { at, number, attempt }: Tick, content: Rem
   }
 }
 
-/** In place of a schedule. */
+/** Shown in place of a schedule. */
 export const UNREADABLE = "cannot be read";
 
-/** For people. */
+/** For display. */
 export function showSchedule({ every, cron, timezone, until, times }: Schedule): string {
   const zone = timezone === undefined ? "" : ` (${timezone})`;
   const end = until === undefined ? "" : ` until ${new Date(until).toISOString()}`;

@@ -1,5 +1,6 @@
-// A process stands still in the middle of a tick, for longer than its lease on the reminder and on its actors. Others go on meanwhile.
-// What it says about that tick when it goes on touches nothing: neither the state nor the ticks that others have counted since.
+// A process stands still in the middle of a tick, for longer than its lease on the reminder and on its
+// actors. Others go on meanwhile. What it says about that tick when it goes on touches nothing: neither the
+// state nor the ticks that others have counted since.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ClusterSettings } from "../../src/config/settings.ts";
@@ -13,7 +14,7 @@ const EVERY_MS = 500;
 const LINGER_MS = 3_000;
 /** Short, because all of it is waited for, and long enough to be kept up. */
 const CALMER = { lease: "5s", leaderLease: "2s", roundTimeout: "4s", moveTimeout: "1s" } satisfies ClusterSettings;
-const UNSAID = "the store was not told what became of a reminder";
+const UNSAID = "reminder.settle.failed";
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
   describe(`a process on ${store} that stands still while it handles a reminder`, { timeout: 600_000 }, () => {
@@ -39,7 +40,8 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       const options = { due: "300ms", every: EVERY_MS, times: TICKS, missed: "all", data: { lingerMs: LINGER_MS } };
       await Promise.all(bells.map(({ type, id }) => sleeper.call(type, id, "set", ["tick", options])));
       await belfry.until(async () => (await belfry.begun()).length === bells.length, "all of them have begun");
-      // Those without state for sure; of the others each process may have taken on some, and has them delivered there.
+      // Those without state for sure; of the others each process may have taken on some, and has them
+      // delivered there.
       const taken = await sleeper.metric("limpet_reminders_claimed_total");
       assert.ok(taken >= bells.length / 2, `it has taken on ${taken}`);
 
@@ -53,7 +55,8 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
         assert.deepEqual(await ticks("sleeper", "end", 1), [], "it stood still before it was done");
       });
       await belfry.until(async () => (await ticks("sleeper", "end", 1)).length === bells.length, "it wakes up");
-      // Its connections may have been given up while it stood still: then it could not even say it, and writes so.
+      // Its connections may have been given up while it stood still: then it could not even say it, and
+      // writes so.
       const said = async () =>
         (await sleeper.metric("limpet_reminders_replaced_total")) + sleeper.output.split(UNSAID).length - 1;
       await belfry.until(

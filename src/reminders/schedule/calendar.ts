@@ -1,4 +1,4 @@
-// Arithmetic of the calendar on wall time: milliseconds since 1970 as a clock on the wall shows them, whatever the zone.
+// Calendar arithmetic on wall time: milliseconds since 1970 as a wall clock shows them, in any zone.
 
 export const DAY = 86_400_000;
 
@@ -20,8 +20,8 @@ export function weekdayOf(year: number, month: number, day: number): number {
 }
 
 /**
- * Months first, then days. A day the month does not have becomes its last one: 31 January and one month is 28 or 29
- * February. NaN when that is out of all reach.
+ * Months first, then days. A day that the month does not have becomes its last one: 31 January and one month
+ * is 28 or 29 February. NaN beyond the range of dates.
  */
 export function addToWall(wall: number, months: number, days: number): number {
   const timeOfDay = ((wall % DAY) + DAY) % DAY;

@@ -1,4 +1,4 @@
-// One field of a cron expression: from its text to the set of values it allows.
+// Parses one field of a cron expression into the set of allowed values.
 import { refuse, shown } from "../refusal.ts";
 
 export interface FieldKind {
@@ -12,7 +12,10 @@ export interface FieldKind {
 export interface Field {
   /** Allowed values, rising, none twice. */
   readonly values: readonly number[];
-  /** The text begins with `*`. Cron decides by this letter, not by the values, whether a field restricts anything. */
+  /**
+   * The text begins with `*`. Cron decides by this letter, not by the values, whether a field restricts
+   * anything.
+   */
   readonly star: boolean;
 }
 
@@ -25,7 +28,7 @@ export const FIELDS: readonly FieldKind[] = [
   { name: "hour", min: 0, max: 23 },
   { name: "day of month", min: 1, max: 31 },
   { name: "month", min: 1, max: 12, names: MONTHS },
-  // 7 is Sunday too, so that "5-7" can be said.
+  // 7 is Sunday too, for ranges like "5-7".
   { name: "day of week", min: 0, max: 7, names: WEEKDAYS },
 ];
 
@@ -49,7 +52,7 @@ function parseItem(item: string, kind: FieldKind): [from: number, to: number, st
   if (more.length > 0) wrong(item, kind, `is not a range; write for example ${kind.min}-${kind.min + 3}`);
   const from = parseValue(fromText, item, kind);
   if (toText === undefined) return [from, stepText === undefined ? from : end, step];
-  // Somebody who writes SAT-SUN means the Sunday after the Saturday.
+  // SAT-SUN means the Sunday after the Saturday.
   const to = toText.toUpperCase() === "SUN" && kind.max === 7 ? 7 : parseValue(toText, item, kind);
   if (from > to) wrong(item, kind, `runs backwards; write ${from}-${end},${kind.min}-${to}`);
   return [from, to, step];

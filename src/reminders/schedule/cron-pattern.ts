@@ -1,12 +1,13 @@
-// A cron expression as a set of wall times, one per matching second, and the three questions about it: the next one, the
-// one before, and how many there are between two. No zones here. Answers jump from field to field and from month to
-// month, so that none takes longer than a few microseconds, whatever the expression and however long the time.
+// A cron expression as a set of wall times, one per matching second. It answers three queries: the next
+// match, the previous one, and the number between two times. It knows no zones. Queries jump from field to
+// field and from month to month, so none takes longer than a few microseconds, for any expression and any
+// span.
 import { daysInMonth, monthOfYear, weekdayOf } from "./calendar.ts";
 import type { Field } from "./cron-field.ts";
 
 /**
- * An expression that matches at all does so within so many years: 29 February is the same day of the week again after at
- * most forty, because 2100, 2200 and 2300 have none.
+ * An expression that matches at all does so within this many years: 29 February is the same weekday again
+ * after at most forty, because 2100, 2200 and 2300 have none.
  */
 const SEARCH_MONTHS = 40 * 12 + 1;
 
@@ -72,7 +73,7 @@ export class CronPattern {
     this.everyHour = this.#hours.count === 24;
     this.#months = months.values.reduce((bits, month) => bits | (1 << (month - 1)), 0);
     const byDate = monthDays.values.reduce((bits, day) => bits | (1 << (day - 1)), 0);
-    // When both fields restrict the day, one of them is enough; that is how cron has always done it.
+    // When both fields restrict the day, one match is enough, as in every cron.
     const either = !monthDays.star && !weekdays.star;
     this.#days = Array.from({ length: 7 }, (_, first) => {
       let byWeekday = 0;
@@ -140,7 +141,7 @@ export class CronPattern {
     return days * this.#perDay + this.#countInMonth(to) - this.#countInMonth(from);
   }
 
-  /** Matching times of its month that are not later. */
+  /** Matching times of the month up to this date. */
   #countInMonth(date: Date): number {
     const days = this.#matchingDays(date.getUTCFullYear(), date.getUTCMonth());
     const today = 1 << (date.getUTCDate() - 1);

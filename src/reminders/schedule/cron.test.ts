@@ -17,7 +17,7 @@ function matches(text: string, zone: string, after: string, count: number): stri
   return found;
 }
 
-describe("a cron expression", () => {
+describe("cron expressions", () => {
   const after = "2026-01-01T00:00:00Z"; // A Thursday.
   const cases: [text: string, next: string[]][] = [
     ["* * * * *", ["2026-01-01T00:01Z", "2026-01-01T00:02Z"]],
@@ -46,12 +46,12 @@ describe("a cron expression", () => {
     ["  0\t 9 * *  1 ", ["2026-01-05T09:00Z"]],
   ];
   for (const [text, next] of cases) {
-    it(`${JSON.stringify(text)} matches at ${next[0]}`, () => {
+    it(`the expression ${JSON.stringify(text)} matches at ${next[0]}`, () => {
       assert.deepEqual(matches(text, "UTC", after, next.length), next);
     });
   }
 
-  it("with both a day of the month and a day of the week matches on either", () => {
+  it("an expression with a day of the month and a day of the week matches on either", () => {
     assert.deepEqual(matches("0 0 13 * FRI", "UTC", after, 4), [
       "2026-01-02T00:00Z",
       "2026-01-09T00:00Z",
@@ -60,7 +60,7 @@ describe("a cron expression", () => {
     ]);
   });
 
-  it("with a star before the step of one of them needs both, as cron has always done it", () => {
+  it("an expression with a star before the step of one of them needs both, as in every cron", () => {
     assert.deepEqual(matches("0 0 */2 * FRI", "UTC", after, 3), [
       "2026-01-09T00:00Z",
       "2026-01-23T00:00Z",
@@ -68,27 +68,27 @@ describe("a cron expression", () => {
     ]);
   });
 
-  it("for 29 February waits through a century that has none", () => {
+  it("an expression for 29 February waits through a century that has none", () => {
     assert.deepEqual(matches("0 0 29 2 *", "UTC", "2096-01-01T00:00:00Z", 2), [
       "2096-02-29T00:00Z",
       "2104-02-29T00:00Z",
     ]);
   });
 
-  it("for a day that does not exist never matches", () => {
+  it("an expression for a day that does not exist never matches", () => {
     for (const text of ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "* * * 30-31 FEB *"]) {
       assert.equal(nextMatch(parseCron(text), "Europe/Paris", at(after)), undefined);
     }
   });
 
-  it("for the rarest day there is, 29 February on a Sunday, never stops to match", () => {
+  it("an expression for the rarest day, 29 February on a Sunday, matches for ever", () => {
     const years = matches("0 0 29 2 */7", "UTC", after, 60).map((match) => Number(match.slice(0, 4)));
     assert.equal(years.length, 60);
     const gaps = years.slice(1).map((year, place) => year - years[place]!);
     assert.equal(Math.max(...gaps), 40);
   });
 
-  it("never matches after the year 9999", () => {
+  it("an expression never matches after the year 9999", () => {
     assert.equal(nextMatch(parseCron("@yearly"), "UTC", at("9999-06-01T00:00:00Z")), undefined);
     assert.equal(nextMatch(parseCron("0 12 31 12 *"), "UTC", at("9999-06-01T00:00:00Z")), at("9999-12-31T12:00:00Z"));
   });
@@ -121,20 +121,20 @@ describe("a cron expression", () => {
     ["TZ=UTC @daily", /give "timezone" instead/],
   ];
   for (const [text, message] of wrong) {
-    it(`${JSON.stringify(text)} is refused with the field and the value`, () => {
+    it(`the expression ${JSON.stringify(text)} is rejected with the field and the value`, () => {
       assert.throws(() => parseCron(text), { code: "REMINDER_INVALID", message });
     });
   }
 
-  it("that is no text is refused", () => {
+  it("an expression that is no text is rejected", () => {
     for (const value of [5, null, {}, 5n, "* ".repeat(1_000)]) {
       assert.throws(() => parseCron(value as string), { code: "REMINDER_INVALID" });
     }
   });
 });
 
-describe("a cron expression that names its hours, when the clocks are moved", () => {
-  it("and skip its time, matches at the first moment after the gap", () => {
+describe("cron expressions that name their hours, at changes of the clocks", () => {
+  it("a skipped time matches at the first moment after the gap", () => {
     assert.deepEqual(matches("30 2 * * *", "Europe/Paris", "2026-03-28T12:00:00Z", 2), [
       "2026-03-29T01:00Z", // 03:00
       "2026-03-30T00:30Z",
@@ -149,7 +149,7 @@ describe("a cron expression that names its hours, when the clocks are moved", ()
     ]);
   });
 
-  it("and skip midnight, does not lose the day", () => {
+  it("a skipped midnight does not lose the day", () => {
     assert.deepEqual(matches("@daily", "America/Sao_Paulo", "2018-11-03T12:00:00Z", 2), [
       "2018-11-04T03:00Z", // 01:00
       "2018-11-05T02:00Z",
@@ -161,7 +161,7 @@ describe("a cron expression that names its hours, when the clocks are moved", ()
     assert.deepEqual(matches("0 0 * * SUN", "America/Sao_Paulo", "2018-11-03T12:00:00Z", 1), ["2018-11-04T03:00Z"]);
   });
 
-  it("and skip several of its times, matches once for all of them", () => {
+  it("several skipped times match once for all of them", () => {
     assert.deepEqual(matches("0,20,40 2,3 * * *", "Europe/Paris", "2026-03-28T12:00:00Z", 4), [
       "2026-03-29T01:00Z", // 03:00, for 02:00, 02:20, 02:40 and 03:00
       "2026-03-29T01:20Z",
@@ -170,7 +170,7 @@ describe("a cron expression that names its hours, when the clocks are moved", ()
     ]);
   });
 
-  it("and show its time twice, matches the first time only", () => {
+  it("a time that is shown twice matches the first time only", () => {
     assert.deepEqual(matches("30 2 * * *", "Europe/Paris", "2026-10-24T12:00:00Z", 2), [
       "2026-10-25T00:30Z",
       "2026-10-26T01:30Z",
@@ -194,7 +194,7 @@ describe("a cron expression that names its hours, when the clocks are moved", ()
     ]);
   });
 
-  it("and show the end of the day twice, matches midnight when the day really ends", () => {
+  it("a repeated end of the day matches midnight when the day really ends", () => {
     // At midnight the clocks go back to 23:00 of the day before.
     assert.deepEqual(matches("@daily", "America/Sao_Paulo", "2018-02-16T12:00:00Z", 3), [
       "2018-02-17T02:00Z",
@@ -207,18 +207,18 @@ describe("a cron expression that names its hours, when the clocks are moved", ()
     ]);
   });
 
-  it("names them as soon as one hour of the day is missing", () => {
+  it("an expression names its hours as soon as one hour of the day is missing", () => {
     assert.deepEqual(matches("30 0-22 * * *", "America/New_York", "2026-11-01T04:30:00Z", 2), [
       "2026-11-01T05:30Z", // 01:30
       "2026-11-01T07:30Z", // 02:30; the second 01:30 is left out.
     ]);
   });
 
-  it("asked in the middle of the repeated hour, waits for the next day", () => {
+  it("a search in the middle of the repeated hour finds the next day", () => {
     assert.deepEqual(matches("30 2 * * *", "Europe/Paris", "2026-10-25T01:10:00Z", 1), ["2026-10-26T01:30Z"]);
   });
 
-  it("follows a zone that changes at Ramadan, and one that is always 45 minutes off", () => {
+  it("an expression follows a zone that changes at Ramadan, and one that is always 45 minutes off", () => {
     assert.deepEqual(matches("0 9 * * *", "Africa/Casablanca", "2026-02-14T12:00:00Z", 2), [
       "2026-02-15T09:00Z",
       "2026-02-16T09:00Z",
@@ -233,7 +233,7 @@ describe("a cron expression that names its hours, when the clocks are moved", ()
     ]);
   });
 
-  it("matches once for a whole day that is skipped", () => {
+  it("an expression matches once for a whole day that is skipped", () => {
     assert.deepEqual(matches("0 0,12 * * *", "Pacific/Apia", "2011-12-29T12:00:00Z", 3), [
       "2011-12-29T22:00Z", // Noon of the 29th
       "2011-12-30T10:00Z", // Midnight of the 31st, and both of the 30th
@@ -242,8 +242,8 @@ describe("a cron expression that names its hours, when the clocks are moved", ()
   });
 });
 
-describe("a cron expression that matches every hour, when the clocks are moved", () => {
-  it("follows real time through the gap", () => {
+describe("cron expressions that match every hour, at changes of the clocks", () => {
+  it("an hourly expression follows real time through the gap", () => {
     assert.deepEqual(matches("*/30 * * * *", "Europe/Paris", "2026-03-29T00:00:00Z", 4), [
       "2026-03-29T00:30Z",
       "2026-03-29T01:00Z",
@@ -257,7 +257,7 @@ describe("a cron expression that matches every hour, when the clocks are moved",
     ]);
   });
 
-  it("follows real time through the repeated hour", () => {
+  it("an hourly expression follows real time through the repeated hour", () => {
     assert.deepEqual(matches("30 * * * *", "America/New_York", "2026-11-01T04:30:00Z", 3), [
       "2026-11-01T05:30Z", // 01:30
       "2026-11-01T06:30Z", // 01:30 again
@@ -271,7 +271,7 @@ describe("a cron expression that matches every hour, when the clocks are moved",
     ]);
   });
 
-  it("keeps to the days it names", () => {
+  it("an hourly expression matches only on the days it names", () => {
     // 17 February has 23:00 twice.
     assert.deepEqual(matches("0 * 17 2 *", "America/Sao_Paulo", "2018-02-18T00:30:00Z", 3), [
       "2018-02-18T01:00Z",
@@ -281,8 +281,8 @@ describe("a cron expression that matches every hour, when the clocks are moved",
   });
 });
 
-describe("matches of a cron expression", () => {
-  it("are counted and found from behind without being walked through, over ten years of seconds", () => {
+describe("counts of matches", () => {
+  it("matches are counted and found backwards without a walk, over ten years of seconds", () => {
     const cron = parseCron("* * * * * *");
     const [from, to] = [at("2026-01-01T00:00:00Z"), at("2036-01-01T00:00:00Z")];
     for (const zone of ["UTC", "Europe/Paris", "Australia/Lord_Howe"]) {
@@ -291,7 +291,7 @@ describe("matches of a cron expression", () => {
     }
   });
 
-  it("are none before the first there ever is", () => {
+  it("no match exists before the first one", () => {
     assert.equal(lastMatch(parseCron("0 0 30 2 *"), "UTC", at("2026-01-01T00:00:00Z")), undefined);
     assert.equal(countMatches(parseCron("0 0 30 2 *"), "UTC", 0, at("2026-01-01T00:00:00Z")), 0);
   });

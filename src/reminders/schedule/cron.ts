@@ -1,13 +1,14 @@
-// Cron expressions in a time zone: when they match next, when they matched last, and how often in between.
+// Cron expressions in a time zone: the next match, the last match, and the number of matches in between.
 //
-// What happens when the clocks are moved:
-// - An expression that names its hours ("30 2 * * *") follows the clock on the wall as if it were never set back. A time
-//   that is skipped counts at the first moment after the gap, together with all others of that gap. A time that is shown
-//   twice counts the first time only.
-// - An expression that matches in every hour ("*/15 * * * *") follows real time: it matches whenever the clock shows a
-//   matching time, in the repeated hour as well, and what is skipped is skipped.
-// The first rule needs no cases: the clock's highest reading so far only ever rises, and the expression matches at the
-// first moment at which that reading arrives at, or passes, a matching time.
+// When the clocks change:
+// - An expression that names its hours ("30 2 * * *") follows the wall clock as if it were never set back. A
+// skipped time counts at the first moment after the gap, together with all others of that gap. A time that is
+// shown twice counts the first time only.
+// - An expression that matches in every hour ("*/15 * * * *") follows real time: it matches whenever the
+// clock shows a matching time, also in the repeated hour. Skipped times are skipped.
+//
+// The first rule needs no cases: the highest reading of the clock so far only rises. The expression matches
+// at the first moment at which that reading reaches or passes a matching time.
 import { END_OF_TIME } from "../../kernel/end-of-time.ts";
 import { checkText, refuse, shown } from "../refusal.ts";
 import { DAY } from "./calendar.ts";
@@ -110,7 +111,7 @@ function countOnTheWall(cron: Cron, zone: Zone, after: number, until: number): n
   return count;
 }
 
-/** From one change of the clocks to the next, wall time and real time are the same but for the offset. */
+/** Between two changes of the clocks, wall time and real time differ only by the offset. */
 function nextInRealTime(cron: Cron, zone: Zone, after: number): number | undefined {
   let from = after + 1;
   for (;;) {
@@ -122,7 +123,8 @@ function nextInRealTime(cron: Cron, zone: Zone, after: number): number | undefin
     const change = zone.changes(from, near)[0];
     if (change !== undefined) from = change.at;
     else if (match === near) return match;
-    // Far away, and nothing until then shows a matching time, even if the clocks are moved: look again a day before.
+    // The match is far away, and no earlier time matches even if the clocks change: search again from a day
+    // before.
     else from = match - DAY;
   }
 }

@@ -4,8 +4,8 @@ import { isLimpetError } from "../../kernel/errors.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
 import { DEFAULT_POLICY, pauseAfter, resolvePolicy } from "./failure-policy.ts";
 
-describe("a failure policy", () => {
-  it("is the usual one when nothing is said, and what is left out is as usual", () => {
+describe("failure policies", () => {
+  it("a policy has defaults for all options", () => {
     assert.equal(resolvePolicy(undefined), DEFAULT_POLICY);
     assert.deepEqual(resolvePolicy({}), DEFAULT_POLICY);
     assert.deepEqual(resolvePolicy({ attempts: 3, pause: "2s" }), { ...DEFAULT_POLICY, attempts: 3, pauseMs: 2_000 });
@@ -16,22 +16,22 @@ describe("a failure policy", () => {
     });
   });
 
-  it("has pauses that may be longer than usual without a word about the longest", () => {
+  it("a policy may have a pause above the default longest pause", () => {
     assert.equal(resolvePolicy({ pause: "1h" }).longestPauseMs, 3_600_000);
   });
 
   for (const [what, options] of [
     ["no object", 7],
     ["null", null],
-    ["a word nobody knows", { tries: 3 }],
+    ["an unknown option", { tries: 3 }],
     ["no attempt", { attempts: 0 }],
     ["half an attempt", { attempts: 1.5 }],
     ["attempts as a text", { attempts: "3" }],
-    ["giving up in a way nobody knows", { giveUp: "retry" }],
-    ["a pause that is none", { pause: "soon" }],
+    ["an unknown way to give up", { giveUp: "retry" }],
+    ["an invalid pause", { pause: "soon" }],
     ["a longest pause below zero", { longestPause: -1 }],
   ] as const) {
-    it(`refuses ${what}, and says which part of it is wrong`, () => {
+    it(`a policy with ${what} is rejected, with the wrong part named`, () => {
       assert.throws(
         () => resolvePolicy(options as unknown as FailureOptions),
         (error) => isLimpetError(error) && error.retry === "never" && /^onFailure/.test(error.message),
@@ -40,25 +40,25 @@ describe("a failure policy", () => {
   }
 });
 
-describe("the pause before another attempt", () => {
+describe("pauses before another attempt", () => {
   const policy = { ...DEFAULT_POLICY, attempts: 6, pauseMs: 1_000, longestPauseMs: 5_000 };
 
-  it("doubles up to the longest", () => {
+  it("the pause doubles up to the longest", () => {
     const pauses = [1, 2, 3, 4, 5].map((attempt) => pauseAfter(attempt, policy, 0.5));
     assert.deepEqual(pauses, [1_000, 2_000, 4_000, 5_000, 5_000]);
   });
 
-  it("is a quarter shorter or longer by chance", () => {
+  it("the pause is a quarter shorter or longer by chance", () => {
     assert.deepEqual([pauseAfter(1, policy, 0), pauseAfter(1, policy, 1)], [750, 1_250]);
   });
 
-  it("ends with the last attempt", () => {
+  it("no pause follows the last attempt", () => {
     assert.equal(pauseAfter(6, policy, 0.5), undefined);
     assert.equal(pauseAfter(7, policy, 0.5), undefined);
     assert.equal(pauseAfter(1, { ...policy, attempts: 1 }, 0.5), undefined);
   });
 
-  it("is a number however often something was tried", () => {
+  it("the pause is a number after any number of attempts", () => {
     const many = { ...policy, attempts: Number.MAX_SAFE_INTEGER };
     assert.equal(pauseAfter(100_000, many, 0.5), 5_000);
     assert.equal(pauseAfter(3, { ...many, pauseMs: 0 }, 1), 0);

@@ -1,4 +1,4 @@
-// What becomes of a tick whose delivery failed: it is tried again, later and later, and in the end it is kept apart for people, or dropped.
+// Policy for failed deliveries of a tick: retries at growing pauses, then a dead letter or a drop.
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
 import { refuse, shown } from "../refusal.ts";
@@ -37,7 +37,7 @@ export function resolvePolicy(options: FailureOptions | undefined): FailurePolic
   return { attempts, pauseMs, longestPauseMs: longest ?? Math.max(DEFAULT_POLICY.longestPauseMs, pauseMs), giveUp };
 }
 
-/** Whether a value read from a store is one: a row may have been damaged or edited since it was checked. */
+/** Checks a value from a store, because a row may have been damaged or edited. */
 export function isPolicy(value: unknown): value is FailurePolicy {
   if (typeof value !== "object" || value === null) return false;
   const { attempts, pauseMs, longestPauseMs, giveUp } = value as Partial<Record<keyof FailurePolicy, unknown>>;
@@ -53,7 +53,10 @@ function lengthOf(duration: Duration, what: string): number {
   }
 }
 
-/** Undefined: it is not tried again. `attempt`: how often it has been tried. `chance`: from 0 to 1, so that not all come back at once. */
+/**
+ * Undefined: no further attempt. `attempt`: attempts so far. `chance`: from 0 to 1, so that not all retries
+ * come at once.
+ */
 export function pauseAfter(attempt: number, policy: FailurePolicy, chance: number): number | undefined {
   if (attempt >= policy.attempts) return undefined;
   const pause = Math.min(policy.pauseMs * 2 ** Math.min(attempt - 1, 40), policy.longestPauseMs);

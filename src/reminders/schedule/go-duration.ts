@@ -1,5 +1,5 @@
-// Durations as Go writes them: "1h30m0s", "1.5s", "100ms". Counted in whole nanoseconds, so that no fraction is lost on
-// the way to milliseconds.
+// Durations as Go writes them: "1h30m0s", "1.5s", "100ms". Counted in whole nanoseconds, so that no fraction
+// is lost on the way to milliseconds.
 import { MAX_TEXT } from "../refusal.ts";
 
 const NANOSECONDS: Record<string, bigint> = {
@@ -14,7 +14,10 @@ const NANOSECONDS: Record<string, bigint> = {
 };
 const PART = /(\d*)(?:\.(\d*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/y;
 
-/** Nanoseconds; undefined: not a duration, or negative. Longer texts are refused: parsing millions of digits takes seconds. */
+/**
+ * Nanoseconds; undefined: not a duration, or negative. Longer texts are rejected: parsing millions of digits
+ * takes seconds.
+ */
 export function parseGoDuration(text: string): bigint | undefined {
   if (text.length > MAX_TEXT) return undefined;
   const unsigned = text.startsWith("+") ? text.slice(1) : text;

@@ -1,5 +1,5 @@
-// The grid of a schedule: all its ticks, numbered from 1, whether they run or not and as if there were no end. There is
-// one kind for each way to repeat. No question takes more steps because more time has passed.
+// The grid of a schedule: all its ticks, numbered from 1, whether they run or not and without an end. There
+// is one kind for each way to repeat. The cost of a query does not grow with the time that has passed.
 import { countMatches, lastMatch, matchAhead, nextMatch, parseCron } from "./cron.ts";
 import { averageLength, isExact, type Period, stepsFrom } from "./period.ts";
 import type { Schedule } from "./schedule.ts";
@@ -15,9 +15,9 @@ export interface GridTick {
 export interface Grid {
   /** The tick right after this one. */
   after(tick: GridTick): GridTick | undefined;
-  /** The last tick that is not later than `moment`, where `from` is not. */
+  /** The last tick that is not later than `moment`; `from` is not later either. */
   lastUntil(from: GridTick, moment: number): GridTick;
-  /** The tick with that number, which is not smaller than that of `from` and not greater than that of `to`. */
+  /** The tick with that number, which is between the numbers of `from` and `to`. */
   numbered(number: number, from: GridTick, to: GridTick): GridTick;
 }
 
@@ -45,12 +45,12 @@ function calendarGrid(first: number, period: Period, timezone: string): Grid {
   return {
     after: (tick) => {
       let next = numbered(tick.number + 1);
-      // When a whole day is skipped, as Samoa did, two midnights are the same moment: they are one tick.
+      // When a whole day is skipped, as in Samoa, two midnights are the same moment and count as one tick.
       while (next.due === tick.due) next = numbered(next.number + 1);
       return next;
     },
     lastUntil: (from, moment) => {
-      // Months differ in length, but a count of them is never a whole period away from the average.
+      // Months differ in length, but a number of them is never a whole period away from the average.
       let number = Math.max(from.number, Math.floor((moment - first) / averageLength(period)) + 1);
       while (number > from.number && dueOf(number) > moment) number -= 1;
       while (dueOf(number + 1) <= moment) number += 1;

@@ -1,5 +1,5 @@
-// Moments as text: RFC 3339 ("2026-03-01T09:00:00Z", "2026-03-01T09:00:00.5+01:00"), and without an offset as a clock on
-// the wall of a time zone shows them ("2026-03-01T09:00").
+// Moments as text: RFC 3339 ("2026-03-01T09:00:00Z", "2026-03-01T09:00:00.5+01:00"), and without an offset as
+// a wall clock of a time zone shows them ("2026-03-01T09:00").
 
 import { MAX_TEXT } from "../refusal.ts";
 import { daysInMonth } from "./calendar.ts";
@@ -7,15 +7,15 @@ import type { Zone } from "./zone.ts";
 
 const FORM = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d:\d\d)?$/;
 
-/** It is meant as a moment, right or wrong. */
+/** The text is meant as a moment, valid or not. */
 export const looksLikeInstant = (text: string): boolean => /^[+-]?\d{4,}-\d/.test(text);
 
-/** It has no offset, and means something only together with a time zone. */
+/** The text has no offset, and needs a time zone. */
 export const isLocalInstant = (text: string): boolean => looksLikeInstant(text) && FORM.exec(text)?.[8] === undefined;
 
 /**
- * Milliseconds since 1970. What is finer than a millisecond is rounded `up` for the moment something may happen, and
- * `down` for the last moment it may. "no zone": the text has no offset, and no zone was given to read it in.
+ * Milliseconds since 1970. Fractions of a millisecond are rounded `up` for the earliest moment of an event,
+ * and `down` for the latest. "no zone": the text has no offset, and no zone was given.
  */
 export function parseInstant(
   text: string,

@@ -1,5 +1,5 @@
-// ISO 8601 durations: "P1M", "P1DT12H", "PT0.5S", and "R5/PT10S" for five times. Upper case, whole numbers, and seconds
-// down to the millisecond.
+// ISO 8601 durations: "P1M", "P1DT12H", "PT0.5S", and "R5/PT10S" for five times. Upper case, whole numbers,
+// and seconds down to the millisecond.
 
 import { MAX_TEXT } from "../refusal.ts";
 import type { Period } from "./period.ts";
@@ -9,11 +9,11 @@ const FORM =
 
 export interface IsoDuration {
   readonly period: Period;
-  /** How often in all, where the text says it. */
+  /** The number of ticks in all, if the text has one. */
   readonly times?: number;
 }
 
-/** Undefined: it is not one. */
+/** Undefined: not an ISO duration. */
 export function parseIsoDuration(text: string): IsoDuration | undefined {
   const match = text.length > MAX_TEXT ? null : FORM.exec(text);
   if (match === null) return undefined;

@@ -1,5 +1,5 @@
-// A length of time as a schedule knows it: months and days are stepped on the calendar of a time zone, milliseconds are
-// exact. Many steps are counted from where they began and never from the step before, so nothing drifts.
+// A length of time in a schedule: months and days are stepped on the calendar of a time zone, milliseconds
+// are exact. Steps are counted from the start and never from the step before, so no error accumulates.
 import { END_OF_TIME } from "../../kernel/end-of-time.ts";
 import { addToWall, DAY } from "./calendar.ts";
 import type { Zone } from "./zone.ts";
@@ -19,7 +19,7 @@ export const isExact = (period: Period): boolean => period.months === 0 && perio
 
 export const averageLength = (period: Period): number => period.months * AVERAGE_MONTH + period.days * DAY + period.ms;
 
-/** `start` and so many periods; Infinity when that is after the end of time. */
+/** `start` plus so many periods; Infinity after the end of time. */
 export function stepsFrom(start: number, period: Period, steps: number, zone: Zone): number {
   if (steps === 0) return start;
   const exact = period.ms * steps;
@@ -30,5 +30,5 @@ export function stepsFrom(start: number, period: Period, steps: number, zone: Zo
     : inTime(zone.firstMomentOf(wall) + exact);
 }
 
-/** NaN, which dates out of all reach are, is not in time either. */
+/** NaN, the value of dates out of range, is not in time either. */
 const inTime = (moment: number): number => (moment <= END_OF_TIME ? moment : Number.POSITIVE_INFINITY);

@@ -1,4 +1,5 @@
-// What is stored of a reminder besides its next tick: when it ticks, and what becomes of failures. Text, because stores do not look into it.
+// The stored plan of a reminder besides its next tick: its schedule and its failure policy. It is text,
+// because stores do not read it.
 import { LimpetError } from "../../kernel/errors.ts";
 import { DEFAULT_POLICY, type FailurePolicy, isPolicy } from "./failure-policy.ts";
 import type { Schedule } from "./schedule.ts";
@@ -7,7 +8,7 @@ import { isSchedule } from "./stored-schedule.ts";
 export interface Plan {
   readonly schedule: Schedule;
   readonly policy: FailurePolicy;
-  /** Of one that was to be new: whoever set it knows it again by this. */
+  /** Identifies a reminder that had to be new, so that its writer recognizes it. */
   readonly mark?: string | undefined;
 }
 
@@ -20,7 +21,7 @@ export function decodePlan(text: string): Plan {
     const { schedule, policy = DEFAULT_POLICY, mark } = JSON.parse(text) as Partial<Plan>;
     if (isSchedule(schedule) && isPolicy(policy)) return { schedule, policy, mark };
   } catch {
-    // Whatever is wrong with it, the message below says it.
+    // The error below covers every kind of damage.
   }
   throw new LimpetError("REMINDER_DAMAGED", "the stored schedule cannot be read: the row was damaged or edited");
 }

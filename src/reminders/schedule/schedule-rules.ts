@@ -1,4 +1,4 @@
-// The rules of a schedule, whatever format it was written in: from its parts, each of them understood, to what is kept.
+// The rules of a schedule, for every format: from its parsed parts to the stored form.
 
 import { END_OF_TIME } from "../../kernel/end-of-time.ts";
 import { invariant } from "../../kernel/errors.ts";
@@ -16,14 +16,14 @@ export interface Parts {
   readonly every: Period | undefined;
   readonly cron: string | undefined;
   readonly timezone: string | undefined;
-  /** After the first tick, when it is a length of time. */
+  /** If it is a length of time, it counts from the first tick. */
   readonly end: Moment | undefined;
   readonly endName: string;
   readonly times: number | undefined;
   readonly missed: Missed | undefined;
 }
 
-/** What the format calls things, for errors. */
+/** Names of the options in the format, for errors. */
 export interface Names {
   readonly whole: string;
   readonly due: string;
@@ -53,7 +53,7 @@ export function composeSchedule(parts: Parts, now: number, names: Names): Schedu
 
 function checkRepetition({ due, every, cron, end, endName, times, missed }: Parts, names: Names): void {
   if (due === undefined && every === undefined && cron === undefined) {
-    refuse(names.whole, `says neither when nor how often; give "${names.due}", ${names.repeat}`);
+    refuse(names.whole, `has neither a due time nor a repetition; give "${names.due}", ${names.repeat}`);
   }
   if (every !== undefined && cron !== undefined) {
     refuse("cron", "excludes every; give one of them: cron for times of the day, every for a distance");
@@ -80,7 +80,7 @@ function firstOf({ due, every, cron, timezone = DEFAULT_ZONE }: Parts, now: numb
   let start = now;
   if (due !== undefined) {
     start = checkMoment(names.due, due.after === undefined ? due.at : stepsFrom(now, due.after, 1, zone));
-    // What should have happened already happens now.
+    // A past due time becomes now.
     start = Math.max(start, now);
   }
   if (cron !== undefined) {

@@ -14,7 +14,7 @@ const at = (text: string): number => Date.parse(text);
 const now = at("2026-01-31T12:00:00Z");
 const exact = (ms: number) => ({ months: 0, days: 0, ms });
 
-describe("a schedule", () => {
+describe("schedules", () => {
   const cases: [name: string, options: ScheduleOptions, schedule: Schedule][] = [
     ["once, after a while", { due: "10m" }, { first: now + 10 * MINUTE, missed: "once" }],
     ["once, after milliseconds", { due: 250 }, { first: now + 250, missed: "once" }],
@@ -124,7 +124,7 @@ describe("a schedule", () => {
     ],
   ];
   for (const [name, options, schedule] of cases) {
-    it(`can be: ${name}`, () => {
+    it(`a schedule can be: ${name}`, () => {
       const resolved = resolveSchedule(options, now);
       assert.deepEqual(resolved, schedule);
       assert.deepEqual(JSON.parse(JSON.stringify(resolved)), resolved);
@@ -132,8 +132,8 @@ describe("a schedule", () => {
   }
 
   const wrong: [options: unknown, message: RegExp][] = [
-    [{}, /^schedule: says neither when nor how often; give "due", "every" or "cron"$/],
-    [{ times: 3 }, /^schedule: says neither/],
+    [{}, /^schedule: has neither a due time nor a repetition; give "due", "every" or "cron"$/],
+    [{ times: 3 }, /^schedule: has neither/],
     [undefined, /^schedule: a value of type undefined is not an object; write for example \{ every: "15m" \}/],
     [null, /^schedule: null is not an object/],
     ["15m", /^schedule: "15m" is not an object/],
@@ -200,7 +200,7 @@ describe("a schedule", () => {
     [{ cron: "@daily", timezone: "Mars" }, /^timezone: "Mars" is not a time zone; write for example "Europe\/Paris"/],
     [{ cron: "@daily", timezone: 5 }, /^timezone: 5 is not a text; write for example "Europe\/Paris"/],
     [{ every: "1d", timezone: "Europe/Paris" }, /^timezone: nothing here depends on it; .* \("P1D" and not "1d"\)/],
-    [{ every: "5m", ttl: "1h", until: new Date(now) }, /^until: says the same as ttl; give one of them/],
+    [{ every: "5m", ttl: "1h", until: new Date(now) }, /^until: excludes ttl; give one of them/],
     [
       { due: "5m", ttl: "1h" },
       /^ttl: is about repetition, and nothing repeats; give "every" or "cron", or leave it out/,
@@ -230,25 +230,25 @@ describe("a schedule", () => {
   for (const [options, message] of wrong) {
     const name =
       JSON.stringify(options, (_, value) => (typeof value === "bigint" ? `${value}n` : value)) ?? "undefined";
-    it(`cannot be ${name.slice(0, 80)}`, () => {
+    it(`a schedule cannot be ${name.slice(0, 80)}`, () => {
       assert.throws(() => resolveSchedule(options as ScheduleOptions, now), { code: "REMINDER_INVALID", message });
     });
   }
 
-  it("of a time on the wall that is skipped is due after the gap, and of one shown twice the first time", () => {
+  it("a skipped wall time is due after the gap, and a repeated one the first time", () => {
     const due = (text: string) => resolveSchedule({ due: text, timezone: "Europe/Paris" }, now).first;
     assert.equal(due("2026-03-29T02:30"), at("2026-03-29T01:00:00Z"));
     assert.equal(due("2026-10-25T02:30"), at("2026-10-25T00:30:00Z"));
   });
 
-  it("asks for the time in whole milliseconds", () => {
+  it("a schedule needs the time in whole milliseconds", () => {
     for (const time of [Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY]) {
       assert.throws(() => resolveSchedule({ due: 5 }, time), { code: "INVARIANT" });
     }
   });
 });
 
-/** Texts that are nearly right are better at breaking things than noise is. */
+/** Nearly valid texts break more than noise does. */
 const nearlyRight = fc
   .tuple(
     fc.constantFrom(
@@ -281,8 +281,8 @@ const anyValue = fc.oneof(
   { weight: 1, arbitrary: fc.oneof(fc.double(), fc.date({ noInvalidDate: false }), fc.integer()) },
 );
 
-describe("anything at all", () => {
-  it("is a schedule that makes sense, or is refused with what to write instead", () => {
+describe("arbitrary input", () => {
+  it("any value is a valid schedule, or is rejected with a valid alternative", () => {
     const sensible = fc.constantFrom<ScheduleOptions>(
       {},
       { due: "10m" },

@@ -1,5 +1,5 @@
-// What a user may say about when a reminder ticks, and the plain data that is kept of it. Everything that makes no sense
-// is refused here, with what to write instead, so that nothing later has to ask.
+// Parses the schedule options of a reminder into plain data for the store. Invalid options are rejected here
+// with a valid alternative, so that later code needs no checks.
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import { END_OF_TIME } from "../../kernel/end-of-time.ts";
 import type { Missed, ScheduleOptions } from "../../ports/reminder-options.ts";
@@ -18,7 +18,7 @@ export interface Schedule {
   readonly first: number;
   readonly every?: Period;
   readonly cron?: string;
-  /** There when `cron` or the calendar of `every` needs it. */
+  /** Present when `cron` or the calendar of `every` needs it. */
   readonly timezone?: string;
   readonly until?: number;
   readonly times?: number;
@@ -28,7 +28,10 @@ export interface Schedule {
 const NAMES = { whole: "schedule", due: "due", every: "every", repeat: '"every" or "cron"' };
 const LENGTHS = '"15m", "1h30m", 500 (milliseconds) or "P1D"';
 const MOMENTS = 'a Date or "2026-03-01T09:00:00Z"';
-/** September 2001 as milliseconds since 1970, and 31 years as a length of time, which nobody counts in milliseconds. */
+/**
+ * September 2001 as milliseconds since 1970. As a length of time it is 31 years, for which milliseconds are
+ * implausible.
+ */
 const LOOKS_LIKE_A_MOMENT = 1e12;
 
 export function resolveSchedule(options: ScheduleOptions, now: number): Schedule {
@@ -39,7 +42,7 @@ export function resolveSchedule(options: ScheduleOptions, now: number): Schedule
   if (timezone !== undefined) checkText(timezone, "timezone", 'write for example "Europe/Paris"');
   const zone = timezone === undefined ? undefined : zoneOf(timezone);
   if (ttl !== undefined && until !== undefined) {
-    refuse("until", "says the same as ttl; give one of them: until for a moment, ttl for a length of time");
+    refuse("until", "excludes ttl; give one of them: until for a moment, ttl for a length of time");
   }
   const repetition = every === undefined ? undefined : readEvery(every);
   if (times !== undefined && repetition?.times !== undefined && repetition.times !== times) {

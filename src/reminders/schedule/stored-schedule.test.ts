@@ -13,11 +13,11 @@ const OPTIONS: ScheduleOptions[] = [
   { cron: "0 9 * * MON", timezone: "America/New_York", until: "2027-01-01T00:00:00Z", missed: "skip" },
 ];
 
-it("what was resolved is a schedule when it is read back", () => {
+it("a resolved schedule is a schedule when it is read back", () => {
   for (const options of OPTIONS) assert.ok(isSchedule(JSON.parse(JSON.stringify(resolveSchedule(options, now)))));
 });
 
-it("what was damaged is none", () => {
+it("a damaged schedule is rejected", () => {
   const [once, exact, monthly, weekly] = OPTIONS.map((options) => resolveSchedule(options, now));
   const damaged: unknown[] = [
     undefined,
@@ -48,7 +48,7 @@ it("what was damaged is none", () => {
   for (const value of damaged) assert.equal(isSchedule(value), false, JSON.stringify(value));
 });
 
-it("whatever is taken for a schedule has a next tick that is later, or none", () => {
+it("any accepted schedule has a later next tick, or none", () => {
   const value = fc.oneof(
     fc.anything(),
     fc.integer(),

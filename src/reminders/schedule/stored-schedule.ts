@@ -1,5 +1,5 @@
-// Whether a value read from a store is a schedule. What is kept was checked when it was set; a row that was damaged or
-// edited since must not bring the arithmetic of ticks into a loop without end.
+// Checks whether a value from a store is a schedule. Schedules are checked when they are set; a row that was
+// damaged or edited since must not cause an endless loop in the arithmetic of ticks.
 import { END_OF_TIME } from "../../kernel/end-of-time.ts";
 import { parseCron } from "./cron.ts";
 import { averageLength, isExact, type Period } from "./period.ts";

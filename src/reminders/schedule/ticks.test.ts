@@ -16,7 +16,7 @@ const at = (text: string): number => Date.parse(text);
 const now = at("2026-01-31T12:00:00Z");
 const schedule = (options: ScheduleOptions): Schedule => resolveSchedule(options, now);
 
-/** Ticks of a schedule whose every tick runs in time. */
+/** Ticks of a schedule when every tick runs in time. */
 function ticksOf(plan: Schedule, count: number): GridTick[] {
   const ticks = [firstTick(plan)];
   while (ticks.length < count) {
@@ -30,12 +30,12 @@ function ticksOf(plan: Schedule, count: number): GridTick[] {
 const dues = (plan: Schedule, count: number): string[] =>
   ticksOf(plan, count).map(({ due }) => new Date(due).toISOString().replace(":00.000Z", "Z"));
 
-describe("ticks in time", () => {
-  it("are one, where nothing repeats", () => {
+describe("punctual ticks", () => {
+  it("a schedule without repetition has one tick", () => {
     assert.deepEqual(ticksOf(schedule({ due: "5m" }), 5), [{ number: 1, due: now + 5 * MINUTE }]);
   });
 
-  it("are one period apart", () => {
+  it("ticks are one period apart", () => {
     assert.deepEqual(ticksOf(schedule({ every: "5m" }), 3), [
       { number: 1, due: now + 5 * MINUTE },
       { number: 2, due: now + 10 * MINUTE },
@@ -43,7 +43,7 @@ describe("ticks in time", () => {
     ]);
   });
 
-  it("come back to the day of the first one after shorter months", () => {
+  it("ticks return to the day of the first one after shorter months", () => {
     assert.deepEqual(dues(schedule({ due: 0, every: "P1M" }), 5), [
       "2026-01-31T12:00Z",
       "2026-02-28T12:00Z",
@@ -65,7 +65,7 @@ describe("ticks in time", () => {
     ]);
   });
 
-  it("keep their hour on the wall when days are counted, and not when hours are", () => {
+  it("ticks keep their wall time when days are counted, and not when hours are", () => {
     const daily = { due: "2026-03-28T09:00", timezone: "Europe/Paris" };
     assert.deepEqual(dues(schedule({ ...daily, every: "P1D" }), 3), [
       "2026-03-28T08:00Z",
@@ -84,7 +84,7 @@ describe("ticks in time", () => {
     ]);
   });
 
-  it("wait for the end of a gap, once, and are on their hour again the next day", () => {
+  it("a tick in a gap waits for its end, once, and the next day's tick is on its hour again", () => {
     assert.deepEqual(dues(schedule({ due: "2026-03-28T02:30", every: "P1D", timezone: "Europe/Paris" }), 3), [
       "2026-03-28T01:30Z",
       "2026-03-29T01:00Z",
@@ -92,13 +92,13 @@ describe("ticks in time", () => {
     ]);
   });
 
-  it("begin with the first due time even if it is the second of two that look the same", () => {
+  it("ticks begin with the first due time even if it is the second of two equal wall times", () => {
     const plan = schedule({ due: "2026-10-25T02:30:00+01:00", every: "P1D", timezone: "Europe/Paris" });
     assert.deepEqual(dues(plan, 2), ["2026-10-25T01:30Z", "2026-10-26T01:30Z"]);
     assert.deepEqual(tickInstead(plan, firstTick(plan), plan.first + HOUR), firstTick(plan));
   });
 
-  it("that are the same moment, because a day is skipped, are one", () => {
+  it("ticks at the same moment, because a day is skipped, count as one", () => {
     const past = at("2011-12-01T00:00:00Z");
     const plan = resolveSchedule({ due: "2011-12-29T00:00", every: "P1D", timezone: "Pacific/Apia" }, past);
     assert.deepEqual(
@@ -111,25 +111,25 @@ describe("ticks in time", () => {
     );
   });
 
-  it("follow cron from the first match on", () => {
+  it("ticks follow cron from the first match on", () => {
     assert.deepEqual(ticksOf(schedule({ cron: "0 9 * * MON", due: "2026-03-01T00:00:00Z" }), 2), [
       { number: 1, due: at("2026-03-02T09:00:00Z") },
       { number: 2, due: at("2026-03-09T09:00:00Z") },
     ]);
   });
 
-  it("end with the last of their times", () => {
+  it("ticks end with the last of their times", () => {
     assert.equal(ticksOf(schedule({ every: "R5/PT10S" }), 10).length, 5);
     assert.equal(ticksOf(schedule({ cron: "@daily", times: 1 }), 10).length, 1);
   });
 
-  it("end at the end, which may itself be a tick", () => {
+  it("ticks end at the end, which may itself be a tick", () => {
     assert.equal(ticksOf(schedule({ every: "10s", ttl: "30s" }), 10).length, 4);
     assert.equal(ticksOf(schedule({ every: "10s", ttl: 29_999 }), 10).length, 3);
     assert.equal(ticksOf(schedule({ cron: "@hourly", until: "2026-01-31T15:59:59Z" }), 10).length, 3);
   });
 
-  it("end with the year 9999", () => {
+  it("ticks end with the year 9999", () => {
     const due = "9999-12-30T12:00:00Z";
     assert.equal(ticksOf(schedule({ due, every: "1d" }), 10).length, 2);
     assert.equal(ticksOf(schedule({ due, every: "P1D" }), 10).length, 2);
@@ -138,36 +138,36 @@ describe("ticks in time", () => {
   });
 });
 
-describe("ticks that were missed", () => {
+describe("missed ticks", () => {
   const hourly = (missed: Missed, more: ScheduleOptions = {}): Schedule =>
     schedule({ due: 0, every: "1h", missed, ...more });
   const last = { number: 1, due: now };
 
-  it("run one after the other with all", () => {
+  it("missed ticks run one after the other with all", () => {
     const plan = hourly("all");
     assert.deepEqual(tickAfter(plan, last, now + 10 * HOUR), { number: 2, due: now + HOUR });
   });
 
-  it("run once with once, as the latest of them, and then the grid goes on in the future", () => {
+  it("missed ticks run once with once, as the latest of them, and the grid continues in the future", () => {
     const plan = hourly("once");
     const late = tickAfter(plan, last, now + 10 * HOUR + 5);
     assert.deepEqual(late, { number: 11, due: now + 10 * HOUR });
     assert.deepEqual(tickAfter(plan, late!, now + 10 * HOUR + 5), { number: 12, due: now + 11 * HOUR });
   });
 
-  it("do not run with skip", () => {
+  it("missed ticks do not run with skip", () => {
     const plan = hourly("skip");
     assert.deepEqual(tickAfter(plan, last, now + 10 * HOUR + 5), { number: 12, due: now + 11 * HOUR });
     assert.deepEqual(tickAfter(plan, last, now + 10 * HOUR - 5), { number: 11, due: now + 10 * HOUR });
   });
 
-  it("do not include the one that is due at this very moment", () => {
+  it("missed ticks do not include the one that is due at this very moment", () => {
     for (const missed of ["once", "skip"] as const) {
       assert.deepEqual(tickAfter(hourly(missed), last, now + 10 * HOUR), { number: 11, due: now + 10 * HOUR });
     }
   });
 
-  it("do not include the very next one at its very moment, whatever repeats", () => {
+  it("missed ticks do not include the very next one at its very moment, for every kind of repetition", () => {
     for (const options of [{ every: "1h" }, { every: "P1M" }, { cron: "@daily" }]) {
       for (const missed of ["once", "all", "skip"] as const) {
         const plan = schedule({ ...options, missed });
@@ -177,7 +177,7 @@ describe("ticks that were missed", () => {
     }
   });
 
-  it("count for the times: once runs the last of them, skip none, all each", () => {
+  it("missed ticks count for the times: once runs the last of them, skip none, all each", () => {
     const more = { times: 5 };
     assert.deepEqual(tickAfter(hourly("once", more), last, now + 10 * HOUR), { number: 5, due: now + 4 * HOUR });
     assert.equal(tickAfter(hourly("once", more), { number: 5, due: now + 4 * HOUR }, now + 10 * HOUR), undefined);
@@ -185,18 +185,18 @@ describe("ticks that were missed", () => {
     assert.deepEqual(tickAfter(hourly("all", more), last, now + 10 * HOUR), { number: 2, due: now + HOUR });
   });
 
-  it("count for the times of a cron expression too", () => {
+  it("missed ticks count for the times of a cron expression too", () => {
     const plan = schedule({ cron: "@hourly", times: 5 });
     assert.deepEqual(tickAfter(plan, firstTick(plan), now + 100 * DAY), { number: 5, due: now + 5 * HOUR });
   });
 
-  it("are not later than the end: once runs the last before it, skip none", () => {
+  it("missed ticks are not later than the end: once runs the last before it, skip none", () => {
     const more = { until: new Date(now + 4 * HOUR + 1) };
     assert.deepEqual(tickAfter(hourly("once", more), last, now + 10 * HOUR), { number: 5, due: now + 4 * HOUR });
     assert.equal(tickAfter(hourly("skip", more), last, now + 10 * HOUR), undefined);
   });
 
-  it("are stepped over without being walked through", () => {
+  it("missed ticks are passed without a walk", () => {
     const later = now + 365 * 10 * DAY;
     const plans: ScheduleOptions[] = [
       { due: 0, every: 1 },
@@ -215,21 +215,21 @@ describe("ticks that were missed", () => {
   });
 });
 
-describe("a tick that is found overdue", () => {
+describe("overdue ticks", () => {
   const planned = { number: 3, due: now + 2 * HOUR };
   const hourly = (missed: Missed): Schedule => schedule({ due: 0, every: "1h", missed });
 
-  it("gives way to the latest with once, so that both do not run", () => {
+  it("an overdue tick is replaced by the latest with once, so that not both run", () => {
     const instead = tickInstead(hourly("once"), planned, now + 10 * HOUR + 5);
     assert.deepEqual(instead, { number: 11, due: now + 10 * HOUR });
     assert.deepEqual(tickInstead(hourly("once"), planned, now + 2 * HOUR + 5), planned);
   });
 
-  it("runs with all", () => {
+  it("an overdue tick runs with all", () => {
     assert.deepEqual(tickInstead(hourly("all"), planned, now + 10 * HOUR), planned);
   });
 
-  it("runs with skip only if it is late by no more than the grace", () => {
+  it("an overdue tick runs with skip only if it is late by no more than the grace", () => {
     assert.deepEqual(tickInstead(hourly("skip"), planned, planned.due + 1_000, 1_000), planned);
     assert.deepEqual(tickInstead(hourly("skip"), planned, planned.due + 1_001, 1_000), {
       number: 4,
@@ -241,12 +241,12 @@ describe("a tick that is found overdue", () => {
     });
   });
 
-  it("runs however late it is, where nothing repeats", () => {
+  it("an overdue tick runs however late it is, without repetition", () => {
     const once = schedule({ due: "1h" });
     assert.deepEqual(tickInstead(once, firstTick(once), now + 1_000 * DAY), firstTick(once));
   });
 
-  it("is none when skip has nothing left", () => {
+  it("no tick is left for skip after the last one", () => {
     const plan = schedule({ due: 0, every: "1h", times: 3, missed: "skip" });
     assert.equal(tickInstead(plan, planned, now + DAY, 1_000), undefined);
   });
@@ -273,8 +273,8 @@ const limits = fc.record(
   { requiredKeys: [] },
 );
 
-describe("ticks, whatever the schedule", () => {
-  it("of an exact period lie on the grid of the first, whatever the time", () => {
+describe("properties of ticks", () => {
+  it("ticks of an exact period lie on the grid of the first, at any time", () => {
     const gap = fc.integer({ min: 0, max: 400 * DAY });
     fc.assert(
       fc.property(exactOptions, start, missed, fc.array(gap, { maxLength: 10 }), (options, from, policy, gaps) => {
@@ -291,7 +291,7 @@ describe("ticks, whatever the schedule", () => {
     );
   });
 
-  it("of a calendar period show the day and the time of the first one, or the nearest there is", () => {
+  it("ticks of a calendar period have the day and the wall time of the first one, or the nearest possible", () => {
     const HOURS = 3 * HOUR;
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 30 }), zone, start, (months, timezone, from) => {
@@ -311,7 +311,7 @@ describe("ticks, whatever the schedule", () => {
     );
   });
 
-  it("rise, and number by number, and end where they should", () => {
+  it("ticks rise, number by number, and end where they should", () => {
     fc.assert(
       fc.property(anyOptions, start, limits, (options, from, { times, until }) => {
         const endless = ticksOf(resolveSchedule({ ...options, missed: "all" }, from), 50);
@@ -332,9 +332,9 @@ describe("ticks, whatever the schedule", () => {
     );
   });
 
-  it("are those a simple model chooses, with each policy", () => {
+  it("ticks equal the choice of a simple model, with each policy", () => {
     const share = fc.double({ min: 0, max: 1, noNaN: true });
-    // Some time between ticks, or within a millisecond of one, where mistakes are made.
+    // Some time between ticks, or within a millisecond of one, where mistakes are likely.
     const moment = fc.oneof(
       share.map(
         (part) => (from: number, ticks: readonly GridTick[]) => from + Math.floor((ticks.at(-1)!.due - from) * part),
@@ -375,7 +375,7 @@ describe("ticks, whatever the schedule", () => {
     );
   });
 
-  it("are the same after a way through JSON", () => {
+  it("ticks are the same after a round trip through JSON", () => {
     fc.assert(
       fc.property(anyOptions, start, missed, fc.integer({ min: 0, max: 100 * DAY }), (options, from, policy, gap) => {
         const plan = resolveSchedule({ ...options, missed: policy }, from);
@@ -388,7 +388,7 @@ describe("ticks, whatever the schedule", () => {
     );
   });
 
-  it("run on with once and skip through years of sleep, and agree on where the grid is", () => {
+  it("ticks with once and skip continue after years of sleep, and agree on the grid", () => {
     const years = fc.integer({ min: 0, max: 30 * 365 * DAY });
     fc.assert(
       fc.property(anyOptions, start, years, (options, from, gap) => {

@@ -20,7 +20,7 @@ const at = (text: string): number => Date.parse(text);
 const now = at("2026-01-31T12:00:00Z");
 const exact = (ms: number) => ({ months: 0, days: 0, ms });
 
-describe("a reminder as the HTTP API says it", () => {
+describe("schedules of the HTTP API", () => {
   const cases: [name: string, wire: WireSchedule, schedule: Schedule][] = [
     ["due in a Go duration", { dueTime: "1h30m" }, { first: now + 90 * MINUTE, missed: "once" }],
     ["due in a fraction", { dueTime: "1.5s" }, { first: now + 1_500, missed: "once" }],
@@ -86,18 +86,18 @@ describe("a reminder as the HTTP API says it", () => {
     ],
   ];
   for (const [name, wire, schedule] of cases) {
-    it(`can be ${name}`, () => assert.deepEqual(scheduleFromWire(wire, now), schedule));
+    it(`a wire schedule can be ${name}`, () => assert.deepEqual(scheduleFromWire(wire, now), schedule));
   }
 
-  it("takes the policy for missed ticks from its caller, where something repeats", () => {
+  it("a repeating wire schedule takes the policy for missed ticks from its caller", () => {
     assert.equal(scheduleFromWire({ period: "1s" }, now, "all").missed, "all");
     assert.equal(scheduleFromWire({ dueTime: "1s" }, now, "all").missed, "once");
   });
 
   const wrong: [wire: unknown, message: RegExp][] = [
-    [{}, /^reminder: says neither when nor how often; give "dueTime", "period"$/],
-    [{ dueTime: "", period: "" }, /^reminder: says neither/],
-    [{ period: "0s" }, /^reminder: says neither/],
+    [{}, /^reminder: has neither a due time nor a repetition; give "dueTime", "period"$/],
+    [{ dueTime: "", period: "" }, /^reminder: has neither/],
+    [{ period: "0s" }, /^reminder: has neither/],
     [{ dueTime: "1us" }, /^dueTime: "1us" is less than a millisecond; write at least "1ms"/],
     [{ period: "999999ns" }, /^period: "999999ns" is less than a millisecond/],
     [{ dueTime: "5" }, /^dueTime: "5" is not a duration; write for example "1h30m", .* or "2026-03-01T09:00:00Z"/],
@@ -124,12 +124,12 @@ describe("a reminder as the HTTP API says it", () => {
     [{ period: "1m", ttl: "R2/PT1S" }, /^ttl: .* repeats; only a period may/],
   ];
   for (const [wire, message] of wrong) {
-    it(`cannot be ${JSON.stringify(wire)}`, () => {
+    it(`a wire schedule cannot be ${JSON.stringify(wire)}`, () => {
       assert.throws(() => scheduleFromWire(wire as WireSchedule, now), { code: "REMINDER_INVALID", message });
     });
   }
 
-  it("is answered with moments, and with periods that it understands itself", () => {
+  it("a wire schedule is answered with moments, and with periods that it can parse itself", () => {
     const answer = (options: Parameters<typeof resolveSchedule>[0]) => {
       const schedule = resolveSchedule(options, now);
       return scheduleToWire(schedule, schedule.first);
@@ -145,7 +145,7 @@ describe("a reminder as the HTTP API says it", () => {
     assert.equal(answer({ cron: "0 9 * * MON" }).period, "0 9 * * MON");
   });
 
-  it("repeats as before when it is sent back as it was answered", () => {
+  it("a wire schedule repeats as before when it is sent back as it was answered", () => {
     const period = fc.record({ months: fc.nat(1_000), days: fc.nat(1_000), ms: fc.nat() }, { noNullPrototype: true });
     const repeating = fc.oneof(period, fc.integer({ min: 1, max: 1e12 }).map(exact));
     fc.assert(
@@ -161,7 +161,7 @@ describe("a reminder as the HTTP API says it", () => {
 });
 
 describe("Go durations", () => {
-  it("are read to the nanosecond, as Go does", () => {
+  it("Go durations are read to the nanosecond, as Go does", () => {
     const cases: [string, bigint][] = [
       ["0", 0n],
       ["+5s", 5_000_000_000n],
@@ -181,7 +181,7 @@ describe("Go durations", () => {
     }
   });
 
-  it("are written as Go writes them", () => {
+  it("Go durations are written as Go writes them", () => {
     const cases: [number, string][] = [
       [0, "0s"],
       [1, "1ms"],
@@ -196,7 +196,7 @@ describe("Go durations", () => {
     for (const [ms, text] of cases) assert.equal(formatGoDuration(ms), text);
   });
 
-  it("that are written are read back", () => {
+  it("written Go durations are read back", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 1e14 }), (ms) => {
         assert.equal(parseGoDuration(formatGoDuration(ms)), BigInt(ms) * 1_000_000n);
@@ -206,7 +206,7 @@ describe("Go durations", () => {
 });
 
 describe("ISO 8601 durations", () => {
-  it("that are written are read back", () => {
+  it("written ISO durations are read back", () => {
     const period = fc.record(
       { months: fc.nat(100_000), days: fc.nat(100_000), ms: fc.integer({ min: 0, max: 1e14 }) },
       { noNullPrototype: true },
@@ -217,7 +217,7 @@ describe("ISO 8601 durations", () => {
   });
 });
 
-describe("any text at all from outside", () => {
+describe("arbitrary texts from outside", () => {
   const nearlyRight = fc
     .tuple(
       fc.constantFrom("1h30m", "P1DT12H", "R5/PT10S", "2026-03-29T02:30:00.5+01:00", "@every 1s"),
@@ -228,7 +228,7 @@ describe("any text at all from outside", () => {
     .map(([text, place, cut, put]) => text.slice(0, place) + put + text.slice(place + cut));
   const anyText = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.string({ minLength: 200 }), nearlyRight);
 
-  it("is a schedule, or is refused with what to write instead", () => {
+  it("any text is a schedule, or is rejected with a valid alternative", () => {
     const wire = fc.record({ dueTime: anyText, period: anyText, ttl: anyText }, { requiredKeys: [] });
     let accepted = 0;
     fc.assert(
@@ -249,7 +249,7 @@ describe("any text at all from outside", () => {
   });
 });
 
-it("a text of millions of digits is refused before it is taken for a number, a duration, a moment or a zone", () => {
+it("a text of millions of digits is rejected before it is parsed as a number, a duration, a moment or a zone", () => {
   const digits = "9".repeat(4_000_000);
   assert.equal(parseGoDuration(`${digits}s`), undefined);
   assert.equal(parseGoDuration(`0.${digits}s`), undefined);

@@ -1,6 +1,7 @@
-// When a reminder ticks, as the HTTP API says it: dueTime, period and ttl as texts. Each may be a Go duration ("1h30m") or
-// an ISO 8601 duration ("PT90M"); dueTime and ttl may be RFC 3339 moments, and a period may say how often ("R5/PT10S").
-// Empty texts and null count as left out. Without dueTime the first tick is one period away; ttl counts from the first tick.
+// Schedules in the format of the HTTP API: dueTime, period and ttl as texts. Each may be a Go duration
+// ("1h30m") or an ISO 8601 duration ("PT90M"). dueTime and ttl may be RFC 3339 moments, and a period may have
+// a count ("R5/PT10S"). Empty texts and null count as left out. Without dueTime the first tick is one period
+// away; ttl counts from the first tick.
 
 import { checkText, refuse, shown } from "../refusal.ts";
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
@@ -37,7 +38,10 @@ export function scheduleFromWire(wire: WireSchedule, now: number, missed?: Misse
   return composeSchedule(parts, now, NAMES);
 }
 
-/** The same the other way round, from the next tick on: its moment, and its place on the grid. */
+/**
+ * Converts a schedule to the wire format, from the next tick on. `due`: its time. `number`: its place on the
+ * grid.
+ */
 export function scheduleToWire(
   { every, cron, until, times }: Schedule,
   due: number,
@@ -73,7 +77,7 @@ function readMoment(what: string, value: unknown, round: "up" | "down"): Moment 
   return { after: period };
 }
 
-/** A period of nothing is how some clients say that nothing repeats. */
+/** Some clients send a period of zero for a reminder that does not repeat. */
 function readPeriod(value: unknown): IsoDuration | undefined {
   if (isLeftOut(value)) return undefined;
   const instead = `${LENGTHS}, or "R5/PT10S" for five times`;

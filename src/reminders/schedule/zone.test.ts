@@ -7,7 +7,7 @@ import { zoneOf } from "./zone.ts";
 const HOUR = 3_600_000;
 const at = (text: string): number => Date.parse(text);
 
-/** What Intl says, field by field: slow, and nothing of ours. */
+/** The wall time from the fields of Intl: slow, and independent of the code under test. */
 function wallByIntl(name: string, moment: number): number {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: name,
@@ -44,8 +44,8 @@ const NAMES = [
   "Pacific/Kiritimati",
 ];
 
-describe("a time zone", () => {
-  it("shows what Intl shows, at any moment from 1970 to 9999", () => {
+describe("time zones", () => {
+  it("a zone shows the same time as Intl, at any moment from 1970 to 9999", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...NAMES),
@@ -61,7 +61,7 @@ describe("a time zone", () => {
     );
   });
 
-  it("finds each change of its clocks to the millisecond", () => {
+  it("a zone finds each change of its clocks to the millisecond", () => {
     const changes = (name: string, from: string, to: string) =>
       zoneOf(name)
         .changes(at(from), at(to))
@@ -80,7 +80,7 @@ describe("a time zone", () => {
     assert.deepEqual(changes("Asia/Kathmandu", "1980-01-01T00:00:00Z", "2030-01-01T00:00:00Z"), [
       ["1985-12-31T18:30:00.000Z", 0.25],
     ]);
-    // Twelve days, and in 2000 even seven: the closest two changes there have been since 1970.
+    // Twelve days, and in 2000 even seven: the closest two changes since 1970.
     assert.deepEqual(changes("America/Noronha", "2000-10-01T00:00:00Z", "2000-10-31T00:00:00Z"), [
       ["2000-10-08T02:00:00.000Z", 1],
       ["2000-10-15T01:00:00.000Z", -1],
@@ -88,7 +88,7 @@ describe("a time zone", () => {
     assert.deepEqual(changes("UTC", "1970-01-01T00:00:00Z", "2100-01-01T00:00:00Z"), []);
   });
 
-  it("counts a change from its first moment on", () => {
+  it("a zone counts a change from its first moment on", () => {
     const paris = zoneOf("Europe/Paris");
     const change = at("2026-03-29T01:00:00Z");
     assert.equal(paris.changes(change - 1, change).length, 1);
@@ -97,7 +97,7 @@ describe("a time zone", () => {
     assert.equal(paris.offsetAt(change), 2 * HOUR);
   });
 
-  it("finds the first moment of a wall time: after the gap, and the first of two", () => {
+  it("a zone finds the first moment of a wall time: after the gap, and the first of two", () => {
     const paris = zoneOf("Europe/Paris");
     const moment = (wall: string) => new Date(paris.firstMomentOf(at(wall))).toISOString();
     assert.equal(moment("2026-03-29T01:59:59.999Z"), "2026-03-29T00:59:59.999Z");
@@ -109,7 +109,7 @@ describe("a time zone", () => {
     assert.equal(moment("2026-10-25T03:00:00Z"), "2026-10-25T02:00:00.000Z");
   });
 
-  it("arrives at a wall time at its first moment and not before, whatever the zone", () => {
+  it("a zone reaches a wall time at its first moment and not before, in any zone", () => {
     const wall = fc.integer({ min: at("1990-01-01T00:00:00Z"), max: at("2040-01-01T00:00:00Z") });
     fc.assert(
       fc.property(fc.constantFrom(...NAMES), wall, (name, time) => {
@@ -122,7 +122,7 @@ describe("a time zone", () => {
     );
   });
 
-  it("that is unknown is refused with an example", () => {
+  it("an unknown zone is rejected with an example", () => {
     for (const name of ["Mars/Olympus", "", "Europe", "UTC ", "GMT+25", "\u0000"]) {
       assert.throws(() => zoneOf(name), { code: "REMINDER_INVALID", message: /is not a time zone; write for example/ });
     }

@@ -1,11 +1,14 @@
-// A time zone: how far its clocks are from UTC at a moment, and when that changes. Intl answers only the first question,
-// and slowly (about 2 µs), so what it says is kept by spans of 25 days. Within a span offsets are sampled every six days;
-// since 1970 no zone has changed its offset twice within so short a time.
+// A time zone: the offset of its clocks from UTC at a moment, and the changes of that offset. Intl answers
+// only the first query, and slowly (about 2 µs), so its answers are cached by spans of 25 days. Within a span
+// offsets are sampled every six days; since 1970 no zone has changed its offset twice within so short a time.
 
 import { checkText, refuse, shown } from "../refusal.ts";
 import { DAY } from "./calendar.ts";
 
-/** The clocks are moved at `at`: until then they are `before` ahead of UTC, from then on `after` (milliseconds). */
+/**
+ * The clocks are moved at `at`: until then they are `before` ahead of UTC, from then on `after`
+ * (milliseconds).
+ */
 export interface Change {
   readonly at: number;
   readonly before: number;
@@ -34,7 +37,7 @@ export class Zone {
     this.#format = format;
   }
 
-  /** How far the clocks are ahead of UTC at that moment, in milliseconds. */
+  /** The offset of the clocks from UTC at that moment, in milliseconds. */
   offsetAt(moment: number): number {
     if (this.#format === undefined) return 0;
     const span = this.#spanOf(Math.floor(moment / SPAN));
@@ -45,12 +48,12 @@ export class Zone {
     return offset;
   }
 
-  /** What the clock on the wall shows. */
+  /** The time on the wall clock. */
   wallAt(moment: number): number {
     return moment + this.offsetAt(moment);
   }
 
-  /** Changes later than `after` and not later than `until`, in their order. */
+  /** Changes later than `after` and not later than `until`, in order. */
   changes(after: number, until: number): readonly Change[] {
     if (this.#format === undefined) return NO_CHANGES;
     let found: Change[] | undefined;
@@ -66,18 +69,21 @@ export class Zone {
   }
 
   /**
-   * The first moment at which the clock shows this time or a later one. A time that is skipped is reached when the gap is
-   * over; one that is shown twice is reached the first time. It never falls when `wall` rises.
+   * The first moment at which the clock shows this time or a later one. A skipped time is reached at the end
+   * of the gap; a time that is shown twice is reached the first time. It never falls when `wall` rises.
    */
   firstMomentOf(wall: number): number {
-    // No zone is a day away from UTC, so the moment is within a day of what the wall shows.
+    // No zone is a day away from UTC, so the moment is within a day of the wall time.
     const change = this.changes(wall - DAY, wall + DAY)[0];
     if (change === undefined) return wall - this.offsetAt(wall);
     const before = wall - change.before;
     return before < change.at ? before : Math.max(change.at, wall - change.after);
   }
 
-  /** The latest time the clock has shown until this moment. After it was set back, that is more than it shows now. */
+  /**
+   * The latest time the clock has shown until this moment. After it was set back, that is more than it shows
+   * now.
+   */
   highestWallAt(moment: number): number {
     let highest = this.wallAt(moment);
     for (const change of this.changes(moment - DAY, moment)) {
@@ -97,7 +103,8 @@ export class Zone {
 
   #survey(start: number): Span {
     const end = start + SPAN - 1;
-    // From the moment before it, so that a change on the border is found, and belongs to the span it opens.
+    // From the moment before it, so that a change on the border is found, and belongs to the span that it
+    // opens.
     let from = start - 1;
     const offset = this.#ask(from);
     const changes: Change[] = [];
@@ -112,7 +119,7 @@ export class Zone {
     return { offset, changes };
   }
 
-  /** The first moment after `from` with another offset, where `to` has another one. */
+  /** The first moment after `from` with another offset; `to` has another one. */
   #search(from: number, to: number, offset: number): number {
     let low = from;
     let high = to;
@@ -135,10 +142,11 @@ export class Zone {
   }
 }
 
-// UTC is there from the start: the first question to Intl takes tens of milliseconds, and most schedules need no zone.
+// UTC is present from the start: the first call of Intl takes tens of milliseconds, and most schedules need
+// no zone.
 const zones = new Map<string, Zone>([["UTC", new Zone()]]);
 
-/** Throws REMINDER_INVALID for a name that is not known. */
+/** Throws REMINDER_INVALID for an unknown name. */
 export function zoneOf(name: string): Zone {
   const known = zones.get(name);
   if (known !== undefined) return known;
