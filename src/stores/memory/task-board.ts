@@ -46,7 +46,7 @@ export class TaskBoard {
     if (order?.size === 0) shelf.delete(task.stickyWorker);
   }
 
-  /** The tasks that a claim gets. It changes nothing. */
+  /** The tasks that a claim gets, by the rules of src/workflows/matching.md. It changes nothing. */
   match(claim: TaskClaim, workers: WorkerRows, now: number): Matches {
     const search = new Search(claim, workers, now);
     const types = this.#shelves.get(claim.namespace)?.get(claim.queue);

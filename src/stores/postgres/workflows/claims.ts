@@ -39,11 +39,13 @@ const isOurs = (schema: string) => `(
           FROM ${schema}.workflow_runs r WHERE r.ref = t.ref)`;
 
 /**
+ * Implements the rules of src/workflows/matching.md: `is_own` is rule 1, `is_held` is rule 3.
+ *
  * Candidates are found first and then locked in order, until there are enough; rows that other transactions
  * hold are skipped. The statement reads twice as many as requested, because another claim may be about to
  * take the first half.
  *
- * If a lease was renewed beyond the time in the index (workflow-tables.ts), the claim corrects that time. So
+ * If a lease was renewed beyond the time in the index (tables.ts), the claim corrects that time. So
  * the task does not slow down later claims.
  *
  * The first row of the result has no ref: it has the order of the others, the clock, and the time of the next

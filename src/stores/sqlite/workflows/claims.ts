@@ -117,6 +117,7 @@ export class WorkflowClaims {
     );
   }
 
+  /** Implements the rules of src/workflows/matching.md: `mayHit` is rule 1, `isLeft` is rule 3. */
   claim(request: TaskClaim, now: number): TaskClaims {
     const search = new Search(request, now);
     const found = this.#groups(request, now).flatMap((group) => this.#candidates(group, search));
