@@ -251,9 +251,9 @@ export class Marks implements Observer {
   }
 
   told({ event, fields }: Parameters<NonNullable<Observer["told"]>>[0]): void {
-    if (event.startsWith("the lease is over")) this.#reach("lease lost");
+    if (event === "lease.lost") this.#reach("lease lost");
     if (event === "lease.confirmed") this.#reach("lease kept after a sleep");
-    if (event === "host evicted") this.#reach("host evicted");
+    if (event === "host.evicted") this.#reach("host evicted");
     if (fields === undefined) return;
     const mark = typeof fields.why === "string" ? BY_REASON[fields.why] : undefined;
     // A leader knows a host that never reported only from the store, without its name.

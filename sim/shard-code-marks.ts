@@ -74,7 +74,7 @@ export class ShardCodeMarks implements Observer {
   }
 
   told({ event, fields }: Parameters<NonNullable<Observer["told"]>>[0]): void {
-    if (!event.startsWith("a strategy of shards could not be followed")) return;
+    if (event !== "strategy.failed") return;
     const mark = BY_FAULT[String(fields?.fault)];
     if (mark !== undefined) this.#reach(mark);
   }

@@ -118,8 +118,8 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
       },
       {
         file: "src/placement/leader/election.ts",
-        before: `("the store cannot be asked who leads", { err });`,
-        after: `("the store cannot be asked who leads", { err });
+        before: `("election.failed", { err });`,
+        after: `("election.failed", { err });
       this.#giveUp("the store does not answer");`,
       },
     ],

@@ -501,7 +501,7 @@ describe("routing agreement over time", () => {
   it("the rule 'routing agreement' accepts a newer table, and any table on a host that starts again", async () => {
     for (const scene of [
       twoVersions(1, 2, () => {}),
-      twoVersions(2, 1, (each) => each.tell("host-1", "this host was removed from the cluster")),
+      twoVersions(2, 1, (each) => each.tell("host-1", "membership.removed")),
     ]) {
       await scene.reports();
       await clean(scene);
@@ -549,7 +549,7 @@ describe("unmoved ids never blocked", () => {
     const scene = new Scene("unmoved ids never blocked");
     const one = scene.process();
     scene.say(one, 2, hello("a"));
-    scene.tell("host-1", "the lease is over; every actor here is let go");
+    scene.tell("host-1", "lease.lost");
     scene.say(one, 2, hello("b"));
     await clean(scene);
     scene.say(one, 2, hello("c"));
@@ -831,16 +831,16 @@ describe("leadership", () => {
     const scene = new Scene("leadership", two);
     const one = scene.process(believing(true));
     scene.process(believing(true));
-    scene.tell("host-1", "leading", { term: 1 });
-    scene.tell("host-1", "not leading any more", { term: 1 });
-    scene.tell("host-2", "leading", { term: 2 });
-    scene.tell("host-2", "not leading any more", { term: 2 });
-    scene.tell("host-2", "leading", { term: 3 });
+    scene.tell("host-1", "leader.elected", { term: 1 });
+    scene.tell("host-1", "leader.stepped-down", { term: 1 });
+    scene.tell("host-2", "leader.elected", { term: 2 });
+    scene.tell("host-2", "leader.stepped-down", { term: 2 });
+    scene.tell("host-2", "leader.elected", { term: 3 });
     for (const watcher of scene.world.database.watchers) watcher.asks?.(scene.processes[1] as never, "resign");
-    scene.tell("host-1", "leading", { term: 4 });
+    scene.tell("host-1", "leader.elected", { term: 4 });
     scene.checker.slept?.(one, 60_000, "pause");
     (one as unknown as FakeProcess).isAsleep = true;
-    scene.at(5_000).tell("host-2", "leading", { term: 5 });
+    scene.at(5_000).tell("host-2", "leader.elected", { term: 5 });
     await clean(scene);
     assert.deepEqual(scene.excused, ["leadership"]);
   });
@@ -849,10 +849,10 @@ describe("leadership", () => {
     const scene = new Scene("leadership", two);
     const one = scene.process(believing(true));
     scene.process(believing(true));
-    scene.tell("host-1", "leading", { term: 1 });
-    scene.tell("host-2", "leading", { term: 2 });
+    scene.tell("host-1", "leader.elected", { term: 1 });
+    scene.tell("host-2", "leader.elected", { term: 2 });
     await reports(scene, /host-2 leads in term 2 while host-1 believes to lead in term 1/);
-    scene.tell("host-2", "leading", { term: 2 });
+    scene.tell("host-2", "leader.elected", { term: 2 });
     await reports(scene, /begins to lead in term 2, and there was term 2/);
     scene.say(one, 2, order({ term: 1 }));
     await reports(scene, /process 1 speaks in term 1 when term 2 had begun/);
@@ -948,7 +948,7 @@ describe("leases honoured", () => {
   it("the rule 'leases honoured' accepts turns of a host that leads when the earlier leader answers late", async () => {
     const { scene, leader, life } = renewed();
     scene.at(2_000).say(life.process, 1, { about: "host", message: { kind: "renew", sequence: 2, actors: 0 } });
-    scene.at(2_500).tell("host-2", "leading", { term: 2 });
+    scene.at(2_500).tell("host-2", "leader.elected", { term: 2 });
     scene.at(2_540).say(leader, 2, { about: "scheduler", message: { kind: "renewed", sequence: 2 } });
     scene.at(12_000).checker.turnBegan?.(scene.turn(life, "default:1"));
     await clean(scene);
@@ -968,7 +968,7 @@ describe("no needless eviction", () => {
     const processes = [scene.process(), scene.process()];
     for (const process of processes) scene.checker.started?.(undefined as never, process);
     trouble(scene.at(6_000), processes[1]!);
-    scene.at(8_000).tell("host-1", "host evicted", { name: "host-2" });
+    scene.at(8_000).tell("host-1", "host.evicted", { name: "host-2" });
     return scene;
   }
 
@@ -1135,7 +1135,7 @@ describe("heard before granted", () => {
 
   it("the rule 'heard before granted' accepts a grant after all hosts have reported or ended, and other answers at any time", async () => {
     await clean(granted((scene, silent) => scene.say(silent, 2, host({ kind: "claimed" }))));
-    await clean(granted((scene) => scene.tell("host-2", "host removed", { host: "x-4" })));
+    await clean(granted((scene) => scene.tell("host-2", "host.removed", { host: "x-4" })));
     await clean(granted(() => {}, "owner"));
     await clean(granted(() => {}, "refused"));
   });
@@ -1173,7 +1173,7 @@ describe("heard before granted", () => {
       silently,
     );
     await reports(
-      granted((scene) => scene.tell("host-1", "host removed", { host: "x-4" })),
+      granted((scene) => scene.tell("host-1", "host.removed", { host: "x-4" })),
       silently,
     );
   });
@@ -1216,11 +1216,7 @@ describe("sticky actors stay", () => {
   });
 
   it("the rule 'sticky actors stay' accepts a move by an operator, after a lost lease, or after the removal of the type", async () => {
-    for (const why of [
-      "asked to let go of sticky actors",
-      "asked to hand over its actors",
-      "the lease is over; every actor here is let go",
-    ]) {
+    for (const why of ["sticky.release-requested", "drain.requested", "lease.lost"]) {
       await clean(left("moved", (scene) => scene.tell("host-1", why)));
       await reports(
         left("moved", (scene) => scene.tell("host-2", why)),
@@ -1243,7 +1239,7 @@ describe("sticky actors stay", () => {
 
   it("the rule 'sticky actors stay' does not excuse events of long ago", async () => {
     const asked = left("moved", (scene) => {
-      scene.tell("host-1", "asked to let go of sticky actors");
+      scene.tell("host-1", "sticky.release-requested");
       scene.at(60_000);
     });
     await reports(asked, /which has its type/);

@@ -49,10 +49,7 @@ export const isStateful = (type: string): boolean => type !== PLAIN;
 export const labelOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`;
 
 /** Log events of a host before it gives up all its actors. */
-export const ENDINGS: ReadonlySet<string> = new Set([
-  "the lease is over; every actor here is let go",
-  "this host was removed from the cluster",
-]);
+export const ENDINGS: ReadonlySet<string> = new Set(["lease.lost", "membership.removed"]);
 
 /** Longest delay of a series of dependent messages, as a multiple of the mean. */
 const MOST_DELAYS = 6;

@@ -7,15 +7,15 @@ import type { Stage } from "../stage.ts";
 
 /** Log events of hosts that are part of a coarse story, with the fields that it shows. */
 const EVENTS: Readonly<Record<string, readonly string[]>> = {
-  leading: ["term"],
-  "not leading any more": ["term", "why"],
-  "host joined": ["name"],
-  "host returned": ["name"],
-  "host suspect": ["name"],
-  "host evicted": ["name"],
-  "host removed": ["name", "why"],
-  "the lease is over; every actor here is let go": [],
-  "this host was removed from the cluster": ["why"],
+  "leader.elected": ["term"],
+  "leader.stepped-down": ["term", "why"],
+  "host.joined": ["name"],
+  "host.returned": ["name"],
+  "host.suspect": ["name"],
+  "host.evicted": ["name"],
+  "host.removed": ["name", "why"],
+  "lease.lost": [],
+  "membership.removed": ["why"],
   "everything is healed": [],
 };
 

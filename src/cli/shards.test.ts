@@ -175,7 +175,7 @@ test("invalid usage of limpet shards is rejected before any request", async (t) 
 test("a type without shards is an error with the option to shard it", async (t) => {
   const { fake, shards } = await open(t);
   fake.shards = async () => {
-    throw new LimpetError("NOT_SHARDED", "nobody hosts actors of Cart that live in shards");
+    throw new LimpetError("NOT_SHARDED", "no host has actors of Cart that live in shards");
   };
   const { code, stderr } = await shards("Cart");
   assert.equal(code, 1);

@@ -76,7 +76,7 @@ export const heardBeforeGranted: CheckerKind = {
 
     return {
       told({ who, event, fields }) {
-        if (event !== "host removed" && event !== "leading") return;
+        if (event !== "host.removed" && event !== "leader.elected") return;
         const place = stage.players.find(({ host }) => host.name === who)?.host.process?.place;
         if (place === undefined) return;
         // A leader removes the earlier incarnation of a host before it welcomes the host.

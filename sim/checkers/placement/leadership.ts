@@ -67,8 +67,8 @@ export const leadership: CheckerKind = {
       gone: (host, process) => excuses.gone(host, process),
       stepped: () => excuses.stepped(),
       told({ who, event, fields }) {
-        if (event === "not leading any more") leaders.delete(who);
-        if (event !== "leading") return;
+        if (event === "leader.stepped-down") leaders.delete(who);
+        if (event !== "leader.elected") return;
         const term = fields?.term as number;
         const { process } = stage.player(who).host;
         if (term <= newest) report(`${who} begins to lead in term ${term}, and there was term ${newest}`);

@@ -69,7 +69,7 @@ export const leasesHonoured: CheckerKind = {
         if (leading) leaderships.set(process, { at: stage.now, leaseMs });
       },
       told({ who, event }) {
-        const process = event === "leading" ? stage.player(who).host.process : undefined;
+        const process = event === "leader.elected" ? stage.player(who).host.process : undefined;
         if (process === undefined) return;
         const lease = leaseOf(process);
         lease.since = undefined;

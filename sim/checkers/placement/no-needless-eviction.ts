@@ -60,7 +60,7 @@ export const noNeedlessEviction: CheckerKind = {
         const { who, event, fields } = line;
         // Connections may also be broken, stalled and refused, without a visible line.
         faultAt = Math.max(faultAt, troubleEnds(line) ?? faultAt);
-        if (event !== "host evicted" || isHasty) return;
+        if (event !== "host.evicted" || isHasty) return;
         const leader = stage.player(who).host.process;
         const evicted = stage.players.find(({ planned }) => planned.name === fields?.name)?.host;
         if (leader === undefined || evicted?.process === undefined) return;

@@ -28,8 +28,8 @@ export const notedBeforeGranted: CheckerKind = {
       told({ who, event, fields }) {
         // The host holds nothing under its old incarnation; a round that began before may still list it. A
         // sleeping host does not know it yet.
-        const isOver = event.startsWith("the lease is over") || event.startsWith("this host was removed");
-        const isWaitedFor = event === "host removed" && fields?.why === "its lease is over";
+        const isOver = event === "lease.lost" || event === "membership.removed";
+        const isWaitedFor = event === "host.removed" && fields?.why === "its lease is over";
         if (!isOver && !isWaitedFor) return;
         const name = isOver ? who : fields?.name;
         const process = stage.players.find(({ host }) => host.name === name)?.host.process;

@@ -28,7 +28,7 @@ export const stickyStays: CheckerKind = {
       told({ who, event }) {
         const { process } = stage.players.find(({ host }) => host.name === who)?.host ?? {};
         if (event === "⚡ types leave" && process !== undefined) givenUp.add(process);
-        if (event.startsWith("asked to let go") || event.startsWith("asked to hand over") || ENDINGS.has(event)) {
+        if (event === "sticky.release-requested" || event === "drain.requested" || ENDINGS.has(event)) {
           askedAt.set(who, stage.now);
         }
       },

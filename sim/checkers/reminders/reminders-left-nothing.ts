@@ -25,7 +25,7 @@ export const remindersLeftNothing: CheckerKind = {
         if (stage.now - beganAt > SLOW_MS) slowUntil.set(`${type}/${id}`, stage.now);
       },
       told({ who, event }) {
-        if (isTheEnd && event.startsWith("the lease is over")) cutOff.add(who);
+        if (isTheEnd && event === "lease.lost") cutOff.add(who);
       },
       healed() {
         isTheEnd = true;

@@ -13,8 +13,8 @@ const IN_TIME_MS = 4_000;
  * host, or another leader takes over.
  */
 const QUIET_MS = 3_000;
-const CHANGES = /^host |leading/;
-const NOT_FOLLOWED = "a strategy of shards could not be followed";
+const CHANGES = /^host\.|^leader\.(?:elected|stepped-down)$/;
+const NOT_FOLLOWED = "strategy.failed";
 /** Time between two requests of which one waits for the other. */
 const NEXT_MS = 500;
 

@@ -1,14 +1,14 @@
-// Where the leading scheduler is, as a host sees it: found through the store (scheduler-node.ts) or by asking schedulers that
-// were named (watched-schedulers.ts).
+// The leading scheduler, as a host sees it: found through the store (placement/leader/election.ts) or by
+// watching configured schedulers (watched-schedulers.ts).
 
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 
-/** The leader, reached in whatever way. */
+/** The leader, in this process or in another one. */
 export interface Leader {
-  /** For people. */
+  /** For display. */
   readonly address: string;
   readonly term: number;
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage>;
@@ -19,7 +19,7 @@ export interface Leader {
   endTerm?(): Promise<boolean>;
   describe(): Promise<ClusterView>;
   drain(host: string): Promise<void>;
-  /** Of one namespace. */
+  /** Sticky actors of one namespace. */
   sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
   release(namespace: string, type: string, id: string): Promise<void>;
   shards(namespace: string, type: string): Promise<ShardsView>;
@@ -28,13 +28,16 @@ export interface Leader {
 
 export interface LeaderSource {
   readonly leader: Leader | undefined;
-  /** Why there is no leader, and what to do about it. */
+  /** The reason why there is no leader, and the remedy. */
   readonly problem: string;
-  /** Since when the store has not answered which scheduler leads, on the monotonic clock; undefined: it answers, or is not asked. */
+  /**
+   * Time since when the store has not named the leader, on the monotonic clock; undefined: it responds, or is
+   * not asked.
+   */
   readonly silentSince?: number | undefined;
   /** Called whenever `leader` has changed. One listener. */
   onChange: (() => void) | undefined;
-  /** The leader does not answer, or says it is none: look again, soon. */
+  /** The leader does not respond, or denies that it leads: look again, soon. */
   doubt(): void;
   /** A host here rejects the leader, because it has seen this newer term. */
   sawTerm?(term: number): void;

@@ -1,4 +1,5 @@
-// A control stream within one process: what is sent arrives in the next tick, in order, as it would over the network.
+// A control stream within one process: messages arrive in the next tick, in order, as they would over the
+// network.
 import { type ErrorCode, LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
@@ -15,7 +16,7 @@ export function localStream(
   const close = (reason?: Reason): void => {
     if (!open) return;
     open = false;
-    // What was sent before arrives before.
+    // Messages sent earlier arrive earlier.
     clock.soon(() => {
       const error = reason && new LimpetError(reason.code as ErrorCode, reason.message);
       scheduler.closed(error);

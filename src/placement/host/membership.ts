@@ -1,9 +1,10 @@
-// A host's part in the cluster: keeps one stream to the leader and a lease, and lets go of what it must.
+// A host's membership in the cluster: keeps one stream to the leader and a lease, and lets go of actors when
+// it must.
 //
-// The rooms decide: host-tables.ts what may come to life here, host-lease.ts how long anything may live. This drives them,
-// together with order-follower.ts. It has one rule for every trouble: as long as the lease lasts, actors go on, whatever
-// happens to the stream or the leader. When the lease is over everything is dropped, and the host comes back as a new
-// incarnation. The exception, a host that slept together with its leader, is in slept-lease.ts.
+// The pure models decide: host-tables.ts about activations, host-lease.ts about the lease. This file drives
+// them, together with order-follower.ts. One rule covers every failure: actors continue as long as the lease
+// lasts, regardless of the stream and the leader. When the lease is over, the host drops everything and comes
+// back as a new incarnation. The exception, a host that slept together with its leader, is in slept-lease.ts.
 import type { Activation } from "../../actors/activation/activation.ts";
 import type { ActorType } from "../../actors/actor-type.ts";
 import type { Catalog } from "../../actors/catalog.ts";
@@ -28,12 +29,12 @@ import { SleptLease } from "./slept-lease.ts";
 
 export interface MembershipSettings {
   readonly namespace: string;
-  /** Where other hosts call this one. */
+  /** Address at which other hosts call this one. */
   readonly address: string;
   readonly name: string;
-  /** What it was built from; empty or left out: that is not known. */
+  /** Build id; empty or left out: unknown. */
   readonly build?: string | undefined;
-  /** What it is there for. Left out: nothing in particular. */
+  /** Roles of this host. Left out: none. */
   readonly roles?: readonly string[] | undefined;
   readonly moveTimeoutMs: number;
 }
@@ -46,15 +47,18 @@ export interface MembershipDeps {
   readonly instruments: HostInstruments;
   readonly source: LeaderSource;
   readonly catalog: Catalog;
-  /** What waits to be routed may find its way now. Empty: all types. */
+  /** Waiting calls may be routed now. Empty: all types. */
   changed(types: readonly string[]): void;
-  /** So may what waits for these shards. */
+  /** Calls that wait for these shards may be routed now. */
   opened?(type: string, shards: readonly number[]): void;
-  /** So may those who wait for this sticky actor, or hear why they cannot. */
+  /** Calls that wait for this sticky actor may be routed now, or fail with the error. */
   answered(type: string, id: string, error?: LimpetError): void;
-  /** This host has become the home of a shard, by this move if by any. */
+  /** This host has become the home of a shard; `move` identifies the move, if there was one. */
   gained?(type: string, shard: number, move: string | undefined): void;
-  /** These are about to be stopped, because their shard moves; are stopped, and it is likely to live there next; and then it does. */
+  /**
+   * Steps of a shard that moves away. `leaving`: its actors are about to stop. `left`: they have stopped, and
+   * the shard probably lives at that address next. `moved`: it does.
+   */
   leaving?(type: ActorType, shard: number, actors: readonly Activation[]): void;
   left?(type: string, shard: number, move: string, address: string): void;
   moved?(type: string, shard: number, address: string): void;
@@ -62,7 +66,7 @@ export interface MembershipDeps {
 
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 1_000;
-/** A leader that has not said welcome within this is no leader. */
+/** The host gives up on a leader that has not sent welcome within this time. */
 const WELCOME_MS = 3_000;
 
 export class Membership implements Placement {
@@ -86,7 +90,7 @@ export class Membership implements Placement {
   readonly #sticky: StickyMember;
   readonly #shards: ShardMember;
   readonly #slept: SleptLease;
-  /** Called whenever something has changed that somebody might wait for. */
+  /** Called after every change that a caller of `until` may wait for. */
   #watchers = new Set<() => void>();
   #refusal: string | undefined;
   #isAtOdds = false;
@@ -126,7 +130,7 @@ export class Membership implements Placement {
     this.#connect();
   }
 
-  // ——— What the router asks.
+  // ——— Placement, for the router.
 
   route(type: string, id: string, until: number): Route {
     if (this.#tables.isSticky(type))
@@ -142,12 +146,12 @@ export class Membership implements Placement {
 
   #outsideShards(type: string, id: string): Route {
     if (!this.hasHosts(type)) return this.#tables.route(type, id);
-    // Whoever is asked knows, and says where it is; that is remembered.
+    // The called host knows the actor's address and responds with it; that answer is cached.
     const told = this.#sticky.holdings.belief(type, id);
     return told !== undefined && this.isHost(type, told) ? told : this.#tables.route(type, id);
   }
 
-  /** Without a lease nothing is held or asked for; but a call may go elsewhere. */
+  /** Without a lease this host holds and requests nothing, but a call may go elsewhere. */
   #around(type: string, id: string): Route {
     const owner = this.#sticky.holdings.belief(type, id);
     return owner === undefined || owner === this.address ? WAIT : owner;
@@ -167,7 +171,7 @@ export class Membership implements Placement {
   }
 
   cacheOwner(type: string, id: string, address: string): void {
-    // Of shards only the leader's word counts, for whoever knows which one it is about.
+    // For a host that can compute the shard, only the leader decides about its home.
     if (this.inShards(type)?.knows) return;
     this.#sticky.holdings.learn(type, id, address);
   }
@@ -213,8 +217,8 @@ export class Membership implements Placement {
   }
 
   /**
-   * May one of that shard come to life here? Not without a lease; but who has lost that is the home of nothing, and who has none yet may
-   * have been told already that it is a home.
+   * Decides whether an actor of that shard may be activated here. It may not without a lease. A host that
+   * lost its lease is the home of nothing; a host without a first lease may already be assigned as a home.
    */
   standing(type: string, shard: number): "here" | "wait" | "elsewhere" {
     const standing = this.#shards.standing(type, shard);
@@ -266,12 +270,12 @@ export class Membership implements Placement {
     return this.#incarnation;
   }
 
-  /** Other hosts of a type say something else of it: this one cannot be with them as it is. */
+  /** Other hosts of a type report different settings: this host cannot join them as it is. */
   get disagreement(): string | undefined {
     return this.#isAtOdds ? this.#refusal : undefined;
   }
 
-  /** Why it cannot do its part; undefined when it can. */
+  /** Reason why the host is not ready; undefined when it is. */
   get problem(): string | undefined {
     if (this.#refusal !== undefined) return this.#refusal;
     if (this.#deps.source.leader === undefined) return this.#deps.source.problem;
@@ -281,7 +285,7 @@ export class Membership implements Placement {
     return this.#shards.problem;
   }
 
-  /** Resolves when the condition holds; false: it did not within the time. */
+  /** Resolves to true when the condition holds; to false on timeout. */
   async until(condition: () => boolean, ms: number): Promise<boolean> {
     if (condition()) return true;
     return new Promise((resolve) => {
@@ -308,7 +312,7 @@ export class Membership implements Placement {
     this.#failures = 0;
     // If the leader of this process ends its term because it slept, this host asks before the next term.
     if (this.#isOver()) this.#slept.ask();
-    // A stream to a leader that stepped down ends by itself, and so does one that is still of use.
+    // A stream to a leader that stepped down ends by itself; any other stream is still useful.
     if (this.#stream === undefined) this.#connect();
     this.#notify();
   }
@@ -357,9 +361,9 @@ export class Membership implements Placement {
     this.#renewal?.cancel();
     if (this.#stopped) return;
     if (error !== undefined && !isLimpetError(error, "NOT_LEADER")) {
-      // While nobody leads it is tried again and again; once is enough to know.
+      // The host retries while there is no leader; one warning is enough.
       const level = this.#failures === 0 ? "warn" : "debug";
-      this.#deps.log[level]("the stream to the leader ended", { err: error });
+      this.#deps.log[level]("leader.disconnected", { err: error });
     }
     this.#isAtOdds = isLimpetError(error, "OPTION_INVALID");
     this.#refusal = this.#isAtOdds || isLimpetError(error, "ADDRESS_IN_USE") ? error!.message : undefined;
@@ -369,7 +373,7 @@ export class Membership implements Placement {
     this.#notify();
   }
 
-  /** Everybody comes back when a leader does, so nobody comes back at the same moment. */
+  /** Randomized, because all hosts reconnect when a new leader appears. */
   #later(): void {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
     const ms = longest * (0.5 + this.#deps.random.number());
@@ -383,7 +387,7 @@ export class Membership implements Placement {
     this.#closed(stream, new LimpetError("UNREACHABLE", why));
   }
 
-  // ——— What the leader says.
+  // ——— Messages of the leader.
 
   #heard(stream: ControlStream<HostMessage>, message: SchedulerMessage): void {
     if (this.#stream !== stream || this.#stopped) return;
@@ -399,11 +403,11 @@ export class Membership implements Placement {
         this.#renewed(message.sequence);
         break;
       case "removed":
-        this.#deps.log.warn("this host was removed from the cluster", { why: message.reason });
+        this.#deps.log.warn("membership.removed", { why: message.reason });
         this.#startOver();
         break;
       case "drain":
-        this.#deps.log.info("asked to hand over its actors");
+        this.#deps.log.info("drain.requested");
         this.#draining = true;
         this.#handOver();
         break;
@@ -435,7 +439,10 @@ export class Membership implements Placement {
     this.#shards.joined(stream);
   }
 
-  /** Terms grow, also when the store was restored: see stores/leadership.ts. So this leader is an old one, or the store's clock is wrong. */
+  /**
+   * Terms grow, also when the store was restored: see stores/leadership.ts. So this leader is an old one, or
+   * the store's clock is wrong.
+   */
   #refuse(stream: ControlStream<HostMessage>, term: number): void {
     const newest = this.#tables.term;
     const { log, source } = this.#deps;
@@ -456,13 +463,14 @@ export class Membership implements Placement {
 
   #renewed(sequence: number): void {
     const { clock } = this.#deps;
-    // An answer that was read late is as good as its question is old. If that is too old, everything must go first.
+    // The lease counts from the request, even if the answer is read late. If the lease is over already,
+    // everything must go first.
     if (this.#isOver()) {
       this.#endLease();
       return;
     }
     const waited = !this.#lease.held || !this.mayBegin(clock.monotonic());
-    // Only now it is sure that this stream is of use.
+    // Only an answered renewal proves that this stream works.
     this.#failures = 0;
     this.#lease.renewed(sequence);
     this.#slept.grantedBy(this.#leader);
@@ -470,7 +478,10 @@ export class Membership implements Placement {
     if (waited) this.#deps.changed([]);
   }
 
-  /** Looked at as often as it is renewed, also when nobody can be asked: a clock that stood still rings as late as it slept. */
+  /**
+   * Checked as often as the lease is renewed, also without a leader: a clock that stood still fires as late
+   * as the process slept.
+   */
   #watchEnd(): void {
     this.#ending?.cancel();
     const { clock } = this.#deps;
@@ -503,12 +514,12 @@ export class Membership implements Placement {
   }
 
   #loseLease(): void {
-    this.#deps.log.warn("the lease is over; every actor here is let go");
+    this.#deps.log.warn("lease.lost");
     this.#deps.instruments.leaseLost();
     this.#startOver();
   }
 
-  /** Nothing of this incarnation is left. The next one says so. */
+  /** Drops everything of this incarnation. The next hello announces it. */
   #startOver(): void {
     const { catalog, instruments, random } = this.#deps;
     this.#lease.lost();
@@ -529,21 +540,21 @@ export class Membership implements Placement {
     this.#renewal?.cancel();
     stream?.close();
     if (!this.#stopped) this.#later();
-    // Calls of other hosts that wait here have to find another one.
+    // Calls of other hosts that wait here have to find another host.
     this.#deps.changed([]);
     this.#notify();
   }
 
-  // ——— Coming and going.
+  // ——— Joining and leaving.
 
   get types(): readonly string[] {
     return this.#types;
   }
 
-  /** From now on it hosts these, also if it was asked to hand them over before. */
+  /** Hosts these types from now on, even if it was asked to hand them over before. */
   report(types: readonly string[]): void {
     this.#draining = false;
-    // What others say to this is not known yet.
+    // The answer of the other hosts to this report is not known yet.
     this.#isAtOdds = false;
     this.#tell(types);
   }
@@ -558,27 +569,28 @@ export class Membership implements Placement {
     return this.#tables.hosts(type).every(({ address }) => address === this.address);
   }
 
-  /** What nobody else can take stays here until somebody can. */
+  /** Types without another host stay here until there is one. */
   #handOver(): void {
     const kept = this.#types.filter((type) => this.#isAlone(type));
     if (kept.length === this.#types.length) return;
     this.#tell(kept);
-    if (kept.length > 0) this.#deps.log.warn("no other host has these types, so they stay", { types: kept });
+    if (kept.length > 0) this.#deps.log.warn("drain.types-kept", { types: kept });
   }
 
-  /** Resolves when a leader listens, or the time is up. */
+  /** Resolves when the leader has sent welcome, or on timeout. */
   async heard(ms: number): Promise<void> {
     await this.until(() => this.#stream !== undefined && this.#welcome, ms);
   }
 
-  /** Hands over what others can take. Bounded by the time given. */
+  /** Hands over the types that other hosts can take. Bounded by the time given. */
   async leave(ms: number): Promise<void> {
     const moving = this.#types.filter((type) => !this.#isAlone(type));
-    // Shards go first, one by one and with their calls kept back: who leaves the table has to let go of everything at once.
+    // Shards go first, one by one and with their calls buffered: a host that leaves the table has to let go
+    // of everything at once.
     if (this.#shards.leave(moving)) await this.until(() => !this.#shards.holdsAny(moving), ms);
     if (moving.length > 0 && this.#stream !== undefined) {
       this.report(this.#types.filter((type) => this.#isAlone(type)));
-      // Others may leave at the same time: who is the last one keeps what it has to its end.
+      // Other hosts may leave at the same time: the last one keeps its types to its end.
       const gone = (): boolean =>
         moving.every(
           (type) =>
@@ -590,12 +602,12 @@ export class Membership implements Placement {
     }
   }
 
-  /** All names under which a leader may still know this process. */
+  /** All incarnations under which a leader may still know this process. */
   get names(): readonly string[] {
     return this.#replaces === undefined ? [this.#incarnation] : [this.#incarnation, this.#replaces];
   }
 
-  /** Everything here is gone: nobody has to wait for it. */
+  /** Everything here is gone: no host has to wait for it. */
   goodbye(): void {
     this.#stopped = true;
     this.#sticky.clear(false);

@@ -1,4 +1,4 @@
-// What a host counts of its part in the cluster, by namespace and type.
+// Metrics of a host as a member of the cluster, by namespace and type.
 import type { ChangeReason, Operation } from "../../ports/control-messages.ts";
 import type { Counter, Meter } from "../../ports/meter.ts";
 import type { CacheFigures } from "../model/sticky-holdings.ts";
@@ -30,17 +30,20 @@ export class HostInstruments {
 
   applied(type: string, seconds: number): void {
     this.#meter
-      .histogram("limpet_host_update_seconds", "Time to take a new table over.", SECONDS, this.#labels(type))
+      .histogram("limpet_host_update_seconds", "Time to apply a new table.", SECONDS, this.#labels(type))
       .observe(seconds);
   }
 
   unlocked(type: string, seconds: number): void {
     this.#meter
-      .histogram("limpet_host_lock_seconds", "From LOCK to UNLOCK.", SECONDS, this.#labels(type))
+      .histogram("limpet_host_lock_seconds", "Time from LOCK to UNLOCK.", SECONDS, this.#labels(type))
       .observe(seconds);
   }
 
-  /** Actors moved away because of one update. `reason`: why its table was made; a leader of the release before does not say. */
+  /**
+   * Counts actors that moved away because of one update. `reason`: the reason of its table; a leader of the
+   * previous release does not send it.
+   */
   halted(type: string, actors: number, reason: ChangeReason | undefined): void {
     const labels = { ...this.#labels(type), reason: reason ?? "unknown" };
     this.#meter.counter("limpet_host_halts_total", "Updates after which actors had to move.", labels).add(1);
@@ -59,12 +62,15 @@ export class HostInstruments {
   }
 
   acked(type: string): void {
-    this.#meter.counter("limpet_host_updates_acked_total", "Updates confirmed.", this.#labels(type)).add(1);
+    this.#meter.counter("limpet_host_updates_acked_total", "Updates acknowledged.", this.#labels(type)).add(1);
   }
 
   // ——— Sticky actors.
 
-  /** Very many may be granted at once: each is counted without looking for its counter. */
+  /**
+   * Cached counters: very many actors may be granted at once, and a lookup of the counter costs more than the
+   * count.
+   */
   readonly #granted = new Map<string, Counter>();
   readonly #released = new Map<string, Counter>();
 
@@ -99,12 +105,12 @@ export class HostInstruments {
 
   readonly #cached = new Map<string, CacheFigures>();
 
-  /** What was counted from the beginning; the difference to the last time is added. */
+  /** Takes totals since the start, and adds the difference to the last call. */
   stickyCache(type: string, { hits, misses, invalidations }: CacheFigures): void {
     const before = this.#cached.get(type) ?? { hits: 0, misses: 0, invalidations: 0 };
     this.#cached.set(type, { hits, misses, invalidations });
     const count = (result: string, more: number): void => {
-      const help = "Calls to sticky actors outside this host's memory, by whether it knew where they live.";
+      const help = "Calls to sticky actors outside this host's memory, by whether it had their address cached.";
       this.#meter.counter("limpet_host_sticky_cache_total", help, { ...this.#labels(type), result }).add(more);
     };
     count("hit", hits - before.hits);
@@ -113,7 +119,7 @@ export class HostInstruments {
   }
 
   leaseLost(): void {
-    const help = "Times this host let everything go because its lease ran out.";
+    const help = "Times this host dropped all actors because its lease ran out.";
     this.#meter.counter("limpet_host_leases_lost_total", help, { namespace: this.#namespace }).add(1);
   }
 }

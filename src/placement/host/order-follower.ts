@@ -1,5 +1,5 @@
-// Does what the leader orders: takes new tables over, lets go of actors that moved away, and confirms. What an order means is
-// decided in placement/model/host-tables.ts.
+// Executes the orders of the leader: applies new tables, lets go of actors that moved away, and acknowledges.
+// placement/model/host-tables.ts decides the meaning of an order.
 import type { ActorType } from "../../actors/actor-type.ts";
 import type { Catalog } from "../../actors/catalog.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -10,7 +10,7 @@ import type { StickyMember } from "../sticky/sticky-client.ts";
 import type { HostInstruments } from "./metrics.ts";
 
 export interface FollowerSettings {
-  /** This host, as the tables name it. */
+  /** The address of this host in the tables. */
   readonly address: string;
   readonly moveTimeoutMs: number;
 }
@@ -19,7 +19,7 @@ export interface OrderFollowerDeps {
   readonly clock: Clock;
   readonly catalog: Catalog;
   readonly instruments: HostInstruments;
-  /** What waits to be routed may find its way now. Empty: all types. */
+  /** Waiting calls may be routed now. Empty: all types. */
   changed(types: readonly string[]): void;
 }
 
@@ -44,7 +44,7 @@ export class OrderFollower {
     this.#draining.clear();
   }
 
-  /** `isCurrent`: the stream on which the order came is still the one there is. */
+  /** `isCurrent`: the stream of the order is still the current one. */
   follow(order: PlacementOrder, stream: ControlStream<HostMessage>, isCurrent: () => boolean): void {
     const { clock, instruments, changed } = this.#deps;
     const before = clock.monotonic();
@@ -67,7 +67,10 @@ export class OrderFollower {
     if (operation === "unlock") instruments.unlocked(type, (now - (this.#lockedAt.get(type) ?? now)) / 1_000);
   }
 
-  /** Types of which nothing moves are confirmed at once and together, the others each when they are done. */
+  /**
+   * Acknowledges types without moving actors at once and together, and every other type when its drain is
+   * done.
+   */
   #drain(
     { round, types }: Extract<TablesEffect, { kind: "drain" }>,
     order: PlacementOrder,
@@ -78,10 +81,10 @@ export class OrderFollower {
     const reasons = new Map(order.tables.map(({ type, reason }) => [type, reason]));
     const { moveTimeoutMs } = this.#settings;
     const done = (drained: readonly string[]): void => {
-      // A new stream gets the order again, and confirms it itself.
+      // A new stream gets the order again, with its own acknowledgement.
       if (!isCurrent() || drained.length === 0) return;
       for (const type of drained) this.#letGoUnlessHost(type);
-      // What is said to be gone has been let go of before.
+      // Releases of sticky actors go out before the acknowledgement that they are gone.
       this.#sticky.flush();
       for (const effect of this.#tables.drained(round, drained)) if (effect.kind === "ack") stream.send(effect.message);
       for (const type of drained) instruments.acked(type);
@@ -89,7 +92,7 @@ export class OrderFollower {
     const still: string[] = [];
     for (const name of types) {
       const under = this.#draining.get(name);
-      // Its acknowledgement is on its way.
+      // Its acknowledgement follows the drain in progress.
       if (under?.round === round && under.stream === stream) continue;
       const type = catalog.types.get(name);
       const stays = this.#whoStays(name, type);
@@ -108,7 +111,7 @@ export class OrderFollower {
     done(still);
   }
 
-  /** Sticky actors stay for as long as this host has any of their type. */
+  /** Sticky actors stay as long as this host hosts their type. */
   #whoStays(name: string, type: ActorType | undefined): (id: string) => boolean {
     const { address } = this.#settings;
     const isFree = !this.#tables.isSticky(name) && type?.options.sticky === undefined;
@@ -119,7 +122,7 @@ export class OrderFollower {
     return () => isHost;
   }
 
-  /** Of a type that this host has no more nothing is held that is not in memory. */
+  /** Releases the actors that are not in memory, if this host no longer hosts the type. */
   #letGoUnlessHost(type: string): boolean {
     const isHost = this.#tables.hostAt(type, this.#settings.address) !== undefined;
     if (!isHost) this.#sticky.letGoOfAll(type);

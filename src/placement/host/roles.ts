@@ -1,5 +1,6 @@
-// Which of its types a host runs: those that ask for a role only if it has that role. Of the others it has the class, so it knows which shard
-// an actor is in and sends calls to where it lives. A process that is in no cluster is alone with its actors, and runs all of them.
+// Selects the types a host runs: a type with a role runs only on hosts with that role. A host without the
+// role still has the class, so it can compute the shard of an actor and route calls to it. A process outside
+// a cluster runs all its types.
 import type { ActorType } from "../../actors/actor-type.ts";
 
 export function mayHost({ options }: ActorType, roles: readonly string[]): boolean {
@@ -7,7 +8,7 @@ export function mayHost({ options }: ActorType, roles: readonly string[]): boole
   return role === undefined || roles.includes(role);
 }
 
-/** Their names. */
+/** Names of the types that this host runs. */
 export function hostedTypes(types: Iterable<ActorType>, roles: readonly string[]): string[] {
   return [...types].filter((type) => mayHost(type, roles)).map(({ name }) => name);
 }

@@ -1,8 +1,10 @@
-// A scheduler: campaigns for leadership through the store, leads while it has it, and knows who leads while it has not.
+// Election of a scheduler: it campaigns for leadership through the store, leads while it has it, and
+// otherwise knows the leader.
 //
-// It tells the store that it is there a few times within its lease; the answer says who leads. Leadership counts from the
-// moment the campaign was *sent*, on this process's own clocks, and is given up well before it could run out in the store.
-// Its door opens when somebody else could come through it: a process that is alone listens to nobody.
+// It renews its candidacy several times within its lease; the store's answer names the leader. Leadership
+// counts from the moment the campaign was *sent*, on this process's own clocks. The scheduler gives it up
+// well before it can run out in the store. It listens for other hosts only when there are other schedulers or
+// it is dedicated: a process that is alone opens no port.
 
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
@@ -36,32 +38,32 @@ export interface SchedulerDeps {
   readonly shards: Shards;
   readonly identity: ProcessIdentity;
   hasEnded(process: ProcessIdentity): boolean;
-  /** Opens the door for hosts of other processes. */
+  /** Starts the server for hosts of other processes. */
   openDoor(service: ControlService): Promise<{ readonly address: string; close(): Promise<void> }>;
   /** The scheduler of another process. */
   connect(address: string, term: number): Leader & { close(): void };
 }
 
-/** How often a scheduler tells the store that it is there, within its lease. */
+/** Number of campaigns within a lease. */
 const CAMPAIGNS = 4;
-/** Many schedulers campaign less often, so that the store has time for other things. */
+/** Above this number, schedulers campaign less often, to limit the load on the store. */
 const CROWD = 50;
 const RETRY_MS = 200;
 const DOUBT_MS = 20;
-/** The leader is known, but its door is not open yet. */
+/** Pause while the leader is known, but its server is not open yet. */
 const UNOPENED_MS = 100;
 const STOP_MS = 1_000;
 
 export class SchedulerNode implements ControlService, LeaderSource {
-  /** A new one after every term that ended here, so that the store begins a new term as well. */
+  /** Renewed after every term that ended here, so that the store begins a new term as well. */
   incarnation: string;
-  /** The one before, until the store knows that it has ended. */
+  /** The previous incarnation, until the store knows that it has ended. */
   #former: string | undefined;
   readonly #settings: SchedulerSettings;
   readonly #deps: SchedulerDeps;
   readonly #instruments: SchedulerInstruments;
   readonly #lease = new HostLease();
-  /** Each with the list it was sent last, as text: an unchanged list is not sent again. */
+  /** Watchers, each with the last list it received, as text: an unchanged list is not sent again. */
   readonly #watchers = new Map<(list: SchedulerList) => void, string>();
   #standing: ElectionResult | undefined;
   #seenTerm = 0;
@@ -71,7 +73,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
   #door: { readonly address: string; close(): Promise<void> } | undefined;
   #opening: Promise<void> | undefined;
   #campaigning: Promise<void> | undefined;
-  /** The store is being asked whether a term that ended here is still the newest. Campaigns wait for it. */
+  /** A request whether a term that ended here is still the newest. Campaigns wait for it. */
   #asking: Promise<unknown> | undefined;
   #next: Timer | undefined;
   #end: Timer | undefined;
@@ -88,7 +90,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#lease.length(settings.leaderLeaseMs);
   }
 
-  /** Resolves when it knows who leads, or that nobody can. */
+  /** Resolves when the leader is known, or when the store cannot answer. */
   async start(): Promise<void> {
     if (this.#settings.dedicated) await this.#openDoor();
     await this.#campaign();
@@ -98,7 +100,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return this.#door?.address;
   }
 
-  /** Not any more once its lease is over, also if it has only just woken up and done nothing about it yet. */
+  /** False once the lease is over, even if the process has just woken up and has not stepped down yet. */
   get leads(): boolean {
     return this.#leading !== undefined && this.#lasts();
   }
@@ -107,7 +109,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return this.#standing?.schedulers ?? [];
   }
 
-  // ——— Who leads.
+  // ——— The leader.
 
   get leader(): Leader | undefined {
     return this.#leading === undefined ? this.#remote : this.#self(this.#leading);
@@ -147,7 +149,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#next = this.#deps.clock.after(ms, () => void this.#campaign(), "background");
   }
 
-  /** One at a time; whoever asks meanwhile waits for the one under way. */
+  /** One campaign at a time; further callers wait for the one in progress. */
   #campaign(): Promise<void> {
     this.#campaigning ??= this.#campaignOnce().finally(() => {
       this.#campaigning = undefined;
@@ -161,7 +163,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     try {
       // Twice at most: the first answer may name a leader that is known to have ended.
       for (let attempt = 0; attempt < 2 && !this.#stopped; attempt++) {
-        // On waking up, the term ends first: its host may have to ask the store about it.
+        // After a sleep, the term ends first: its host may have to ask the store about it.
         if (!this.#lasts()) this.#giveUp("it could not be kept up");
         if (this.#asking !== undefined) await this.#asking;
         if (this.#stopped) return;
@@ -174,14 +176,15 @@ export class SchedulerNode implements ControlService, LeaderSource {
         const gone = dead.map(({ incarnation }) => incarnation).concat(former ?? []);
         const standing = await coordination.campaign(candidate, gone);
         if (this.#stopped) return;
-        // Meanwhile its term ended: the answer is about who it was before.
+        // The term ended meanwhile, so the answer is about the previous incarnation.
         if (candidate.incarnation !== this.incarnation) continue;
         if (former === this.#former) this.#former = undefined;
         this.#failures = 0;
         this.#silentSince = undefined;
         this.#standing = standing;
         if (this.#isBefore(standing.term) && standing.leading) {
-          // The restored store has this scheduler as the leader of an old term. Hosts would reject it, so it begins a new one.
+          // The restored store has this scheduler as the leader of an old term. Hosts would reject it, so it
+          // begins a new one.
           this.#resign("the store was restored");
           continue;
         }
@@ -200,12 +203,15 @@ export class SchedulerNode implements ControlService, LeaderSource {
       this.#tellWatchers();
     } catch (err) {
       this.#silentSince ??= askedAt;
-      this.#deps.log[this.#failures++ === 0 ? "warn" : "debug"]("the store cannot be asked who leads", { err });
+      this.#deps.log[this.#failures++ === 0 ? "warn" : "debug"]("election.failed", { err });
       this.#later(RETRY_MS * (1 + this.#deps.random.number()));
     }
   }
 
-  /** A term below one that was seen before: the store was restored from an earlier point. The next term of this process is above both. */
+  /**
+   * Detects a term below one that was seen before: the store was restored from an earlier point. The next
+   * term of this process is above both.
+   */
   #isBefore(term: number): boolean {
     if (term < this.#seenTerm) {
       this.#deps.log.warn("store.restored", { term, seenTerm: this.#seenTerm });
@@ -215,7 +221,10 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return false;
   }
 
-  /** A host here has seen a newer term than the leader's. If that leader is this scheduler, it gives up and begins another term. */
+  /**
+   * A host here has seen a newer term than the leader's. If that leader is this scheduler, it gives up and
+   * begins another term.
+   */
   sawTerm(term: number): void {
     this.#seenTerm = Math.max(this.#seenTerm, term);
     if (this.#leading === undefined || this.#leading.term >= this.#seenTerm) return;
@@ -255,7 +264,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
       this.#leading.removeEndedHosts();
       return;
     }
-    // The same scheduler, but a new term: what it knew of the old one may be out of date.
+    // The same scheduler, but a new term: its state of the old term may be out of date.
     this.#stepDown("a new term has begun");
     if (this.#takingOver) return;
     this.#takingOver = true;
@@ -283,13 +292,13 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#forgetRemote();
     this.#watchEnd();
     this.#instruments.leading(term);
-    this.#deps.log.info("leading", { term });
+    this.#deps.log.info("leader.elected", { term });
     this.onChange?.();
   }
 
   /**
-   * An embedded leader gives way to a dedicated one by asking the store to go on, and leads until it has the answer. Leases it
-   * granted meanwhile last longer than those that were out when its term ended.
+   * An embedded leader gives way to a dedicated one through the store, and leads until it has the answer.
+   * Leases it granted meanwhile last longer than the ones granted before its term ended.
    */
   #overlapMs(): number {
     return this.#settings.dedicated ? this.#settings.leaderLeaseMs : 0;
@@ -300,7 +309,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return this.#lease.lasts(clock.monotonic(), clock.now());
   }
 
-  /** Leadership ends on this process's own clock, whether or not the store can be asked. */
+  /** Leadership ends on this process's own clock, whether or not the store responds. */
   #watchEnd(): void {
     this.#end?.cancel();
     const ms = Math.max(this.#lease.endsAt - this.#deps.clock.monotonic(), 0);
@@ -316,14 +325,14 @@ export class SchedulerNode implements ControlService, LeaderSource {
   }
 
   /**
-   * The term ends here, although the store may not know. Whoever goes on from it must not do so in the same term: what was
-   * ordered last is forgotten here, and would be ordered again with other contents under the same numbers.
+   * Ends the term here, although the store may not know. A later leader must not continue the same term: the
+   * last orders are forgotten here, and it would send other contents under the same numbers.
    */
   #giveUp(why: string): void {
     if (this.#leading !== undefined) this.#resign(why);
   }
 
-  /** See `Leader.endTerm`. A store that does not answer holds up campaigns for a fifth of a lease at most. */
+  /** See `Leader.endTerm`. A store that does not respond delays campaigns for a fifth of a lease at most. */
   #endTerm(term: number): Promise<boolean> {
     if (this.#leading?.term === term) this.#giveUp("its process slept");
     const isNewest = this.#deps.coordination.persist(term, []);
@@ -347,7 +356,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#leading = undefined;
     this.#end?.cancel();
     this.#instruments.leading(0);
-    this.#deps.log.info("not leading any more", { term: leading.term, why });
+    this.#deps.log.info("leader.stepped-down", { term: leading.term, why });
     leading.end(`this scheduler does not lead any more: ${why}`);
     this.onChange?.();
   }
@@ -368,13 +377,13 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#remote = undefined;
   }
 
-  // ——— The door.
+  // ——— The server for other hosts.
 
   #openDoorSoon(): void {
     if (this.#door !== undefined || this.#opening !== undefined) return;
     void this.#openDoor().then(
       () => this.doubt(),
-      (err: LimpetError) => this.#deps.log.error("the door for other hosts cannot be opened", { err }),
+      (err: LimpetError) => this.#deps.log.error("scheduler.listen-failed", { err }),
     );
   }
 
@@ -391,7 +400,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     return this.#opening;
   }
 
-  // ——— What stands behind the door.
+  // ——— Control service.
 
   report(stream: ControlStream<SchedulerMessage>): ControlListener<HostMessage> {
     if (this.#leading !== undefined) return this.#leading.report(stream);
@@ -410,7 +419,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     const hosts = this.schedulers
       .filter(({ address }) => address !== "")
       .map(({ address, leader, dedicated, incarnation }) => ({ address, leader, dedicated, incarnation }));
-    // In an order of its own, so that two lists of the same schedulers are equal.
+    // Sorted, so that two lists of the same schedulers are equal.
     hosts.sort((a, b) => (a.incarnation < b.incarnation ? -1 : 1));
     return { term: this.#standing?.term ?? 0, hosts };
   }
@@ -459,7 +468,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
     await this.#led().steerShards(namespace, type, steering);
   }
 
-  /** Brings the figures of the leader up to date, if it leads. */
+  /** Updates the metrics of the leader, if it leads. */
   measure(): void {
     this.#leading?.measure();
   }
@@ -475,10 +484,10 @@ export class SchedulerNode implements ControlService, LeaderSource {
     leading?.freeze();
     this.#leading = undefined;
     this.#forgetRemote();
-    // First the store, so that whoever is told to look for another leader can be it.
+    // The store first, so that a host that looks for another leader can become the leader itself.
     const resigning = [this.incarnation].concat(this.#former ?? []).map((one) => this.#deps.coordination.resign(one));
     await Promise.all(resigning).catch((err: unknown) => {
-      this.#deps.log.warn("leadership could not be handed on; it runs out by itself", { err });
+      this.#deps.log.warn("leader.resign-failed", { err });
     });
     leading?.end("this scheduler stops");
     await this.#opening?.catch(() => {});

@@ -1,6 +1,5 @@
-// One term of leadership: drives the rooms of placement/ that decide, one per namespace. Feeds them what
-// hosts say and what time it is, and performs what they ask for. It ends when the term does, and nothing of
-// it outlives that.
+// One term of leadership: drives the pure controllers, one per namespace. It feeds them the messages of hosts
+// and the time, and performs their effects. It ends with the term, and none of its state outlives it.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
@@ -32,7 +31,7 @@ export interface LeaderTermSettings {
   readonly roundTimeoutMs: number;
   readonly coalesceMs: number;
   readonly replicationFactor: number;
-  /** `auto`: a lease is waited for, unless the process is known to have ended. */
+  /** `auto`: the leader waits for a lease to end, unless the process is known to have ended. */
   readonly failover: "auto" | "lease" | "fast";
 }
 
@@ -42,17 +41,17 @@ export interface LeaderTermDeps {
   readonly coordination: Coordination;
   readonly shards: Shards;
   readonly instruments: SchedulerInstruments;
-  /** Surely, a process is not there any more. */
+  /** True only if the process has certainly ended. */
   hasEnded(process: ProcessIdentity): boolean;
   /** The leadership still lasts, by this process's own clock. */
   lasts(): boolean;
-  /** The term is over: somebody else leads, or may. */
+  /** The term is over: another scheduler leads, or may lead. */
   over(why: string): void;
 }
 
-/** A process that has just ended may need a moment to be seen as ended. */
+/** Pauses between checks: a process that has just ended may need a moment to be seen as ended. */
 const LOOKS_AGAIN_MS = [0, 10, 50, 250, 1_000];
-/** Rings of one type kept for figures and questions. */
+/** Maximum number of rings kept for metrics and queries. */
 const RINGS = 10_000;
 
 export class LeaderTerm {
@@ -78,7 +77,7 @@ export class LeaderTerm {
   /** Rejects requests that wait for a durable write or for hosts; called when the term ends. */
   readonly #visitors = new Set<() => void>();
 
-  /** `waitMs`: how long hosts of an earlier leader may hold on to what it gave them. */
+  /** `waitMs`: how long hosts of an earlier leader may still hold actors under its leases. */
   constructor(
     term: number,
     members: readonly Member[],
@@ -168,7 +167,7 @@ export class LeaderTerm {
     if (host !== undefined) this.#lead(namespace, (shards, now) => shards.heard(host, message, now));
   }
 
-  /** The same for what is decided about shards. */
+  /** Feeds the driver of shards, as `#feed` feeds the namespace. */
   #lead(namespace: string, input: (shards: ShardLeader, now: number) => void): void {
     if (this.#over) return;
     if (!this.#deps.lasts()) {
@@ -198,7 +197,8 @@ export class LeaderTerm {
       this.#namespaces.set(namespace, room);
     }
     open.namespace = namespace;
-    // A crashed process that was started again on the same address must not wait for its own ghost.
+    // A crashed process that was restarted on the same address must not wait for its own previous
+    // incarnation.
     this.removeEndedHosts();
     this.#feed(namespace, (now) => room.hello(number, hello, now));
   }
@@ -215,7 +215,7 @@ export class LeaderTerm {
     this.#lookAgain(0);
   }
 
-  // ——— Between the rooms and the world.
+  // ——— Inputs and effects.
 
   #feed(namespace: string, input: (now: number) => Effect[]): void {
     if (this.#over) return;
@@ -287,13 +287,13 @@ export class LeaderTerm {
         const { address, name } = effect.host;
         if (effect.event === "evicted") instruments.evicted(namespace);
         const level = effect.event === "evicted" || effect.event === "suspect" ? "warn" : "info";
-        log[level](`host ${effect.event}`, { namespace, host: address, name, why: effect.why || undefined });
+        log[level](`host.${effect.event}`, { namespace, host: address, name, why: effect.why || undefined });
         break;
       }
     }
   }
 
-  /** Who is there, and who may be the home of shards, may have changed. */
+  /** Connected hosts, or possible homes of shards, may have changed. */
   #lookAtShards(namespace: string, effects: readonly Effect[]): void {
     if (!effects.some(({ kind }) => kind === "host" || kind === "began" || kind === "settled")) return;
     const shards = this.#shards.get(namespace);
@@ -344,7 +344,7 @@ export class LeaderTerm {
     this.#looking = this.#deps.clock.after(ms, look, "background");
   }
 
-  /** Looks whether hosts that are silent are known to have ended. */
+  /** Removes silent hosts that are known to have ended. */
   removeEndedHosts(): void {
     if (this.#over || this.#settings.failover === "lease") return;
     for (const [namespace, room] of this.#namespaces) {
@@ -355,7 +355,7 @@ export class LeaderTerm {
     }
   }
 
-  // ——— For people.
+  // ——— For display and operators.
 
   view(): LeaderView {
     return viewOf(this.#namespaces, this.term, this.#deps.clock.monotonic());
@@ -365,7 +365,7 @@ export class LeaderTerm {
     return stickyPage(this.#namespaces.get(namespace), query, this.#deps.clock.monotonic());
   }
 
-  // ——— Shards, for people.
+  // ——— Shards, for display and operators.
 
   async shards(namespace: string, type: string): Promise<ShardsView> {
     return this.#atDesk(namespace, type, (desk, now) => desk.view(type, now), notLeading);
@@ -385,7 +385,7 @@ export class LeaderTerm {
     const room = this.#namespaces.get(namespace);
     const leader = this.#shards.get(namespace);
     if (room === undefined || leader === undefined) {
-      throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
+      throw new LimpetError("NOT_SHARDED", `no host has actors of ${type} that live in shards`);
     }
     const desk = new ShardOperations(leader, {
       namespace,
@@ -417,7 +417,7 @@ export class LeaderTerm {
     });
   }
 
-  /** Brings figures up to date. */
+  /** Updates metrics. */
   measure(): void {
     for (const shards of this.#shards.values()) shards.measure();
   }
@@ -426,7 +426,8 @@ export class LeaderTerm {
     const desk = this.#namespaces.get(namespace)?.sticky;
     const effects = desk?.release(type, id, this.#deps.clock.monotonic());
     if (effects === undefined) throw new LimpetError("NOT_STICKY", `no host holds ${type}/${id} as a sticky actor`);
-    if (effects === "silent") throw new LimpetError("NOT_READY", `the host of ${type}/${id} cannot be told now`);
+    if (effects === "silent")
+      throw new LimpetError("NOT_READY", `the host of ${type}/${id} is not connected now; retry`);
     this.#feed(namespace, () => effects);
   }
 
@@ -441,12 +442,12 @@ export class LeaderTerm {
     if (!found) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}`);
   }
 
-  /** Resolves when everything that was to be noted is, or the term has ended over it. */
+  /** Resolves when all changes of members are durable, or the term has ended. */
   noted(): Promise<void> {
     return this.#memberNotes.written();
   }
 
-  /** Decides nothing any more. Hosts do not know yet. */
+  /** Stops all decisions. Hosts are not notified yet. */
   freeze(): void {
     this.#over = true;
     for (const turnAway of this.#visitors) turnAway();
@@ -456,7 +457,7 @@ export class LeaderTerm {
     this.#looking?.cancel();
   }
 
-  /** Hosts are told to look for another leader. */
+  /** Notifies hosts that they have to look for another leader. */
   end(why: string): void {
     this.freeze();
     for (const { stream } of this.#streams.values()) stream.close({ code: "NOT_LEADER", message: why });

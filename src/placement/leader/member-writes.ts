@@ -1,5 +1,6 @@
-// What the leader of one term has noted of members, in order. It gathers while a note is under way and is then written in one step: of many
-// hosts that come at once none waits for the others. It does not grow for long, as who cannot reach the store soon leads no more.
+// Persists membership changes of one term, in order. Changes queue while a write is in progress, and the next
+// write takes them together: many hosts that join at once do not wait for each other. The queue stays short,
+// because a leader that cannot reach the store soon loses its leadership.
 import { isLimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -10,13 +11,13 @@ export interface MemberWritesDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly coordination: Coordination;
-  /** The term is over: somebody else leads. */
+  /** The term is over: another scheduler leads. */
   over(why: string): void;
 }
 
 interface Note {
   readonly change: MemberChange;
-  /** What is to be done once it is durable. */
+  /** Called once the change is durable. */
   written(): void;
 }
 
@@ -34,14 +35,14 @@ export class MemberWrites {
     this.#deps = deps;
   }
 
-  /** Calls back when it is durable. */
+  /** Calls back when the change is durable. */
   write(change: MemberChange, written = (): void => {}): void {
     this.#notes.push({ change, written });
-    // In a moment: what is to be noted now is written together.
+    // Deferred, so that changes of the same moment are written together.
     this.#noting ??= Promise.resolve().then(() => this.#writeNotes());
   }
 
-  /** Resolves when everything that was to be noted is, or the term has ended over it. */
+  /** Resolves when all changes are durable, or the term has ended. */
   written(): Promise<void> {
     return this.#noting ?? Promise.resolve();
   }
@@ -50,7 +51,7 @@ export class MemberWrites {
     this.#over = true;
   }
 
-  /** As long as the store does not answer it is tried again, with what came since; the term may end over it. */
+  /** Retries while the store does not respond, together with newer changes; the term may end meanwhile. */
   async #writeNotes(): Promise<void> {
     while (!this.#over && this.#notes.length > 0) {
       const notes = this.#notes.slice(0, LIMITS.memberChanges);
@@ -59,12 +60,12 @@ export class MemberWrites {
         const isCurrent = await this.#deps.coordination.persist(this.term, changes);
         if (!isCurrent) return this.#deps.over("another scheduler leads by now");
         for (const { written } of notes) {
-          // One by one: if a room fails over one of them, the rest is written again.
+          // One by one: if the callback of one change fails, the rest is written again.
           this.#notes.shift();
           written();
         }
       } catch (err) {
-        if (!isLimpetError(err, "STORE_UNAVAILABLE")) this.#deps.log.error("a note about a member failed", { err });
+        if (!isLimpetError(err, "STORE_UNAVAILABLE")) this.#deps.log.error("member.write-failed", { err });
         await new Promise<void>((resolve) => this.#deps.clock.after(NOTE_RETRY_MS, resolve, "background"));
       }
     }

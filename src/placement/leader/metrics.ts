@@ -1,4 +1,4 @@
-// What a leading scheduler counts, by namespace and type.
+// Metrics of a leading scheduler, by namespace and type.
 import type { ChangeReason, Operation } from "../../ports/control-messages.ts";
 import type { Labels, Meter } from "../../ports/meter.ts";
 import type { MoveReason } from "../../sharding/model/shard-effects.ts";
@@ -7,8 +7,8 @@ import type { StickyEvent } from "../model/sticky-coordinator.ts";
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-const ACQUIRES = "Questions of hosts for sticky actors, by answer; those that have to wait are counted as that, too.";
-const CLAIMS = "Sticky actors that hosts said they hold, by whether another one has them.";
+const ACQUIRES = "Requests of hosts for sticky actors, by answer; a request that has to wait also counts as waiting.";
+const CLAIMS = "Sticky actors that hosts claimed to hold, by whether another host has them.";
 
 const STICKY: Record<StickyEvent, readonly [name: string, help: string, labels: Labels]> = {
   granted: ["acquires", ACQUIRES, { outcome: "granted" }],
@@ -28,7 +28,7 @@ type TypeLabels = { readonly namespace: string; readonly type: string };
 
 export class SchedulerInstruments {
   readonly #meter: Meter;
-  /** Types whose rounds are under way. */
+  /** Types with a round in progress. */
   readonly #locked = new Map<string, TypeLabels>();
 
   constructor(meter: Meter) {
@@ -37,7 +37,7 @@ export class SchedulerInstruments {
 
   leading(term: number): void {
     this.#meter.gauge("limpet_scheduler_leading", "1 while this scheduler leads.").set(term > 0 ? 1 : 0);
-    // Rounds of a term end with it, also those that were not finished.
+    // Rounds of a term end with it, finished or not.
     for (const labels of this.#locked.values()) this.#locks(labels, 0);
     for (const { namespace, type } of this.#sticky.values()) this.stickyActors(namespace, type, 0);
     this.#sticky.clear();
@@ -54,10 +54,10 @@ export class SchedulerInstruments {
     const labels = { namespace, type };
     this.#meter.gauge("limpet_scheduler_ring_version", "Version of the newest table.", labels).set(version);
     this.#meter
-      .counter("limpet_scheduler_ring_rebuilds_total", "Tables made anew, by reason.", { ...labels, reason })
+      .counter("limpet_scheduler_ring_rebuilds_total", "Tables rebuilt, by reason.", { ...labels, reason })
       .add(1);
     this.#meter
-      .histogram("limpet_scheduler_ring_rebuild_seconds", "Time to make a ring anew.", SECONDS, labels)
+      .histogram("limpet_scheduler_ring_rebuild_seconds", "Time to rebuild a ring.", SECONDS, labels)
       .observe(seconds);
     this.#locks(labels, 1);
   }
@@ -70,7 +70,7 @@ export class SchedulerInstruments {
   settled(namespace: string, type: string, seconds: number): void {
     const labels = { namespace, type };
     this.#meter
-      .histogram("limpet_scheduler_round_seconds", "From LOCK to the last confirmed UNLOCK.", SECONDS, labels)
+      .histogram("limpet_scheduler_round_seconds", "Time from LOCK to the last acknowledged UNLOCK.", SECONDS, labels)
       .observe(seconds);
     this.#locks(labels, 0);
   }
@@ -97,7 +97,7 @@ export class SchedulerInstruments {
 
   // ——— Shards.
 
-  /** Of whom it was said last that they have some. */
+  /** Hosts with a gauge above zero. */
   readonly #shardHosts = new Map<string, TypeLabels & { readonly host: string }>();
 
   /** `counts`: by the addresses of hosts. */
@@ -116,11 +116,11 @@ export class SchedulerInstruments {
   }
 
   shardsAsked(namespace: string, type: string, count: number): void {
-    const help = "Questions of hosts for the homes of shards.";
+    const help = "Requests of hosts for the homes of shards.";
     this.#meter.counter("limpet_scheduler_shard_homes_asked_total", help, { namespace, type }).add(count);
   }
 
-  /** `forced`: some of its actors were given up. `nowhere`: nobody could be its next home. */
+  /** `forced`: some of its actors were given up. `nowhere`: no host could be its next home. */
   shardMoved(
     namespace: string,
     type: string,
@@ -128,16 +128,16 @@ export class SchedulerInstruments {
     result: "moved" | "forced" | "nowhere",
     seconds: number,
   ): void {
-    const help = "Moves of shards that are over, by reason and result.";
+    const help = "Finished moves of shards, by reason and result.";
     const labels = { namespace, type };
     this.#meter.counter("limpet_scheduler_shard_moves_total", help, { ...labels, reason, result }).add(1);
     if (reason === "lost") return;
-    const took = "From when a shard was to move until its new home was told.";
+    const took = "Time from the decision to move a shard until its new home was announced.";
     this.#meter.histogram("limpet_scheduler_shard_hand_off_seconds", took, SECONDS, labels).observe(seconds);
   }
 
   strategyFailed(namespace: string, type: string, why: StrategyFault): void {
-    const help = "Times that an application's own strategy of shards could not be followed, by reason.";
+    const help = "Failures of an application's own strategy of shards, by reason.";
     this.#meter.counter("limpet_scheduler_shard_strategy_faults_total", help, { namespace, type, why }).add(1);
   }
 

@@ -1,4 +1,4 @@
-// What the leader shows people: who is there, what each type's table says, and who holds sticky actors.
+// Views of the leader for display: the hosts, the table of each type, and the holders of sticky actors.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type {
@@ -52,7 +52,7 @@ function holdersOf({ sticky: { owners } }: NamespaceController, type: string, no
   return { lost, holders };
 }
 
-/** Undefined: nobody has spoken of that namespace. */
+/** Undefined: the leader knows no such namespace. */
 export function stickyPage(room: NamespaceController | undefined, query: StickyQuery, now: number): StickyPage {
   const owners = room?.sticky.owners;
   if (owners === undefined) return { actors: [], next: undefined };

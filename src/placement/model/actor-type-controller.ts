@@ -1,44 +1,48 @@
-// The leader's view of one actor type in one namespace: who hosts it, and the round that tells everybody.
+// The leader's state of one actor type in one namespace: its hosts, and the round that distributes a new
+// table.
 //
 //   closed → settled ⇄ updating → unlocking → settled
 //
-// - closed: a new leader does not know yet who may hold actors of the type. Nothing is decided.
-// - settled: the finished table is in force everywhere it counts. Its version may be the base of the next one.
-// - updating: LOCK and UPDATE of a new version have gone out; actors that move are being let go. When every member of the
-//   round has acknowledged, nobody holds an actor it should not, and UNLOCK goes out.
-// - unlocking: UNLOCK has gone out. When every member has acknowledged it, the round is over.
+// - closed: a new leader does not know yet which hosts may hold actors of the type. It decides nothing.
+// - settled: the finished table is in force on every host of the type. Its version may be the base of the
+//   next table.
+// - updating: LOCK and UPDATE of a new version have been sent. Hosts drain the actors that move. When every
+//   member of the round has acknowledged, no host holds an actor that another host owns, and the leader sends
+//   UNLOCK.
+// - unlocking: UNLOCK has been sent. When every member has acknowledged it, the round is over.
 //
-// Members of a round are the hosts of the type before or after. Everybody else hears the orders and is not waited for. Who
-// leaves for good (`gone`) is not waited for either; who is merely silent is, until its lease is over. Changes that come
-// during a round wait for its end and become one round. Pure.
+// Members of a round are the hosts of the type before or after the change. Other hosts receive the orders,
+// and the round does not wait for them. Nor does it wait for a host that has left for good (`gone`). It waits
+// for a silent host until that host's lease is over. Changes that come during a round wait for its end and
+// become one round. Pure.
 import { invariant } from "../../kernel/errors.ts";
 import type { TableVersion } from "../../kernel/versions.ts";
 import type { ChangeReason, Operation, TableHost, TypeTable } from "../../ports/control-messages.ts";
 
-/** What it wants done; the namespace gathers the wishes of all types into orders. */
+/** A step that a type requests; the namespace collects the steps of all types into orders. */
 export type TypeWish =
   | { readonly kind: "begin"; readonly table: TypeTable; readonly reason: ChangeReason }
   | { readonly kind: "unlock"; readonly round: number }
   | { readonly kind: "settled"; readonly tookMs: number }
-  /** These have not acknowledged for half of the time they have: they are sent the same orders again. */
+  /** These hosts have used half of their time without an acknowledgement: the leader repeats the orders. */
   | { readonly kind: "again"; readonly incarnations: readonly string[] }
-  /** These let the round wait for too long. */
+  /** These hosts have delayed the round for too long. */
   | { readonly kind: "late"; readonly incarnations: readonly string[] };
 
 interface Round {
   readonly number: number;
   readonly table: TypeTable;
   readonly startedAt: number;
-  /** Those of them that are gone are taken out. */
+  /** Incarnations; a host that is gone is removed. */
   readonly members: Set<string>;
   phase: "updating" | "unlocking";
   /** Its members need not acknowledge it. */
   readonly isTrivial: boolean;
-  /** Members whose acknowledgement of this phase is missing. */
+  /** Members that have not acknowledged this phase yet. */
   waiting: Set<string>;
-  /** When those who are still waited for have let it wait too long. */
+  /** Time at which the members in `waiting` count as late. */
   lateAt: number;
-  /** When those are sent the orders of this phase once more. */
+  /** Time at which the leader repeats the orders of this phase to the members in `waiting`. */
   againAt: number;
 }
 
@@ -51,22 +55,25 @@ export class ActorTypeController {
   readonly type: string;
   readonly #term: number;
   readonly #settings: TypeSettings;
-  /** Its actors stay where they are. As all hosts say, so it changes only while there are none. */
+  /**
+   * Actors of the type stay on their host. All hosts report the same, so it changes only while there are
+   * none.
+   */
   sticky = false;
-  /** They live in so many shards, which move one by one. */
+  /** Number of shards of the type; shards move one by one. */
   shards: number | undefined;
   ownShards = false;
   #closed = true;
-  /** Who should host it, by incarnation. */
+  /** Hosts that the next table shall list, by incarnation. */
   #wanted: ReadonlyMap<string, TableHost> = new Map();
   #reason: ChangeReason = "takeover";
-  /** Since when what is wanted differs from what was last told. */
+  /** Time since when `#wanted` differs from the newest table. */
   #dirtySince: number | undefined;
   #lastNumber = 0;
   #finished: TypeTable | undefined;
-  /** What the next round may be compared with. */
+  /** Version that the next table may be compared with. */
   #base: TableVersion | undefined;
-  /** Hosts of the table in force: those that may hold actors now. */
+  /** Hosts of the table in force: they may hold actors now. */
   #holders = new Set<string>();
   #round: Round | undefined;
 
@@ -84,12 +91,12 @@ export class ActorTypeController {
     return this.#finished;
   }
 
-  /** The newest table there is, finished or not. */
+  /** The newest table, finished or not. */
   get table(): TypeTable | undefined {
     return this.#round?.table ?? this.#finished;
   }
 
-  /** A change waits for its window to end, and becomes a round then. */
+  /** A change waits for the end of its coalescing window, and then becomes a round. */
   get isPending(): boolean {
     return !this.#closed && this.#round === undefined && this.#dirtySince !== undefined;
   }
@@ -98,7 +105,7 @@ export class ActorTypeController {
     return this.#round?.waiting ?? new Set();
   }
 
-  /** When `tick` has something to do; endless when never. */
+  /** Time of the next `tick` that has work; infinite when there is none. */
   get deadline(): number {
     const { lateAt = Number.POSITIVE_INFINITY, againAt = Number.POSITIVE_INFINITY } = this.#round ?? {};
     const late = Math.min(lateAt, againAt);
@@ -107,8 +114,9 @@ export class ActorTypeController {
   }
 
   /**
-   * Everybody who may hold actors of the type is known. `holders` are they, `base` the version all of them have unlocked,
-   * if it is the same; `lastNumber` the highest any of them has seen.
+   * Opens the type when all hosts that may hold actors of it, `holders`, are known. `base` is the version
+   * that all of them have unlocked, if it is the same one. `lastNumber` is the highest number that any of
+   * them has seen.
    */
   open(holders: ReadonlySet<string>, base: TableVersion | undefined, lastNumber: number, now: number): void {
     invariant(this.#closed, "a type is opened once");
@@ -116,11 +124,11 @@ export class ActorTypeController {
     this.#holders = new Set(holders);
     this.#base = base;
     this.#lastNumber = lastNumber;
-    // Even if nothing has changed: this leader has told nobody anything yet.
+    // Necessary even if nothing has changed: this leader has sent no table yet.
     this.#dirtySince = now - this.#settings.coalesceMs;
   }
 
-  /** Level-triggered: all who should host it now. */
+  /** Level-triggered: all hosts that shall host the type now. */
   want(hosts: ReadonlyMap<string, TableHost>, reason: ChangeReason, now: number): void {
     this.#wanted = hosts;
     if (this.#closed) return;
@@ -129,16 +137,16 @@ export class ActorTypeController {
       return;
     }
     this.#dirtySince ??= now;
-    // Whatever else has happened: the first round of a new leader is told because there is one.
+    // The first round of a new leader has the reason "takeover", regardless of other changes.
     this.#reason = this.table === undefined && this.#lastNumber > 0 ? "takeover" : reason;
   }
 
-  /** Who should host it is about to be known: until then what was told stays. */
+  /** The hosts of the type are about to be known: until then the newest table stays. */
   hold(): void {
     this.#dirtySince = undefined;
   }
 
-  /** Does the newest table name exactly those who are wanted? */
+  /** Reports whether the newest table lists exactly the wanted hosts. */
   #agrees(): boolean {
     const told = this.table;
     if (told === undefined) return false;
@@ -148,8 +156,9 @@ export class ActorTypeController {
   }
 
   /**
-   * Begins round `number` if there is a reason and no other round. `isNew`: the host has no table yet. A round whose members are all new is
-   * over at once: no host holds an actor, and each host finds the table in its snapshot.
+   * Begins round `number` if there is a reason and no other round. `isNew`: the host has no table yet. A
+   * round whose members are all new is over at once: no host holds an actor, and each host finds the table in
+   * its snapshot.
    */
   begin(number: number, now: number, isNew: (incarnation: string) => boolean = () => false): TypeWish[] {
     if (this.#closed || this.#round !== undefined || this.#dirtySince === undefined) return [];
@@ -182,7 +191,7 @@ export class ActorTypeController {
     return [{ kind: "begin", table, reason: this.#reason }, ...this.#advance(now)];
   }
 
-  /** What does not fit is somebody's late or mistaken word, and ignored. */
+  /** Ignores an acknowledgement that does not fit the current phase: it is late or wrong. */
   acked(incarnation: string, operation: Operation, round: number, now: number): TypeWish[] {
     const current = this.#round;
     if (current === undefined || current.number !== round) return [];
@@ -190,7 +199,7 @@ export class ActorTypeController {
     return current.waiting.delete(incarnation) ? this.#advance(now) : [];
   }
 
-  /** It holds nothing any more: it said goodbye, or its lease is over. */
+  /** The host holds nothing any more: it sent a goodbye, or its lease is over. */
   gone(incarnation: string, now: number): TypeWish[] {
     this.#holders.delete(incarnation);
     this.#round?.members.delete(incarnation);
@@ -227,19 +236,19 @@ export class ActorTypeController {
       round.againAt = Number.POSITIVE_INFINITY;
       return [{ kind: "again", incarnations: [...round.waiting] }];
     }
-    // They are told once; from then on their leases decide.
+    // Reports late members once; from then on their leases decide.
     round.againAt = Number.POSITIVE_INFINITY;
     round.lateAt = Number.POSITIVE_INFINITY;
     return [{ kind: "late", incarnations: [...round.waiting] }];
   }
 
-  /** What a host that has just (re)connected must hear of a round under way. */
+  /** The round in progress, for a host that has just (re)connected. */
   catchUp(): { readonly round: number; readonly table: TypeTable; readonly unlocked: boolean } | undefined {
     const round = this.#round;
     return round && { round: round.number, table: round.table, unlocked: round.phase === "unlocking" };
   }
 
-  /** May it hold actors, by any table this leader has told of? */
+  /** Reports whether the host may hold actors, by any table that this leader has sent. */
   mayHold(incarnation: string): boolean {
     return (
       this.#holders.has(incarnation) || this.#wanted.has(incarnation) || this.#round?.members.has(incarnation) === true

@@ -1,6 +1,8 @@
 // Lists of addresses in the order of rings and tables: by code unit, each address once.
 
-/** Any list in order. Tables come in order already, and then this is one look at each. */
+/**
+ * Sorts a list and removes duplicates. Tables come in order already; then one pass over the list suffices.
+ */
 export function inOrder(addresses: readonly string[]): readonly string[] {
   for (let at = 1; at < addresses.length; at++) {
     if (!(addresses[at - 1]! < addresses[at]!)) return [...new Set(addresses)].sort();
@@ -8,7 +10,7 @@ export function inOrder(addresses: readonly string[]): readonly string[] {
   return [...addresses];
 }
 
-/** Where the address is in the list, or would be. */
+/** Index of the address in the list, or the index at which it would be inserted. */
 export function placeOf(address: string, list: readonly string[]): number {
   let low = 0;
   let high = list.length;
@@ -25,9 +27,9 @@ export function sameList(a: readonly string[], b: readonly string[]): boolean {
 }
 
 export interface Differences {
-  /** Places in the new list of those that are not in the old one. */
+  /** Indices in the new list of addresses that are not in the old one. */
   readonly joining: readonly number[];
-  /** Places in the old list of those that are not in the new one. */
+  /** Indices in the old list of addresses that are not in the new one. */
   readonly leaving: readonly number[];
 }
 

@@ -1,15 +1,19 @@
-// The hosts of one namespace, as the leader knows them: their streams, their leases, and what they may hold.
+// The hosts of one namespace, as the leader knows them: their streams, their leases, and the types they may
+// hold.
 //
 //   expected ──hello──► member ⇄ suspect ──lease over──► (removed)
 //   (unknown) ─hello─► joining ──saved──► member            evicted ──lease over──► (removed)
 //
-// - expected: in the set of members that an earlier leader left behind, not heard of yet.
-// - joining: it has said hello; it becomes a member when that is durable, and not before it may hold anything.
-// - suspect: its stream ended without a goodbye. It may come back with the same incarnation while its lease lasts.
-// - evicted: it kept a round waiting for too long. Its renewals are not answered, so its lease ends.
+// - expected: an earlier leader recorded it as a member, and it has not connected to this leader yet.
+// - joining: it has sent hello. It becomes a member when the record is durable, and before that it may hold
+//   nothing.
+// - suspect: its stream ended without a goodbye. It may come back with the same incarnation while its lease
+//   lasts.
+// - evicted: it delayed a round for too long. The leader does not answer its renewals, so its lease ends.
 //
-// `held` is what a host may hold actors of: it is made durable before it grows, and shrinks only when a finished round
-// has shown that nothing is left. Hosts without types only listen; nobody waits for them. Pure.
+// `held` names the types whose actors a host may hold. It is durable before it grows, and it shrinks only
+// after a finished round has shown that no actor is left. Hosts without types only receive; no round waits
+// for them. Pure.
 import type { ShardedRules } from "../../kernel/sharded-rule.ts";
 import type { TableVersion } from "../../kernel/versions.ts";
 import { type Hello, NOWHERE, type StickyRules, type TableHost } from "../../ports/control-messages.ts";
@@ -26,27 +30,27 @@ export interface HostRecord {
   stream: number | undefined;
   /** The host has its snapshot on this stream. Until then it gets no orders, knows no table and holds nothing. */
   isInformed: boolean;
-  /** It never had a snapshot, on any stream: it holds nothing for sure. */
+  /** The host never had a snapshot, on any stream, so it certainly holds nothing. */
   isFresh: boolean;
   /** On the leader's monotonic clock. */
   leaseUntil: number;
   types: ReadonlySet<string>;
-  /** What it says of those that are sticky. */
+  /** The host's rules for its sticky types. */
   sticky: StickyRules;
-  /** And of those that are sharded. */
+  /** The host's rules for its sharded types. */
   sharded: ShardedRules;
   readonly build: string;
-  /** It confirms that it is the home of shards. */
+  /** The host confirms that it is the home of shards. */
   readonly confirmsHomes: boolean;
-  /** Durably noted: it may hold actors of these. */
+  /** Durably recorded: the host may hold actors of these types. */
   held: ReadonlySet<string>;
-  /** What is being noted now. */
+  /** Types of the write in progress. */
   saving: ReadonlySet<string> | undefined;
   unlocked: ReadonlyMap<string, TableVersion>;
   actors: number;
 }
 
-/** What an earlier leader left behind. */
+/** A member that an earlier leader recorded. */
 export interface KnownMember {
   readonly incarnation: string;
   readonly address: string;
@@ -69,7 +73,7 @@ export class ConnectionController {
   readonly #hosts = new Map<string, HostRecord>();
   readonly #byStream = new Map<number, HostRecord>();
   readonly #byAddress = new Map<string, HostRecord>();
-  /** Who may be in the table of each type, and for which types each host is listed there. */
+  /** Hosts that the table of each type may list, and the types for which each host is listed. */
   readonly #eligible = new Map<string, Map<string, TableHost>>();
   readonly #listed = new Map<string, ReadonlySet<string>>();
 
@@ -93,7 +97,7 @@ export class ConnectionController {
     return this.#byStream.get(stream);
   }
 
-  /** Every stream of the namespace that has its snapshot: all of them get all orders. */
+  /** Every stream of the namespace that has its snapshot: each gets all orders. */
   streams(): number[] {
     return [...this.#byStream].filter(([, { isInformed }]) => isInformed).map(([stream]) => stream);
   }
@@ -165,7 +169,7 @@ export class ConnectionController {
     if (known.address !== hello.address) return { kind: "refused", reason: "a host cannot change its address" };
     const stale = known.stream;
     if (stale !== undefined) this.#byStream.delete(stale);
-    // What an earlier leader knew of it is replaced by what it says itself.
+    // The hello replaces the data that an earlier leader had about the host.
     const host: HostRecord = {
       ...known,
       name: hello.name,
@@ -190,7 +194,7 @@ export class ConnectionController {
     this.refresh(host);
   }
 
-  /** To be called whenever a host's state, its types or what it holds have changed. */
+  /** Must be called after every change of a host's state, its types or `held`. */
   refresh(host: HostRecord): void {
     const { incarnation, address, name, types, held } = host;
     const counts = this.#hosts.get(incarnation) === host && (host.state === "member" || host.state === "suspect");
@@ -206,7 +210,7 @@ export class ConnectionController {
     else this.#listed.delete(incarnation);
   }
 
-  /** False: it is not answered. */
+  /** Returns false if the leader must not answer the renewal. */
   renew(host: HostRecord, actors: number, now: number): boolean {
     if (host.state === "evicted") return false;
     host.leaseUntil = now + this.#leaseMs;
@@ -214,7 +218,7 @@ export class ConnectionController {
     return true;
   }
 
-  /** Its stream has ended, without a goodbye. */
+  /** The stream has ended without a goodbye. */
   closed(stream: number): HostRecord | undefined {
     const host = this.#byStream.get(stream);
     this.#byStream.delete(stream);
@@ -239,7 +243,7 @@ export class ConnectionController {
     if (this.#byAddress.get(host.address) === host) this.#byAddress.delete(host.address);
   }
 
-  /** Whose lease is over at this moment and whose stream is not there to renew it. */
+  /** Hosts whose lease is over at this moment. */
   expired(now: number): HostRecord[] {
     return [...this.#hosts.values()].filter((host) => now >= host.leaseUntil);
   }
@@ -251,27 +255,33 @@ export class ConnectionController {
   }
 
   /**
-   * Who may be in the table of a type: it said so, and that is durable. Who is silent stays until its lease is over. What is
-   * returned goes on to change.
+   * Hosts that the table of a type may list: they reported the type, and the record is durable. A silent host
+   * stays until its lease is over. The returned map is live.
    */
   eligible(type: string): ReadonlyMap<string, TableHost> {
     return this.#eligible.get(type) ?? NOBODY;
   }
 
-  /** Is it known who may hold actors of a type? Not while somebody has not been heard of by this leader. */
+  /**
+   * Reports whether all hosts that may hold actors of a type are known. A host that has not connected to this
+   * leader yet makes it false.
+   */
   isKnown(type: string): boolean {
     for (const { state, held } of this.#hosts.values()) if (state === "expected" && held.has(type)) return false;
     return !this.isAwaited(type);
   }
 
-  /** The only hosts of a type are to be noted first: a table without them would say that nobody hosts it. */
+  /**
+   * The only hosts of a type wait for their record: a table without them would claim that the type has no
+   * host.
+   */
   isAwaited(type: string): boolean {
     if (this.eligible(type).size > 0) return false;
     for (const { state, types } of this.#hosts.values()) if (state !== "evicted" && types.has(type)) return true;
     return false;
   }
 
-  /** Those who may hold actors of a type. */
+  /** Hosts that may hold actors of a type. */
   holdersOf(type: string): HostRecord[] {
     return [...this.#hosts.values()].filter(({ held }) => held.has(type));
   }

@@ -1,19 +1,20 @@
-// A host's lease, as the host itself counts it. It counts from the moment it *sent* a renewal that was answered, the leader
-// from the moment it answered: so the host's idea of the end is always the earlier one, whatever their clocks show.
+// A host's lease, as the host itself counts it. The host counts from the moment it *sent* a renewal that was
+// answered; the leader counts from its answer. So the lease ends on the host before it ends on the leader,
+// for any setting of their clocks.
 //
 //   0 ─────────────── 70 % ─────────── 85 % ─────── 100 %
 //   turns begin        none begins      nothing left  the leader may give its actors to others
 //
-// Two clocks are asked. The monotonic one never jumps, but it stands still while the machine sleeps; the wall clock shows
-// the sleep, but may be set. Whichever says that more time has passed is believed. Pure.
+// The lease uses two clocks. The monotonic clock never jumps, but it stands still while the machine sleeps.
+// The wall clock shows the sleep, but it may be set. The clock that shows more elapsed time decides. Pure.
 
-/** Of the lease: after this, no turn begins. */
+/** Fraction of the lease after which no turn begins. */
 const LAST_BEGINNING = 0.7;
-/** After this, nothing is left in memory. */
+/** Fraction of the lease after which no actor is left in memory. */
 const LAST_MOMENT = 0.85;
-/** How often it is renewed within a lease. */
+/** Number of renewals within one lease. */
 const RENEWALS = 5;
-/** Renewals under way whose answers still count. */
+/** Renewals in flight; answers to older ones are ignored. */
 const REMEMBERED = 16;
 
 interface Moment {
@@ -25,9 +26,9 @@ export class HostLease {
   #leaseMs = 0;
   #lastSequence = 0;
   readonly #sent = new Map<number, Moment>();
-  /** When the renewal was sent that counts; undefined: there is no lease. */
+  /** Time at which the last answered renewal was sent; undefined: there is no lease. */
   #since: Moment | undefined;
-  // Kept ready, because they are compared before every turn.
+  // Computed in advance, because every turn compares them.
   #beginMono = Number.NEGATIVE_INFINITY;
   #beginWall = Number.NEGATIVE_INFINITY;
   #endMono = Number.NEGATIVE_INFINITY;
@@ -37,12 +38,12 @@ export class HostLease {
     return this.#leaseMs / RENEWALS;
   }
 
-  /** The leader says how long leases are. What is held already keeps its end. */
+  /** Sets the length of leases, as the leader announced it. A lease that is already held keeps its end. */
   length(leaseMs: number): void {
     this.#leaseMs = leaseMs;
   }
 
-  /** A renewal is about to be sent; its answer will carry this number. */
+  /** Records a renewal that is about to be sent; its answer carries the returned number. */
   renewing(mono: number, wall: number): number {
     const sequence = ++this.#lastSequence;
     this.#sent.set(sequence, { mono, wall });
@@ -62,7 +63,7 @@ export class HostLease {
     this.#endWall = sent.wall + this.#leaseMs * LAST_MOMENT;
   }
 
-  /** Everything has been let go; only a renewal sent from now on counts. */
+  /** The host has let go of everything; only a renewal sent from now on counts. */
   lost(): void {
     this.#sent.clear();
     this.#since = undefined;
@@ -78,12 +79,12 @@ export class HostLease {
     return mono < this.#beginMono && wall < this.#beginWall;
   }
 
-  /** False: what is in memory must go. */
+  /** Returns false when the actors in memory must go. */
   lasts(mono: number, wall: number): boolean {
     return mono < this.#endMono && wall < this.#endWall;
   }
 
-  /** When to look next, on the monotonic clock. */
+  /** Time of the next check, on the monotonic clock. */
   get endsAt(): number {
     return this.#endMono;
   }

@@ -1,16 +1,17 @@
-// The tables of a host: who owns which actor, and what may come to life here while a table changes.
+// The placement tables of a host: the owner of each actor, and the activations allowed while a table changes.
 //
-// For each type there is the newest table this host was told of, and the last one it *unlocked*. In between, the type is
-// locked: LOCK and UPDATE have come, UNLOCK has not.
-// - Routing always follows the newest table. Actors that run here and stay here never notice any of this.
-// - A new activation needs this host to be the owner. While the type is locked it also needs to have been the owner in the
-//   unlocked table, and that table to be the one the update is based on: then nobody else can hold the actor. In every other
-//   case it waits for UNLOCK, by when every host has let go of what moved. Or for the word of the one host that can hold
-//   it, its owner in the unlocked table: once that one has the same update and says that the actor is not there, it never
-//   will be, and the new owner need not wait for anybody else's actors. From then on the unlocked table is not the whole
-//   truth, and is not told to a new leader as if it were.
-// - An update is acknowledged when every actor that moved away is gone from here. Orders of an older term, and tables that
-//   are not newer, change nothing; what they ask to be acknowledged is acknowledged, because it is true.
+// For each type a host has the newest table and the last one it *unlocked*. Between LOCK and UNLOCK the type
+// is locked, and the two tables may differ.
+// - Routing always follows the newest table. Actors that run here and stay here are not affected.
+// - A new activation needs this host to be the owner. While the type is locked, this host must also be the
+//   owner in the unlocked table, and the update must be based on that table: then no other host can hold the
+//   actor. Otherwise the activation waits for UNLOCK, because by then every host has let go of the actors
+//   that moved.
+// - The activation may begin earlier if the owner in the unlocked table, the only host that can hold the
+//   actor, has the same update and responds that it does not have the actor. That answer is final. From then
+//   on the unlocked table is incomplete, and the host does not report it to a new leader.
+// - The host acknowledges an update when every actor that moved away has left. Orders of an older term, and
+//   tables that are not newer, change nothing; the host still acknowledges them, because the condition holds.
 // Pure. A driver performs the drains and sends the acknowledgements.
 
 import { compareVersions, NO_VERSION, sameVersion, type TableVersion } from "../../kernel/versions.ts";
@@ -19,23 +20,23 @@ import { HERE, NOBODY, type Route, WAIT } from "../../ports/placement.ts";
 import type { Ring } from "./ring.ts";
 import { Rings } from "./rings.ts";
 
-/** What a table says about its type. Another table is another object. */
+/** The settings of a type in one table. Each table is a new object. */
 export interface KnownTable {
   readonly hosts: readonly TableHost[];
-  /** Its actors stay where they are; see sticky-holdings.ts. */
+  /** Actors of the type stay on their host; see sticky-holdings.ts. */
   readonly sticky: boolean;
-  /** In how many shards its actors live; undefined: in none. */
+  /** Number of shards; undefined: the type is not sharded. */
   readonly shards: number | undefined;
-  /** Only who has the class can say which shard an actor is in. */
+  /** Only hosts with the class can compute the shard of an actor. */
   readonly ownShards: boolean;
 }
 
 interface Table extends KnownTable {
   readonly version: TableVersion;
   readonly ring: Ring;
-  /** Made when it is first asked for. */
+  /** Built on first use. */
   byAddress: ReadonlyMap<string, TableHost> | undefined;
-  /** Wall clock, for people. */
+  /** Wall clock, for display. */
   readonly since: number;
 }
 
@@ -43,30 +44,32 @@ interface TypeState {
   newest: Table | undefined;
   unlocked: Table | undefined;
   locked: boolean;
-  /** The last one it was locked for: what is said of an earlier one comes too late. */
+  /** The last round it was locked for; messages about an earlier round come too late. */
   round: number;
-  /** The newest table says that it replaces exactly the unlocked one. */
+  /** The newest table replaces exactly the unlocked one. */
   comparable: boolean;
-  /** What the owner before says of an actor counts. Not any more once a leader was told what is unlocked here. */
+  /**
+   * Answers of the previous owner count. They stop counting once a leader has received the unlocked version.
+   */
   listening: boolean;
-  /** Actors that came here before UNLOCK, on the word of their owner before. */
+  /** Actors activated before UNLOCK, after their previous owner released them. */
   released: Set<string>;
-  /** There were such since the last UNLOCK. */
+  /** At least one actor was released since the last UNLOCK. */
   ahead: boolean;
-  /** Who owned what lately: looking it up costs a hash. */
+  /** Cache of owners by id: a lookup costs a hash. */
   owners: Map<string, string>;
 }
 
 export type TablesEffect =
-  /** Let go of actors of these types that are owned elsewhere, then call `drained`. */
+  /** Let go of actors of these types that other hosts own, then call `drained`. */
   | { readonly kind: "drain"; readonly round: number; readonly types: readonly string[] }
   | { readonly kind: "ack"; readonly message: Extract<HostMessage, { kind: "ack" }> }
-  /** What waits to be routed may find its way now. Empty: all types. */
+  /** Waiting calls may be routed now. Empty: all types. */
   | { readonly kind: "changed"; readonly types: readonly string[] }
-  /** For figures. */
+  /** For metrics. */
   | { readonly kind: "applied"; readonly operation: PlacementOrder["operation"]; readonly type: string };
 
-/** Ids whose owner is remembered, per type. */
+/** Ids whose owner is cached, per type. */
 const REMEMBERED = 10_000;
 
 export class HostTables {
@@ -74,7 +77,7 @@ export class HostTables {
   readonly #types = new Map<string, TypeState>();
   readonly #rings = new Rings();
   #term = 0;
-  /** A snapshot has come: a type without a table is one that nobody hosts. */
+  /** A snapshot has come: a type without a table has no host. */
   #informed = false;
 
   constructor(address: string) {
@@ -89,7 +92,7 @@ export class HostTables {
     return this.#informed;
   }
 
-  /** Everything is forgotten: this host is about to come back as a new incarnation. */
+  /** Forgets everything: this host is about to come back as a new incarnation. */
   clear(): void {
     this.#types.clear();
     this.#informed = false;
@@ -99,7 +102,7 @@ export class HostTables {
   unlocked(): Map<string, TableVersion> {
     const versions = new Map<string, TableVersion>();
     for (const [type, state] of this.#types) {
-      // Whoever compares with what is told here must not be overtaken by the word of another host.
+      // A leader compares tables with this version, so no later release by another host may extend it.
       state.listening = false;
       if (state.unlocked !== undefined && !state.ahead) versions.set(type, state.unlocked.version);
     }
@@ -108,14 +111,16 @@ export class HostTables {
 
   // ——— Orders.
 
-  /** A leader of this term speaks. False: it is an old one, and must not be listened to. */
+  /**
+   * Accepts a message of a leader of this term. False: the leader is an old one, and the host must ignore it.
+   */
   accept(term: number): boolean {
     if (term < this.#term) return false;
     this.#term = term;
     return true;
   }
 
-  /** `wall` is for people. */
+  /** `wall` is for display. */
   order(order: PlacementOrder, wall: number): TablesEffect[] {
     if (!this.accept(order.term)) return [];
     switch (order.operation) {
@@ -131,7 +136,7 @@ export class HostTables {
   #lock({ round, types }: PlacementOrder): TablesEffect[] {
     // A snapshot holds finished tables only: there is nothing to wait for.
     if (round === 0) return [];
-    // A LOCK of the round that was unlocked here last is an order that was sent twice: nothing would unlock it again.
+    // A LOCK of the round that was unlocked last is a repeated order: no UNLOCK would follow it.
     const current = types.filter((type) => {
       const state = this.#state(type);
       return round > state.round || (round === state.round && state.locked);
@@ -155,7 +160,7 @@ export class HostTables {
       const newer = compareVersions(table.version, state.newest?.version ?? NO_VERSION) > 0;
       if (newer) this.#replace(state, table, replicationFactor, wall);
       if (round === 0) {
-        // It is finished, so it is in force; who missed its UNLOCK learns of it here.
+        // A finished table is in force; a host that missed its UNLOCK catches up here.
         if (sameVersion(table.version, state.newest!.version)) this.#settle(state);
       } else if (round === state.round) {
         state.comparable = this.#isComparable(state, table);
@@ -168,7 +173,10 @@ export class HostTables {
     return effects;
   }
 
-  /** A snapshot speaks of all types there are. Gives those that are no more: their hosts left while nobody told us. */
+  /**
+   * A snapshot lists all types. Returns the types that no longer exist: their hosts left while this host had
+   * no stream.
+   */
   #inform(undecided: readonly string[], told: readonly string[]): string[] {
     this.#informed = true;
     for (const type of undecided) {
@@ -216,7 +224,7 @@ export class HostTables {
     state.ahead = false;
   }
 
-  /** Nothing that moved away is left of these types. */
+  /** No actor that moved away is left of these types. */
   drained(round: number, types: readonly string[]): TablesEffect[] {
     if (round === 0) return [];
     return [{ kind: "ack", message: { kind: "ack", operation: "update", round, types } }];
@@ -241,9 +249,9 @@ export class HostTables {
     return state;
   }
 
-  // ——— Questions.
+  // ——— Queries.
 
-  /** Where may an actor that is not in memory here come to life? */
+  /** Host on which an actor that is not in memory here may be activated. */
   route(type: string, id: string): Route {
     const state = this.#types.get(type);
     if (state?.newest === undefined) return this.#informed && !state?.locked ? NOBODY : WAIT;
@@ -264,7 +272,10 @@ export class HostTables {
     return before === this.#address ? undefined : before;
   }
 
-  /** A host says, having that version of the table, that an actor is not there. True: so it may come to life here. */
+  /**
+   * Host `by`, which has that version of the table, responds that it does not have the actor. Returns true if
+   * the actor may be activated here.
+   */
   released(type: string, id: string, by: string, version: TableVersion): boolean {
     if (this.ownerBefore(type, id) !== by) return false;
     const state = this.#types.get(type)!;
@@ -285,13 +296,13 @@ export class HostTables {
     return owner;
   }
 
-  /** By the newest table, whether or not it may come to life there now. */
+  /** By the newest table, whether or not an activation is allowed there now. */
   owner(type: string, id: string): string | undefined {
     const state = this.#types.get(type);
     return state && this.#owner(state, id);
   }
 
-  /** By which calls to a type find their way. */
+  /** The table that routes calls to a type. */
   newest(type: string): KnownTable | undefined {
     return this.#types.get(type)?.newest;
   }
@@ -304,7 +315,7 @@ export class HostTables {
     return this.newest(type)?.sticky === true;
   }
 
-  /** Who has that address in the newest table of a type. */
+  /** The host at that address in the newest table of a type. */
   hostAt(type: string, address: string): TableHost | undefined {
     const table = this.#types.get(type)?.newest;
     if (table === undefined) return undefined;
@@ -316,7 +327,7 @@ export class HostTables {
     return this.#types.get(type)?.newest?.version ?? NO_VERSION;
   }
 
-  /** A table for each of these is in force, and names this host. */
+  /** Reports whether a table in force for each of these types lists this host. */
   hasAll(types: Iterable<string>): boolean {
     for (const type of types) {
       const hosts = this.#types.get(type)?.unlocked?.hosts;
@@ -325,12 +336,12 @@ export class HostTables {
     return true;
   }
 
-  /** Who is in the newest table of a type. */
+  /** Hosts in the newest table of a type. */
   hosts(type: string): readonly TableHost[] {
     return this.#types.get(type)?.newest?.hosts ?? [];
   }
 
-  /** Those that have hosts in their newest table. */
+  /** Types that have hosts in their newest table. */
   types(): string[] {
     return [...this.#types.keys()].filter((type) => this.hosts(type).length > 0);
   }

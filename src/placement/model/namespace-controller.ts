@@ -1,8 +1,7 @@
-// Everything the leader decides for one namespace. Hosts come and go (connection-controller.ts), types change hands
-// (type-rounds.ts), sticky actors are given to whoever asks first (sticky-desk.ts); this is where one leads to the other. Nothing here
-// knows another namespace.
+// All decisions of the leader for one namespace. Connects the hosts (connection-controller.ts), the rounds of
+// types (type-rounds.ts) and the sticky actors (sticky-coordinator.ts). It never reads another namespace.
 //
-// A driver feeds it inputs with the time and performs the effects it returns, in their order. Pure.
+// A driver feeds it inputs with the time and performs the returned effects in their order. Pure.
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ShardedRule } from "../../kernel/sharded-rule.ts";
 import {
@@ -23,9 +22,9 @@ export interface NamespaceSettings extends RoundSettings {
   readonly failover: "lease" | "fast";
 }
 
-/** Everything the leader may ask of the world. */
+/** Everything the leader may request from its driver. */
 export type Effect =
-  /** The same message to many streams, so that it is encoded once. And what has become of sticky actors. */
+  /** The same message to many streams, so that it is encoded once; and the results of sticky requests. */
   | StickyEffect
   | {
       readonly kind: "close";
@@ -33,16 +32,16 @@ export type Effect =
       readonly code: "ADDRESS_IN_USE" | "PROTOCOL" | "NOT_READY" | "OPTION_INVALID";
       readonly why: string;
     }
-  /** Note durably that a host may hold these types; answer with `saved`. */
+  /** Record durably that a host may hold these types; answer with `saved`. */
   | {
       readonly kind: "save";
       readonly host: HostRecord;
       readonly types: readonly string[];
-      /** It was noted before. */
+      /** A record exists already. */
       readonly isKnown: boolean;
     }
   | { readonly kind: "drop"; readonly incarnation: string }
-  /** For people and figures. */
+  /** For display and metrics. */
   | { readonly kind: "began"; readonly table: TypeTable; readonly reason: ChangeReason }
   | { readonly kind: "settled"; readonly type: string; readonly tookMs: number }
   | {
@@ -59,13 +58,18 @@ export class NamespaceController {
   readonly #connections: ConnectionController;
   readonly #rounds: TypeRounds;
   readonly sticky: StickyCoordinator;
-  /** Hosts whose snapshot waits until their types are noted. */
+  /** Hosts whose snapshot waits until their types are recorded. */
   readonly #uninformed = new Set<string>();
 
-  /** It is the home of shards of the type, and so it may hold actors whatever the tables say. Set by who decides about shards. */
+  /**
+   * Reports whether the host is the home of shards of the type, so that it may hold actors regardless of the
+   * tables. Set by the driver of shards.
+   */
   isHome: (incarnation: string, type: string) => boolean = () => false;
 
-  /** `members` are those an earlier leader left behind; they are waited for until `waitUntil` at most. */
+  /**
+   * `members` were recorded by an earlier leader; the controller waits for them until `waitUntil` at most.
+   */
   constructor(settings: NamespaceSettings, members: readonly KnownMember[], waitUntil: number) {
     this.#settings = settings;
     this.#connections = new ConnectionController(settings.leaseMs);
@@ -84,7 +88,7 @@ export class NamespaceController {
     }
   }
 
-  /** When `tick` has something to do. */
+  /** Time of the next `tick` that has work. */
   get deadline(): number {
     return Math.min(this.#connections.deadline, this.sticky.owners.deadline, this.#rounds.deadline);
   }
@@ -93,7 +97,7 @@ export class NamespaceController {
     return { hosts: [...this.#connections.hosts], types: [...this.#rounds.all] };
   }
 
-  /** Who speaks on that stream. */
+  /** The host connected by that stream. */
   speaker(stream: number): HostRecord | undefined {
     return this.#connections.of(stream);
   }
@@ -142,8 +146,8 @@ export class NamespaceController {
     for (const type of host.types) this.#rounds.of(type);
     this.#rounds.welcome(stream, effects);
     this.#note(host, effects);
-    // A new host gets its snapshot after its types are persisted, so that the snapshot has the rings that name the host. A host that
-    // comes back may hold actors, and must get every round at once.
+    // A new host gets its snapshot after its types are persisted, so that the snapshot has the rings that
+    // name the host. A host that comes back may hold actors, and must get every round at once.
     if (host.saving === undefined || !host.isFresh) this.#rounds.inform(host, effects);
     else this.#uninformed.add(host.incarnation);
     this.#changed(new Set([...host.types, ...host.held]), "join", now);
@@ -152,9 +156,10 @@ export class NamespaceController {
   }
 
   /**
-   * Why a host cannot be part of this: others say something else of its types. Who has not been heard of yet has not said anything. Who
-   * was there before this leader outweighs those that came since, because it may hold actors of the type and they cannot: nothing of
-   * it is given to anybody while it is waited for.
+   * Reason why a host cannot join: other hosts report different settings for its types. Hosts that have not
+   * connected yet do not count. A host recorded before this leader's term outweighs hosts that joined since:
+   * it may hold actors of the type, and they cannot. Nothing of the type is granted while the leader waits
+   * for that host.
    */
   #disagreement(
     incarnation: string,
@@ -177,7 +182,9 @@ export class NamespaceController {
     return undefined;
   }
 
-  /** What it says counts. Those who came since this leader began, and say something else, cannot stay. */
+  /**
+   * Applies the host's settings. Hosts that joined in this term and report different settings are evicted.
+   */
   #agree(
     incarnation: string,
     { types, sticky = NO_RULES, sharded }: Pick<Hello, "types" | "sticky" | "sharded">,
@@ -194,7 +201,7 @@ export class NamespaceController {
       const type = types.find((one) => host.types.has(one) && isAtOdds(one));
       if (type === undefined) continue;
       const why = `${type} has hosts that say something else of it; every host of a type has to say the same`;
-      // Of its other types it may hold actors, so its lease is waited for.
+      // It may hold actors of its other types, so the leader waits for its lease.
       this.#cutOff(host, "OPTION_INVALID", why, now, effects);
     }
   }
@@ -203,7 +210,7 @@ export class NamespaceController {
     return [...this.#connections.hosts].filter((host) => host.incarnation !== incarnation && host.state !== "expected");
   }
 
-  /** Whom a table names although it was removed may take itself for an owner, even if it reports no types any more. */
+  /** A removed host that a table still lists may regard itself as an owner, even if it reports no types. */
   #admit(stream: number, hello: Hello, now: number): Admission {
     const { incarnation } = hello;
     const isRemoved = this.#connections.host(incarnation) === undefined && this.#rounds.names(incarnation);
@@ -248,7 +255,7 @@ export class NamespaceController {
       case "shardStopped":
       case "shardStarted":
       case "leaveShards":
-        // Whoever decides about shards has heard it.
+        // Handled by the driver of shards.
         break;
     }
     return this.#finish(effects, now);
@@ -265,7 +272,7 @@ export class NamespaceController {
     return this.#finish(effects, now);
   }
 
-  /** What was to be noted is durable. */
+  /** The record of the host's types is durable. */
   saved(incarnation: string, types: readonly string[], now: number): Effect[] {
     const host = this.#connections.host(incarnation);
     const effects: Effect[] = [];
@@ -281,7 +288,7 @@ export class NamespaceController {
     return this.#finish(effects, now);
   }
 
-  /** Its process is known to have ended: nothing of it can be left. */
+  /** The host's process has ended: none of its actors can be left. */
   dead(incarnation: string, now: number): Effect[] {
     const effects: Effect[] = [];
     const host = this.#connections.host(incarnation);
@@ -289,7 +296,10 @@ export class NamespaceController {
     return this.#finish(effects, now);
   }
 
-  /** An operator wants a host, by address or name, to hand over what it holds. False: there is none. */
+  /**
+   * An operator requests that a host, by address or name, hands over its actors. Undefined: there is no such
+   * host.
+   */
   drain(which: string): Effect[] | undefined {
     const found = [...this.#connections.hosts].filter(
       ({ address, name, incarnation }) => which === address || which === name || which === incarnation,
@@ -332,7 +342,7 @@ export class NamespaceController {
     this.#forget(host, effects);
   }
 
-  /** Whatever a host wants to hold is made durable first. One note at a time. */
+  /** Persists the types of a host before the host may hold actors of them. One write at a time. */
   #note(host: HostRecord, effects: Effect[]): void {
     if (host.saving !== undefined || [...host.types].every((type) => host.held.has(type))) return;
     host.saving = new Set([...host.held, ...host.types]);
@@ -347,7 +357,7 @@ export class NamespaceController {
     }
   }
 
-  /** Its renewals are not answered any more, so its lease ends. */
+  /** The leader stops answering the host's renewals, so its lease ends. */
   #cutOff(host: HostRecord, code: "NOT_READY" | "OPTION_INVALID", why: string, now: number, effects: Effect[]): void {
     if (host.state === "evicted") return;
     const { stream } = host;
@@ -357,7 +367,7 @@ export class NamespaceController {
     this.#changed(new Set([...host.types, ...host.held]), "evicted", now);
   }
 
-  /** `isLost`: it may have held sticky actors to its end. */
+  /** `isLost`: the host may have held sticky actors to its end. */
   #remove(
     host: HostRecord,
     reason: ChangeReason,
@@ -381,13 +391,13 @@ export class NamespaceController {
 
   // ——— Types.
 
-  /** As its hosts say, who were told that they agree before they came. */
+  /** The rule as the type's hosts report it; they agreed when they joined. */
   #ruleOf(type: string): ShardedRule | undefined {
     for (const { sharded } of this.#connections.hosts) if (sharded.has(type)) return sharded.get(type);
     return undefined;
   }
 
-  /** Works out anew who should host these types, and opens those that had to wait and need not any more. */
+  /** Computes the hosts of these types again, and opens types whose holders are all known now. */
   #changed(types: ReadonlySet<string>, reason: ChangeReason, now: number): void {
     for (const type of types) {
       const controller = this.#rounds.of(type);
@@ -401,16 +411,19 @@ export class NamespaceController {
     }
   }
 
-  /** The last step of every input: rounds that can begin do. */
+  /** Last step of every input: begins the rounds that can begin. */
   #finish(effects: Effect[], now: number): Effect[] {
     if (this.#rounds.begin(now, effects)) this.sticky.stir();
     for (const incarnation of this.#uninformed) this.#inform(incarnation, effects);
-    // Whoever hears of an owner has been told before of the table in which it is.
+    // Sent after the tables: a host must have the table that lists an owner before it learns of the owner.
     effects.push(...this.sticky.finish(now));
     return effects;
   }
 
-  /** The host's types are persisted, and the rounds that follow have begun: sends its snapshot, if its stream is open and has none. */
+  /**
+   * The host's types are persisted, and the rounds that follow have begun: sends its snapshot, if its stream
+   * is open and has none.
+   */
   #inform(incarnation: string, effects: Effect[]): void {
     const host = this.#connections.host(incarnation);
     if (host !== undefined && host.stream !== undefined && !host.isInformed && host.state !== "evicted") {
@@ -421,7 +434,7 @@ export class NamespaceController {
     this.#uninformed.delete(incarnation);
   }
 
-  /** A finished round has shown who holds nothing of the type any more. */
+  /** A finished round has shown which hosts hold nothing of the type any more. */
   #settled(type: string, tookMs: number, effects: Effect[]): void {
     effects.push({ kind: "settled", type, tookMs });
     for (const host of this.#connections.holdersOf(type)) {
@@ -429,7 +442,7 @@ export class NamespaceController {
     }
   }
 
-  /** It has handed over the last shard it was the home of. */
+  /** The host has handed over its last shard. */
   handedOver(incarnation: string, now: number): Effect[] {
     const effects: Effect[] = [];
     const host = this.#connections.host(incarnation);
@@ -441,7 +454,10 @@ export class NamespaceController {
     return this.#rounds.mayHold(host, type) || this.isHome(host.incarnation, type);
   }
 
-  /** Its note need not name what it neither wants to hold nor can. What is being noted now is looked at when that is done. */
+  /**
+   * Removes types from the record that the host neither reports nor can hold. A write in progress is checked
+   * when it is done.
+   */
   #forget(host: HostRecord, effects: Effect[]): void {
     if (host.saving !== undefined) return;
     const left = new Set([...host.held].filter((type) => host.types.has(type) || this.#mayHold(host, type)));

@@ -1,14 +1,14 @@
-// Points of a ring, flat in one array: three words each (upper and lower half of the hash, number of the host). They
-// ascend by hash; where hashes are equal, by the address of the host, so that the order of joins leaves no trace.
-// Indices count points, not words.
+// Points of a ring, flat in one array: three words each (upper and lower half of the hash, number of the
+// host). They ascend by hash. Equal hashes ascend by the address of the host, so the order of joins has no
+// effect. Indices count points, not words.
 import { invariant } from "../../kernel/errors.ts";
 
 export const WORDS = 3;
 
-/** Number of the host → its address. A number nobody has is undefined. */
+/** Number of the host → its address; undefined for an unused number. */
 export type HostNames = readonly (string | undefined)[];
 
-/** Some of the points of an array: from `start` on, before `end`. */
+/** A range of points of an array: from `start` on, before `end`. */
 export interface Span {
   readonly points: Uint32Array;
   readonly start: number;
@@ -19,14 +19,14 @@ export interface Span {
 const SHORT_SPAN = 32;
 
 /**
- * Sorts by buckets: hashes are spread evenly, so with as many buckets as points hardly any two share one, and what is
- * left is a few swaps.
+ * Bucket sort. Hashes are spread evenly, so with as many buckets as points hardly any two points share one,
+ * and a few swaps finish the order.
  */
 export function sortPoints(points: Uint32Array, names: HostNames): Uint32Array {
   const count = points.length / WORDS;
   const bits = Math.min(20, Math.max(1, 31 - Math.clz32(count)));
   const shift = 32 - bits;
-  // starts[b + 1] first counts bucket b; summed up, starts[b] says where the next point of bucket b goes.
+  // starts[b + 1] first counts bucket b; summed up, starts[b] is the place of the next point of bucket b.
   const starts = new Uint32Array((1 << bits) + 1);
   for (let at = 0; at < points.length; at += WORDS) starts[(points[at]! >>> shift) + 1]!++;
   for (let bucket = 1; bucket < starts.length; bucket++) starts[bucket]! += starts[bucket - 1]!;
@@ -41,7 +41,7 @@ export function sortPoints(points: Uint32Array, names: HostNames): Uint32Array {
   return sorted;
 }
 
-/** Moves a point down to where it belongs among those below it, which are in order. */
+/** Moves a point down to its place among the sorted points below it. */
 function sink(points: Uint32Array, index: number, names: HostNames): void {
   for (let below = index - 1; below >= 0 && isBefore(points, below + 1, points, below, names); below--) {
     for (let at = below * WORDS; at < (below + 1) * WORDS; at++) {
@@ -52,7 +52,10 @@ function sink(points: Uint32Array, index: number, names: HostNames): void {
   }
 }
 
-/** The points without those that leave, all of which are among them, and with those that join. Spans between are copied. */
+/**
+ * Removes the points of `leaving`, all of which are present, and adds the points of `joining`. Copies the
+ * spans between.
+ */
 export function splicePoints(points: Uint32Array, leaving: Span, joining: Span, names: HostNames): Uint32Array {
   const result = new Uint32Array(points.length + (joining.end - joining.start - (leaving.end - leaving.start)) * WORDS);
   let left = leaving.start;
@@ -102,7 +105,7 @@ function isBefore(a: Uint32Array, i: number, b: Uint32Array, j: number, names: H
   return a[x + 2] !== b[y + 2] && names[a[x + 2]!]! < names[b[y + 2]!]!;
 }
 
-/** Says where the next span goes. */
+/** Returns the place of the next span. */
 function copySpan(from: Uint32Array, start: number, end: number, to: Uint32Array, at: number): number {
   if (end - start >= SHORT_SPAN) {
     to.set(from.subarray(start * WORDS, end * WORDS), at * WORDS);

@@ -1,20 +1,24 @@
-// The points of a ring, cut into segments of equal width by the upper bits of the hash. A change copies only the segments
-// it touches and shares the others with the ring it came from: of 1,000 hosts, one more touches a twentieth.
+// The points of a ring, cut into segments of equal width by the upper bits of the hash. A change copies only
+// the segments it touches and shares the others with the previous ring: at 1,000 hosts, one more host touches
+// a twentieth.
 import { type HostNames, splicePoints, WORDS } from "./ring-points.ts";
 
 export type Segments = readonly Uint32Array[];
 
-/** What a segment should hold: small enough to copy at once, large enough to be worth an array of its own. */
+/** Target size of a segment: small enough to copy at once, large enough to be worth an array of its own. */
 const POINTS_PER_SEGMENT = 64;
-/** The number of segments stays as it is until they hold this many times more or fewer points than they should. */
+/** The number of segments stays until they hold this many times more or fewer points than the target. */
 const TOLERANCE = 4;
 
 const NONE = new Uint32Array(0);
 
-/** By how much to shift the upper half of a hash to get its segment. There are at least two, for a shift below 32. */
+/**
+ * Number of bits to shift the upper half of a hash to get its segment. There are at least two segments, for a
+ * shift below 32.
+ */
 export const shiftFor = (segments: Segments): number => Math.clz32(segments.length) + 1;
 
-/** Cuts sorted points into as many segments as suit them. */
+/** Cuts sorted points into a suitable number of segments. */
 export function cut(points: Uint32Array): Segments {
   const count = points.length / WORDS;
   const segments: Uint32Array[] = new Array(2 ** bitsFor(count)).fill(NONE);
@@ -28,13 +32,16 @@ export function cut(points: Uint32Array): Segments {
   return segments;
 }
 
-/** Whether there may be this many points in so many segments; if not, they should be cut anew. */
+/** Reports whether this many points fit so many segments; if not, they should be cut anew. */
 export function suits(segments: Segments, count: number): boolean {
   const ideal = 2 ** bitsFor(count);
   return ideal <= segments.length * TOLERANCE && ideal * TOLERANCE >= segments.length;
 }
 
-/** Segments without the points of `leaving`, all of which are in them, and with those of `joining`; both are sorted. */
+/**
+ * Removes the points of `leaving`, all of which are present, and adds the points of `joining`; both are
+ * sorted.
+ */
 export function spliceSegments(
   segments: Segments,
   leaving: Uint32Array,
@@ -57,8 +64,9 @@ export function spliceSegments(
 }
 
 /**
- * Where the first point of a segment at or after the hash is, in words; its length when there is none. Hashes are spread
- * evenly, so a guess is close, and how far off it is tells how many points to go; the walk is right from every guess.
+ * Index in words of the first point of a segment at or after the hash; the length when there is none. Hashes
+ * are spread evenly, so a guess is close, and its error estimates the remaining distance. The final walk is
+ * correct from every guess.
  */
 export function firstAt(points: Uint32Array, hi: number, lo: number, shift: number): number {
   if (points.length === 0) return 0;
@@ -79,7 +87,7 @@ function bitsFor(count: number): number {
   return Math.max(1, 31 - Math.clz32(count / POINTS_PER_SEGMENT));
 }
 
-/** Past the end: beyond every segment. */
+/** Infinite past the end: beyond every segment. */
 function segmentAt(points: Uint32Array, index: number, shift: number): number {
   const at = index * WORDS;
   return at < points.length ? points[at]! >>> shift : Number.POSITIVE_INFINITY;

@@ -1,8 +1,10 @@
-// Who owns an id: Dapr's consistent-hash ring, bit for bit. Each host has some virtual nodes on it; an id belongs to the
-// first virtual node at or after its own hash, and past the last to the first. Where two hosts share a hash, the smaller
-// address has it. A ring never changes: a change gives a new one that shares what it did not touch.
+// Finds the owner of an id: Dapr's consistent-hash ring, bit for bit. Each host has virtual nodes on it. An
+// id belongs to the first virtual node at or after its own hash, and past the last one to the first. Where
+// two hosts share a hash, the smaller address wins. A ring is immutable: a change returns a new ring that
+// shares the untouched segments.
 //
-// A host keeps its number for as long as it is on the ring, so that a change leaves the points of others as they are.
+// A host keeps its number as long as it is on the ring, so a change leaves the points of other hosts as they
+// are.
 import { invariant } from "../../kernel/errors.ts";
 import { hash64 } from "../../kernel/hashes.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -26,7 +28,7 @@ const looked = new Uint32Array(2);
 
 export class Ring {
   readonly #contents: Contents;
-  // Looking up is worth having these at hand.
+  // Copied from `#contents` for fast lookups.
   readonly #names: HostNames;
   readonly #segments: Segments;
   readonly #shift: number;
@@ -62,18 +64,18 @@ export class Ring {
     return this.#contents.replicationFactor;
   }
 
-  /** How many hosts. */
+  /** Number of hosts. */
   get size(): number {
     return this.#contents.addresses.length;
   }
 
-  /** Undefined when nobody is on the ring. */
+  /** Undefined when the ring is empty. */
   owner(id: string): string | undefined {
     hash64(id, looked);
     return this.ownerOfHash(looked[0]!, looked[1]!);
   }
 
-  /** By the unsigned halves of the hash of an id. */
+  /** Finds the owner by the unsigned halves of the hash of an id. */
   ownerOfHash(hi: number, lo: number): string | undefined {
     const segments = this.#segments;
     let segment = hi >>> this.#shift;
@@ -100,12 +102,12 @@ export class Ring {
     return this.addresses[at] === address ? this.#to(this.addresses.toSpliced(at, 1)) : this;
   }
 
-  /** The ring of exactly these hosts: this one if they are the same. */
+  /** The ring of exactly these hosts; this ring if they are the same. */
   to(addresses: readonly string[]): Ring {
     return this.#to(inOrder(addresses));
   }
 
-  /** For tests and people: numbers that were ever given and may be given again, and pieces that changes share. */
+  /** For tests and display: host numbers, used or free, and segments. */
   view(): { readonly numbers: number; readonly segments: number } {
     return { numbers: this.#names.length, segments: this.#segments.length };
   }
@@ -115,7 +117,7 @@ export class Ring {
     const { joining, leaving } = differences(this.addresses, addresses);
     if (joining.length === 0 && leaving.length === 0) return this;
     const kept = addresses.length - joining.length;
-    // When little stays, building anew is cheaper, and it gives up the numbers nobody has any more.
+    // When few hosts stay, a new ring is cheaper, and it gives up unused numbers.
     if (kept * 2 < knew.length || !suits(segments, addresses.length * replicationFactor)) {
       return Ring.#built(addresses, replicationFactor, source);
     }
@@ -124,7 +126,7 @@ export class Ring {
     for (const [index, at] of joining.entries()) names[arrivals[index]!] = addresses[at];
     const departures = leaving.map((at) => had[at]!);
     const numbers = [...had];
-    // From the last to the first, so that places further down stay true.
+    // From the last to the first, so that lower indices stay valid.
     for (const at of leaving.toReversed()) numbers.splice(at, 1);
     for (const [index, at] of joining.entries()) numbers.splice(at, 0, arrivals[index]!);
     const changed = spliceSegments(
@@ -133,7 +135,7 @@ export class Ring {
       pointsOf(arrivals, names, replicationFactor, source),
       names,
     );
-    // Only now: until here, equal hashes of those leaving and those joining had to be told apart.
+    // Only after the splice, which compares equal hashes of leaving and joining hosts by name.
     for (const number of departures) names[number] = undefined;
     return new Ring({ replicationFactor, source, addresses, numbers, names, segments: changed });
   }
@@ -152,7 +154,7 @@ function pointsOf(numbers: readonly number[], names: HostNames, each: number, so
   return numbers.length > 1 ? sortPoints(points, names) : points;
 }
 
-/** Numbers nobody has: first those given up, then new ones. */
+/** Unused numbers: first the ones given up, then new ones. */
 function freeNumbers(names: HostNames, count: number): number[] {
   const free: number[] = [];
   for (let number = 0; free.length < count; number++) if (names[number] === undefined) free.push(number);

@@ -1,5 +1,5 @@
-// Types with the same hosts share one ring: when a host comes or goes, the ring is changed once and not once per type.
-// Rings are remembered weakly, so one that no type uses any more takes no memory.
+// Shares one ring among types with the same hosts: when a host joins or leaves, the ring changes once and not
+// once per type. References are weak, so a ring that no type uses takes no memory.
 import { LIMITS } from "../../kernel/limits.ts";
 import { inOrder, sameList } from "./address-lists.ts";
 import { Ring } from "./ring.ts";
@@ -7,14 +7,14 @@ import { type PointSource, VIRTUAL_NODES } from "./virtual-nodes.ts";
 
 export class Rings {
   readonly #source: PointSource;
-  /** The latest first. */
+  /** Latest first. */
   #recent: WeakRef<Ring>[] = [];
 
   constructor(source: PointSource = VIRTUAL_NODES) {
     this.#source = source;
   }
 
-  /** The ring of these hosts. `from`: what the type had so far; the way from there is short as a rule. */
+  /** The ring of these hosts. `from` is the type's current ring; the change from there is small as a rule. */
   of(addresses: readonly string[], replicationFactor: number, from?: Ring): Ring {
     const wanted = inOrder(addresses);
     const rings = this.#recent.map((ring) => ring.deref()).filter((ring) => ring !== undefined);

@@ -1,24 +1,25 @@
-// Where hosts of one namespace ask the leader for sticky actors, say what they hold, and let go. Who holds what is in
-// sticky-owners.ts; here is who may ask, who has to wait for an answer, and what is told to whom.
+// The leader's side of sticky actors in one namespace: hosts request them, claim the ones they hold, and
+// release them. sticky-owners.ts keeps the owners; this file decides which requests are allowed, which wait,
+// and which answers are sent.
 //
-// A question that cannot be answered yet waits: a new leader does not know everything, or the owner is about to let go. Questions
-// of a stream end with it, because the host asks again on its next one. Pure.
+// A request waits while it cannot be answered: a new leader does not know all owners yet, or the owner is
+// about to let go. Requests of a stream end with it, because the host repeats them on its next stream. Pure.
 import { LIMITS } from "../../kernel/limits.ts";
 import type { SchedulerMessage, StickyAnswer, StickyWish, TableHost, TypeTable } from "../../ports/control-messages.ts";
 import type { HostRecord } from "./connection-controller.ts";
 import { type Acquisition, StickyOwners, type ToldHosts } from "./sticky-owners.ts";
 
-/** For figures: what has happened, how often, to actors of which type. */
+/** For metrics: the event, by type, with its count. */
 export type StickyEvent = "granted" | "owner" | "refused" | "waiting" | "released" | "cleared" | "claimed" | "conflict";
 
 export type StickyEffect =
   | { readonly kind: "send"; readonly streams: readonly number[]; readonly message: SchedulerMessage }
   | { readonly kind: "sticky"; readonly event: StickyEvent; readonly type: string; readonly count: number };
 
-/** What the desk may ask about its namespace. */
+/** The coordinator's view of its namespace. */
 export interface StickyCoordinatorDeps {
   host(incarnation: string): HostRecord | undefined;
-  /** The newest table of a type that everybody was told. */
+  /** The newest table of a type that was sent to all hosts. */
   table(type: string): TypeTable | undefined;
 }
 
@@ -36,7 +37,7 @@ export class StickyCoordinator {
   /** By type and id. */
   readonly #waiting = new Map<string, Map<string, Waiting[]>>();
   #waitingCount = 0;
-  /** What was asked may have another answer by now, also of other ids than those that were let go. */
+  /** Waiting requests may have another answer by now, also for ids other than the released ones. */
   #stirred = false;
   readonly #tables = new WeakMap<TypeTable, ToldHosts>();
   readonly #answers = new Map<number, StickyAnswer[]>();
@@ -58,7 +59,7 @@ export class StickyCoordinator {
     this.#stirred = true;
   }
 
-  /** Its stream is gone. What it holds it goes on to hold. */
+  /** Its stream is gone. The host keeps its actors. */
   closed({ incarnation }: HostRecord): void {
     this.#forgetQuestions(incarnation);
   }
@@ -73,7 +74,7 @@ export class StickyCoordinator {
     for (const [type, count] of this.owners.tick(now)) this.#count(type, "cleared", count);
   }
 
-  /** Tables have changed, or what hosts may hold. */
+  /** Tables have changed, or the types that hosts may hold. */
   stir(): void {
     this.#stirred = true;
   }
@@ -91,7 +92,7 @@ export class StickyCoordinator {
     }
   }
 
-  // ——— What they say.
+  // ——— Messages of hosts.
 
   acquire(host: HostRecord, stream: number, wishes: readonly StickyWish[], now: number): void {
     for (const wish of wishes) this.#consider({ host, stream, wish }, now, true);
@@ -147,7 +148,7 @@ export class StickyCoordinator {
     this.#count(type, outcome.kind, 1);
   }
 
-  /** Granted to hosts that did not ask. */
+  /** Actors granted to hosts without a request. */
   #news: { readonly stream: number; readonly type: string; readonly id: string }[] = [];
 
   #outcome(host: HostRecord, wish: StickyWish, now: number): Acquisition {
@@ -159,7 +160,7 @@ export class StickyCoordinator {
         why: `the host that asks for it does not run actors of type ${type}`,
       };
     }
-    // A successor has to know that it may hold some.
+    // A later leader has to know that the host may hold actors of the type.
     if (!host.held.has(type)) return { kind: "later" };
     return this.owners.acquire(host, wish, this.#hostsOf(type), now);
   }
@@ -170,7 +171,8 @@ export class StickyCoordinator {
     let told = this.#tables.get(table);
     if (told === undefined) {
       const listed = new Set(table.hosts.map(({ incarnation }) => incarnation));
-      // A table may still name one that is gone, until the next one is told; and one without a stream does not hear of it.
+      // The newest table may list a host that is gone, until the next table is sent. A host without a stream
+      // receives nothing.
       const isThere = ({ incarnation }: TableHost): boolean => this.#deps.host(incarnation)?.stream !== undefined;
       told = {
         lists: (incarnation) => listed.has(incarnation),
@@ -225,17 +227,17 @@ export class StickyCoordinator {
     events.set(event, (events.get(event) ?? 0) + count);
   }
 
-  /** The last step of every input: everything that is to be told now, together. */
+  /** Last step of every input: sends all answers together. */
   *finish(now: number): Generator<StickyEffect> {
     if (this.#stirred) {
       this.#stirred = false;
       for (const [type, byId] of [...this.#waiting]) {
-        // Nothing can be said of any of them, and there may be very many.
+        // None of its requests can be answered yet, and there may be very many.
         if (!this.owners.isOpen(type)) continue;
         for (const id of [...byId.keys()]) this.#reconsider(byId, id, now);
       }
     }
-    // First those who are given something: others are about to call them.
+    // New owners are notified first: other hosts are about to call them.
     for (const { stream, type, id } of this.#news) {
       yield { kind: "send", streams: [stream], message: { kind: "granted", type, ids: [id] } };
     }
@@ -253,9 +255,9 @@ export class StickyCoordinator {
     this.#events.clear();
   }
 
-  // ——— For people.
+  // ——— For display and operators.
 
-  /** Has whoever holds it let go. Undefined: nobody does; "silent": it cannot be told now. */
+  /** Requests that the owner lets go. Undefined: there is no owner; "silent": the owner has no stream now. */
   release(type: string, id: string, now: number): StickyEffect[] | "silent" | undefined {
     const found = this.owners.find(type, id, now);
     if (found === undefined) return undefined;

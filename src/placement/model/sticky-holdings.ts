@@ -1,31 +1,33 @@
-// Sticky actors, as one host sees them: which ones it holds, where others are, and what it has asked the leader for.
+// Sticky actors, as one host sees them: the actors it holds, the owners of others, and its requests to the
+// leader.
 //
-// - What it was granted it holds, in memory or not, until it lets go or loses its lease. Tables that change move none of it.
-// - Where others are it remembers. What is remembered counts only while that very incarnation is in the table of the type, so
-//   nobody has to be told that an owner is gone.
-// - Who is neither held nor remembered belongs, for a start, to its owner on the ring; and that one asks the leader. Calls that
-//   come meanwhile wait for the same answer. What has not been answered when a stream ends is asked again on the next, as long
-//   as somebody waits for it.
-// Pure. A driver (placement/sticky/sticky-client.ts) sends what is to be sent and wakes those who wait.
+// - A host holds a granted actor, in memory or not, until it lets go or loses its lease. A table change moves
+//   none of them.
+// - A host caches the owners of other actors. An entry counts only while that very incarnation is in the
+//   table of the type, so no message has to announce that an owner is gone.
+// - An actor that is neither held nor cached belongs at first to its owner on the ring, and that host
+//   requests it from the leader. Calls that come meanwhile wait for the same answer. A request without an
+//   answer when the stream ends is repeated on the next stream, as long as a call waits for it.
+// Pure. A driver (placement/sticky/sticky-client.ts) sends the messages and wakes waiting calls.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { StickyWish, TableHost } from "../../ports/control-messages.ts";
 import { HERE, NOBODY, type Route, WAIT } from "../../ports/placement.ts";
 
-/** What the tables of a host know of a type. */
+/** The parts of a host's tables that sticky routing needs. */
 export interface StickyTables {
-  /** By the newest table, whether or not anything may come to life there now. */
+  /** By the newest table, whether or not an activation is allowed there now. */
   owner(type: string, id: string): string | undefined;
   hostAt(type: string, address: string): TableHost | undefined;
 }
 
 interface Question extends StickyWish {
-  /** Nobody waits for it after this, on the monotonic clock. */
+  /** No call waits for it after this, on the monotonic clock. */
   until: number;
 }
 
 interface TypeHoldings {
-  /** With the moment since when, on the wall clock. */
+  /** Time since when each actor is held, on the wall clock. */
   readonly held: Map<string, number>;
   readonly remembered: Map<string, TableHost>;
   readonly asked: Map<string, Question>;
@@ -77,8 +79,8 @@ export class StickyHoldings {
   // ——— Routing.
 
   /**
-   * Where an actor that is not in memory here may be called, or come to life. WAIT: it is for this host to ask for it; then
-   * `ask` says with what.
+   * Host on which an actor that is not in memory here may be called or activated. WAIT: this host must
+   * request it; `ask` returns the request.
    */
   route(type: string, id: string): Route {
     const holdings = this.#of(type);
@@ -108,8 +110,8 @@ export class StickyHoldings {
   }
 
   /**
-   * The question to be asked for it, unless it has been. `until`: how long somebody waits for the answer. `isFree`: there is nobody
-   * who could answer what was asked before, so it may be forgotten.
+   * The request to send for an actor, unless it was sent already. `until`: end of the caller's wait.
+   * `isFree`: no leader can answer earlier requests, so expired ones may be dropped.
    */
   ask(type: string, id: string, until: number, now: number, wall: number, isFree: boolean): StickyWish | undefined {
     const { asked } = this.#of(type);
@@ -128,7 +130,7 @@ export class StickyHoldings {
     return question;
   }
 
-  /** Forgets questions for which nobody waits any more. */
+  /** Drops requests for which no call waits any more. */
   #purge(now: number): void {
     for (const question of this.#questions.values()) if (question.until <= now) this.#drop(question);
   }
@@ -138,7 +140,7 @@ export class StickyHoldings {
     this.#types.get(type)?.asked.delete(id);
   }
 
-  /** Where this host believes it to live: what it tells others that ask the wrong one. */
+  /** The owner this host believes in: its answer to callers that reached the wrong host. */
   belief(type: string, id: string): string | undefined {
     const holdings = this.#types.get(type);
     if (holdings?.held.has(id)) return this.#address;
@@ -146,16 +148,16 @@ export class StickyHoldings {
     return owner !== undefined && this.#counts(type, owner) ? owner.address : this.#tables.owner(type, id);
   }
 
-  /** That host has run it. */
+  /** That host has run the actor. */
   learn(type: string, id: string, address: string): void {
     const holdings = this.#of(type);
     const host = this.#tables.hostAt(type, address);
-    // Another one may be at the address by now, who is to be believed where the one before is not.
+    // Another incarnation may be at the address by now; it replaces the cached one.
     if (host === undefined || holdings.remembered.get(id)?.incarnation === host.incarnation) return;
     this.#remember(holdings, id, host);
   }
 
-  /** That host, or whichever was remembered, does not have it. */
+  /** That host, or the cached one if left out, does not have the actor. */
   forget(type: string, id: string, address?: string): void {
     const remembered = this.#types.get(type)?.remembered;
     const known = remembered?.get(id);
@@ -173,9 +175,9 @@ export class StickyHoldings {
     remembered.delete(oldest!);
   }
 
-  // ——— What the leader says.
+  // ——— Messages of the leader.
 
-  /** Gives what was asked; undefined when nobody asks that any more. */
+  /** Returns the request; undefined when it was dropped. */
   answered(
     correlation: number,
     now: number,
@@ -192,23 +194,23 @@ export class StickyHoldings {
     remembered.delete(id);
   }
 
-  /** Its owner is another host. False: that one is in no table here yet. */
+  /** Its owner is another host. False: no table here lists that host yet. */
   remember(type: string, id: string, host: TableHost): boolean {
     const listed = this.#tables.hostAt(type, host.address);
     if (listed?.incarnation !== host.incarnation) return false;
-    // As the table has it: many ids share it.
+    // The table's object: many ids share it.
     this.#remember(this.#of(type), id, listed);
     return true;
   }
 
-  /** True: it was held, and the leader is to be told. */
+  /** Returns true if it was held, so that the leader must be notified. */
   letGo(type: string, id: string): boolean {
     return this.#types.get(type)?.held.delete(id) === true;
   }
 
   // ——— A new stream.
 
-  /** Everything it holds, in parts that fit a message. What is let go meanwhile is left out. */
+  /** All held actors, in chunks that fit a message. Actors released meanwhile are left out. */
   *claims(): Generator<Claims> {
     for (const [type, { held }] of this.#types) {
       let part: { type: string; ids: string[]; since: number[] } = { type, ids: [], since: [] };
@@ -226,13 +228,13 @@ export class StickyHoldings {
     }
   }
 
-  /** What has been asked and not been answered. */
+  /** Requests without an answer. */
   unanswered(now: number): StickyWish[] {
     this.#purge(now);
     return [...this.#questions.values()];
   }
 
-  // ——— How much there is.
+  // ——— Sizes.
 
   holds(type: string, id: string): boolean {
     return this.#types.get(type)?.held.has(id) === true;
@@ -246,12 +248,12 @@ export class StickyHoldings {
     return this.#types.get(type)?.held.keys() ?? [];
   }
 
-  /** For people. */
+  /** For display. */
   list(): { readonly type: string; readonly id: string; readonly since: number }[] {
     return [...this.#types].flatMap(([type, { held }]) => [...held].map(([id, since]) => ({ type, id, since })));
   }
 
-  /** Held, and asked for. */
+  /** Number of actors held and requested. */
   size(type: string): number {
     const holdings = this.#types.get(type);
     return holdings === undefined ? 0 : holdings.held.size + holdings.asked.size;
@@ -261,7 +263,10 @@ export class StickyHoldings {
     return this.#types.get(type)?.held.size ?? 0;
   }
 
-  /** The lease is lost: nothing of this counts any more. Who waits asks again. Gives how many were held. */
+  /**
+   * The lease is lost, so all of this is void. Waiting calls make new requests. Returns the number of actors
+   * that were held.
+   */
   clear(): number {
     let held = 0;
     for (const holdings of this.#types.values()) held += holdings.held.size;

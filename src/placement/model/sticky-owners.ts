@@ -1,12 +1,14 @@
-// Who holds which sticky actor, as the leader knows it: in memory only, one for each namespace.
+// The owner of each sticky actor, as the leader knows it: in memory only, one object per namespace.
 //
-// A host that wants to bring a sticky actor to life asks; whoever asks first is its owner until it lets go or is lost. Nothing is
-// hashed here, and nothing of an id is written down or told to everybody. A new leader begins with nothing: each host that may
-// hold actors of a type says what it holds, and until all of them have, or their leases are over, nothing of the type is
-// granted and whoever asks waits. So what is not known here is held by nobody.
+// A host requests a sticky actor before it activates it; the first host to ask is the owner until it lets go
+// or is lost. Owners do not follow from a hash, and ids are neither persisted nor broadcast. A new leader
+// begins with nothing: each host that may hold actors of a type claims the ones it holds. Until all of them
+// have, or their leases are over, the leader grants nothing of the type, and requests wait. So an actor that
+// is not known here has no owner.
 //
-// Owners are kept by *place* (sticky-places.ts): one for each host and type, and a new one whenever the host says anew what it holds. So a
-// host that goes, or a claim that is not repeated, costs one step and not one for each id. Pure.
+// Owners are kept by *place* (sticky-places.ts): one for each host and type, and a new one whenever the host
+// claims anew. So a host that goes, or a claim that is not repeated, costs one step and not one for each id.
+// Pure.
 import { formatDuration } from "../../kernel/durations.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LostRule } from "../../kernel/lost-rule.ts";
@@ -27,11 +29,11 @@ export type Acquisition =
   | { readonly kind: "granted" }
   /** `isNews`: that host does not know yet. */
   | { readonly kind: "owner"; readonly host: TableHost; readonly isNews: boolean }
-  /** It cannot be said yet; to be asked again when something has changed. */
+  /** No answer is possible yet; the coordinator asks again after a change. */
   | { readonly kind: "later" }
   | { readonly kind: "refused"; readonly code: StickyRefusal; readonly why: string };
 
-/** One that is held, for people. */
+/** A held actor, for display. */
 export interface HeldActor {
   readonly id: string;
   readonly host: TableHost;
@@ -39,25 +41,25 @@ export interface HeldActor {
   readonly away: boolean;
 }
 
-/** Who hosts a type, as everybody was told last. */
+/** Hosts of a type, by the last table that was sent. */
 export interface ToldHosts {
   lists(incarnation: string): boolean;
-  /** One of them by its name, if it is there. */
+  /** The host of that name, if it is connected. */
   named(name: string): TableHost | undefined;
 }
 
 type IsHosted = (type: string) => boolean;
 
 const SWEEP_EVERY_MS = 10;
-/** Garbage that is not worth a sweep. */
+/** Garbage below this is not worth a sweep. */
 const LITTLE = 1_000;
 
 export class StickyOwners {
   readonly #types = new Map<string, StickyType>();
-  /** Hosts that may hold actors of these types and have not said which; and how many there are of each type. */
+  /** Hosts that may hold actors of these types and have not claimed them yet, and their number by type. */
   readonly #unclaimed = new Map<string, ReadonlySet<string>>();
   readonly #missing = new Map<string, number>();
-  /** What a host says anew on its new stream, until it has said all of it. */
+  /** Claims of a host on its new stream, until they are complete. */
   readonly #claiming = new Map<string, Map<string, Place>>();
   #sweepAt = Number.POSITIVE_INFINITY;
 
@@ -79,8 +81,8 @@ export class StickyOwners {
   // ——— Types.
 
   /**
-   * A host says which of its types are sticky and under which rule. All hosts of a type must say the same; what is returned tells
-   * the one that does not why it cannot join. `isHosted`: another host has the type now.
+   * Compares a host's sticky rules with the rules of other hosts. All hosts of a type must have the same
+   * rule; the result is the reason why this one cannot join. `isHosted`: another host has the type now.
    */
   disagreement(types: readonly string[], rules: StickyRules, isHosted: IsHosted): string | undefined {
     for (const type of types) {
@@ -93,20 +95,20 @@ export class StickyOwners {
     return undefined;
   }
 
-  /** What it says counts. */
+  /** Applies the rules of a host. */
   agree(types: readonly string[], rules: StickyRules, isHosted: IsHosted): void {
     for (const type of types) {
       const rule = rules.get(type);
       if (rule === undefined) this.#types.delete(type);
       else if (this.#types.get(type)?.lost !== rule) this.#types.set(type, newType(rule));
     }
-    // A type that it hands over is none of its own any more, but it may still hold actors of it.
+    // A host that hands a type over no longer reports it, but may still hold actors of it.
     for (const [type, rule] of rules) {
       if (!this.#types.has(type) && !types.includes(type) && !isHosted(type)) this.#types.set(type, newType(rule));
     }
   }
 
-  /** Everybody who may hold actors of the type has said which. */
+  /** Every host that may hold actors of the type has claimed them. */
   isOpen(type: string): boolean {
     return (this.#missing.get(type) ?? 0) === 0;
   }
@@ -123,14 +125,17 @@ export class StickyOwners {
 
   // ——— Hosts.
 
-  /** A host that an earlier leader left behind: nothing of its types is granted before it has said what it holds. */
+  /**
+   * A host that an earlier leader recorded: nothing of its types is granted before its claims are complete.
+   */
   expect(incarnation: string, types: readonly string[]): void {
     this.#waitFor(incarnation, new Set(types));
   }
 
-  /** It has a new stream, and says anew what it holds. */
+  /** The host has a new stream, and claims its actors anew. */
   arrived({ incarnation }: TableHost): void {
-    // What it had said when its last stream ended counts beside what it said before, until it has said all of it.
+    // Claims interrupted by the end of the last stream count beside the earlier ones, until the new claims
+    // are complete.
     for (const [type, place] of this.#claiming.get(incarnation) ?? []) {
       const interrupted = this.#types.get(type)?.interrupted;
       if (interrupted === undefined) continue;
@@ -140,7 +145,10 @@ export class StickyOwners {
     this.#claiming.set(incarnation, new Map());
   }
 
-  /** Part of what it holds. Gives those of them that somebody else was granted meanwhile: it has to let go of these. */
+  /**
+   * Part of the host's claims. Returns the ids that another host was granted meanwhile: this host has to let
+   * go of them.
+   */
   claims(host: TableHost, type: string, ids: readonly string[], since: readonly number[]): string[] {
     const known = this.#types.get(type);
     const claiming = this.#claiming.get(host.incarnation);
@@ -162,7 +170,7 @@ export class StickyOwners {
     return conflicts;
   }
 
-  /** It has said all of it. What it does not hold any more is free. */
+  /** The claims are complete. Actors that were not claimed again are free. */
   claimed({ incarnation }: TableHost, now = 0): void {
     const claiming = this.#claiming.get(incarnation);
     if (claiming === undefined) return;
@@ -180,7 +188,7 @@ export class StickyOwners {
     }
   }
 
-  /** It lets go of these. Gives how many it had. */
+  /** The host lets go of these actors. Returns how many of them it had. */
   released({ incarnation }: TableHost, type: string, ids: readonly string[]): number {
     const known = this.#types.get(type);
     if (known === undefined) return 0;
@@ -197,8 +205,8 @@ export class StickyOwners {
   }
 
   /**
-   * It is gone. `isLost`: without having let go; then the rule of each type says what becomes of what it held. Gives how many of
-   * each type are free now.
+   * The host is gone. `isLost`: it did not let go first; then the rule of each type decides about its actors.
+   * Returns the number of free actors by type.
    */
   gone({ incarnation }: TableHost, isLost: boolean, now: number): Map<string, number> {
     this.#heardOf(incarnation);
@@ -234,7 +242,7 @@ export class StickyOwners {
   ): Acquisition {
     const known = this.#types.get(type);
     if (known === undefined) return refused("OPTION_INVALID", `${type} is not sticky`);
-    // What it was granted before it has said what it holds would look as if it had let go of it.
+    // A grant before the host's claims are complete would look like an actor that the host has released.
     if (!this.isOpen(type) || this.#claiming.has(host.incarnation)) return LATER;
     const owner = this.#ownerOf(known, id, now);
     if (owner === undefined) {
@@ -249,14 +257,14 @@ export class StickyOwners {
       return GRANTED;
     }
     if (owner.state === "held") {
-      // Whoever is in no table any more is about to let go.
+      // An owner that no table lists is about to let go.
       if (!told.lists(owner.host.incarnation)) return LATER;
       return { kind: "owner", host: owner.host, isNews: false };
     }
     return this.#inherit(known, id, owner, host, since, told);
   }
 
-  /** Its owner is lost, and it is kept for the host that comes back under the same name. */
+  /** Its owner is lost; the actor is reserved for a host that comes back under the same name. */
   #inherit(
     known: StickyType,
     id: string,
@@ -289,7 +297,7 @@ export class StickyOwners {
     return place;
   }
 
-  /** Whatever leads there is free. */
+  /** Ends a place: all its ids are free. */
   #end(known: StickyType | undefined, place: Place): void {
     if (known === undefined || place.state === "over") return;
     place.state = "over";
@@ -298,9 +306,9 @@ export class StickyOwners {
     if (known.garbage > Math.max(LITTLE, known.holdings.size / 2)) this.#sweepAt = 0;
   }
 
-  // ——— For people.
+  // ——— For display and operators.
 
-  /** It is kept for nobody any more. */
+  /** Gives up the reservation for a lost host. */
   giveUp(type: string, id: string): void {
     const known = this.#types.get(type);
     const place = known?.holdings.get(id)?.place;
@@ -310,7 +318,7 @@ export class StickyOwners {
     if (place.ids === 0) known!.kept.delete(place);
   }
 
-  /** Undefined: nobody holds it. */
+  /** Undefined: no host holds it. */
   find(type: string, id: string, now: number): HeldActor | undefined {
     const known = this.#types.get(type);
     const place = known && this.#ownerOf(known, id, now);
@@ -331,7 +339,7 @@ export class StickyOwners {
     return cut().map((id) => this.find(type, id, now)!);
   }
 
-  /** Who holds how many of a type. */
+  /** Number of actors of a type by host. */
   holders(type: string, now: number): { readonly host: TableHost; readonly ids: number; readonly away: boolean }[] {
     const known = this.#types.get(type);
     if (known === undefined) return [];
@@ -352,7 +360,7 @@ export class StickyOwners {
 
   // ——— Sweeping.
 
-  /** Takes out some of what leads nowhere. Gives how many of each type were kept for long enough, and are free now. */
+  /** Removes some of the garbage. Returns, by type, the number of actors whose reservation has ended. */
   tick(now: number): Map<string, number> {
     const cleared = new Map<string, number>();
     for (const [type, known] of this.#types) {

@@ -1,14 +1,15 @@
-// The sticky actors of one type, and the places that their ids lead to. A place is what one host holds of the type since it said so the last
-// time; when it is over, every id that leads to it is free. What leads nowhere is swept away bit by bit. Pure.
+// The sticky actors of one type, and the place of each id. A place stands for one host's actors of the type
+// since its last complete claim. When a place is over, all its ids are free; sweeps remove them in small
+// steps. Pure.
 import type { LostRule } from "../../kernel/lost-rule.ts";
 import type { TableHost } from "../../ports/control-messages.ts";
 
 export interface Place {
   readonly host: TableHost;
   ids: number;
-  /** Those that it was given without having asked, until it has shown that it knows. */
+  /** Ids granted without a request, until the host has shown that it knows. */
   inherited: Set<string> | undefined;
-  /** Held; kept for a host that is lost, until then; or over. */
+  /** Held; kept until `until` for a host that is lost; or over. */
   state: "held" | "kept" | "over";
   until: number;
 }
@@ -24,11 +25,11 @@ export interface StickyType {
   readonly holdings: Map<string, Holding>;
   /** By incarnation. */
   readonly places: Map<string, Place>;
-  /** What hosts had begun to say when their streams ended, by incarnation: it counts beside what they said before. */
+  /** Claims that were cut short when a stream ended, by incarnation: they count beside the earlier ones. */
   readonly interrupted: Map<string, Place[]>;
-  /** Of hosts that are lost. */
+  /** Places of lost hosts. */
   readonly kept: Set<Place>;
-  /** Ids that lead to a place that is over. */
+  /** Ids whose place is over. */
   garbage: number;
   sweeping: MapIterator<[string, Holding]> | undefined;
 }
@@ -36,7 +37,7 @@ export interface StickyType {
 /** Ids looked at in one sweep. */
 const SWEEP = 5_000;
 
-/** Where what a host holds leads to, but for what it says now. */
+/** Places of a host, without its claims in progress. */
 export function allOf({ places, interrupted }: StickyType, incarnation: string): Place[] {
   const place = places.get(incarnation);
   return [...(place === undefined ? [] : [place]), ...(interrupted.get(incarnation) ?? [])];
@@ -56,7 +57,10 @@ export function give(known: StickyType, id: string, place: Place, since: number)
   holding.since = since;
 }
 
-/** What a host was given without having asked, and does not say that it holds, it may never have heard of: it is kept for it. */
+/**
+ * Reserves ids that a host was granted without a request and does not claim: it may never have received the
+ * grant.
+ */
 export function keepInherited(known: StickyType, place: Place, now: number): void {
   const ids = [...(place.inherited ?? [])].filter((id) => known.holdings.get(id)?.place === place);
   if (ids.length === 0) return;
@@ -94,7 +98,7 @@ export const newType = (lost: LostRule): StickyType => ({
   sweeping: undefined,
 });
 
-/** Takes out some of what leads nowhere. True: it has not looked at everything yet. */
+/** Removes some of the garbage. Returns true if there is more to scan. */
 export function sweep(known: StickyType): boolean {
   if (known.garbage === 0) known.sweeping = undefined;
   else known.sweeping ??= known.holdings.entries();

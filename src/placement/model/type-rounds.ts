@@ -1,5 +1,5 @@
-// All types of a namespace: their rounds, and the orders that tell hosts of them. Types that change at the same moment travel in the same
-// order, and a stream that is new hears first what everybody else knows. Pure.
+// The rounds of all types of a namespace, and the orders that they send to hosts. Types that change at the
+// same moment share one order. A new stream receives a snapshot before any other order. Pure.
 
 import { sameVersion, type TableVersion } from "../../kernel/versions.ts";
 import type { Operation, PlacementOrder, SchedulerMessage, TypeTable } from "../../ports/control-messages.ts";
@@ -16,13 +16,14 @@ export interface RoundSettings extends TypeSettings {
 
 export interface RoundDeps {
   readonly connections: ConnectionController;
-  /** A finished round has shown who holds nothing of the type any more. */
+  /** A finished round has shown which hosts hold nothing of the type any more. */
   settled(type: string, tookMs: number, effects: Effect[]): void;
 }
 
 /**
- * More rounds than a leader ever begins. Terms share no numbers, so an old acknowledgement never fits a new round. Terms count seconds since
- * 2026 (stores/leadership.ts), so round numbers stay exact in a JavaScript number until 2043.
+ * More rounds than a leader ever begins. Terms share no numbers, so an old acknowledgement never fits a new
+ * round. Terms count seconds since 2026 (stores/leadership.ts), so round numbers stay exact in a JavaScript
+ * number until 2043.
  */
 const ROUNDS_OF_A_TERM = 2 ** 24;
 
@@ -57,7 +58,7 @@ export class TypeRounds {
     return this.#types.get(type);
   }
 
-  /** The one of this type, made if there is none. */
+  /** The controller of this type, created on first use. */
   of(type: string): ActorTypeController {
     let controller = this.#types.get(type);
     if (controller === undefined) {
@@ -67,7 +68,7 @@ export class TypeRounds {
     return controller;
   }
 
-  /** Everybody who may hold actors of the type was heard of. */
+  /** Every host that may hold actors of the type has connected. */
   open(controller: ActorTypeController, now: number): void {
     const holders = this.#deps.connections.holdersOf(controller.type);
     const versions = holders.map(({ unlocked }) => unlocked.get(controller.type));
@@ -83,7 +84,7 @@ export class TypeRounds {
     );
   }
 
-  /** Whether a table names it, so that it may take itself for an owner. */
+  /** Reports whether a table lists the host, so that it may regard itself as an owner. */
   names(incarnation: string): boolean {
     const names = (table: TypeTable | undefined): boolean =>
       table?.hosts.some((host) => host.incarnation === incarnation) === true;
@@ -128,7 +129,7 @@ export class TypeRounds {
     );
   }
 
-  /** Rounds that can begin do, in one breath. False: none could. */
+  /** Begins all rounds that can begin. False: none could. */
   begin(now: number, effects: Effect[]): boolean {
     const wishes: TableWish[] = [];
     const number = this.#lastRound + 1;
@@ -144,7 +145,7 @@ export class TypeRounds {
     return wishes.length > 0;
   }
 
-  /** Wishes become orders: those of the same kind and round together. */
+  /** Turns the requested steps into orders, one for all steps of the same kind and round. */
   #tell(wishes: readonly TableWish[], effects: Effect[]): void {
     const streams = wishes.length > 0 ? this.#deps.connections.streams() : [];
     const begun = wishes.flatMap(({ wish }) => (wish.kind === "begin" ? [wish] : []));
@@ -166,8 +167,8 @@ export class TypeRounds {
   }
 
   /**
-   * Time has passed. Repeats orders to hosts that have not acknowledged them; `late` gets hosts that have delayed a round for too long.
-   * A host without a stream gets the round on its next one.
+   * Time has passed. Repeats orders to hosts that have not acknowledged them; `late` gets hosts that have
+   * delayed a round for too long. A host without a stream gets the round on its next one.
    */
   tick(now: number, late: (incarnations: readonly string[]) => void, effects: Effect[]): void {
     const again = new Map<string, ActorTypeController[]>();
@@ -195,7 +196,7 @@ export class TypeRounds {
     }
   }
 
-  // ——— What a stream hears first.
+  // ——— First messages on a stream.
 
   welcome(stream: number, effects: Effect[]): void {
     const { term, leaseMs } = this.#settings;
@@ -203,8 +204,9 @@ export class TypeRounds {
   }
 
   /**
-   * The last finished table of every type, then what is under way. A table that gives its address to an earlier host is
-   * kept from it: it would take itself for an owner that nobody waits for. As that host is gone, another one is to follow.
+   * Sends the last finished table of every type, then the rounds in progress. Leaves out a table that lists
+   * an earlier host at the same address: the new host would regard itself as an owner that no round waits
+   * for. Another table follows, because that earlier host is gone.
    */
   inform(host: HostRecord, effects: Effect[]): void {
     const stream = host.stream!;
@@ -234,7 +236,7 @@ export class TypeRounds {
   }
 }
 
-/** Rounds of these types that are not over, by number, and which of their types are unlocked. */
+/** Rounds of these types in progress, by number, with the types that are unlocked. */
 function underWay(
   controllers: Iterable<ActorTypeController>,
   isMeant: (table: TypeTable) => boolean,

@@ -1,12 +1,13 @@
-// Where a host stands on a ring: the sorted hashes of its virtual nodes. They depend on nothing but its address and the
-// replication factor, so they are computed once per host, whatever types it hosts, and remembered within a bound.
+// The position of a host on a ring: the sorted hashes of its virtual nodes. They depend only on its address
+// and the replication factor. So they are computed once per host for all its types, and cached within a
+// bound.
 import { hash64 } from "../../kernel/hashes.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { sortPoints, WORDS } from "./ring-points.ts";
 
-/** Who knows a host's points. Rings take them from here; a test may place hosts by hand. */
+/** Source of a host's points for rings; a test may place hosts by hand. */
 export interface PointSource {
-  /** In order, with 0 for the number of the host. Never changed by whoever gets them. */
+  /** In order, with 0 for the number of the host. Callers must not change the array. */
   pointsOf(address: string, replicationFactor: number): Uint32Array;
 }
 
@@ -48,7 +49,7 @@ export class VirtualNodes implements PointSource {
   }
 }
 
-/** One for the process: what it remembers is true for everybody. */
+/** One cache for the process: its contents depend on no ring. */
 export const VIRTUAL_NODES = new VirtualNodes();
 
 /** The hash of the address followed by the number of the virtual node, with nothing in between, as Dapr does it. */

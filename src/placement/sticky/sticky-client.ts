@@ -1,8 +1,9 @@
-// A host's dealings with the leader about sticky actors. What it holds and remembers is in placement/model/sticky-holdings.ts; this
-// sends questions, claims and what is let go, in batches, and hands on the answers.
+// A host's requests to the leader about sticky actors. placement/model/sticky-holdings.ts keeps the state;
+// this file sends requests, claims and releases in batches, and passes the answers on.
 //
-// On a new stream everything that is held is claimed first, a few parts at a time so that renewals of the lease find their way in
-// between, and then asked whatever has not been answered. Without a stream nothing has to be said: the next one says it all.
+// On a new stream the host first claims all actors it holds, a few chunks at a time, so that lease renewals
+// get through in between. Then it repeats all requests without an answer. Without a stream it sends nothing:
+// the next stream starts from the full state.
 import type { Activation } from "../../actors/activation/activation.ts";
 import type { ActorType } from "../../actors/actor-type.ts";
 import type { Catalog } from "../../actors/catalog.ts";
@@ -37,20 +38,23 @@ export interface StickyClientDeps {
   readonly log: Log;
   readonly catalog: Catalog;
   readonly instruments: HostInstruments;
-  /** It is clear where that actor lives, or why it cannot be called: those who wait for it go on. */
+  /** The actor's address is known, or the reason why it cannot be called: waiting calls continue. */
   answered(type: string, id: string, error?: LimpetError): void;
-  /** This host wants to have actors of the type. */
+  /** This host wants actors of the type. */
   wants(type: string): boolean;
 }
 
-/** What the leader says about sticky actors. */
+/** Messages of the leader about sticky actors. */
 export type StickyMessage = Extract<SchedulerMessage, { kind: "acquired" | "noted" | "granted" | "release" }>;
 
-/** Parts of claims that are under way at a time. */
+/** Chunks of claims in flight at a time. */
 const WINDOW = 4;
-/** Actors looked at for one that can be let go. */
+/** Maximum number of actors searched for one that can be released. */
 const SEARCH = 64;
-/** Why an actor left memory, if it is to live here no longer: it may have more luck elsewhere. Others come back when they are called. */
+/**
+ * Reasons for leaving memory after which the host releases the actor: another host may succeed with it.
+ * Otherwise the actor comes back here with its next call.
+ */
 const FOR_GOOD = new Set(["explicit", "moved", "failed"]);
 
 export class StickyMember {
@@ -59,13 +63,13 @@ export class StickyMember {
   readonly #tables: HostTables;
   readonly #holdings: StickyHoldings;
   #stream: ControlStream<HostMessage> | undefined;
-  /** What is still to be claimed on this stream. */
+  /** Claims still to be sent on this stream. */
   #claims: Generator<Claims> | undefined;
   #lastPart = 0;
   #unheard = 0;
   #wishes: StickyWish[] = [];
   readonly #released = new Map<string, string[]>();
-  /** On their way out to make room for others. */
+  /** Actors that are leaving to make room for others. */
   readonly #dismissed = new Map<string, Set<string>>();
   #flushing = false;
 
@@ -80,7 +84,7 @@ export class StickyMember {
     return this.#holdings;
   }
 
-  /** Of all types it has, also those that it is about to hand over. */
+  /** Rules of all its types, including types that it is about to hand over. */
   rules(): StickyRules {
     const rules = new Map<string, ResolvedSticky["lost"]>();
     for (const { name, options } of this.#deps.catalog.types.values()) {
@@ -89,15 +93,15 @@ export class StickyMember {
     return rules;
   }
 
-  // ——— Finding the way.
+  // ——— Routing.
 
   route(type: string, id: string, until: number): Route {
     const route = this.#holdings.route(type, id);
     if (route !== WAIT) return route;
     const { clock, wants } = this.#deps;
-    // A host that hands the type over asks for nothing: the next table sends the call elsewhere.
+    // A host that hands the type over requests nothing: the next table routes the call elsewhere.
     if (!wants(type)) return WAIT;
-    // Its time is over and it is about to hear so. What nobody wants when it is granted would be asked for again at once.
+    // The call has timed out. A grant that no call wants would only cause another request.
     if (until <= clock.monotonic()) return WAIT;
     const isFree = this.#stream === undefined || this.#claims !== undefined;
     const wish = this.#holdings.ask(type, id, until, clock.monotonic(), clock.now(), isFree);
@@ -108,7 +112,10 @@ export class StickyMember {
     return WAIT;
   }
 
-  /** One more is to live here, and the limit of its type is reached: somebody else goes. Throws when nobody comes instead. */
+  /**
+   * Releases one actor when the limit of the type is reached, to make room for another. Throws if none can
+   * go.
+   */
   #makeRoom(type: ActorType, { limit, full }: ResolvedSticky): void {
     const dismissed = this.#dismissedOf(type);
     if (this.#holdings.held(type.name) - dismissed.size < limit) return;
@@ -125,7 +132,7 @@ export class StickyMember {
     throw new LimpetError("HOST_FULL", `${what}, and all of them are busy`);
   }
 
-  /** Those on their way out. Who was called meanwhile has stayed. */
+  /** Actors that are leaving. An actor that was called meanwhile has stayed. */
   #dismissedOf({ name, activations }: ActorType): Set<string> {
     const dismissed = this.#dismissed.get(name) ?? new Set();
     this.#dismissed.set(name, dismissed);
@@ -133,7 +140,7 @@ export class StickyMember {
     return dismissed;
   }
 
-  /** One that is held but not in memory is the least used of all. */
+  /** Releases an actor that is held but not in memory: it is the least used of all. */
   #letGoOfAbsent(type: ActorType): boolean {
     let looked = 0;
     for (const id of this.#holdings.heldOf(type.name)) {
@@ -148,7 +155,10 @@ export class StickyMember {
 
   // ——— Letting go.
 
-  /** An actor has left memory. Why does not matter when it was to go anyway, or nothing of its type is to be here any more. */
+  /**
+   * An actor has left memory. The reason is irrelevant if it was dismissed, or if this host no longer hosts
+   * its type.
+   */
   left(type: string, id: string, reason: string | undefined): void {
     const isDismissed = this.#dismissed.get(type)?.delete(id) === true;
     const isForGood = reason !== undefined && FOR_GOOD.has(reason);
@@ -170,13 +180,13 @@ export class StickyMember {
     this.#flushSoon();
   }
 
-  /** Everything of a type that is not in memory; what is goes one by one. */
+  /** Releases all actors of a type that are not in memory; resident ones follow one by one. */
   letGoOfAll(type: string): void {
     const resident = this.#deps.catalog.types.get(type)?.activations;
     for (const id of [...this.#holdings.heldOf(type)]) if (!resident?.has(id)) this.#letGo(type, id);
   }
 
-  /** Nothing is held any more. `isLost`: because the lease is. */
+  /** Releases everything. `isLost`: because the lease is lost. */
   clear(isLost: boolean): void {
     const held = this.#holdings.clear();
     if (held > 0 && isLost) this.#deps.instruments.stickyCleared(held);
@@ -186,7 +196,7 @@ export class StickyMember {
 
   // ——— The stream.
 
-  /** The leader listens. */
+  /** The leader has sent welcome. */
   joined(stream: ControlStream<HostMessage>): void {
     this.parted();
     this.#stream = stream;
@@ -227,7 +237,7 @@ export class StickyMember {
     });
   }
 
-  /** What was let go is said before what is wanted: it may be the same. */
+  /** Releases go out before requests: both may name the same actor. */
   flush(): void {
     const stream = this.#stream;
     if (stream === undefined) return;
@@ -241,7 +251,7 @@ export class StickyMember {
     for (const part of parts(wishes)) stream.send({ kind: "acquire", wishes: part });
   }
 
-  // ——— What the leader says.
+  // ——— Messages of the leader.
 
   heard(message: StickyMessage): void {
     switch (message.kind) {
@@ -270,19 +280,19 @@ export class StickyMember {
     else if (!wants(type)) return;
     else if (answer.kind === "refused")
       answered(type, id, new LimpetError(answer.code, `${type}/${id}: ${answer.why}`));
-    // An owner that is in no table here yet soon is; then they try again.
+    // If no table here lists the owner yet, the next one will; then the calls retry.
     else if (this.#holdings.remember(type, id, answer.host)) answered(type, id);
   }
 
   #granted(type: string, id: string, isWanted: boolean): void {
     const { answered } = this.#deps;
     let error: LimpetError | undefined;
-    // It may have come unasked before: what is held is not given back because of an answer that comes late.
+    // It may have been granted without a request before: a late answer does not release a held actor.
     if (!this.#holdings.holds(type, id)) error = this.#take(type, id, isWanted);
     answered(type, id, error);
   }
 
-  /** What is returned says why it cannot be had after all. */
+  /** Returns the reason if the host cannot take the actor after all. */
   #take(type: string, id: string, isWanted: boolean): LimpetError | undefined {
     const { clock, wants, instruments, catalog } = this.#deps;
     const known = catalog.types.get(type);
@@ -301,7 +311,10 @@ export class StickyMember {
     return undefined;
   }
 
-  /** It is this host's again, as it was under its name before: there is room for those, whatever the limit says. */
+  /**
+   * The leader returns an actor that this host held under its name before. The limit of the type does not
+   * apply.
+   */
   #inherited(type: string, id: string): void {
     const { clock, wants, instruments, answered } = this.#deps;
     if (wants(type)) {
@@ -313,14 +326,14 @@ export class StickyMember {
     answered(type, id);
   }
 
-  /** They belong to another host, or are to be placed anew. Turns that run may end. */
+  /** The actors belong to another host, or an operator wants them placed anew. Running turns may end. */
   #release(type: string, ids: ReadonlySet<string>): void {
     const { catalog, log, instruments } = this.#deps;
-    log.info("asked to let go of sticky actors", { type, actors: ids.size });
+    log.info("sticky.release-requested", { type, actors: ids.size });
     const known = catalog.types.get(type);
     for (const id of ids) if (!known?.activations.has(id)) this.#letGo(type, id);
     if (known === undefined) return;
-    // One that is leaving for another reason goes for good, too.
+    // An actor that is leaving for another reason is released, too.
     const dismissed = this.#dismissedOf(known);
     for (const id of ids) if (known.activations.has(id)) dismissed.add(id);
     void catalog
@@ -330,9 +343,9 @@ export class StickyMember {
       });
   }
 
-  // ——— For people, and for figures.
+  // ——— For display and metrics.
 
-  /** What it holds, in order of type and id. */
+  /** Held actors, in order of type and id. */
   list({ type, id, prefix = "", after, limit }: StickyQuery): StickyPage {
     const { name } = this.#settings;
     const all = this.#holdings
@@ -348,7 +361,7 @@ export class StickyMember {
     };
   }
 
-  /** Called when somebody looks. */
+  /** Called when metrics are collected. */
   measure(): void {
     const { instruments, catalog } = this.#deps;
     for (const { name, options } of catalog.types.values()) {

@@ -1,9 +1,10 @@
-// Actors that were taken in the store by a host that is about to become the home of their shard: while that is still being noted, so that
-// their next calls need not wait for the store.
+// Actors that a host takes in the store shortly before it becomes the home of their shard, so that their next
+// calls need not wait for the store.
 //
-// What is taken ahead counts for one move, and for the moment in which this host becomes the home by that very move. Until then nobody else
-// runs the actors: their former home has stopped them, and whoever else became the home would have been named to this host. If anything
-// comes in between it is dropped; whoever takes the actors then raises their epochs again, so that nothing of it could count.
+// A prefetched actor is valid for one move, and only in the moment in which this host becomes the home by
+// that very move. Until then no other host runs the actors: their former home has stopped them, and any other
+// home would have been announced to this host. If anything intervenes, they are dropped. The next host to
+// take them raises their epochs again, so a prefetched activation could not commit.
 import type { Clock } from "../../ports/clock.ts";
 import type { Taken } from "../../ports/store/store.ts";
 
@@ -17,7 +18,7 @@ interface Ahead {
   readonly actors: ReadonlyMap<string, Promise<Taken>>;
 }
 
-/** Their states are in memory until the shard is here. */
+/** Limits the states held in memory until the shard is here. */
 const MOST = 2_000;
 const KEEP_MS = 5_000;
 
@@ -26,7 +27,7 @@ export class PrefetchedActors {
   /** By type and shard. */
   readonly #waiting = new Map<string, Ahead>();
   #count = 0;
-  /** By type, of the shards that are here since a moment ago. */
+  /** By type, of shards that this host became the home of in this moment. */
   readonly #open = new Map<string, Map<string, Promise<Taken>>>();
 
   constructor(deps: PrefetchedDeps) {
@@ -38,7 +39,7 @@ export class PrefetchedActors {
     const actors = new Map<string, Promise<Taken>>();
     for (const id of ids.slice(0, MOST - this.#count)) {
       const taken = this.#deps.take(type, id);
-      // Whoever wants it hears why there is none.
+      // `claim` returns the rejected promise to its caller.
       taken.catch(() => {});
       actors.set(id, taken);
     }
@@ -50,7 +51,7 @@ export class PrefetchedActors {
     this.#deps.clock.after(KEEP_MS, () => this.#waiting.get(key) === ahead && this.#drop(key), "background");
   }
 
-  /** This host has become the home by this move. In this moment those may be claimed that are given. */
+  /** This host has become the home by this move. The returned ids may be claimed in this moment. */
   open(type: string, shard: number, move: string | undefined): Iterable<string> {
     const ahead = this.#drop(keyOf(type, shard));
     if (ahead === undefined || ahead.move !== move) return [];
@@ -61,7 +62,7 @@ export class PrefetchedActors {
     return ahead.actors.keys();
   }
 
-  /** Once. Undefined: it has to be taken. */
+  /** Returns each actor once. Undefined: it has to be taken. */
   claim(type: string, id: string): Promise<Taken> | undefined {
     const open = this.#open.get(type);
     const taken = open?.get(id);

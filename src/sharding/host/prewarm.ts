@@ -1,11 +1,13 @@
-// Actors that ran in a shard when it was moved are brought to life at its new home right away, so that their next calls need not wait for the
-// store. Their former home sends their ids along when it has stopped them, to where the shard is likely to live next. While that is noted the
-// new home takes them in the store (taken-ahead.ts), and starts them when it hears that it is the home. If it is not known in time where the
-// shard will live, or if it comes otherwise, they follow when it is, and are taken then, a few at a time.
+// Activates the actors of a moved shard at its new home right away, so that their next calls need not wait
+// for the store. The former home sends their ids when it has stopped them, to the probable next home. While
+// the leader persists the move, the new home takes them in the store (prefetched-actors.ts). It starts them
+// when it becomes the home. If the next home is not known in time, or is another one, the ids follow later,
+// and the new home takes them then, a few at a time.
 //
-// It is a help and nothing more: whoever is called sooner comes to life by that call, what is lost on the way comes to life when it is
-// called, and only the home of a shard starts anybody. State does not travel: an actor has to be taken in the store in any case, or its
-// former life could still commit, and that step brings the state along. Everything is limited in number, bytes and time.
+// This is only an optimization. An earlier call activates its actor by itself, and an id that is lost is
+// activated by its next call. Only the home of a shard starts actors. State does not travel with the ids: an
+// actor has to be taken in the store in any case, or its former activation could still commit, and that step
+// returns the state. Number, bytes and time are limited.
 import type { Activation } from "../../actors/activation/activation.ts";
 import type { ActorType } from "../../actors/actor-type.ts";
 import type { Catalog } from "../../actors/catalog.ts";
@@ -19,32 +21,35 @@ export interface PrewarmDeps {
   readonly catalog: Catalog;
   readonly links: Links;
   standing(type: string, shard: number): "here" | "wait" | "elsewhere";
-  /** It may become the home of the shard by this move, and nobody runs its actors until it is clear. */
+  /** The host may become the home of the shard by this move, and no host runs its actors until then. */
   expects(type: string, shard: number, move: string): boolean;
 }
 
-/** What is sent looks like a call, to nobody. Whoever makes one like it brings actors to life, and nothing else. */
+/** The message has the form of a call to a reserved id. A forged one can only activate actors. */
 const NOBODY = "$shard";
 const METHOD = "$companions";
-/** Those that were used lately are likely to be used soon. */
+/** Actors used within this time are likely to be used soon. */
 const LATELY_MS = 30_000;
 const MOST = 1_000;
 const MOST_BYTES = 128 * 1024;
-/** How long it is waited for the word where a shard lives. Who has not been started by then is started by its next call. */
+/** Limit for the wait until the home of a shard is known. After it, actors are started by their next call. */
 const KEEP_MS = 5_000;
-/** Calls that wake actors must not have to wait for many others. */
+/** Calls that activate actors must not wait for many prewarmed ones. */
 const AT_ONCE = 50;
-/** Of one shard, those that were used last. They are taken in one step and started in one go. */
+/** The most recently used actors of one shard. They are taken in one step and started together. */
 const AHEAD = 256;
-/** Those that wait to be started on one host. */
+/** Maximum number of actors that wait to be started on one host. */
 const LONGEST_LINE = 20_000;
 
 export class Prewarm {
   readonly #deps: PrewarmDeps;
-  /** By shard: who left with it, until it is known where it lives; and who came, until this host is its home. */
+  /**
+   * By shard: actors that left with it, until its home is known; and actors that came, until this host is its
+   * home.
+   */
   readonly #left = new Map<string, readonly string[]>();
   readonly #came = new Map<string, readonly string[]>();
-  /** Where those were sent that are still among the ones that left. */
+  /** Address to which the ids of an entry of `#left` were sent. */
   readonly #sent = new WeakMap<readonly string[], string>();
   readonly #ahead: PrefetchedActors;
   readonly #line = new Line();
@@ -59,7 +64,7 @@ export class Prewarm {
 
   // ——— At the former home.
 
-  /** These are about to be stopped. Remembered ones are brought to life anyway. */
+  /** These actors are about to be stopped. Remembered ones start at the new home anyway. */
   leaving({ name, isRemembered }: ActorType, shard: number, actors: readonly Activation[]): void {
     if (isRemembered) return;
     const since = this.#deps.clock.monotonic() - LATELY_MS;
@@ -68,7 +73,7 @@ export class Prewarm {
     this.#keep(this.#left, name, shard, fewEnough(used));
   }
 
-  /** They are stopped, and the shard is likely to live there next. */
+  /** The actors have stopped, and the shard probably lives at that address next. */
   left(type: string, shard: number, move: string, address: string): void {
     const ids = this.#left.get(keyOf(type, shard));
     if (ids === undefined) return;
@@ -76,7 +81,7 @@ export class Prewarm {
     this.#send(address, type, [shard, ids, move]);
   }
 
-  /** The shard lives there now. */
+  /** The shard lives at that address now. */
   moved(type: string, shard: number, address: string): void {
     const ids = this.#left.get(keyOf(type, shard));
     this.#left.delete(keyOf(type, shard));
@@ -102,9 +107,9 @@ export class Prewarm {
     );
   }
 
-  // ——— At the new one.
+  // ——— At the new home.
 
-  /** False: it is somebody else's call. */
+  /** Returns false for any other call. */
   serve({ namespace, type, id, method, args }: RemoteCall, answer: RemoteAnswer): boolean {
     if (id !== NOBODY || method !== METHOD) return false;
     const [shard, ids, move] = args;
@@ -125,7 +130,7 @@ export class Prewarm {
     this.#ahead.begin(type, shard, move, some);
   }
 
-  /** This host may have become its home. */
+  /** This host may have become the shard's home. */
   gained(type: string, shard: number, move: string | undefined): void {
     const { catalog, standing } = this.#deps;
     const ids = this.#came.get(keyOf(type, shard));
@@ -169,7 +174,7 @@ interface Waiting {
   readonly id: string;
 }
 
-/** Those that wait to be started, of which there may be very many: the first one is taken out without moving the rest. */
+/** Queue of actors to start, of which there may be very many: `shift` does not move the rest. */
 class Line {
   #all: Waiting[] = [];
   #first = 0;
@@ -189,7 +194,7 @@ class Line {
   }
 }
 
-/** Ids of the first ones. */
+/** Ids of the first actors, within the limits. */
 function fewEnough(actors: readonly Activation[]): string[] {
   const ids: string[] = [];
   let bytes = 0;
@@ -207,7 +212,7 @@ const isShard = (value: unknown): value is number => Number.isSafeInteger(value)
 const isList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.length <= MOST && value.every((id) => typeof id === "string");
 
-/** What another host says is looked at before anybody comes to life by it. */
+/** Checks an id from another host before it is activated. */
 function belongs({ options }: ActorType, shard: number, id: string): boolean {
   try {
     checkId(id);
@@ -217,8 +222,8 @@ function belongs({ options }: ActorType, shard: number, id: string): boolean {
   }
 }
 
-/** Whoever cannot be started now is started by its next call, whose caller hears why if it cannot. */
+/** An actor that cannot be started now is started by its next call, which reports the error. */
 const UNNOTICED = (): void => {};
 
-/** Whatever becomes of it, nobody waits for it. */
+/** The sender needs no answer. */
 const UNHEARD: RemoteCaller = { value() {}, error() {}, notOwner() {}, unsent() {}, lost() {} };

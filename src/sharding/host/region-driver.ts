@@ -1,5 +1,5 @@
-// A host's dealings with the leader about shards. What it knows of each is in sharding/model/shard-region.ts; this asks, keeps back, stops the
-// actors of a shard that moves, and has those who wait go on.
+// Drives the shards of one host. sharding/model/shard-region.ts keeps the state of each; this file sends
+// requests to the leader, buffers calls, stops the actors of a shard that moves, and wakes waiting calls.
 import type { Activation } from "../../actors/activation/activation.ts";
 import type { ActorType } from "../../actors/actor-type.ts";
 import type { Catalog } from "../../actors/catalog.ts";
@@ -24,29 +24,32 @@ export interface ShardMemberDeps {
   readonly tables: HostTables;
   readonly lease: ShardRouterDeps["lease"];
   incarnation(): string;
-  /** The way to an actor of which no shard, or no host, is known. */
+  /** Routes to an actor without a known shard, or of a type without a host. */
   outside(type: string, id: string): Route;
-  /** What this host is there for. */
+  /** Roles of this host. */
   readonly roles: readonly string[];
-  /** What waits for these shards may find its way now. */
+  /** Calls that wait for these shards may be routed now. */
   opened?(type: string, shards: readonly number[]): void;
-  /** It is the home of fewer shards. */
+  /** The host is the home of fewer shards. */
   stopped(): void;
-  /** It has become the home of one, by this move if by any. */
+  /** The host has become the home of a shard; `move` identifies the move, if there was one. */
   gained?(type: string, shard: number, move: string | undefined): void;
-  /** These are about to be stopped, because their shard moves; are stopped, and it is likely to live there next; and then it does. */
+  /**
+   * Steps of a shard that moves away. `leaving`: its actors are about to stop. `left`: they have stopped, and
+   * the shard probably lives at that address next. `moved`: it does.
+   */
   leaving?(type: ActorType, shard: number, actors: readonly Activation[]): void;
   left?(type: string, shard: number, move: string, address: string): void;
   moved?(type: string, shard: number, address: string): void;
 }
 
-/** Hand-overs are over by then, and leaders have changed. */
+/** Longer than a hand-off or a change of leaders takes. */
 const STUCK_MS = 20_000;
 
 export class ShardMember {
   readonly #deps: ShardMemberDeps;
   readonly #ways = new Map<string, ShardRouter>();
-  /** To the type that was called last, which is often that of the next call as well. */
+  /** Router of the type that was called last, which often is the type of the next call as well. */
   #latest: ShardRouter | undefined;
   #stream: ControlStream<HostMessage> | undefined;
   readonly #asks = new Map<string, Set<number>>();
@@ -58,7 +61,7 @@ export class ShardMember {
     this.#deps = deps;
   }
 
-  /** Of the types of this host. */
+  /** Rules of the sharded types that this host runs. */
   rules(): ShardedRules {
     const rules = new Map();
     const { catalog, roles } = this.#deps;
@@ -69,9 +72,9 @@ export class ShardMember {
     return rules;
   }
 
-  // ——— Finding the way.
+  // ——— Routing.
 
-  /** To actors of that type, from what is known at this moment. `table`: its newest one. */
+  /** Router for a type, current with its newest `table` and the registered classes. */
   way(type: string, table = this.#deps.tables.newest(type)): ShardRouter {
     const { edition } = this.#deps.catalog;
     let way = this.#latest;
@@ -106,7 +109,10 @@ export class ShardMember {
     return this.way(type).region;
   }
 
-  /** Undefined when this host cannot say, and when the application's own rule fails: whoever calls such an actor has been told so. */
+  /**
+   * Undefined when this host cannot compute the shard, and when the application's own rule fails: a call to
+   * such an actor reports that error.
+   */
   shardOf(type: string, id: string): number | undefined {
     const { tables, catalog } = this.#deps;
     if (tables.shards(type) === undefined && catalog.types.get(type)?.options.sharded === undefined) return undefined;
@@ -117,7 +123,7 @@ export class ShardMember {
     }
   }
 
-  /** For people: why there is no telling which shard it is in. */
+  /** For display: why the shard is unknown. */
   whyNoShard(type: string, id: string): string {
     try {
       this.way(type).shardOf(id);
@@ -144,7 +150,7 @@ export class ShardMember {
     if (shard !== undefined) this.#region(type).mistaken(shard, address);
   }
 
-  /** Others sent somebody here who looks for it. */
+  /** Another host routed a call here that looks for the actor. */
   doubt(type: string, id: string): void {
     const shard = this.shardOf(type, id);
     if (shard !== undefined) this.#region(type).doubt(shard);
@@ -186,7 +192,10 @@ export class ShardMember {
     this.#stream = undefined;
   }
 
-  /** It is to be the home of no shards of these any more. False: it is none, or nobody listens. */
+  /**
+   * Asks the leader to take over all shards of these types. False: this host is the home of none, or has no
+   * stream.
+   */
   leave(types: readonly string[]): boolean {
     this.#leaving = types.filter((type) => this.#ways.has(type));
     this.#tellLeaving();
@@ -201,7 +210,7 @@ export class ShardMember {
     return types.some((type) => (this.#ways.get(type)?.region.held.size ?? 0) > 0);
   }
 
-  /** The lease is lost: it is the home of nothing. */
+  /** The lease is lost: the host is the home of nothing. */
   clear(): void {
     this.#ways.clear();
     this.#latest = undefined;
@@ -218,12 +227,12 @@ export class ShardMember {
         for (const { shard, host } of message.homes) {
           if (host === undefined) region.livesNowhere(shard);
           else this.#lives(type, region, shard, host);
-          // That it lives nowhere, or with a host that no table here knows, helps nobody who waits.
+          // Without a home, or with a host that no table here lists, waiting calls go on waiting.
           if (region.isClear(shard)) this.#waits.ended(type, shard);
         }
         if (message.confirm) this.#confirm(message, region);
-        // What lives nowhere, or with a host that no table here knows yet, is asked for again in a while or with the next table. Whoever
-        // were woken now would ask at once, and hear the same.
+        // For a shard without a home, or with a host that no table lists yet, calls retry later or with the
+        // next table. Woken now, they would ask at once and get the same answer.
         this.#deps.opened?.(
           type,
           message.homes.map(({ shard }) => shard).filter((shard) => region.isClear(shard)),
@@ -259,7 +268,7 @@ export class ShardMember {
     if (shards.length > 0) this.#stream?.send({ kind: "shardStarted", type, shards });
   }
 
-  // ——— For people.
+  // ——— For display.
 
   here(type: string): ShardsHere {
     const { catalog, clock } = this.#deps;
@@ -268,7 +277,7 @@ export class ShardMember {
     return { type, homes, waiting: this.#waits.of(type, clock.monotonic()) };
   }
 
-  /** Calls wait for a home for so long that it does not look as if there will be one. */
+  /** Calls have waited for a home for so long that it is unlikely to come. */
   get problem(): string | undefined {
     const { catalog, clock } = this.#deps;
     const patience = (type: string): number => {
@@ -292,8 +301,9 @@ export class ShardMember {
   }
 
   /**
-   * The leader names another home although this host was never asked to let go: the store was restored, and has forgotten that the shard
-   * lives here. The leader's word counts, so its actors leave memory. Calls that wait find their way to the other home.
+   * The leader names another home although this host was never asked to let go: the store was restored, and
+   * has forgotten that the shard lives here. The leader decides, so its actors leave memory. Waiting calls
+   * are routed to the other home.
    */
   #lost(type: string, shard: number): void {
     const { catalog, log } = this.#deps;
@@ -305,25 +315,28 @@ export class ShardMember {
     void catalog.letGo(known.byShard.leavingWith(shard), sharded.rule.handOffMs);
   }
 
-  /** Leaders count their moves, each from the beginning. */
+  /** Unique across leaders, each of which counts its moves from one. */
   #nameOf(move: number): string {
     return `${this.#deps.tables.term}.${move}`;
   }
 
-  /** Calls for it are kept back here because of that very move, and nobody has said yet where it lives. */
+  /** Calls are buffered here because of that very move, and its new home is not known yet. */
   expects(type: string, shard: number, name: string): boolean {
     const move = this.#region(type).keptFor(shard);
     return move !== undefined && this.#nameOf(move) === name;
   }
 
-  /** May one of its actors come to life here? `wait`: this host is its home, but it is about to move. */
+  /**
+   * Decides whether an actor of the shard may be activated here. `wait`: this host is its home, but it is
+   * about to move.
+   */
   standing(type: string, shard: number): "here" | "wait" | "elsewhere" {
     const region = this.#region(type);
     if (region.route(shard) === "here") return "here";
     return region.held.has(shard) ? "wait" : "elsewhere";
   }
 
-  /** Asks where these live, as far as that is not known, so that each of them has a home. */
+  /** Requests the unknown homes of these shards, so that each of them gets one. */
   find(type: string, shards: readonly number[]): void {
     const region = this.#region(type);
     for (const shard of shards) if (region.route(shard) === "ask") this.#ask(type, shard);
@@ -341,7 +354,7 @@ export class ShardMember {
       const actors = known.byShard.leavingWith(shard);
       this.#deps.leaving?.(known, shard, actors);
       await catalog.letGo(actors, handOffMs);
-      // A timer may be a hair early.
+      // A timer may fire slightly early.
       wasForced = clock.monotonic() - begun >= handOffMs - 1;
     }
     const move = region.stopped(shard);
@@ -349,7 +362,7 @@ export class ShardMember {
     if (move === undefined || this.#ways.get(type)?.region !== region) return;
     if (to !== undefined) this.#deps.left?.(type, shard, name, to);
     this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced });
-    // Who is on a new stream is not told where it lives unless it asks.
+    // The home is announced only on the old stream, so a host with a new one has to ask.
     if (this.#stream !== stream) this.#ask(type, shard);
   }
 }

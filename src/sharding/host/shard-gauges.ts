@@ -1,9 +1,10 @@
-// How many shards of each type live at this host, and for how many calls wait here. Set when somebody looks.
+// Gauges of this host: its shards by type, and the shards and calls that wait here. Set when metrics are
+// collected.
 import type { Catalog } from "../../actors/catalog.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { ShardMember } from "./region-driver.ts";
 
-/** `calls`: how many of a type wait here until it is clear where they go. */
+/** `calls`: number of calls of a type that wait here for a route. */
 export function measureShards(
   shards: ShardMember,
   calls: (type: string) => number,
@@ -16,16 +17,14 @@ export function measureShards(
     const { homes, waiting } = shards.here(type);
     const labels = { namespace, type };
     meter.gauge("limpet_host_shards", "Shards that this host is the home of.", labels).set(homes.size);
-    const help =
-      "Shards for which calls wait at this host, because it is not known where they live or because they move.";
+    const help = "Shards for which calls wait at this host, because their home is unknown or because they move.";
     meter.gauge("limpet_host_shards_waited_for", help, labels).set(waiting.size);
-    const kept = "Calls to sharded actors that wait at this host until it is clear where they go.";
+    const kept = "Calls to sharded actors that wait at this host for a route.";
     meter.gauge("limpet_host_shard_calls_waiting", kept, labels).set(calls(type));
   }
 }
 
 export function countRefused(type: string, namespace: string, meter: Meter): void {
-  const help =
-    "Calls to sharded actors that were refused with BUFFER_FULL, because too many wait at this host already.";
+  const help = "Calls to sharded actors rejected with BUFFER_FULL, because too many wait at this host already.";
   meter.counter("limpet_host_shard_calls_refused_total", help, { namespace, type }).add(1);
 }

@@ -1,5 +1,5 @@
-// How calls find the actors of one type that live in shards, on one host. It is asked at every call, so what follows from the newest table and
-// from the class is worked out once for both, and again when one of them is another.
+// Routes calls to the sharded actors of one type, on one host. Every call uses it, so the settings derived
+// from the newest table and the class are computed once, and again when one of them changes.
 import type { ActorType } from "../../actors/actor-type.ts";
 import { shardOf } from "../../kernel/shards.ts";
 import type { KnownTable } from "../../placement/model/host-tables.ts";
@@ -8,9 +8,9 @@ import type { ShardRegion } from "../model/shard-region.ts";
 
 export interface ShardRouterDeps {
   readonly lease: { readonly held: boolean };
-  /** The way when nobody hosts the type, or this host cannot say which shard the actor is in. */
+  /** Route when the type has no host, or this host cannot compute the shard of the actor. */
   outside(id: string): Route;
-  /** A call waits because it is not clear where that shard lives. `ask`: nor has that been asked. */
+  /** A call waits because the home of the shard is unknown. `ask`: it was not requested yet. */
   waits(shard: number, ask: boolean): void;
 }
 
@@ -21,9 +21,9 @@ export class ShardRouter implements ShardRouting {
   #table: KnownTable | undefined;
   #edition = -1;
   #hasHosts = false;
-  /** How many there are, where the hash of an id says which one it is in. */
+  /** Number of shards, if the hash of an id determines its shard. */
   #shards: number | undefined;
-  /** The rule of the application, where there is one and this host has it. */
+  /** The application's own rule, if there is one and this host has it. */
   #own: ((id: string) => number) | undefined;
 
   constructor(type: string, region: ShardRegion, deps: ShardRouterDeps) {
@@ -32,7 +32,7 @@ export class ShardRouter implements ShardRouting {
     this.#deps = deps;
   }
 
-  /** It was worked out from this table and this edition of the types here. */
+  /** The router is current with this table and this edition of the registered types. */
   isFor(table: KnownTable | undefined, edition: number): boolean {
     return table === this.#table && edition === this.#edition;
   }
@@ -48,7 +48,7 @@ export class ShardRouter implements ShardRouting {
     this.region.hostsChanged();
   }
 
-  /** False: only hosts that have the class can say which shard an actor is in, and this one has not. */
+  /** False: only hosts with the class can compute the shard of an actor, and this host has none. */
   get knows(): boolean {
     return this.#own !== undefined || this.#shards !== undefined;
   }

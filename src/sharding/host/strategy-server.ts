@@ -1,5 +1,6 @@
-// A host answers what the leader asks about shards: what the strategy that its application wrote says, and how many actors there are.
-// The strategy is code of others. Whatever it does, there is an answer, or the leader stops waiting for it.
+// Answers the leader's requests about shards: the decisions of the application's strategy, and numbers of
+// actors. The strategy is code of the application. If it fails, the host answers with the problem; if it
+// hangs, the leader times out.
 import type { ActorType } from "../../actors/actor-type.ts";
 import { textOf } from "../../actors/options/shard-extractor.ts";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -23,7 +24,7 @@ export async function answerStrategyRequest(question: Question, strategy: ShardS
   return { kind: "strategyAnswer", question: number, type, choices, problem };
 }
 
-/** One after the other, each as if those before it lived where the strategy has said. */
+/** One after the other, each as if the earlier ones already lived at their chosen homes. */
 async function homes({ regions, wanted }: Question, strategy: ShardStrategy, choices: ShardChoice[]): Promise<void> {
   const hosts = regions.map((region) => ({ ...region, shards: [...region.shards] }));
   for (const { shard, asker } of wanted) {
@@ -38,7 +39,7 @@ async function homes({ regions, wanted }: Question, strategy: ShardStrategy, cho
   }
 }
 
-/** What cannot be meant is left out: a host that is not there, a shard that there is not. */
+/** Leaves out invalid moves: with an absent host, or an unknown shard. */
 async function moves({ regions, moving }: Question, strategy: ShardStrategy): Promise<ShardChoice[]> {
   const hosts: readonly ShardHostInfo[] = regions;
   const said: unknown = await strategy.moves?.(hosts, new Set(moving));

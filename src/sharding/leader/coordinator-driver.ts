@@ -1,5 +1,6 @@
-// The leader's part in the sharded types of one namespace: feeds sharding/model/type-shards.ts what hosts say and who is there, tells hosts what
-// it decides, has homes noted, and asks strategies. What people want to see or to have done is in shard-desk.ts.
+// Drives the sharded types of one namespace on the leader: feeds sharding/model/type-shards.ts the messages
+// and changes of hosts, sends its decisions, persists homes, and asks strategies. Requests of operators are
+// in operations/shard-operations.ts.
 import type { ShardedRule } from "../../kernel/sharded-rule.ts";
 import type { SchedulerInstruments } from "../../placement/leader/metrics.ts";
 import type { HostRecord } from "../../placement/model/connection-controller.ts";
@@ -27,18 +28,18 @@ export interface ShardLeaderDeps {
   /** The host on that stream. */
   speaker(stream: number): HostRecord | undefined;
   hosts(): Iterable<HostRecord>;
-  /** The newest table of a type that everybody was told. */
+  /** The newest table of a type that was sent to all hosts. */
   table(type: string): TypeTable | undefined;
   send(streams: readonly number[], message: SchedulerMessage): void;
-  /** Has a home noted; calls back when it is durable. */
+  /** Persists a home; calls back when it is durable. */
   note(change: ShardHomeChange, written: () => void): void;
 }
 
-/** How long a strategy may think. */
+/** Time limit for an answer of the strategy. */
 const CHOOSE_MS = 5_000;
-/** Moves that are remembered, for people. */
+/** Moves kept for display. */
 const HISTORY = 200;
-/** Hosts, with those that are gone, whose addresses are known. */
+/** Hosts with a known address, including hosts that are gone. */
 const ADDRESSES = 1_000;
 const FALLBACK = leastShards();
 
@@ -46,11 +47,11 @@ export class ShardLeader {
   readonly #deps: ShardLeaderDeps;
   readonly #relieved = new Set<string>();
   readonly #types = new Map<string, ShardedType>();
-  /** What the leader before left behind, of types that nobody has spoken of yet. */
+  /** Rows recorded by the previous leader, of types that no host has reported yet. */
   readonly #left: Map<string, Left>;
   readonly census = new ShardStats();
   readonly #own: StrategyClient;
-  /** Of those that went last, for people. */
+  /** Addresses of hosts, including recently gone ones, for display. */
   readonly #addresses = new Map<string, string>();
 
   constructor(deps: ShardLeaderDeps, homes: readonly ShardHomeRow[]) {
@@ -77,14 +78,14 @@ export class ShardLeader {
     return [...(this.#left.get(type)?.homes ?? [])].some(([, host]) => host === incarnation);
   }
 
-  /** Those that have let go of a shard since this was asked last. */
+  /** Hosts that have let go of a shard since the last call. */
   takeRelieved(): readonly string[] {
     const relieved = [...this.#relieved];
     this.#relieved.clear();
     return relieved;
   }
 
-  /** Something about hosts or tables has changed. */
+  /** Hosts or tables have changed. */
   look(now: number): void {
     for (const { incarnation, address } of this.#deps.hosts()) this.#addresses.set(incarnation, address);
     for (const [type, rule] of this.#rules()) this.#learn(type, rule, now);
@@ -96,14 +97,17 @@ export class ShardLeader {
     }
   }
 
-  /** Those that leave, and those that have not the type: one of them may have given it up under the leader before, with shards to hand over. */
+  /**
+   * Hosts that leave, and hosts without the type: one of them may have given it up under the previous leader,
+   * with shards to hand over.
+   */
   #leavers(type: string, leaving: Iterable<string>): Set<string> {
     const leavers = new Set(leaving);
     for (const { incarnation, types } of this.#deps.hosts()) if (!types.has(type)) leavers.add(incarnation);
     return leavers;
   }
 
-  /** As the hosts of the newest build say, because the others are about to be replaced by such. */
+  /** The rules that hosts of the newest build report, because the others are about to be replaced. */
   #rules(): Map<string, ShardedRule> {
     const found = new Map<string, { readonly rule: ShardedRule; readonly build: string }>();
     for (const { sharded, build } of this.#deps.hosts()) {
@@ -117,12 +121,12 @@ export class ShardLeader {
 
   #learn(type: string, rule: ShardedRule, now: number): void {
     const known = this.#types.get(type);
-    // Another number of shards comes after all hosts had stopped, and nothing of the old ones is left.
+    // The number of shards changes only after all hosts had stopped, so nothing of the old shards is left.
     if (known === undefined || known.rule.shards !== rule.shards) {
       this.#begin(type, rule, now);
     } else if (JSON.stringify(known.rule) !== JSON.stringify(rule)) {
       known.rule = rule;
-      // Whatever was asked of the one before is not waited for.
+      // Pending requests to the previous strategy are dropped.
       known.advice = new StrategyRequests(CHOOSE_MS, known.advice.last);
       this.perform(type, known.shards.proposed([], now), now);
       known.strategy = strategyOf(rule.strategy, known.told);
@@ -133,7 +137,7 @@ export class ShardLeader {
   #begin(type: string, rule: ShardedRule, now: number): void {
     const left = this.#left.get(type);
     this.#left.delete(type);
-    // Whoever was a home and is not even waited for is gone.
+    // A home that the leader does not even expect is gone.
     const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#deps.host(host) !== undefined);
     const told = left?.told ?? new Map<number, string>();
     this.#types.set(type, {
@@ -176,7 +180,7 @@ export class ShardLeader {
     }
   }
 
-  /** It has a new stream. */
+  /** The host has a new stream. */
   returned(incarnation: string, now: number): void {
     for (const [type, { shards }] of this.#types) {
       const effects = shards.returned(incarnation, now);
@@ -184,7 +188,7 @@ export class ShardLeader {
     }
   }
 
-  /** Its stream has ended. */
+  /** The host's stream has ended. */
   deaf(incarnation: string, now: number): void {
     this.census.lost(incarnation);
     for (const [type, { shards, advice }] of this.#types) {
@@ -193,7 +197,7 @@ export class ShardLeader {
     }
   }
 
-  // ——— What they say.
+  // ——— Messages of hosts.
 
   heard({ incarnation, stream }: HostRecord, message: ShardReport, now: number): void {
     if (message.kind === "leaveShards") {
@@ -208,7 +212,7 @@ export class ShardLeader {
     const { type } = message;
     const known = this.#types.get(type);
     if (known === undefined) {
-      // Nobody who was heard of hosts it.
+      // No connected host has the type.
       const asked = message.kind === "getShardHomes" ? message.shards : [];
       if (message.kind === "getShardHomes") this.#keepLeft(type, message.held ?? [], incarnation);
       const homes = asked.map((shard) => ({ shard, host: undefined }));
@@ -249,17 +253,23 @@ export class ShardLeader {
     }
   }
 
-  /** A host names the shards whose home it is. A home that the store has forgotten, because it was restored, is noted again. */
+  /**
+   * A host reports the shards whose home it is. A home that the store has forgotten, because it was restored,
+   * is persisted again.
+   */
   #keep(type: string, { shards }: ShardedType, held: readonly number[], host: string, now: number): void {
     const effects = held.flatMap((shard) => shards.held(shard, host));
     if (effects.length === 0) return;
-    this.#deps.log.warn("shard.home_restored", { namespace: this.#deps.namespace, type, host, shards: held.length });
+    this.#deps.log.warn("shard.home-restored", { namespace: this.#deps.namespace, type, host, shards: held.length });
     this.perform(type, effects, now);
     // A host that leaves has to hand over these as well.
     this.look(now);
   }
 
-  /** The same for a type that no host has named yet: the host has given up the type, and still has to hand over its shards. */
+  /**
+   * The same for a type that no host has reported yet: the host has given up the type, and still has to hand
+   * over its shards.
+   */
   #keepLeft(type: string, held: readonly number[], incarnation: string): void {
     if (held.length === 0) return;
     const left = this.#left.get(type) ?? { homes: new Map(), told: new Map(), isPaused: false };
@@ -280,14 +290,14 @@ export class ShardLeader {
     }
   }
 
-  // ——— What follows.
+  // ——— Effects.
 
   perform(type: string, effects: readonly ShardEffect[], now: number): void {
     const known = this.#types.get(type)!;
     const queue = [...effects];
     const { send, speaker } = this.#deps;
     const telling = new HomeAnnouncements(type, send, (stream) => speaker(stream)?.confirmsHomes === true);
-    // Many may be chosen one after the other: who has how many is counted once, and then kept up.
+    // Many shards may be chosen in a row: the regions are computed once and then updated.
     let regions: Region[] | undefined;
     for (let i = 0; i < queue.length; i++) {
       const effect = queue[i]!;
@@ -378,7 +388,7 @@ export class ShardLeader {
     this.#deps.instruments.shardMoved(this.#deps.namespace, type, reason, result, tookMs / 1_000);
   }
 
-  /** Also of one that is gone. */
+  /** Also of a host that is gone. */
   #addressOf(incarnation: string): string {
     return this.#deps.host(incarnation)?.address ?? this.#addresses.get(incarnation) ?? incarnation;
   }
@@ -400,7 +410,7 @@ export class ShardLeader {
     return incarnations.flatMap((incarnation) => this.#deps.host(incarnation)?.stream ?? []);
   }
 
-  /** Brings figures up to date. */
+  /** Updates metrics. */
   measure(): void {
     const { namespace, instruments } = this.#deps;
     for (const [type, { shards }] of this.#types) {
@@ -410,7 +420,7 @@ export class ShardLeader {
   }
 }
 
-/** Code of others: whatever it throws, it has said nothing. */
+/** Runs code of the application; an exception counts as no answer. */
 function attempt(ask: () => unknown): unknown {
   try {
     return ask();

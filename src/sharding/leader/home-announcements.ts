@@ -1,5 +1,5 @@
-// Homes of shards on their way to hosts: many for one host go together. Whatever else is said about shards of the type has to come after
-// them, so they are flushed before.
+// Announces homes of shards to hosts, many for one host in one message. Any other message about shards of the
+// type has to come after them, so the driver flushes first.
 import type { SchedulerMessage, ShardOrder } from "../../ports/control-messages.ts";
 
 type AnnouncedHome = Extract<ShardOrder, { kind: "shardHomes" }>["homes"][number];

@@ -1,5 +1,5 @@
-// Homes of shards on their way to the store, as the leader of one term has them noted: many in one write, one write at a time, again and
-// again while the store does not answer.
+// Persists the homes of shards for the leader of one term: many in one write, one write at a time, with
+// retries while the store does not respond.
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -9,7 +9,7 @@ export interface HomeWritesDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly shards: Shards;
-  /** The term is over: somebody else leads. */
+  /** The term is over: another scheduler leads. */
   over(why: string): void;
 }
 
@@ -28,12 +28,12 @@ export class HomeWrites {
     this.#deps = deps;
   }
 
-  /** Calls back when it is durable. */
+  /** Calls back when the change is durable. */
   write(change: ShardHomeChange, written: () => void): void {
     this.#waiting.push({ change, written });
     if (this.#isWriting) return;
     this.#isWriting = true;
-    // In a moment: what is to be noted now is written together.
+    // Deferred, so that changes of the same moment are written together.
     void Promise.resolve().then(() => this.#writeAll());
   }
 
@@ -52,7 +52,7 @@ export class HomeWrites {
         this.#waiting.splice(0, some.length);
         for (const { written } of some) written();
       } catch (err) {
-        if (!isLimpetError(err, "STORE_UNAVAILABLE")) log.error("a note about a shard failed", { err });
+        if (!isLimpetError(err, "STORE_UNAVAILABLE")) log.error("shard.write-failed", { err });
         await new Promise<void>((resolve) => clock.after(RETRY_MS, resolve, "background"));
       }
     }

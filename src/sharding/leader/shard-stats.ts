@@ -1,4 +1,5 @@
-// Asks all hosts of a type how many actors each of their shards has, for people. Who does not say so in time is left out.
+// Asks all hosts of a type for the number of actors in each of their shards, for display. Hosts that do not
+// answer in time are left out.
 import type { ShardReport } from "../../ports/control-messages.ts";
 
 export type Counted = ReadonlyMap<number, number>;
@@ -11,7 +12,7 @@ interface StatsRequest {
   readonly done: (counts: ReadonlyMap<string, Counted>) => void;
 }
 
-/** How long it is waited for those who are slow. */
+/** Time limit for slow hosts. */
 const PATIENCE_MS = 2_000;
 
 export class ShardStats {
@@ -24,7 +25,7 @@ export class ShardStats {
     return first;
   }
 
-  /** `ask` sends the question to all of them. What is resolved has those that answered. */
+  /** `ask` sends the request to all hosts. Resolves to the answers received in time. */
   begin(
     type: string,
     hosts: readonly string[],
@@ -47,7 +48,7 @@ export class ShardStats {
     if (census.waiting.size === 0) this.#end(question, census);
   }
 
-  /** It hears nothing any more. */
+  /** The host has no stream any more. */
   lost(host: string): void {
     for (const [question, census] of this.#open) {
       if (census.waiting.delete(host) && census.waiting.size === 0) this.#end(question, census);

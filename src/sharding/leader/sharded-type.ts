@@ -1,4 +1,4 @@
-// What the leader keeps of one sharded type, and which strategy its hosts ask for.
+// The leader's state of one sharded type, and the strategy that its rule selects.
 import type { ShardedRule, StrategyRule } from "../../kernel/sharded-rule.ts";
 import type { ShardMoved } from "../../ports/shard-admin.ts";
 import { toldShards } from "../model/external-shards.ts";
@@ -8,21 +8,21 @@ import type { Strategy } from "../model/strategy.ts";
 import type { StrategyRequests } from "../model/strategy-requests.ts";
 import type { TypeShards } from "../model/type-shards.ts";
 
-/** A move that is over, for people. Hosts are addresses. */
+/** A finished move, for display. Hosts are addresses. */
 export type MoveRecord = ShardMoved;
 
 export interface ShardedType {
   rule: ShardedRule;
   readonly shards: TypeShards;
-  /** Undefined: code of the application, which is asked through `advice`. */
+  /** Undefined: code of the application, asked through `advice`. */
   strategy: Strategy | undefined;
   advice: StrategyRequests;
-  /** Times that it could not be followed. */
+  /** Number of unusable answers. */
   faults: number;
-  /** What somebody outside has said of where shards are to live, by the names or addresses of hosts. */
+  /** Assignments from outside, by shard: names or addresses of hosts. */
   readonly told: Map<number, string>;
   readonly leaving: Set<string>;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly moves: MoveRecord[];
 }
 

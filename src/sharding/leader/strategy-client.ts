@@ -1,5 +1,6 @@
-// Strategies that the application wrote, as the leader deals with them: sends what sharding/model/strategy-requests.ts asks to hosts that bring the code, and does
-// what they say as far as it can be done. Whatever they say or do not say, every shard gets a home.
+// The leader's client for strategies of the application. It sends the requests of
+// sharding/model/strategy-requests.ts to hosts that have the code, and applies the valid parts of their
+// answers. Every shard gets a home, with or without a usable answer.
 
 import type { SchedulerInstruments } from "../../placement/leader/metrics.ts";
 import type { HostRecord } from "../../placement/model/connection-controller.ts";
@@ -29,12 +30,12 @@ export class StrategyClient {
     this.#deps = deps;
   }
 
-  /** Asks what is wanted by now. What follows at once is given back: nobody may be there to be asked. */
+  /** Sends pending requests. Returns effects that follow at once, because there may be no host to ask. */
   ask(type: string, known: ShardedType, now: number): ShardEffect[] {
     return this.follow(type, known, known.advice.flush(this.#advisers(type), now), now);
   }
 
-  /** Those that bring it, the newest build first. */
+  /** Hosts that have the strategy, the newest build first. */
   #advisers(type: string): string[] {
     return [...this.#deps.hosts()]
       .filter(({ stream, sharded }) => stream !== undefined && sharded.get(type)?.strategy.kind === "own")
@@ -63,21 +64,21 @@ export class StrategyClient {
       }
       case "moves": {
         const { moving } = shards;
-        // As many as it wants; how many may move at once is looked at by who moves them.
+        // Without a limit here: `TypeShards` limits the number of simultaneous moves.
         return shards.proposed(checkedMoves(effect.moves, shards.regions(), moving, Number.POSITIVE_INFINITY), now);
       }
       case "fault": {
         const { fault, why } = effect;
         known.faults++;
         instruments.strategyFailed(namespace, type, fault);
-        log.warn("a strategy of shards could not be followed", { namespace, type, fault, why });
+        log.warn("strategy.failed", { namespace, type, fault, why });
         return [];
       }
     }
   }
 }
 
-/** Those that follow see it where it goes. */
+/** Adds the shard to its new home, so that later choices in the same batch count it. */
 function choice(shard: number, said: string | undefined, regions: readonly Region[]): string | undefined {
   if (regions.length === 0) return undefined;
   const home = checkedHome(said, regions) ?? FALLBACK.home(shard, regions, undefined);

@@ -1,25 +1,31 @@
-// When it is looked whether shards of one type should move, and when each of those begins that a strategy has named. They do not begin
-// together: what begins together comes to the same hosts and to the store at the same moment, and waits for each other there.
+// Schedules the moves of one type: decides when to ask the strategy, and when each of its moves begins. Moves
+// do not begin together, because they would meet at the same hosts and at the store, and wait for each other
+// there.
 //
-// - A round: the strategy is asked, and what it names is planned. Some of it begins at every step, as far as the limit allows.
-// - After hosts have come or gone the first ones go one by one, and then ever more at once: a host that has just begun needs longer for each,
-//   and would keep those waiting that come together.
-// - When all of it is over the next round follows soon, until the strategy has nothing to move.
-// - What is planned counts as long as nothing else is known: when hosts come or go, or somebody pauses, it is forgotten and asked for again.
-// Pure. type-shards.ts moves them.
+// - A round: the strategy is asked, and its moves are planned. Some of them begin at every step, within the
+//   limit.
+// - After hosts have come or gone, moves begin one by one, and then ever more at once. A host that has just
+//   started needs longer for each, and simultaneous moves would wait for it.
+// - When a round is over the next one follows soon, until the strategy proposes no moves.
+// - A plan is dropped when hosts come or go, or an operator pauses rebalancing; then the strategy is asked
+//   again.
+// Pure. type-shards.ts moves the shards.
 import type { ShardSettings } from "./shard-effects.ts";
 import type { Move } from "./strategy.ts";
 
-/** After hosts came or went it is soon looked whether shards should move; others may come or go in the same moment. */
+/** Delay after hosts came or went; others may come or go in the same moment. */
 const SOON_MS = 500;
-/** While a strategy has more to move, its rounds follow each other. */
+/** Delay between rounds, while the strategy has more to move. */
 const NEXT_ROUND_MS = 25;
-/** So many at most. One that never comes to an end, moving to and fro, then has to wait like any other. */
+/**
+ * Maximum number of rounds in a row. A strategy that moves shards to and fro then waits for the regular
+ * interval.
+ */
 const ROUNDS_IN_A_ROW = 200;
-/** At every step a part of those begin that may be on their way at once: about as many as have come to their end since. */
+/** Every step begins a part of the moves allowed at once: about as many as have ended since. */
 const STEP_MS = 6;
 const STEPS = 5;
-/** After so many there may be one more at once than before. */
+/** After this number of finished moves, one more may run at once. */
 const ONE_MORE = 4;
 
 export class Balancing {
@@ -28,11 +34,11 @@ export class Balancing {
   #isPaused = false;
   #isAsked = false;
   #rounds = 0;
-  /** The next one is the last. */
+  /** In reverse order. */
   #planned: Move[] = [];
   #stepAt = 0;
   #isFull = false;
-  /** Moves that came to their end since hosts came or went last. */
+  /** Moves that have ended since hosts last came or went. */
   #ended = 0;
 
   constructor(settings: ShardSettings, now: number) {
@@ -60,7 +66,7 @@ export class Balancing {
     else this.lookSoon(now);
   }
 
-  /** The strategy may have something else to say. */
+  /** The strategy may have another answer. */
   lookSoon(now: number): void {
     this.#lookAt = Math.min(this.#lookAt, now);
   }
@@ -77,7 +83,7 @@ export class Balancing {
     return true;
   }
 
-  /** True: it is to be asked now; answered by `plan`. */
+  /** Returns true if the strategy shall be asked now; answered by `plan`. */
   ask(): boolean {
     if (this.#isPaused || this.#isAsked) return false;
     this.#isAsked = true;
@@ -91,7 +97,7 @@ export class Balancing {
     this.#rounds = moves.length > 0 ? this.#rounds + 1 : 0;
   }
 
-  /** Those that begin now, while so many are on their way. */
+  /** The moves that begin now, while `moving` are in progress. */
   begin(moving: number, now: number): Move[] {
     const { movesAtOnce } = this.#settings;
     const most = Math.min(movesAtOnce, 1 + Math.floor(this.#ended / ONE_MORE));
@@ -102,7 +108,7 @@ export class Balancing {
     return this.#planned.splice(-count).reverse();
   }
 
-  /** One has come to its end, and so many are still on their way. */
+  /** A move has ended, and `moving` are still in progress. */
   ended(moving: number, now: number): void {
     this.#ended++;
     const isOver = moving === 0 && this.#planned.length === 0;

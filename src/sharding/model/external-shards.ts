@@ -1,12 +1,13 @@
-// Somebody outside says where each shard is to live, by the names or addresses of hosts: for example next to the partition of a queue that it
-// reads. Shards that nobody has said anything of, or whose host is not there, live where they are asked for first, and move when that changes;
-// those that are asked for by who cannot be their home go to the host with the fewest, so that they are not all at one.
+// The strategy "external": an operator or another program assigns shards to hosts by name or address, for
+// example next to the partition of a queue that a shard reads. A shard without an assignment, or with an
+// absent host, lives on the host that first asks for it, and moves when that changes. If the asking host
+// cannot be its home, the shard goes to the host with the fewest shards, so that they spread.
 import { leastShards } from "./least-shards.ts";
 import type { Region, Strategy } from "./strategy.ts";
 
 const LEAST = leastShards();
 
-/** `told`: the name or the address of the host of each shard, as it was said last. */
+/** `told`: the assigned name or address of a host, by shard. */
 export function toldShards(told: ReadonlyMap<number, string>, limit = 100): Strategy {
   return {
     home(shard, regions, asker) {
@@ -25,7 +26,7 @@ export function toldShards(told: ReadonlyMap<number, string>, limit = 100): Stra
   };
 }
 
-/** An address is of one host. Of several with the same name it is the first, always the same one. */
+/** An address belongs to one host. Of several hosts with the same name, the lowest address always wins. */
 function meant(host: string | undefined, regions: readonly Region[]): Region | undefined {
   if (host === undefined) return undefined;
   return (

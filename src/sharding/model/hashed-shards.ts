@@ -1,5 +1,6 @@
-// Shards of the same number live on the same host, whatever their type, as long as the types have the same hosts: each goes to the host
-// whose name, hashed together with the number, comes first. When a host comes or goes only the shards that it wins or loses move.
+// Places shards of the same number on the same host, for all types with the same hosts. Each shard goes to
+// the host with the highest hash of its address and the shard number. When a host comes or goes, only the
+// shards that it wins or loses move.
 import { hash64 } from "../../kernel/hashes.ts";
 import { isUpdating, type Region, type Strategy } from "./strategy.ts";
 
@@ -25,7 +26,7 @@ function winner(shard: number, regions: readonly Region[]): Region {
   let best = regions[0]!;
   let highest = -1;
   for (const region of regions) {
-    // A host that comes back at its address has what it had.
+    // By address, so that a restarted host gets the same shards again.
     hash64(`${region.address} ${shard}`, halves);
     const score = halves[0]! * 2 ** 20 + (halves[1]! >>> 12);
     if (score > highest || (score === highest && region.address < best.address)) [best, highest] = [region, score];

@@ -1,12 +1,16 @@
-// Gives each shard to the host that has the fewest, and moves some when the numbers are too far apart. In one round it moves so many that
-// balance is reached in few rounds, but no more than the limits say: moving is work, and those that move have to wait.
+// Gives each shard to the host with the fewest, and moves some when the numbers differ too much. One round
+// moves enough shards to reach balance in few rounds, but not more than the limits: a move costs work, and
+// its calls have to wait.
 import { SHARDING } from "../../kernel/sharded-rule.ts";
 import { isUpdating, type Move, newest, type Region, type Strategy } from "./strategy.ts";
 
 export interface LeastShardsOptions {
-  /** Shards that move in one round, at most. */
+  /** Maximum number of shards that move in one round. */
   readonly absoluteLimit?: number | undefined;
-  /** The same as a share of all shards that have a home. The smaller of the two counts; it is never less than one. */
+  /**
+   * The same as a share of all shards that have a home. The smaller of the two counts; it is never less than
+   * one.
+   */
   readonly relativeLimit?: number | undefined;
   /** Shards move when the difference between two hosts exceeds this number of shards. */
   readonly threshold?: number | undefined;
@@ -20,7 +24,7 @@ export function leastShards(options: LeastShardsOptions = {}): Strategy {
   return {
     home: (_shard, regions) => fewest(newest(regions)).incarnation,
     moves(regions, moving) {
-      // Those that are about to be replaced would be filled for nothing.
+      // Shards moved to hosts that are about to be replaced would move again.
       if (isUpdating(regions) || regions.length < 2) return [];
       const all = regions.reduce((sum, { shards }) => sum + shards.length, 0);
       const limit = Math.max(Math.min(absoluteLimit, Math.floor(all * relativeLimit)), 1);
@@ -33,7 +37,10 @@ function fewest(regions: readonly Region[]): Region {
   return regions.reduce((best, region) => (region.shards.length < best.shards.length ? region : best));
 }
 
-/** From hosts with the most to hosts with the fewest, one by one, until no host is more than the threshold above another. */
+/**
+ * Moves from the fullest to the emptiest host, one by one, until no host exceeds another by more than the
+ * threshold.
+ */
 function evenOut(regions: readonly Region[], moving: ReadonlySet<number>, limit: number, threshold: number): Move[] {
   const loads = regions.map(({ incarnation, shards }) => ({
     incarnation,

@@ -1,19 +1,20 @@
-// What the leader may ask of the world when it decides about shards (type-shards.ts), and what it goes by.
+// Effects that the leader's decisions about shards (type-shards.ts) request from a driver, and their
+// settings.
 
 export interface ShardHost {
   readonly incarnation: string;
   readonly address: string;
   readonly name: string;
   readonly build: string;
-  /** It confirms that it is a home. A host of the release before does not. */
+  /** The host confirms that it is a home. A host of the previous release does not. */
   readonly confirms?: boolean | undefined;
 }
 
-/** `lost`: the host that was its home is gone, and it was not handed over. */
+/** `lost`: the previous home is gone without a hand-off. */
 export type MoveReason = "balance" | "leave" | "by hand" | "lost";
 export type ShardPhase = "choosing" | "saving" | "gathering" | "stopping";
 
-/** A shard that is on its way, for people. Hosts are incarnations. */
+/** A move in progress, for display. Hosts are incarnations. */
 export interface MoveUnderWay {
   readonly shard: number;
   readonly phase: ShardPhase;
@@ -21,18 +22,18 @@ export interface MoveUnderWay {
   readonly from: string;
   readonly to: string | undefined;
   readonly startedAt: number;
-  /** Whose word is missing. */
+  /** Hosts whose acknowledgement is missing. */
   readonly waitsFor: readonly string[];
 }
 
 export type ShardEffect =
-  /** Tell these where it lives. */
+  /** Notify these hosts of its home. */
   | { readonly kind: "home"; readonly shard: number; readonly host: string; readonly to: readonly string[] }
-  /** Tell these that it cannot be said where it lives, because nobody could be its home. */
+  /** Notify these hosts that no host can be its home. */
   | { readonly kind: "nobody"; readonly shard: number; readonly to: readonly string[] }
-  /** Tell everybody to keep back what is for it; answered by `gathered`. */
+  /** Ask all hosts to buffer calls for it; answered by `gathered`. */
   | { readonly kind: "gather"; readonly shard: number; readonly move: number }
-  /** Tell its home to let go; answered by `stopped`. `to`: where it is likely to live next. */
+  /** Ask its home to let go; answered by `stopped`. `to`: its probable next home. */
   | {
       readonly kind: "stop";
       readonly shard: number;
@@ -40,13 +41,13 @@ export type ShardEffect =
       readonly host: string;
       readonly to: string | undefined;
     }
-  /** Ask the strategy for the home of one; answered by `chosen`. */
+  /** Ask the strategy for the home of a shard; answered by `chosen`. */
   | { readonly kind: "choose"; readonly shard: number; readonly asker: string | undefined }
-  /** Ask it what should move; answered by `proposed`. */
+  /** Ask the strategy for moves; answered by `proposed`. */
   | { readonly kind: "propose" }
-  /** Make it durable; answered by `saved`. Undefined: it has none. */
+  /** Persist the home; answered by `saved`. Undefined: there is none. */
   | { readonly kind: "save"; readonly shard: number; readonly host: string | undefined }
-  /** For people and figures. */
+  /** For display and metrics. */
   | {
       readonly kind: "moved";
       readonly shard: number;
@@ -54,22 +55,24 @@ export type ShardEffect =
       readonly to: string | undefined;
       readonly reason: MoveReason;
       readonly tookMs: number;
-      /** Its home did not let go in time: what still ran there was given up. */
+      /** Its home did not stop all actors in time: the remaining ones were given up. */
       readonly wasForced: boolean;
     };
 
 export interface ShardSettings {
   readonly shards: number;
-  /** Shards that move at the same time. */
+  /** Maximum number of shards that move at the same time. */
   readonly movesAtOnce: number;
-  /** How often the strategy is asked whether some should move. */
+  /** Interval between requests for moves to the strategy. */
   readonly rebalanceMs: number;
-  /** How long a home may take to let go of one, and how long others may take to say that they keep calls back. */
+  /**
+   * Time limit for a home to let go of a shard, and for other hosts to acknowledge that they buffer calls.
+   */
   readonly handOffMs: number;
-  /** How long a strategy may think. */
+  /** Time limit for an answer of the strategy. */
   readonly chooseMs: number;
-  /** Hosts that must be there before the first shard gets a home. */
+  /** Number of hosts required before the first shard gets a home. */
   readonly minHosts: number;
-  /** How long a host may take to confirm that it is a home; then the leader notifies it again. */
+  /** Time limit for a host to confirm that it is a home; then the leader notifies it again. */
   readonly startMs: number;
 }

@@ -1,28 +1,36 @@
-// The shards of one type, as one host sees them: which it is the home of, where others live, and for which calls are kept back.
+// The shards of one type, as one host sees them: the shards it is the home of, the homes of others, and the
+// shards whose calls it buffers.
 //
-// - Where a shard lives is asked of the leader once, when the first call for it comes; calls that come meanwhile wait for the same answer.
-//   What is known counts as long as that very incarnation hosts the type. So shards that are known are served while nobody leads.
-// - When a shard is to move calls for it are kept back from the moment this host hears of it until it hears of the new home.
-// - The home of a shard that moves stops its actors, and says so when none is left. From then on it is the home no more.
-// - On a new stream nothing is known of moves that an earlier leader began: calls that were kept back are asked for again. What was said
-//   while there was none was missed, so everything that is known is asked for as well, and counts until it is answered otherwise.
-// Pure. A driver asks, stops actors, and wakes those who wait.
+// - The host asks the leader for a home once, at the first call for the shard; further calls wait for the
+//   same answer. A known home counts as long as that very incarnation hosts the type. So known shards work
+//   while there is no leader.
+// - When a shard shall move, the host buffers its calls from the leader's message until it is notified of the
+//   new home.
+// - The home of a shard that moves stops its actors, and reports when none is left. From then on it is not
+//   the home.
+// - On a new stream the host knows nothing of moves that an earlier leader began: it asks again for shards
+//   whose calls it buffers. It may have missed messages, so it also asks for all known homes. They count
+//   until the answer differs.
+// Pure. A driver sends requests, stops actors, and wakes waiting calls.
 
 export interface ShardHome {
   readonly incarnation: string;
   readonly address: string;
 }
 
-/** `here`: this host is its home. `wait`: it is not clear yet; `ask`: nor has it been asked. */
+/**
+ * `here`: this host is the home. `wait`: the home is unknown and was requested. `ask`: it was not requested
+ * yet.
+ */
 export type ShardRoute = "here" | "wait" | "ask" | ShardHome;
 
 interface Kept {
   readonly move: number;
-  /** Of its actors here: are they being stopped, or were they? The leader may not have heard yet that they were. */
+  /** State of the shard's actors here. With "stopped", the leader may not have received the report yet. */
   actors: "left alone" | "stopping" | "stopped";
 }
 
-/** What is to be said on a new stream: first what was stopped, then what is asked. */
+/** Messages for a new stream: first the stopped shards, then the requests. */
 export interface Rejoining {
   readonly asks: readonly number[];
   /** Moves for which all actors were stopped here. */
@@ -36,14 +44,17 @@ export class ShardRegion {
   readonly #held = new Set<number>();
   readonly #homes = new Map<number, ShardHome>();
   readonly #kept = new Map<number, Kept>();
-  /** Shards that the leader was asked for and has not answered, and when it was asked last. */
+  /** Requests without an answer, and the time of the last one. */
   readonly #asked = new Map<number, number>();
-  /** What came out of looking for the way to a shard whose home is known: it is looked for at every call. Empty when that may have changed. */
+  /**
+   * Cached routes of shards with a known home, because every call needs one. An entry is cleared when it may
+   * have changed.
+   */
   readonly #ways: (ShardRoute | undefined)[] = [];
 
   /**
-   * `self`: the incarnation of this host. `there`: the same host as the table of the type knows it, if that incarnation hosts the type. All
-   * shards of a host then have its address in common, and not each a copy of its own.
+   * `self`: the incarnation of this host. `there`: the host's entry in the table, if that incarnation hosts
+   * the type. All shards of a host then share one object for its address.
    */
   constructor(self: () => string, there: (home: ShardHome) => ShardHome | undefined) {
     this.#self = self;
@@ -54,7 +65,7 @@ export class ShardRegion {
     return this.#held;
   }
 
-  /** For which calls are kept back. */
+  /** Shards whose calls are buffered. */
   get kept(): Iterable<number> {
     return this.#kept.keys();
   }
@@ -74,7 +85,7 @@ export class ShardRegion {
   }
 
   #note(shard: number, way: ShardRoute): void {
-    // Without a gap, so that it stays what an array is fast for.
+    // Without a gap, so that the array stays in its fast representation.
     while (this.#ways.length < shard) this.#ways.push(undefined);
     this.#ways[shard] = way;
   }
@@ -83,17 +94,17 @@ export class ShardRegion {
     if (shard < this.#ways.length) this.#ways[shard] = undefined;
   }
 
-  /** Incarnations have come or gone that host the type. */
+  /** The incarnations that host the type have changed. */
   hostsChanged(): void {
     this.#ways.length = 0;
   }
 
-  /** It is known where it lives, so that calls for it find their way. */
+  /** Reports whether the home is known, so that calls can be routed. */
   isClear(shard: number): boolean {
     return !this.#kept.has(shard) && (this.#held.has(shard) || this.belief(shard) !== undefined);
   }
 
-  /** Where this host believes it to live: what it tells others that come to the wrong one. */
+  /** The home this host believes in: its answer to callers that reached the wrong host. */
   belief(shard: number): ShardHome | undefined {
     const home = this.#homes.get(shard);
     return home && this.#there(home);
@@ -110,25 +121,25 @@ export class ShardRegion {
     return at !== undefined && now - at >= ms;
   }
 
-  /** Somebody was told by others that it lives elsewhere: what is known of it may be out of date. */
+  /** Another host responded with a different home: the cached one may be out of date. */
   doubt(shard: number): void {
     this.#homes.delete(shard);
     this.#changed(shard);
   }
 
-  /** That host does not have it: what was known of it is out of date. */
+  /** That host does not have the shard: the cached home is out of date. */
   mistaken(shard: number, address: string): void {
     this.#changed(shard);
     if (this.#homes.get(shard)?.address === address) this.#homes.delete(shard);
   }
 
-  // ——— What the leader says.
+  // ——— Messages of the leader.
 
-  /** It lives there. Calls that were kept back may go. */
+  /** The shard has this home. Buffered calls may go. */
   lives(shard: number, home: ShardHome): void {
     this.#changed(shard);
     this.#asked.delete(shard);
-    // What comes to its end here does so, whoever was told before that it is the home.
+    // Actors that are stopping here finish first, even if this host is the announced home.
     if (this.#kept.get(shard)?.actors === "stopping") return;
     this.#kept.delete(shard);
     if (home.incarnation === this.#self()) {
@@ -140,14 +151,14 @@ export class ShardRegion {
     }
   }
 
-  /** Nobody could be its home: who waits for it is told so. */
+  /** No host can be its home: waiting calls fail. */
   livesNowhere(shard: number): void {
     this.#changed(shard);
     this.#asked.delete(shard);
     if (this.#kept.get(shard)?.actors !== "stopping") this.#kept.delete(shard);
   }
 
-  /** It is to move: calls for it are kept back. */
+  /** The shard shall move: calls for it are buffered. */
   gather(shard: number, move: number): void {
     this.#changed(shard);
     const isStopping = this.#kept.get(shard)?.actors === "stopping";
@@ -155,20 +166,20 @@ export class ShardRegion {
     this.#homes.delete(shard);
   }
 
-  /** The move for which calls are kept back here until it is said where it lives. */
+  /** The move for which calls are buffered here, while its actors are not touched. */
   keptFor(shard: number): number | undefined {
     const kept = this.#kept.get(shard);
     return kept?.actors === "left alone" ? kept.move : undefined;
   }
 
-  /** It is to be given up. False: this host is not its home, so nothing of it is here. */
+  /** Begins to stop the shard's actors. False: this host is not its home, so none of them is here. */
   stop(shard: number, move: number): boolean {
     this.#changed(shard);
     this.#kept.set(shard, { move, actors: "stopping" });
     return this.#held.has(shard);
   }
 
-  /** None of its actors is left here. Gives the move that is answered by this. */
+  /** None of its actors is left here. Returns the move to report. */
   stopped(shard: number): number | undefined {
     this.#changed(shard);
     this.#held.delete(shard);
@@ -182,7 +193,7 @@ export class ShardRegion {
 
   joined(now: number): Rejoining {
     this.#ways.length = 0;
-    // Its home goes on until it is told to stop, which it may have been while it could not hear it: it asks, too.
+    // A home goes on until it is asked to stop; that message may have been lost, so it asks, too.
     const asks = new Set([...this.#asked.keys(), ...this.#homes.keys(), ...this.#held]);
     const stopped: { shard: number; move: number }[] = [];
     for (const [shard, { move, actors }] of this.#kept) {
@@ -198,7 +209,7 @@ export class ShardRegion {
     return { asks: [...asks].sort((a, b) => a - b), stopped };
   }
 
-  /** The lease is lost: nothing of this counts any more. */
+  /** The lease is lost, so all of this is void. */
   clear(): void {
     this.#held.clear();
     this.#homes.clear();

@@ -1,13 +1,13 @@
-// Which shards calls wait for at one host, and since when: because it was not said yet where they live, or because they move. Whoever waits
-// for too long makes no progress, and its host says that it is not well. Pure.
+// Shards that calls wait for at one host, and since when: their home is unknown, or they move. A host whose
+// calls wait for too long makes no progress, and reports itself as unhealthy. Pure.
 
 interface Wait {
   since: number;
-  /** When a call was last seen to wait. */
+  /** Time at which a call last waited. */
   last: number;
 }
 
-/** Who waits looks again and again, more often than this: for what nobody has looked for so long, nobody waits any more. */
+/** Waiting calls retry more often than this; a shard without a retry for this long has no waiting calls. */
 const FORGOTTEN_MS = 5_000;
 
 export class ShardWaits {
@@ -22,7 +22,7 @@ export class ShardWaits {
     else wait.last = now;
   }
 
-  /** It is known where it lives. */
+  /** The home is known. */
   ended(type: string, shard: number): void {
     this.#types.get(type)?.delete(shard);
   }
@@ -31,13 +31,13 @@ export class ShardWaits {
     this.#types.clear();
   }
 
-  /** Those of a type, and for how long. */
+  /** Shards of a type with the duration of their waits. */
   of(type: string, now: number): Map<number, number> {
     const all = [...(this.#types.get(type) ?? [])].filter(([, { last }]) => now - last <= FORGOTTEN_MS);
     return new Map(all.map(([shard, { since }]) => [shard, now - since]));
   }
 
-  /** The one that has been waited for the longest of those that were for too long. `patience`: how long that is, by type. */
+  /** The shard with the longest wait beyond its limit. `patience`: the limit, by type. */
   stuck(now: number, patience: (type: string) => number): { type: string; shard: number; ms: number } | undefined {
     let worst: { type: string; shard: number; ms: number } | undefined;
     for (const type of this.#types.keys()) {

@@ -1,6 +1,6 @@
-// What people have said of a type's shards, as it is kept: where each is to live, and that none shall move for the sake of balance. It is kept
-// in rows of the same shape as homes, under names that no type can have because of their slash; so it is written by the same fenced step
-// and outlives leaders in the same way.
+// Rows for an operator's instructions about a type's shards: assignments to hosts, and the pause of
+// rebalancing. They have the same shape as rows of homes, under names that no type can have because of their
+// slash. So the same fenced step writes them, and they survive leader changes in the same way.
 
 interface Row {
   readonly type: string;
@@ -19,7 +19,7 @@ export const pausedRow = (type: string, isPaused: boolean): Row => {
   return { type: type + PAUSED, shard: 0, incarnation: isPaused ? "paused" : undefined };
 };
 
-/** All names under which something of the type is kept. */
+/** All names under which rows of the type are stored. */
 export const namesOf = (type: string): readonly string[] => [type, type + TOLD, type + PAUSED];
 
 export interface Left {
@@ -29,7 +29,7 @@ export interface Left {
   isPaused: boolean;
 }
 
-/** What a leader before left behind, by type. */
+/** Rows recorded by the previous leader, by type. */
 export function readLeft(rows: Iterable<Row>): Map<string, Left> {
   const types = new Map<string, Left>();
   const of = (type: string): Left => {

@@ -1,22 +1,24 @@
-// What the leader wants to know from a strategy that the application wrote, and that runs on hosts: where shards shall live, and which should
-// move. One question of each kind is under way at a time; shards that are wanted meanwhile are asked for together, with the next one.
+// Requests of the leader to a strategy of the application, which runs on hosts: homes of shards, and
+// proposals to move some. One request of each kind is in flight at a time; shards that need a home meanwhile
+// go together into the next one.
 //
-// If no answer comes in time nobody is asked again for a while: the code is the same on every host. Whoever hears nothing helps himself.
-// Pure: time is an argument, and a driver sends what is to be sent.
+// After a timeout the leader sends no requests for a while: the code is the same on every host. On timeout
+// the coordinator falls back to the default strategy. Pure: time is an argument, and a driver sends the
+// messages.
 import type { Move } from "./strategy.ts";
 
-/** Why a strategy could not be followed. */
+/** Reason why a strategy's answer could not be used. */
 export type StrategyFault = "threw" | "late" | "nobody to ask" | "no such host";
 
 export type StrategyEffect =
-  /** Ask that host. `wanted`: shards and who asks for each; none: which should move? */
+  /** Send a request to that host. `wanted`: shards, with the asking host of each; empty: request moves. */
   | {
       readonly kind: "ask";
       readonly host: string;
       readonly question: number;
       readonly wanted: readonly { readonly shard: number; readonly asker: string | undefined }[];
     }
-  /** There each shall live. Undefined: it has not said. */
+  /** The chosen homes. Undefined: the strategy named none. */
   | { readonly kind: "homes"; readonly homes: readonly Move[] }
   | { readonly kind: "moves"; readonly moves: readonly Move[] }
   | { readonly kind: "fault"; readonly fault: StrategyFault; readonly why: string };
@@ -28,7 +30,7 @@ interface Question {
   readonly until: number;
 }
 
-/** After a question that was not answered. */
+/** Pause after a request without an answer. */
 const REST_MS = 30_000;
 
 export class StrategyRequests {
@@ -39,16 +41,16 @@ export class StrategyRequests {
   #moves: Question | undefined;
   #last: number;
   #restsUntil = Number.NEGATIVE_INFINITY;
-  /** Grows when somebody could not answer: the next one may. */
+  /** Grows after every failure: the next host may succeed. */
   #turn = 0;
 
-  /** `before`: the last question that was asked of the strategy before this one, whose answer may still come. */
+  /** `before`: number of the last request to the previous strategy; its answer may still come. */
   constructor(patienceMs: number, before = 0) {
     this.#patienceMs = patienceMs;
     this.#last = before;
   }
 
-  /** Of the question that was asked last. */
+  /** Number of the last request. */
   get last(): number {
     return this.#last;
   }
@@ -65,7 +67,7 @@ export class StrategyRequests {
     this.#wantsMoves = true;
   }
 
-  /** Asks what is wanted, if it can be asked now. `hosts`: those that bring the strategy. */
+  /** Sends the pending requests, if possible now. `hosts`: hosts that have the strategy. */
   flush(hosts: readonly string[], now: number): StrategyEffect[] {
     const effects: StrategyEffect[] = [];
     if (this.#wanted.size > 0 && this.#homes === undefined) {
@@ -98,7 +100,7 @@ export class StrategyRequests {
     return { number, host, wanted, until: now + this.#patienceMs };
   }
 
-  /** What a host said. `problem`: why it said nothing, or not all. */
+  /** Handles an answer. `problem`: why it is missing or incomplete. */
   answered(number: number, host: string, said: readonly Move[], problem: string | undefined): StrategyEffect[] {
     const isHomes = this.#homes?.number === number;
     const question = isHomes ? this.#homes : this.#moves;
@@ -122,7 +124,7 @@ export class StrategyRequests {
     return effects;
   }
 
-  /** It hears nothing any more, and will not answer. Somebody else is asked. */
+  /** The host has no stream any more, so it will not answer. Another host is asked. */
   lost(host: string): void {
     if (this.#homes?.host === host) {
       for (const { shard, asker } of this.#homes.wanted) this.#wanted.set(shard, asker);

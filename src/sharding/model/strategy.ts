@@ -1,37 +1,40 @@
-// Where shards live: what a strategy is asked, and what it may answer. It is asked when a shard is used for the first time or has lost its
-// home, and now and then whether some should move. Whatever it answers is checked by who asked (checkedHome, checkedMoves): one that
-// names a host that is not there, or too many shards, does no harm.
+// The contract of strategies: the requests and the allowed answers. A strategy is asked for a home when a
+// shard is first used or has lost its home, and for moves at intervals. The caller checks every answer
+// (checkedHome, checkedMoves): a strategy that names an absent host, or too many shards, does no harm.
 
-/** A host that may be the home of shards of the type, and those that it is the home of. */
+/** A host that may be the home of shards of the type, with its shards. */
 export interface Region {
   readonly incarnation: string;
   readonly address: string;
   /** The name its operator gave it. */
   readonly name: string;
-  /** What it was built from. During a rolling update there are several. */
+  /** Build id of the host. During a rolling update there are several. */
   readonly build: string;
   readonly shards: readonly number[];
 }
 
 export interface Move {
   readonly shard: number;
-  /** The incarnation of its new home. Undefined: whatever `home` says then. */
+  /** The incarnation of its new home. Undefined: `home` decides then. */
   readonly to: string | undefined;
 }
 
 export interface Strategy {
-  /** The incarnation of one of the regions, of which there is at least one; `asker` is the one that asks for it, if it is one of them. */
+  /**
+   * Returns the incarnation of one of the regions, of which there is at least one. `asker` is the asking
+   * host, if it is one of them.
+   */
   home(shard: number, regions: readonly Region[], asker: string | undefined): string;
-  /** Those that should move now. `moving` are on their way already, and are counted where they will be. */
+  /** Shards that should move now. `moving` are moving already, and count at their new homes. */
   moves(regions: readonly Region[], moving: ReadonlySet<number>): readonly Move[];
 }
 
-/** What a strategy has said, if it can be followed. */
+/** The strategy's answer, if it names a region. */
 export function checkedHome(said: unknown, regions: readonly Region[]): string | undefined {
   return regions.find(({ incarnation }) => incarnation === said)?.incarnation;
 }
 
-/** Those of its moves that make sense: of shards that have a home and do not move, to a host that is there and is not that one. */
+/** The valid moves: of shards that have a home and do not move, to another host that is present. */
 export function checkedMoves(
   said: unknown,
   regions: readonly Region[],
@@ -53,7 +56,10 @@ export function checkedMoves(
   return [...found.values()];
 }
 
-/** Those of the newest build, while there are several: what is placed there need not move again when the others are replaced. */
+/**
+ * The hosts of the newest build, while there are several: shards placed there need not move again when the
+ * others are replaced.
+ */
 export function newest(regions: readonly Region[]): readonly Region[] {
   const last = regions.reduce((build, region) => (compareBuilds(region.build, build) > 0 ? region.build : build), "");
   return regions.filter(({ build }) => build === last);
@@ -61,7 +67,7 @@ export function newest(regions: readonly Region[]): readonly Region[] {
 
 export const isUpdating = (regions: readonly Region[]): boolean => new Set(regions.map(({ build }) => build)).size > 1;
 
-/** Numbers in them count as numbers: 1.10 is newer than 1.9. */
+/** Numbers within builds compare as numbers: 1.10 is newer than 1.9. */
 export function compareBuilds(a: string, b: string): number {
   const [left, right] = [partsOf(a), partsOf(b)];
   for (let i = 0; i < Math.max(left.length, right.length); i++) {

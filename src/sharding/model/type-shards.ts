@@ -1,17 +1,19 @@
-// The shards of one type, as the leader decides about them: who is the home of each, and which are on their way.
+// The leader's decisions about the shards of one type: the home of each shard, and the shards that move.
 //
 //   (none) → choosing → saving → home
 //   home → gathering → stopping → choosing → saving → home
 //
-// - choosing: a strategy was asked where it shall live. Who asks for it meanwhile waits for the answer.
-// - saving: that is being made durable. Nobody is told before it is, so a later leader knows at least what anybody was told.
-// - gathering: it is to move. Everybody keeps calls for it back, and says so.
-// - stopping: its home lets its actors come to their end. When it says that none is left the shard has no home.
+// - choosing: the strategy was asked for a home. Hosts that ask meanwhile wait for the answer.
+// - saving: the home is being persisted. No host is notified before that, so a later leader knows every home
+//   that was announced.
+// - gathering: the shard shall move. Every host buffers calls for it, and acknowledges that.
+// - stopping: its home stops its actors. When it reports that none is left, the shard has no home.
 //
-// A home counts until it has let go, has left, or is lost and its lease is over. So nobody is told of a new one while the one before may
-// run actors. What is not answered, because a leader is gone, is asked of the next; it knows the homes and begins moves anew.
-// A home confirms its shards; until then the leader repeats the notification (unconfirmed-homes.ts).
-// Pure. A driver tells hosts, asks the strategy and writes.
+// A home counts until it has let go, has left, or is lost and its lease is over. So no new home is announced
+// while the previous one may run actors. Requests that a dead leader did not answer go to the next one; it
+// knows the homes and begins moves anew. A home confirms its shards; until then the leader repeats the
+// notification (unconfirmed-homes.ts).
+// Pure. A driver notifies hosts, asks the strategy and writes.
 import { Balancing } from "./balancing.ts";
 import type { MoveReason, MoveUnderWay, ShardEffect, ShardHost, ShardPhase, ShardSettings } from "./shard-effects.ts";
 import { type Move, newest, type Region } from "./strategy.ts";
@@ -19,11 +21,11 @@ import { UnconfirmedHomes } from "./unconfirmed-homes.ts";
 
 interface Busy {
   phase: ShardPhase;
-  /** Who waits to hear where it lives. */
+  /** Hosts that wait for its home. */
   readonly askers: Set<string>;
-  /** While it is chosen and saved. */
+  /** Set while it is chosen and saved. */
   to: string | undefined;
-  /** Who has not said yet that it keeps calls back. */
+  /** Hosts that have not acknowledged yet that they buffer calls. */
   waiting: Set<string>;
   until: number;
   move:
@@ -35,7 +37,7 @@ interface Busy {
         forced: boolean;
       }
     | undefined;
-  /** Who was its home and is gone, and since when it is asked for, for people. */
+  /** The lost home, and the time of the first request since, for display. */
   lost: { readonly from: string; readonly askedAt: number } | undefined;
 }
 
@@ -43,35 +45,36 @@ export class TypeShards {
   #settings: ShardSettings;
   readonly #homes = new Map<number, string>();
   readonly #busy = new Map<number, Busy>();
-  /** Those of them that wait for something only so long: few, also when very many are being saved. */
+  /** The entries of `#busy` with a time limit: few, also when very many are being saved. */
   readonly #timed = new Map<number, Busy>();
-  /** Those of them that move: few as well. */
+  /** The entries of `#busy` that move: few as well. */
   readonly #moving = new Set<number>();
-  /** Those that may be homes. */
+  /** Hosts that may be homes. */
   #regions = new Map<string, ShardHost>();
-  /** Those that are homes and are to be none. */
+  /** Homes that shall hand over all their shards. */
   readonly #leaving = new Set<string>();
   readonly #unconfirmed = new UnconfirmedHomes();
-  /** Those whose host was lost, and who that was, until they have another one. */
+  /** Shards with a lost home, and that home, until they have another one. */
   readonly #lost = new Map<number, string>();
   readonly #balancing: Balancing;
   #lastMove = 0;
-  /** There were enough hosts for the first home, or there are homes from before this leader. */
+  /** There were enough hosts for the first home, or an earlier leader recorded homes. */
   #hasBegun: boolean;
 
-  /** `homes`: what the leader before left behind. */
+  /** `homes`: recorded by the previous leader. */
   constructor(settings: ShardSettings, homes: Iterable<readonly [number, string]>, now: number) {
     this.#settings = settings;
     for (const [shard, host] of homes) {
       this.#homes.set(shard, host);
-      // A host that knows it is the home asks for the shard on its new stream. The previous leader may have died before it notified the host.
+      // A host that knows it is the home asks for the shard on its new stream. The previous leader may have
+      // died before it notified the host.
       this.#unconfirmed.announced(shard, host, now + settings.startMs);
     }
     this.#hasBegun = this.#homes.size > 0;
     this.#balancing = new Balancing(settings, now);
   }
 
-  /** What its hosts say of the type has changed. */
+  /** The settings of the type have changed. */
   adopt(settings: ShardSettings): void {
     this.#settings = settings;
     this.#balancing.adopt(settings);
@@ -87,7 +90,7 @@ export class TypeShards {
     return this.#homes.get(shard);
   }
 
-  /** Of any shard, until it has let go of the last one. */
+  /** True until the host has let go of its last shard. */
   isHome(incarnation: string): boolean {
     for (const host of this.#homes.values()) if (host === incarnation) return true;
     return false;
@@ -97,7 +100,7 @@ export class TypeShards {
     return this.#homes;
   }
 
-  /** Those that are on their way, for people. */
+  /** Shards that move, for display. */
   get moving(): ReadonlySet<number> {
     return new Set(this.#moving);
   }
@@ -106,7 +109,7 @@ export class TypeShards {
     return this.#balancing.isPaused;
   }
 
-  /** Those that are on their way, for people. */
+  /** Moves in progress, for display. */
   moves(): MoveUnderWay[] {
     return [...this.#moving].map((shard) => {
       const { phase, to, waiting, move } = this.#busy.get(shard)!;
@@ -116,12 +119,12 @@ export class TypeShards {
     });
   }
 
-  /** What somebody has said may have changed: the strategy is asked soon. */
+  /** Assignments may have changed: the strategy is asked soon. */
   lookSoon(now: number): void {
     this.#balancing.lookSoon(now);
   }
 
-  /** As strategies see it: shards that move are counted where they will be. */
+  /** The regions as strategies see them: a shard that moves counts at its new home. */
   regions(): Region[] {
     const byHost = new Map([...this.#regions.keys()].map((incarnation) => [incarnation, [] as number[]]));
     for (const [shard, host] of this.#homes) byHost.get(this.#busy.get(shard)?.to ?? host)?.push(shard);
@@ -135,8 +138,9 @@ export class TypeShards {
   // ——— Hosts.
 
   /**
-   * Who may be a home from now on. Whoever was one and may not be any more hands its shards over, and so does whoever has said that it
-   * leaves: it may be a home from before this leader, and may never have been one of those that could be.
+   * Sets the possible homes. A home that is not among them hands its shards over, and so does a host in
+   * `leaving`. Such a host may be a home from before this leader, and need never have been a possible home
+   * here.
    */
   setRegions(hosts: readonly ShardHost[], now: number, leaving: Iterable<string> = []): ShardEffect[] {
     const before = this.#regions;
@@ -146,13 +150,13 @@ export class TypeShards {
     for (const incarnation of leaving) if (!this.#regions.has(incarnation)) this.#leaving.add(incarnation);
     this.#balancing.hostsChanged(now);
     const effects: ShardEffect[] = [];
-    // What could not be placed for want of hosts can be now.
+    // Shards that waited for more hosts may be placed now.
     for (const [shard, busy] of this.#busy) if (busy.phase === "choosing") this.#choose(shard, busy, now, effects);
     this.#handOver(now, effects);
     return effects;
   }
 
-  /** Nothing of it is left, or its lease is over: what it was the home of has none. */
+  /** The host holds nothing any more, or its lease is over: its shards have no home. */
   gone(incarnation: string, now: number): ShardEffect[] {
     const effects: ShardEffect[] = [];
     this.#regions.delete(incarnation);
@@ -161,7 +165,8 @@ export class TypeShards {
     for (const [shard, busy] of this.#busy) {
       busy.askers.delete(incarnation);
       if (busy.waiting.delete(incarnation)) this.#gathered(shard, busy, effects);
-      // What was chosen for it is chosen anew. What is being saved comes back, and is then seen to be nowhere.
+      // A choice of this host is void. A write in progress finishes first, and `saved` then finds the host
+      // gone.
       if (busy.to === incarnation && busy.phase !== "saving") busy.to = undefined;
     }
     return effects;
@@ -189,7 +194,7 @@ export class TypeShards {
     return this.#busy.has(shard) ? [] : [{ kind: "home", shard, host, to: [host] }];
   }
 
-  /** It hears nothing at the moment: it asks again on its next stream, and is not waited for. */
+  /** The host has no stream: it asks again on its next one, and no move waits for it. */
   deaf(incarnation: string): ShardEffect[] {
     const effects: ShardEffect[] = [];
     for (const [shard, busy] of this.#busy) {
@@ -199,16 +204,16 @@ export class TypeShards {
     return effects;
   }
 
-  // ——— Where a shard lives.
+  // ——— Homes.
 
   asked(shard: number, asker: string, now: number): ShardEffect[] {
-    // Whoever asks for it has another rule, and is about to hear so.
+    // A host that asks for such a shard has another rule, and is about to be rejected.
     if (shard >= this.#settings.shards) return [{ kind: "nobody", shard, to: [asker] }];
     const home = this.#homes.get(shard);
     const busy = this.#busy.get(shard);
     if (busy !== undefined) {
       busy.askers.add(asker);
-      // Its home asks, so it has not heard that it shall let go: that was lost with a stream.
+      // Its home asks, so the message to hand it off was lost with a stream.
       if (busy.phase !== "stopping" || busy.move!.from !== asker) return [];
       return [{ kind: "stop", shard, move: busy.move!.number, host: asker, to: busy.to }];
     }
@@ -222,9 +227,10 @@ export class TypeShards {
   }
 
   /**
-   * A host reports on a new stream that it is the home of this shard. The store forgets homes only when it is restored from an earlier point.
-   * If this leader has no home for the shard, and has announced none, the host stays its home. Otherwise the home that the leader has
-   * counts: the host gets it as the answer to its request, and lets go.
+   * A host reports on a new stream that it is the home of this shard. The store forgets homes only when it is
+   * restored from an earlier point. If this leader has no home for the shard, and has announced none, the
+   * host stays its home. Otherwise the home that the leader has counts: the host gets it as the answer to its
+   * request, and lets go.
    */
   held(shard: number, host: string): ShardEffect[] {
     const busy = this.#busy.get(shard);
@@ -272,12 +278,12 @@ export class TypeShards {
       return;
     }
     this.#limit(shard, busy, now + this.#settings.chooseMs);
-    // While it moves everybody waits for it, and nobody in particular was called.
+    // While it moves all hosts wait for it, so no single asker counts.
     const [asker] = busy.move === undefined ? busy.askers : [];
     effects.push({ kind: "choose", shard, asker });
   }
 
-  /** Nobody could be its home. Whoever asks for it next may have more luck. */
+  /** No host can be its home. A later request may find one. */
   #leaveNowhere(shard: number, { askers, move }: Busy, now: number, effects: ShardEffect[]): void {
     this.#busy.delete(shard);
     this.#timed.delete(shard);
@@ -290,7 +296,7 @@ export class TypeShards {
     this.#beginMoves(now, effects);
   }
 
-  /** What the strategy says; undefined: nothing that can be followed. */
+  /** Applies the strategy's answer; undefined: no usable answer. */
   chosen(shard: number, host: string | undefined): ShardEffect[] {
     const busy = this.#busy.get(shard);
     if (busy?.phase !== "choosing" || this.#regions.size === 0 || !this.#hasBegun) return [];
@@ -299,7 +305,7 @@ export class TypeShards {
     return effects;
   }
 
-  /** How long its phase may last. */
+  /** Limits the duration of the current phase. */
   #limit(shard: number, busy: Busy, until: number): void {
     busy.until = until;
     if (until === Number.POSITIVE_INFINITY) this.#timed.delete(shard);
@@ -317,7 +323,7 @@ export class TypeShards {
     effects.push({ kind: "save", shard, host });
   }
 
-  /** That it lives there, or nowhere, is durable. */
+  /** The home, or that there is none, is durable. */
   saved(shard: number, host: string | undefined, now: number): ShardEffect[] {
     const busy = this.#busy.get(shard);
     if (busy?.phase !== "saving" || busy.to !== host || host === undefined) return [];
@@ -331,7 +337,7 @@ export class TypeShards {
     this.#busy.delete(shard);
     this.#moving.delete(shard);
     const { move, askers } = busy;
-    // Its new home hears of it as well: remembered actors come to life there without being called.
+    // The new home is notified as well: remembered actors start there without a call.
     effects.push({ kind: "home", shard, host, to: [...new Set([...askers, host])] });
     if (move !== undefined) this.#moved(shard, move, host, now, effects);
     else if (busy.lost !== undefined) {
@@ -357,7 +363,10 @@ export class TypeShards {
     if (reason === "balance") this.#balancing.ended(this.#moving.size, now);
   }
 
-  /** It has no home any more. Whoever waits for it waits for the next one; if nobody does it gets one when it is asked for. */
+  /**
+   * The shard has no home any more. Waiting hosts get the next one; without any, the shard gets a home on its
+   * next request.
+   */
   #freed(shard: number, now: number, effects: ShardEffect[]): void {
     const from = this.#homes.get(shard);
     this.#homes.delete(shard);
@@ -373,7 +382,10 @@ export class TypeShards {
 
   // ——— Moving.
 
-  /** What the strategy would have moved, checked. The first of them begin now, the others one after the other. */
+  /**
+   * Plans the checked moves that the strategy proposed. The first ones begin now, the others one after the
+   * other.
+   */
   proposed(moves: readonly Move[], now: number): ShardEffect[] {
     this.#balancing.plan(moves);
     const effects: ShardEffect[] = [];
@@ -386,11 +398,13 @@ export class TypeShards {
     for (const { shard, to } of begun) {
       if (to === undefined || this.#regions.has(to)) this.#move(shard, to, "balance", now, effects);
     }
-    // None of them could, or they were the last ones and are over.
+    // None of them could begin, or the last ones are over.
     if (begun.length > 0 && this.#moving.size === 0) this.#balancing.ended(0, now);
   }
 
-  /** Somebody wants it to live there. False: it has no home, moves already, or is there. */
+  /**
+   * Moves a shard to a host on an operator's request. Undefined: it has no home, moves already, or is there.
+   */
   moveByHand(shard: number, to: string, now: number): ShardEffect[] | undefined {
     const effects: ShardEffect[] = [];
     return this.#regions.has(to) && this.#move(shard, to, "by hand", now, effects) ? effects : undefined;
@@ -413,19 +427,19 @@ export class TypeShards {
     return true;
   }
 
-  /** These were told to keep calls back. */
+  /** These hosts were asked to buffer calls. */
   told(shard: number, move: number, hosts: Iterable<string>): ShardEffect[] {
     const busy = this.#busy.get(shard);
     if (busy?.phase !== "gathering" || busy.move?.number !== move) return [];
     const effects: ShardEffect[] = [];
     busy.waiting = new Set(hosts);
-    // All of them keep calls back until they hear where it lives.
+    // All of them buffer calls until they are notified of the home.
     for (const host of hosts) busy.askers.add(host);
     this.#gathered(shard, busy, effects);
     return effects;
   }
 
-  /** It keeps calls back. */
+  /** The host buffers calls. */
   gathered(shard: number, move: number, host: string): ShardEffect[] {
     const busy = this.#busy.get(shard);
     const effects: ShardEffect[] = [];
@@ -438,7 +452,8 @@ export class TypeShards {
     if (busy.phase !== "gathering" || busy.waiting.size > 0) return;
     const { number, from } = busy.move!;
     busy.phase = "stopping";
-    // The home gives up by itself what does not come to its end in time. Longer than that it is not waited for, but for its lease.
+    // The home itself gives up actors that do not end in time. The leader waits for it as long as its lease
+    // lasts.
     this.#limit(shard, busy, Number.POSITIVE_INFINITY);
     effects.push({ kind: "stop", shard, move: number, host: from, to: busy.to });
   }
@@ -446,7 +461,8 @@ export class TypeShards {
   /** None of its actors is left at its home. `wasForced`: some were given up. */
   stopped(shard: number, move: number, host: string, wasForced: boolean, now: number): ShardEffect[] {
     const busy = this.#busy.get(shard);
-    // Of a move that an earlier leader began, or that came to its end otherwise: it has to hear where the shard lives.
+    // The report is about a move of an earlier leader, or one that has ended: the host needs the current
+    // home.
     if (busy?.phase !== "stopping" || busy.move?.number !== move || busy.move.from !== host)
       return this.asked(shard, host, now);
     const effects: ShardEffect[] = [];
@@ -457,7 +473,10 @@ export class TypeShards {
     return effects;
   }
 
-  /** Those that leave hand over what they have, as many as may move at once; if there is nobody else, to nobody. */
+  /**
+   * Hosts that leave hand over their shards, as many as may move at once. Without another host, shards end up
+   * without a home.
+   */
   #handOver(now: number, effects: ShardEffect[]): void {
     if (this.#leaving.size === 0) return;
     const homes = new Set<string>();
@@ -466,7 +485,8 @@ export class TypeShards {
       homes.add(host);
       if (!this.#busy.has(shard)) this.#move(shard, undefined, "leave", now, effects);
     }
-    // Nothing of theirs has to be looked for any more: nobody who leaves becomes a home again. There may be very many shards.
+    // A host without shards that leaves never becomes a home again, so later scans of the many shards can
+    // skip it.
     for (const host of this.#leaving) if (!homes.has(host)) this.#leaving.delete(host);
   }
 
@@ -479,7 +499,8 @@ export class TypeShards {
       if (busy.phase === "choosing" && this.#regions.size === 0) this.#leaveNowhere(shard, busy, now, effects);
       else if (busy.phase === "choosing") effects.push(...this.chosen(shard, undefined));
       if (busy.phase !== "gathering") continue;
-      // Who has not said that it keeps calls back sends them to where the shard was, and hears there that it is not any more.
+      // A host that has not acknowledged sends its calls to the previous home, which rejects them with "not
+      // owner".
       busy.waiting.clear();
       this.#gathered(shard, busy, effects);
     }

@@ -1,11 +1,14 @@
-// Forgets how a type's ids became shards, so that its next host can settle that anew. Only while nobody hosts the type: whoever still did
-// would go on with the old rule, and one actor could come to life in two places.
+// Forgets the number of shards of a type, so that its next host can set it anew. Allowed only while the type
+// has no host: an existing host would continue with the old rule, and one actor could run in two places.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ProcessIdentity } from "../../ports/store/coordination.ts";
 import type { Store } from "../../ports/store/store.ts";
 import { namesOf } from "../model/steering-rows.ts";
 
-/** `hasEnded`: surely, a process is not there any more. Rejects with NOT_READY while a host of the type may be there. */
+/**
+ * `hasEnded`: true only if the process has certainly ended. Rejects with NOT_READY while a host of the type
+ * may exist.
+ */
 export async function resetShards(
   { coordination, shards }: Pick<Store, "coordination" | "shards">,
   namespace: string,

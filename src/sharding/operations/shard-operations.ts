@@ -1,4 +1,4 @@
-// What people may see of the shards of one namespace, and have done with them, where they are decided about: at the leader.
+// Views and commands of operators for the shards of one namespace, on the leader.
 import { LimpetError } from "../../kernel/errors.ts";
 import { checkPlace } from "../../kernel/shard-place.ts";
 import { meantHost, type ShardHostInfo } from "../../kernel/shard-strategy.ts";
@@ -17,7 +17,7 @@ export interface ShardOperationsDeps {
   host(incarnation: string): HostRecord | undefined;
   hosts(): Iterable<HostRecord>;
   ask(hosts: readonly string[], type: string, question: number): void;
-  /** Calls back when it is durable; never, if the term ends before. */
+  /** Calls back when the change is durable; never, if the term ends before. */
   note(change: ShardHomeChange, written: () => void): void;
 }
 
@@ -37,10 +37,10 @@ export class ShardOperations {
     if (hosts.length > 0 && hosts.every(({ stream }) => stream === undefined)) {
       throw new LimpetError("NOT_READY", `no host of ${type} has been heard of since another scheduler leads`);
     }
-    throw new LimpetError("NOT_SHARDED", `nobody hosts actors of ${type} that live in shards`);
+    throw new LimpetError("NOT_SHARDED", `no host has actors of ${type} that live in shards`);
   }
 
-  // ——— Looking.
+  // ——— Views.
 
   async view(type: string, now: number): Promise<ShardsView> {
     const known = this.#known(type);
@@ -49,7 +49,7 @@ export class ShardOperations {
     return this.#view(type, known, await census);
   }
 
-  /** Everybody who is a home, or may be. */
+  /** All homes, and all hosts that may be homes. */
   #homes({ shards }: ShardedType): Map<string, number[]> {
     const byHost = new Map(shards.regions().map(({ incarnation }) => [incarnation, [] as number[]]));
     for (const [shard, host] of shards.homes) {
@@ -94,9 +94,9 @@ export class ShardOperations {
     };
   }
 
-  // ——— Steering.
+  // ——— Commands.
 
-  /** Resolves when it is durable, or has begun. */
+  /** Resolves when the command is durable, or has begun. */
   async steer(type: string, steering: ShardSteering, now: number): Promise<void> {
     const known = this.#known(type);
     switch (steering.kind) {
@@ -156,7 +156,7 @@ function checkShard(type: string, { rule }: ShardedType, shard: number, host: st
   throw new LimpetError("ARGUMENT_INVALID", `${type} has shards 0 to ${rule.shards - 1}, and not ${shard}`);
 }
 
-/** Hosts that are named in an error. */
+/** Maximum number of hosts listed in an error. */
 const SHOWN = 10;
 
 function unknownHost(type: string, said: string, hosts: readonly ShardHostInfo[]): LimpetError {

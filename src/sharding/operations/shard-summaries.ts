@@ -1,10 +1,11 @@
-// All sharded types of a namespace at a glance: what the leader says of each, without the shards one by one.
+// Summaries of all sharded types of a namespace: the leader's view of each, without the individual shards.
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { ShardsSummary, ShardsView } from "../../ports/shard-admin.ts";
 
 /**
- * `ask` is asked of every type, at the same time: each may wait for hosts that do not say how many actors they have. Those without shards are
- * left out, and those of which nobody can say at the moment as long as there are others.
+ * Calls `ask` for every type at the same time, because each may wait for hosts that do not report their
+ * actors. Leaves out types without shards. Leaves out types that the leader cannot describe now, unless there
+ * are no others.
  */
 export async function summarise(
   types: readonly string[],

@@ -1,10 +1,10 @@
-// Where an actor lives whose type has shards: at the home of its shard, as far as that is known here, or as the leader says.
+// Address of an actor in a sharded type: the home of its shard, as known here or as the leader reports it.
 
 import type { Membership } from "../../placement/host/membership.ts";
 import type { Whereabouts } from "../../ports/host-admin.ts";
 import type { ShardsView } from "../../ports/shard-admin.ts";
 
-/** `table`: what the table of the type says of it, which does not count for shards. */
+/** `table`: the entry by the type's table, which does not apply to shards. */
 export async function inShard(
   { type, id, activeHere, version, term, since }: Whereabouts,
   { shards, address, tables }: Membership,

@@ -23,9 +23,9 @@ export class DeclaredDaemons {
     try {
       const count: unknown = this.#count();
       if (isCount(count)) this.#last = count;
-      else this.#log.warn("daemons.count_invalid", { type: this.#type, count });
+      else this.#log.warn("daemons.count-invalid", { type: this.#type, count });
     } catch (err) {
-      this.#log.warn("daemons.count_failed", { type: this.#type, err });
+      this.#log.warn("daemons.count-failed", { type: this.#type, err });
     }
   }
 

@@ -1,8 +1,9 @@
-// Remembered actors on this host: has it written who is one, and brings them back to life where their shards live.
+// Remembered actors on this host: persists which actors are remembered, and starts them where their shards
+// live.
 //
-// Which shards have some is read from the store: when the host begins, when hosts have come or gone, and every now and then. Of those the host
-// asks where they live, so that each gets a home although nobody calls. Whoever becomes the home of one goes through it
-// (remembered-starter.ts).
+// The store lists the shards with remembered actors. The manager reads that list at the start, when hosts
+// have come or gone, and at intervals. It requests the homes of these shards, so that each gets one without a
+// call. The home of a shard scans it (starter.ts).
 import type { Activation, EndReason } from "../../actors/activation/activation.ts";
 import type { ActorType } from "../../actors/actor-type.ts";
 import type { Catalog } from "../../actors/catalog.ts";
@@ -19,15 +20,18 @@ import { rememberedInstruments } from "./metrics.ts";
 import { RememberedStarter } from "./starter.ts";
 import { RememberedWriter } from "./writer.ts";
 
-/** Of a shard: its actors may come to life here now; this host is its home, but they have to wait; it is not. */
+/**
+ * State of a shard: its actors may be activated here now; this host is its home, but they have to wait; it is
+ * not.
+ */
 export type Standing = "here" | "wait" | "elsewhere";
 
-/** What is to be known of shards. */
+/** The manager's view of shards. */
 export interface ShardKnowledge {
-  /** Under this name the host is the home of shards. Undefined: it is alone. */
+  /** The incarnation under which the host is the home of shards. Undefined: it is not in a cluster. */
   home(): string | undefined;
   standing(type: string, shard: number): Standing;
-  /** These are to have a home, and if it is this host it is to hear so. */
+  /** Requests homes for these shards; this host is notified if it becomes one of them. */
   find(type: string, shards: readonly number[]): void;
 }
 
@@ -41,19 +45,21 @@ export interface RememberedDeps {
   readonly known: ShardKnowledge;
 }
 
-/** How often it is looked which shards have remembered actors. What became of a question that was lost is seen then at the latest. */
+/**
+ * Interval between reads of the shards with remembered actors. A lost request is repeated then at the latest.
+ */
 const LOOK_MS = 30_000;
-/** Hosts come and go in groups. */
+/** Delay after hosts have come or gone, because they do so in groups. */
 const SOON_MS = 200;
-/** The store could not say. */
+/** Pause after a failure of the store. */
 const AGAIN_MS = 2_000;
-/** Why one that is remembered has stopped, if it is to come back here. */
+/** End reasons after which a remembered actor restarts here. */
 const COMES_BACK: ReadonlySet<EndReason | undefined> = new Set<EndReason>([
   ...(["explicit", "idle", "memory", "failed", "fenced", "store"] as const),
 ]);
-/** Those of them that count as failures, after which the pause doubles. */
+/** End reasons that count as failures, after which the pause doubles. */
 const FAILED: ReadonlySet<EndReason | undefined> = new Set<EndReason>(["failed", "fenced", "store"]);
-/** Those come back where their shards live next, which may be here. */
+/** End reasons after which the actor restarts at the next home of its shard, which may be this host. */
 const COMES_BACK_SOMEWHERE: ReadonlySet<EndReason | undefined> = new Set<EndReason>(["moved", "lease", "fenced"]);
 
 export class RememberedActors implements Remembering {
@@ -64,9 +70,9 @@ export class RememberedActors implements Remembering {
   readonly #daemons = new WeakMap<ActorType, DeclaredDaemons>();
   #looking: Timer | undefined;
   #lookAt = Number.POSITIVE_INFINITY;
-  /** While it is looked: when it is to be looked next. */
+  /** Set during a read: the delay of the next one. */
   #nextMs: number | undefined;
-  /** Shards that were gained before it began. */
+  /** Shards gained before `start`. */
   #early: [type: string, shard: number][] | undefined = [];
   #isOver = false;
 
@@ -75,7 +81,7 @@ export class RememberedActors implements Remembering {
     this.#patienceMs = patienceMs;
   }
 
-  /** From now on actors are brought back to life. */
+  /** Starts actors from now on. */
   start(): void {
     const early = this.#early ?? [];
     this.#early = undefined;
@@ -83,7 +89,7 @@ export class RememberedActors implements Remembering {
     this.#lookIn(0);
   }
 
-  /** No more are. Those that run may still be forgotten. */
+  /** Starts no more actors. Running ones may still be forgotten. */
   stop(): void {
     this.#isOver = true;
     this.#looking?.cancel();
@@ -94,7 +100,7 @@ export class RememberedActors implements Remembering {
     for (const starter of this.#starters.values()) starter.measure();
   }
 
-  // ——— Which shards there are.
+  // ——— Shards with remembered actors.
 
   /** Hosts have come or gone. */
   changed(): void {
@@ -104,7 +110,7 @@ export class RememberedActors implements Remembering {
   added(): void {
     for (const [type, starter] of this.#starters) {
       if (this.#deps.catalog.types.get(type.name) === type) continue;
-      // It was given up before, and comes back as another.
+      // The type was given up, and comes back as another object.
       starter.stop();
       this.#starters.delete(type);
     }
@@ -120,7 +126,7 @@ export class RememberedActors implements Remembering {
     const at = clock.monotonic() + ms;
     if (this.#isOver || catalog.stopping || this.#early !== undefined) return;
     if (this.#nextMs !== undefined) {
-      // What is being read may be older than what has changed.
+      // The read in progress may have missed the change.
       this.#nextMs = Math.min(this.#nextMs, ms);
       return;
     }
@@ -142,7 +148,7 @@ export class RememberedActors implements Remembering {
         known.find(name, all);
         this.#goThrough(name, all, declared);
       } catch (err) {
-        log.debug("it could not be read which shards have remembered actors", { type: name, err });
+        log.debug("remembered.list-failed", { type: name, err });
         this.#nextMs = Math.min(this.#nextMs, AGAIN_MS);
       }
     }
@@ -152,7 +158,10 @@ export class RememberedActors implements Remembering {
     this.#lookIn(next);
   }
 
-  /** Shards that are here and were not gone through: of a class that was taken up again, or given up half-way. */
+  /**
+   * Scans shards that are here and have no complete scan: their class was registered again, or a scan was
+   * interrupted.
+   */
   #goThrough(name: string, shards: readonly number[], daemons?: ReadonlyMap<number, readonly string[]>): void {
     const type = this.#deps.catalog.types.get(name);
     if (!type?.isRemembered) return;
@@ -184,7 +193,7 @@ export class RememberedActors implements Remembering {
     daemons.look();
     for (const activation of [...type!.activations.values()]) {
       if (daemons.has(activation.id)) continue;
-      // If the store does not answer, it is dismissed when its shard is gone through.
+      // If the store does not respond, the next scan of its shard dismisses it.
       activation.forget()?.catch(() => {});
       activation.deactivate("explicit");
     }
@@ -221,7 +230,7 @@ export class RememberedActors implements Remembering {
     return starter;
   }
 
-  // ——— What actors say.
+  // ——— Requests of actors.
 
   async #write(type: ActorType, id: string, isKept: boolean): Promise<boolean> {
     const { catalog, known } = this.#deps;
@@ -238,7 +247,7 @@ export class RememberedActors implements Remembering {
     try {
       return await this.#write(type, id, true);
     } catch (error) {
-      // It may be remembered all the same: then it has to run.
+      // The store may have remembered it all the same: then it has to run.
       this.#starter(type).later(id);
       throw error;
     }
@@ -247,13 +256,13 @@ export class RememberedActors implements Remembering {
   async forget(type: ActorType, id: string): Promise<void> {
     const starter = this.#starter(type);
     if (this.#daemonsOf(type)?.has(id)) {
-      // A daemon always runs: it comes back like one that stopped.
+      // A daemon always runs: it restarts like one that stopped.
       starter.later(id);
       return;
     }
     const isOver = starter.forgets(id);
     try {
-      // Who is not its home any more has nothing to say, and nothing to bring back.
+      // A host that is not the home any more changes nothing, and restarts nothing.
       await this.#write(type, id, false);
     } catch (error) {
       starter.later(id);
@@ -289,10 +298,10 @@ export function openTogether(
   return new RememberedActors(patienceMs, { ...world, known });
 }
 
-/** For a process that is in no cluster: it is the home of everything. */
+/** For a process outside a cluster: it is the home of every shard. */
 export function openAlone(patienceMs: number, world: Omit<RememberedDeps, "known">): RememberedActors {
   const { catalog } = world;
-  // Which shards have any is all there is to know.
+  // The list of shards in the store suffices.
   const known: ShardKnowledge = {
     home: () => undefined,
     standing: () => (catalog.stopping ? "elsewhere" : "here"),

@@ -1,4 +1,4 @@
-// What is counted of remembered actors, by type.
+// Metrics of remembered actors, by type.
 import type { Counter, Gauge, Meter } from "../../ports/meter.ts";
 
 export interface RememberedInstruments {
@@ -19,6 +19,6 @@ export function rememberedInstruments(meter: Meter, namespace: string, type: str
     started: starts("success"),
     failed: starts("error"),
     shards: meter.gauge("limpet_remembered_shards_waiting", "Shards whose actors are still to be started.", labels),
-    restarts: meter.gauge("limpet_remembered_restarts_waiting", "Actors that stopped and are started again.", labels),
+    restarts: meter.gauge("limpet_remembered_restarts_waiting", "Stopped actors that wait for their restart.", labels),
   };
 }

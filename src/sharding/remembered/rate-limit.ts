@@ -1,19 +1,19 @@
-// How fast actors are started without a call: so many in a second, so many under way at the same time. Who has to wait goes on as soon as there
-// is reason to look again.
+// Limits the starts of actors without a call: per second, and in progress at the same time. A waiting caller
+// continues as soon as it may be able to start.
 import type { Clock } from "../../ports/clock.ts";
 
-/** Those that are being started at the same time. */
+/** Maximum number of starts in progress. */
 const AT_ONCE = 200;
-/** After this it is looked again whether somebody is there. */
+/** Interval of checks while that maximum is reached. */
 const LOOK_MS = 200;
-/** Starts follow each other in little groups, so that not each of them needs a timer. */
+/** Starts come in small groups, so that they share timers. */
 const GROUP_MS = 20;
 
 export class StartPace {
   readonly #clock: Clock;
   readonly #perSecond: number;
   #underWay = 0;
-  /** When the next may be started. */
+  /** Time of the next start. */
   #nextAt = 0;
   readonly #pauses = new Set<() => void>();
   #isOver = false;
@@ -23,14 +23,14 @@ export class StartPace {
     this.#clock = clock;
   }
 
-  /** After how long it is to be looked whether the next may be started. Undefined: it may be now. */
+  /** Time until the next check. Undefined: the next actor may start now. */
   get waitMs(): number | undefined {
     if (this.#underWay >= AT_ONCE) return LOOK_MS;
     const ms = this.#nextAt - this.#clock.monotonic();
     return ms > GROUP_MS ? ms : undefined;
   }
 
-  /** One is being started; the function is called when that is over. */
+  /** Begins a start; the returned function must be called when it is over. */
   begin(): () => void {
     this.#nextAt = Math.max(this.#nextAt, this.#clock.monotonic()) + 1_000 / this.#perSecond;
     this.#underWay++;
@@ -39,7 +39,7 @@ export class StartPace {
     };
   }
 
-  /** Also over as soon as one more may be under way. */
+  /** Ends early when another start becomes possible. */
   async pause(ms: number): Promise<void> {
     if (this.#isOver) return;
     await new Promise<void>((resolve) => {
@@ -53,7 +53,7 @@ export class StartPace {
     });
   }
 
-  /** Nobody waits any more. */
+  /** Ends all pauses. */
   stop(): void {
     this.#isOver = true;
     this.#resume();

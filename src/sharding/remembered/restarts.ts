@@ -1,16 +1,19 @@
-// Actors of one type that have stopped and are to be started again, each when its time has come; the earliest is first.
+// Actors of one type that have stopped and wait for their restart, the earliest first.
 //
-// An actor that stops without having failed waits for the shortest time. An actor that fails waits twice as long as after its failure
-// before, up to the longest time. Its failures are forgotten when it has run for as long as it waited.
+// An actor that stops without a failure waits for the shortest time. An actor that fails waits twice as long
+// as after its previous failure, up to the longest time. Its failures are forgotten when it has run for as
+// long as it waited.
 import { Heap } from "../../kernel/heap.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 
 export interface Restart {
   /** On the monotonic clock. */
   readonly at: number;
-  /** How many times the host had become the home of its shard when it stopped. Undefined: nobody has said that it is. */
+  /**
+   * How many times the host had become the home of its shard when the actor stopped. Undefined: it never did.
+   */
   readonly tenure: number | undefined;
-  /** Undefined: it could not be said which one it is in. */
+  /** Undefined: the shard could not be computed. */
   readonly shard: number | undefined;
 }
 
@@ -22,13 +25,13 @@ export interface RestartTimes {
 interface Failing {
   readonly at: number;
   readonly waitMs: number;
-  /** When it was started without failing. Undefined: it was not, or by a call. */
+  /** Time of the last start without a failure. Undefined: there was none, or a call started it. */
   startedAt: number | undefined;
 }
 
-/** Those whose time has come are started in little groups, so that not each of them needs a timer. */
+/** Due actors start in small groups, so that they share timers. */
 const GROUP_MS = 20;
-/** Actors whose failures are known. When there are more, those that have recovered are dropped, and then the oldest. */
+/** Actors with known failures. Above this number, recovered ones are dropped first, and then the oldest. */
 const MOST_FAILING = 10_000;
 
 export class RememberedRestarts {
@@ -36,7 +39,7 @@ export class RememberedRestarts {
   readonly #times: RestartTimes;
   readonly #ring: () => void;
   readonly #waiting = new Map<string, Restart>();
-  /** In order of their time. An entry that is not the one in `#waiting` counts for nothing. */
+  /** In order of time. An entry that differs from the one in `#waiting` is void. */
   readonly #order = new Heap<{ readonly id: string; readonly restart: Restart; readonly number: number }>((a, b) =>
     a.restart.at === b.restart.at ? a.number < b.number : a.restart.at < b.restart.at,
   );
@@ -45,7 +48,7 @@ export class RememberedRestarts {
   #alarm: Timer | undefined;
   #alarmAt = Number.POSITIVE_INFINITY;
 
-  /** `ring` is called when the time of an actor has come. */
+  /** `ring` is called when an actor is due. */
   constructor(times: RestartTimes, clock: Clock, ring: () => void) {
     this.#times = times;
     this.#clock = clock;
@@ -56,7 +59,7 @@ export class RememberedRestarts {
     return this.#waiting.size;
   }
 
-  /** The actor whose time has come first. */
+  /** The first actor that is due. */
   get due(): string | undefined {
     const first = this.#first();
     return first !== undefined && first.restart.at <= this.#clock.monotonic() ? first.id : undefined;
@@ -66,7 +69,7 @@ export class RememberedRestarts {
     return this.#waiting.get(id);
   }
 
-  /** Begins its wait anew, also if it waits already. */
+  /** Begins its wait anew, even if it waits already. */
   add(id: string, tenure: number | undefined, shard: number | undefined, hasFailed: boolean): void {
     const now = this.#clock.monotonic();
     const restart = { at: now + (hasFailed ? this.#failed(id, now) : this.#times.restartAfterMs), tenure, shard };
@@ -75,7 +78,7 @@ export class RememberedRestarts {
     this.#setAlarm();
   }
 
-  /** How long it waits this time. */
+  /** Duration of this wait. */
   #failed(id: string, now: number): number {
     const { restartAfterMs, restartAtMostMs } = this.#times;
     const before = this.#failing.get(id);
@@ -93,7 +96,10 @@ export class RememberedRestarts {
     if (failing !== undefined) failing.startedAt = this.#clock.monotonic();
   }
 
-  /** The actor has run for as long as its last pause; or it is unknown for so long that a call must have started it. */
+  /**
+   * The actor has run for as long as its last pause; or it is unknown for so long that a call must have
+   * started it.
+   */
   #hasRecovered({ at, waitMs, startedAt }: Failing, now: number): boolean {
     return now - (startedAt ?? at + 2 * this.#times.restartAtMostMs) >= waitMs;
   }

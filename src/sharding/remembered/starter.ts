@@ -1,14 +1,16 @@
-// Brings the remembered actors of one type back to life on this host, at a bounded rate.
+// Starts the remembered actors of one type on this host, at a bounded rate.
 //
-// - When the host becomes the home of a shard its remembered actors are read, a page at a time, and started unless they run already. Shards
-//   wait in line, and so does everything while the host has no room in memory.
-// - One that stopped without being forgotten is started again after a while. So is one that could not be started; while it keeps failing
-//   it waits longer and longer (remembered-restarts.ts).
-// - Right before one is started it is looked whether it is still to be: its shard may have moved, and it may have been forgotten since
-//   it was read. What is forgotten while a shard is gone through is noted for that. What is forgotten while it lives elsewhere is not, so
-//   nothing that was read or noted before the host became its home once more counts after that.
-// - A shard that was given up half-way, or that lost actors as if it moved, is not taken for gone through: who looks after that has it
-//   gone through again, if it is here.
+// - When the host becomes the home of a shard, the starter reads its remembered actors page by page, and
+//   starts them unless they run already. Shards wait in a queue, and everything waits while the host has no
+//   free memory.
+// - An actor that stopped without being forgotten is restarted after a pause, and so is one that could not be
+//   started. While it keeps failing, the pauses grow (restarts.ts).
+// - Right before a start, the starter checks again: the shard may have moved, and the actor may have been
+//   forgotten since it was read. An actor forgotten during a scan is recorded in that scan. A forget on
+//   another host is not visible here. So results of a scan do not count after the host has become the home of
+//   the shard once more.
+// - A shard with an interrupted scan, or with actors that were let go as if it moved, does not count as
+//   scanned. The manager scans it again, if it is here.
 import type { ActorType } from "../../actors/actor-type.ts";
 import type { Catalog } from "../../actors/catalog.ts";
 import type { RememberedRule } from "../../actors/options/lifetime-options.ts";
@@ -31,26 +33,26 @@ export interface StarterDeps {
   standing(type: string, shard: number): Standing;
   /** Actors that always run. Undefined: the actors remembered in the store run. */
   readonly daemons?: DeclaredDaemons | undefined;
-  /** It is remembered, but is no daemon of the type any more. */
+  /** The actor is remembered, but is no daemon of the type any more. */
   dismiss?(id: string): void;
 }
 
-/** Actors that are read at once. */
+/** Actors per page. */
 const PAGE = 1_000;
-/** Shards that are gone through at the same time: while one is read, actors of others begin. */
+/** Shards scanned at the same time: while one is read, actors of others start. */
 const LANES = 4;
-/** A shard that is about to move, a store that does not answer. */
+/** Pause for a shard that is about to move, or a store that does not respond. */
 const PAUSE_MS = 200;
-/** A host without room has some when others are idle. */
+/** Pause for a host without free memory, until other actors are idle. */
 const NO_ROOM_MS = 2_000;
-/** Those that wait to be started again. When there are more their shards are gone through once more instead. */
+/** Maximum number of waiting restarts. Beyond it, their shards are scanned again instead. */
 const MOST_RESTARTS = 100_000;
 
-/** One way through a shard. */
+/** One pass over a shard. */
 interface Scan {
   readonly shard: number;
   readonly tenure: number | undefined;
-  /** Who must not be started any more. */
+  /** Actors that must not be started any more. */
   readonly passed: Set<string>;
 }
 
@@ -58,14 +60,14 @@ export class RememberedStarter {
   readonly #type: ActorType;
   readonly #rule: RememberedRule;
   readonly #deps: StarterDeps;
-  /** Shards to go through, each with the id behind which to begin. */
+  /** Shards to scan, each with the id after which to begin. */
   readonly #line = new Map<number, string | undefined>();
-  /** Shards that were gone through, or are about to be. */
+  /** Shards that were scanned, or are about to be. */
   readonly #known = new Set<number>();
-  /** How many times the host has become the home of each. */
+  /** How many times the host has become the home of each shard. */
   readonly #tenures = new Map<number, number>();
   readonly #scans = new Set<Scan>();
-  /** On their way to be forgotten. */
+  /** Actors with a forget in progress. */
   readonly #forgetting = new Map<string, number>();
   readonly #restarts: RememberedRestarts;
   readonly #pace: StartPace;
@@ -82,12 +84,12 @@ export class RememberedStarter {
     this.#restarts = new RememberedRestarts(rule, deps.clock, () => this.#work());
   }
 
-  /** Shards to go through and actors to start again. */
+  /** Number of shards to scan and of actors to restart. */
   get waiting(): { readonly shards: number; readonly restarts: number } {
     return { shards: this.#line.size + this.#scans.size, restarts: this.#restarts.size };
   }
 
-  /** Brings the gauges up to date; called when somebody looks. */
+  /** Updates the gauges; called when metrics are collected. */
   measure(): void {
     const { instruments } = this.#deps;
     instruments.shards.set(this.waiting.shards);
@@ -100,7 +102,7 @@ export class RememberedStarter {
     this.goThrough(shard);
   }
 
-  /** It is here, and somebody of it may not run. */
+  /** The shard is here, and some of its actors may not run. */
   goThrough(shard: number): void {
     if (this.#isOver) return;
     this.#known.add(shard);
@@ -113,13 +115,16 @@ export class RememberedStarter {
     return this.#known.has(shard);
   }
 
-  /** It was let go as if it lived elsewhere. Its shard may be here all the same: then it is to be gone through again. */
+  /** The actor was let go as if it lived elsewhere. If its shard is here, it has to be scanned again. */
   doubt(id: string): void {
     const shard = this.#foundShard(id);
     if (shard !== undefined) this.#known.delete(shard);
   }
 
-  /** It has stopped, and is remembered. `hasFailed`: it stopped because it failed, or could not be started. */
+  /**
+   * The actor has stopped, and is remembered. `hasFailed`: it stopped because it failed, or could not be
+   * started.
+   */
   later(id: string, hasFailed = false): void {
     if (this.#isOver) return;
     const shard = this.#foundShard(id);
@@ -131,7 +136,7 @@ export class RememberedStarter {
     this.#restarts.add(id, where === undefined ? undefined : this.#tenures.get(where), where, hasFailed);
   }
 
-  /** In how long it is started again here; undefined: it does not wait for that. */
+  /** Time until its restart here; undefined: it waits for none. */
   restartsInMs(id: string): number | undefined {
     const restart = this.#restarts.get(id);
     const shard = this.#foundShard(id);
@@ -140,7 +145,10 @@ export class RememberedStarter {
     return Math.max(restart.at - this.#deps.clock.monotonic(), 0);
   }
 
-  /** It is about to be forgotten; the function is called when that is over, whatever became of it. */
+  /**
+   * The actor is about to be forgotten; the returned function must be called when that has succeeded or
+   * failed.
+   */
   forgets(id: string): () => void {
     this.#forgetting.set(id, (this.#forgetting.get(id) ?? 0) + 1);
     for (const { passed } of this.#scans) passed.add(id);
@@ -163,7 +171,7 @@ export class RememberedStarter {
     return this.#type.options.sharded!.shardOf(id);
   }
 
-  /** Undefined: code of the application, which has to say it, fails. Whoever starts it finds that out. */
+  /** Undefined: the application's own rule fails. The start then reports the error. */
   #foundShard(id: string): number | undefined {
     try {
       return this.#shardOf(id);
@@ -172,7 +180,7 @@ export class RememberedStarter {
     }
   }
 
-  // ——— One thing after the other, a few at the same time.
+  // ——— The queue; several lanes work in parallel.
 
   #work(): void {
     while (this.#lanes < LANES && !this.#isOver) {
@@ -198,7 +206,7 @@ export class RememberedStarter {
     try {
       await this.#restartOne(id);
     } catch (err) {
-      // Which shard it belongs to is for code of the application to say, which may fail now and not the next time.
+      // The application's own rule computes the shard; it may fail now and not the next time.
       this.#notNow(id, err);
     }
     this.#isRestarting = false;
@@ -208,18 +216,19 @@ export class RememberedStarter {
     const shard = this.#shardOf(id);
     let isClear = this.#isClear(shard);
     for (; typeof isClear === "number"; isClear = this.#isClear(shard)) await this.#pace.pause(isClear);
-    // It may have been forgotten meanwhile, or have come to life by a call.
+    // It may have been forgotten meanwhile, or activated by a call.
     const restart = this.#restarts.get(id);
     if (restart === undefined) return;
-    // Its shard was elsewhere in between, where it may have been forgotten, and is gone through since it is back.
+    // Its shard was elsewhere in between, where it may have been forgotten; the shard is scanned since it is
+    // back.
     const isOld = restart.tenure !== this.#tenures.get(shard);
     if (isClear === "wait" && !isOld) return this.later(id);
     this.#restarts.delete(id);
-    // Somebody may just have failed to forget it, so it is not taken for sure that it is remembered.
+    // A forget may just have failed, so it is not certain that the actor is remembered.
     if (isClear === "now" && !isOld && !this.#type.activations.has(id)) this.#start(id, false);
   }
 
-  /** It is tried again, as long as the shard is here in which it was remembered. */
+  /** Retries the actor, as long as the shard in which it was remembered is here. */
   #notNow(id: string, err: unknown): void {
     const { shard, tenure } = this.#restarts.get(id) ?? {};
     this.#restarts.delete(id);
@@ -228,7 +237,7 @@ export class RememberedStarter {
     if (this.#deps.standing(this.#type.name, shard) !== "elsewhere") this.#restarts.add(id, tenure, shard, true);
   }
 
-  /** A shard that is about to move goes to the end of the line, with what is left of it. */
+  /** A shard that is about to move goes to the end of the queue, with its remaining actors. */
   async #goThrough(shard: number, from: string | undefined): Promise<void> {
     this.#line.delete(shard);
     const scan: Scan = { shard, tenure: this.#tenures.get(shard), passed: new Set(this.#forgetting.keys()) };
@@ -253,7 +262,7 @@ export class RememberedStarter {
     }
   }
 
-  /** Daemons of the shard that the store does not remember yet, because their number has grown. */
+  /** Starts daemons of the shard that the store does not remember yet, because their number has grown. */
   async #startDaemons(scan: Scan, after: string | undefined): Promise<void> {
     for (const id of this.#deps.daemons?.in(scan.shard) ?? []) {
       const isClear = this.#isRunning(id, scan.tenure) ? "now" : await this.#startOne(id, scan, false);
@@ -269,7 +278,7 @@ export class RememberedStarter {
     return true;
   }
 
-  /** Runs, or waits to be started again. */
+  /** Reports whether the actor runs, or waits for its restart. */
   has(id: string): boolean {
     return this.#type.activations.has(id) || this.#restarts.get(id) !== undefined;
   }
@@ -283,7 +292,7 @@ export class RememberedStarter {
     return isClear;
   }
 
-  /** The shard lives elsewhere; or it did, and is gone through anew since it is back. */
+  /** The shard lives elsewhere; or it did, and a new scan covers it since it is back. */
   #isGivenUp({ shard, tenure }: Scan): boolean {
     if (this.#tenures.get(shard) !== tenure) return true;
     if (this.#deps.standing(this.#type.name, shard) !== "elsewhere") return false;
@@ -291,21 +300,21 @@ export class RememberedStarter {
     return true;
   }
 
-  /** One that was remembered in another shard than it is in now would run in two places. */
+  /** An actor that was remembered in another shard than its current one would run in two places. */
   #belongs(id: string, { shard, tenure, passed }: Scan): boolean {
     try {
       const now = this.#shardOf(id);
       if (now === shard) return true;
       this.#warn(id, new LimpetError("SHARD_INVALID", `it is remembered in shard ${shard}, and is in ${now} now`));
     } catch (err) {
-      // It may be said the next time.
+      // The rule may succeed the next time.
       this.#warn(id, err);
       if (!passed.has(id) && this.#restarts.size < MOST_RESTARTS) this.#restarts.add(id, tenure, shard, true);
     }
     return false;
   }
 
-  /** Or it waits to be started again, since the host is the home of its shard. */
+  /** Reports whether the actor runs, or waits for a restart of the current tenure. */
   #isRunning(id: string, tenure: number | undefined): boolean {
     const restart = this.#restarts.get(id);
     return this.#type.activations.has(id) || (restart !== undefined && restart.tenure === tenure);
@@ -316,7 +325,7 @@ export class RememberedStarter {
     await this.#pace.pause(PAUSE_MS);
   }
 
-  /** Undefined: the store does not answer. */
+  /** Undefined: the store does not respond. */
   async #read(scan: Scan, after: string | undefined): Promise<string[] | undefined | "never"> {
     const { shards, catalog, log } = this.#deps;
     const type = this.#type.name;
@@ -326,12 +335,15 @@ export class RememberedStarter {
       const page = await shards.remembered({ namespace: catalog.namespace, type, shard }, after, PAGE);
       return this.#isGivenUp(scan) ? "never" : page;
     } catch (err) {
-      log.debug("remembered actors could not be read", { type, shard, err });
+      log.debug("remembered.read-failed", { type, shard, err });
       return this.#isGivenUp(scan) ? "never" : undefined;
     }
   }
 
-  /** May one of that shard be started at this very moment? A number: it is to be looked again after that, or when somebody is there. */
+  /**
+   * Decides whether an actor of that shard may be started now. A number: check again after that time, or when
+   * a start has ended.
+   */
   #isClear(shard: number): "now" | "wait" | "never" | number {
     const { clock, catalog, standing } = this.#deps;
     const where = standing(this.#type.name, shard);
@@ -354,19 +366,19 @@ export class RememberedStarter {
       .catch((err: unknown) => {
         instruments.failed.add(1);
         this.#warn(id, err);
-        // One that is still on its way may yet come to life.
+        // An actor that is still being activated may yet succeed.
         const isThere = this.#type.activations.has(id) || this.#restarts.get(id) !== undefined;
         if (!isThere && !this.#forgetting.has(id)) this.later(id, true);
       })
       .finally(isOver);
   }
 
-  /** When many fail, one stands for all of them. */
+  /** When many fail, one warning represents all of them. */
   #warn(id: string, err: unknown): void {
     const now = this.#deps.clock.monotonic();
     const isNews = now - this.#lastWarning >= this.#rule.restartAfterMs;
     if (isNews) this.#lastWarning = now;
-    const what = "a remembered actor could not be started";
-    this.#deps.log[isNews ? "warn" : "debug"](what, { type: this.#type.name, id, err });
+    const level = isNews ? "warn" : "debug";
+    this.#deps.log[level]("remembered.start-failed", { type: this.#type.name, id, err });
   }
 }

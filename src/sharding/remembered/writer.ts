@@ -1,5 +1,6 @@
-// Which actors are remembered, as the home of their shards has it written: many changes in one step, one step after the other, again and again
-// while the store does not answer. So changes about one actor are made in the order in which they were asked for.
+// Persists which actors are remembered, for the home of their shards: many changes in one step, one step
+// after the other, with retries while the store does not respond. So changes of one actor are applied in the
+// order of their requests.
 import { GroupCall } from "../../actors/group-call.ts";
 import { storeInstruments } from "../../actors/instruments.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -15,7 +16,7 @@ export interface RememberedWriterDeps {
 }
 
 interface Request {
-  /** The home for which it is written. */
+  /** The home that requests the change. */
   readonly home: string | undefined;
   readonly change: RememberedChange;
 }
@@ -44,7 +45,10 @@ export class RememberedWriter {
     return this.#calls.submit({ home, change });
   }
 
-  /** Nearly always all of them are of one home. A step that fails is taken again with those before it, which changes nothing. */
+  /**
+   * Nearly always all changes have one home. A retry repeats the steps before the failed one, which is
+   * idempotent.
+   */
   async #send(batch: readonly Request[]): Promise<boolean[]> {
     const made: boolean[] = [];
     for (const home of new Set(batch.map((request) => request.home))) {
