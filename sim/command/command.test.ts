@@ -93,7 +93,7 @@ describe("npm run sim", () => {
       / {2}settings /,
       / {2}workload /,
       / {2}faults /,
-      /leading term=1/,
+      /leader\.elected term=1/,
       /trace [0-9a-f]{16}/,
     ]) {
       assert.match(out, part);
