@@ -1,4 +1,4 @@
-// What must be true of rings whatever happens to them, against a ring so plain that it cannot be wrong.
+// Properties of rings under any changes, compared with a plain ring that is obviously correct.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
@@ -19,7 +19,7 @@ function plainNodes(addresses: readonly string[], replicationFactor: number): No
   );
 }
 
-/** Looks at every virtual node, and prefers the nearest, then the smallest address. */
+/** Scans all virtual nodes, and prefers the nearest, then the smallest address. */
 function plainOwner(nodes: readonly Node[], hash: bigint): string | undefined {
   const distance = (node: Node): bigint => (node.hash - hash + EDGE) % EDGE;
   let best: Node | undefined;
@@ -30,7 +30,7 @@ function plainOwner(nodes: readonly Node[], hash: bigint): string | undefined {
   return best?.address;
 }
 
-/** Every place where the owner may change. */
+/** Every hash at which the owner may change. */
 const edgesOf = (nodes: readonly Node[]): bigint[] =>
   nodes.flatMap(({ hash }) => [(hash - 1n + EDGE) % EDGE, hash, (hash + 1n) % EDGE]);
 
@@ -44,7 +44,7 @@ function assertAgrees(
   for (const hash of hashes) assert.equal(ownerAt(ring, hash), plainOwner(nodes, hash), `${hash}`);
 }
 
-// Some of these read alike once a number is put behind them, so their virtual nodes coincide.
+// Some of these addresses are equal once a number follows them, so their virtual nodes coincide.
 const POOL = ["a:1", "a:11", "a:12", "a:111", "a:2", "a:21", "b:1", "b:10", "b:100", "c:7", "d:7", "e:7"];
 const addressLists = fc.subarray(POOL);
 const replicationFactors = fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 5, max: 25 }));
@@ -60,7 +60,7 @@ const changes = fc.array(
 type Change =
   | { readonly kind: "with"; readonly address: string }
   | { readonly kind: "without"; readonly address: string }
-  /** `swap`: those named join if they are not there and leave if they are. */
+  /** `swap`: named hosts join if they are absent and leave if they are present. */
   | { readonly kind: "to" | "swap"; readonly addresses: readonly string[] };
 
 function changed(ring: Ring, change: Change): Ring {
@@ -76,8 +76,8 @@ function expected(addresses: ReadonlySet<string>, change: Change): Set<string> {
   return change.kind === "to" ? named : addresses.symmetricDifference(named);
 }
 
-describe("rings, whatever happens", () => {
-  it("agree with a plain look at all virtual nodes", () => {
+describe("properties of rings", () => {
+  it("a ring agrees with a plain scan of all virtual nodes", () => {
     fc.assert(
       fc.property(addressLists, replicationFactors, fc.array(fc.string(), { maxLength: 50 }), (addresses, rf, ids) => {
         const nodes = plainNodes(addresses, rf);
@@ -88,7 +88,7 @@ describe("rings, whatever happens", () => {
     );
   });
 
-  it("are the same after any changes as built from scratch, and leave those before as they were", () => {
+  it("a changed ring equals one built from scratch, and leaves the previous ring as it was", () => {
     fc.assert(
       fc.property(addressLists, replicationFactors, changes, (start, rf, steps) => {
         const edges = [0n, EDGE - 1n, ...edgesOf(plainNodes(POOL, rf))];
@@ -109,7 +109,7 @@ describe("rings, whatever happens", () => {
     );
   });
 
-  it("give a joining host what it takes and move nothing else; a leaving host's ids alone move", () => {
+  it("a joining host takes only its own ids, and only the ids of a leaving host move", () => {
     fc.assert(
       fc.property(addressLists, replicationFactors, fc.constantFrom(...POOL), (addresses, rf, host) => {
         const without = Ring.of(addresses, rf).without(host);
@@ -124,7 +124,7 @@ describe("rings, whatever happens", () => {
     );
   });
 
-  it("agree with the plain look when hashes are crowded, shared and at the edges", () => {
+  it("a ring agrees with the plain scan when hashes are crowded, shared and at the edges", () => {
     const crowded = fc.constantFrom(
       0n,
       1n,
@@ -158,7 +158,7 @@ describe("rings, whatever happens", () => {
     );
   });
 
-  it("stay right while a ring grows to many hosts and shrinks to one", () => {
+  it("a ring stays correct while it grows to many hosts and shrinks to one", () => {
     const hosts = Array.from({ length: 120 }, (_, index) => `10.0.${index % 7}.${index}:50002`);
     const ids = Array.from({ length: 200 }, (_, index) => `actor-${index}`);
     const same = (ring: Ring): void => {

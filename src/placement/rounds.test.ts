@@ -1,9 +1,10 @@
-// Hosts, a leader and its successors play rounds against each other while messages are late, streams are cut, processes
-// sleep and die (test/support/rounds). Everything follows from a seed: a failure says which, and what happened last.
+// Plays rounds of hosts, a leader and its successors against each other, while messages are late, streams
+// break, and processes sleep and die (test/support/rounds). Everything follows from a seed: a failure reports
+// the seed and the last events.
 //
-// True after every step: no actor is held by two hosts, except by one that sleeps through the end of its lease; and no host
-// holds an actor that the newest table it has acknowledged gives to another. In the end the world heals, and then every
-// type settles, everybody has the same tables, and nobody waits.
+// After every step, no actor is held by two hosts, except by one that sleeps through the end of its lease. No
+// host holds an actor that the newest table it has acknowledged gives to another. In the end the faults stop:
+// then every type settles, all hosts have the same tables, and no round waits.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Host } from "../../test/support/rounds/host.ts";
@@ -25,7 +26,7 @@ const TROUBLES: readonly ((world: World, host: Host) => void)[] = [
   (world, host) => {
     const before = host.reported;
     host.report(world.some(TYPES));
-    // What goes back to where it was is the hardest to get right.
+    // A change back to the previous types is the hardest case.
     if (world.chance() < 0.6) world.after(world.between(20, 800), () => host.report(before));
   },
   (_, host) => host.reconnect(),
@@ -40,7 +41,7 @@ const TROUBLES: readonly ((world: World, host: Host) => void)[] = [
   },
 ];
 
-/** Every world has its own mixture of troubles, often only one of them: they hide each other. */
+/** Every world has its own mixture of faults, often only one: they hide each other. */
 function storm(world: World): void {
   const one = world.oneOf(TROUBLES);
   const kinds = world.chance() < 0.4 ? [one] : [one, ...world.some(TROUBLES)];
@@ -99,7 +100,7 @@ function play(seed: number): void {
   checkPeace(world);
 }
 
-/** What must have come about, or the world is too friendly. */
+/** Events that must have occurred, or the faults are too weak. */
 const OUGHT = [
   "a base of an earlier leader",
   "a host is evicted",
@@ -117,7 +118,7 @@ const OUGHT = [
 ];
 
 describe("rounds", () => {
-  it("never let two hosts hold one actor, and settle once the world is calm", () => {
+  it("two hosts never hold one actor, and all rounds settle once the faults stop", () => {
     for (let seed = 1; seed <= RUNS; seed++) {
       try {
         play(seed);

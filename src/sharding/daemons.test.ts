@@ -36,14 +36,14 @@ async function activeOn(app: App, type: string): Promise<string[]> {
 
 const upHosts = ({ hosts }: TestWorld): TestHost[] => hosts.filter(({ isUp, isAsleep }) => isUp && !isAsleep);
 
-/** Which run, host by host. */
+/** Running daemons, host by host. */
 async function running(world: TestWorld, type: string): Promise<string[][]> {
   return Promise.all(upHosts(world).map((host) => host.run((app) => activeOn(app, type))));
 }
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, i) => String(i));
 
-/** Exactly these run, each on one host. */
+/** Waits until exactly these run, each on one host. */
 async function untilRun(world: TestWorld, type: string, expected: readonly string[]): Promise<void> {
   const wanted = JSON.stringify(expected.toSorted());
   for (let i = 0; i < 180; i++) {
@@ -78,7 +78,7 @@ describe("daemons", () => {
     assert.equal(await world.hosts[1]!.actor(Poller, "8").poll(), 2, "their state is durable");
   });
 
-  it("the number of daemons changes from one version to the next: new ones start, and those beyond it stop for good", async () => {
+  it("new daemons start and surplus ones stop for good when a version changes their number", async () => {
     await using world = await openWorld({ actors: [daemons(Poller, 3)], hosts: 2 });
     await untilRun(world, "Poller", numbers(3));
     for (const count of [6, 2]) {
@@ -105,7 +105,7 @@ describe("daemons", () => {
     await untilRun(world, "Poller", numbers(1));
   });
 
-  it("a daemon that passivates comes back, and a number beyond the last is refused", async () => {
+  it("a daemon that passivates comes back, and a number beyond the last is rejected", async () => {
     await using world = await openWorld({ actors: [daemons(Poller, 2)], hosts: 1 });
     const [host] = world.hosts;
     await untilRun(world, "Poller", numbers(2));
@@ -131,7 +131,7 @@ describe("daemons", () => {
     }
   });
 
-  it("a class that cannot be a daemon is refused with advice", () => {
+  it("a class that cannot be a daemon is rejected with advice", () => {
     const refused = (make: () => unknown, message: RegExp) => assert.throws(make, { code: "OPTION_INVALID", message });
     class Sticky extends Actor {
       static options = { placement: sticky() } satisfies ActorOptions;

@@ -1,4 +1,4 @@
-// Messages that say for whom they are, over HTTP.
+// Messages over HTTP that name their actor themselves.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -33,7 +33,7 @@ class Counter extends Actor<{ count: number }> {
 }
 
 describe("a message over HTTP", () => {
-  it("reaches the actor that it names, in an envelope or by itself; one that names nobody is refused", async () => {
+  it("a message reaches the actor that it names, in an envelope or by itself, and one without a name is rejected", async () => {
     const app = await limpet({ actors: [Cart, Counter], store: "memory:", http: { port: 0 }, logLevel: "error" });
     await using _ = app;
     const send = async (path: string, body: unknown, verb = "POST"): Promise<[number, unknown]> => {

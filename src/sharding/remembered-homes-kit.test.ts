@@ -1,4 +1,4 @@
-// One host with remembered actors, a leader that a test plays, and a store that does as it is told.
+// One host with remembered actors, a leader that a test plays, and a store under the control of the test.
 import assert from "node:assert/strict";
 import { Actor } from "../actors/actor.ts";
 import { Catalog } from "../actors/catalog.ts";
@@ -45,7 +45,7 @@ export class Setting {
   readonly membership: Membership;
   readonly remembered: RememberedActors;
   readonly reads: number[] = [];
-  /** What happens before the store answers which actors, or which shards. */
+  /** Runs before the store answers with actors, or with shards. */
   onRead = async (): Promise<void> => {};
   onLook = async (): Promise<void> => {};
   /** The leader answers renewals. */
@@ -115,7 +115,7 @@ export class Setting {
     return { onChange: undefined, doubt() {}, leader: { address: "leader:1", term: 1, report } } as never;
   }
 
-  // ——— What the leader says.
+  // ——— Messages of the leader.
 
   say(message: SchedulerMessage): void {
     this.#listener!.message(message);
@@ -167,7 +167,7 @@ export class Setting {
     await this.lives(OTHER);
   }
 
-  // ——— Who is remembered, and who runs.
+  // ——— Remembered and running actors.
 
   async remember(id: string | undefined, isKept = true): Promise<void> {
     await this.store.shards.remember(undefined, [{ namespace: "n", type: "Guard", shard: SHARD, id: id!, isKept }]);
@@ -196,7 +196,7 @@ export async function joined(classes?: readonly ActorClass[]): Promise<Setting> 
   return it;
 }
 
-/** Home of the shard, with somebody in it who runs. */
+/** Home of the shard, with a running actor in it. */
 export async function atHome(): Promise<Setting> {
   const it = await joined();
   await it.remember(ID);

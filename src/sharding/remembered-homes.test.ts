@@ -1,5 +1,5 @@
-// Every way in which a host becomes the home of a shard, or is it still: whoever is remembered in it runs, and nobody else. With a leader that a
-// test plays, and a store that does as it is told.
+// All cases in which a host becomes or stays the home of a shard: the actors remembered in it run, and no
+// others. With a leader that a test plays, and a store under the control of the test.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
@@ -18,7 +18,7 @@ import {
 } from "./remembered-homes-kit.test.ts";
 
 describe("a host that becomes the home of a shard", () => {
-  it("brings remembered actors to life, once, also when it is told twice", async () => {
+  it("a new home activates remembered actors once, also when it is notified twice", async () => {
     const it = await atHome();
     assert.deepEqual(it.reads, [SHARD]);
     await it.lives(it.me);
@@ -27,7 +27,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.deepEqual(it.reads, [SHARD], "what has been gone through is not read again and again");
   });
 
-  it("before it has its lease does so as soon as it has one", async () => {
+  it("a home without a lease activates remembered actors as soon as it has one", async () => {
     const it = new Setting();
     it.onLook = neverSays;
     await it.remember(ID);
@@ -42,7 +42,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("in its next life, before it has its lease again, does so as soon as it has one", async () => {
+  it("a home in its next incarnation activates remembered actors as soon as it has a lease again", async () => {
     const it = await atHome();
     it.onLook = neverSays;
     it.isRenewing = false;
@@ -58,7 +58,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("goes on under the next leader, without beginning anew", async () => {
+  it("a home continues under the next leader, without new activations", async () => {
     const it = await atHome();
     await it.cut();
     it.welcome(2);
@@ -68,7 +68,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.deepEqual(it.reads, [SHARD]);
   });
 
-  it("does so under the next leader when it had not been told by the one before", async () => {
+  it("a home activates remembered actors under the next leader when the previous one had not notified it", async () => {
     const it = await joined();
     await it.remember(ID);
     await it.cut();
@@ -78,7 +78,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("asks who is home of a shard that has remembered actors, and of which nobody told it", async () => {
+  it("a host requests the home of a shard that has remembered actors and no known home", async () => {
     const it = await joined();
     await it.remember(ID);
     await it.clock.advance("35s");
@@ -88,7 +88,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("asks as soon as it has a lease, if it had none when it looked", async () => {
+  it("a host requests homes as soon as it has a lease, if it had none before", async () => {
     const it = new Setting();
     await it.remember(ID);
     it.isRenewing = false;
@@ -102,7 +102,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.equal(asked(), true);
   });
 
-  it("and does not have the class yet brings them to life when it has", async () => {
+  it("a home without the class activates remembered actors when it has the class", async () => {
     const it = await joined([]);
     await it.remember(ID);
     await it.lives(it.me);
@@ -112,7 +112,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("brings them to life when the class was given up and taken up again", async () => {
+  it("a home activates remembered actors when the class was given up and registered again", async () => {
     const it = await atHome();
     const type = it.catalog.types.get("Guard")!;
     it.catalog.remove(type);
@@ -122,7 +122,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("tries again when the store cannot say who they are", async () => {
+  it("a home retries when the store cannot list the actors", async () => {
     const it = await joined();
     await it.remember(ID);
     it.onRead = neverSays;
@@ -134,7 +134,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("tries again soon when the store cannot say which shards have any", async () => {
+  it("a host retries soon when the store cannot list the shards", async () => {
     const it = new Setting();
     await it.remember(ID);
     it.onLook = neverSays;
@@ -146,7 +146,7 @@ describe("a host that becomes the home of a shard", () => {
     assert.ok(it.said.some((message) => message.kind === "getShardHomes" && message.shards.includes(SHARD)));
   });
 
-  it("looks once more when hosts have changed while it looked", async () => {
+  it("a host reads the shards once more when hosts have changed during the read", async () => {
     const it = await joined();
     const gate = Promise.withResolvers<void>();
     let looks = 0;
@@ -167,7 +167,7 @@ describe("a host that becomes the home of a shard", () => {
 });
 
 describe("a shard that was elsewhere meanwhile", () => {
-  it("is gone through again, and what the store said before does not count", async () => {
+  it("a shard that comes back is scanned again, and earlier answers of the store do not count", async () => {
     const it = await joined();
     for (const id of [ID, ANOTHER]) await it.remember(id);
     const gate = Promise.withResolvers<void>();
@@ -180,13 +180,13 @@ describe("a shard that was elsewhere meanwhile", () => {
     await it.lives(it.me);
     await it.clock.advance(1_000);
     assert.deepEqual(it.running, [ID]);
-    // The answer to what was asked before the shard moved comes now.
+    // The answer to the read from before the move comes now.
     gate.resolve();
     await it.clock.advance("1m");
     assert.deepEqual(it.running, [ID], "it was forgotten where the shard lived meanwhile");
   });
 
-  it("is gone through again when the store says nothing but that it was asked in a life before", async () => {
+  it("a shard that comes back is scanned again when a read of the previous incarnation fails late", async () => {
     const it = await joined();
     await it.remember(ID);
     const gate = Promise.withResolvers<void>();
@@ -205,7 +205,7 @@ describe("a shard that was elsewhere meanwhile", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("has nobody started again who stopped here before, and was forgotten there", async () => {
+  it("an actor that stopped here before, and was forgotten elsewhere, is not started again", async () => {
     const it = await atHome();
     await it.remember(ANOTHER);
     await it.call(ANOTHER, "leave");
@@ -217,7 +217,7 @@ describe("a shard that was elsewhere meanwhile", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("has those started who stopped here before, and are remembered", async () => {
+  it("an actor that stopped here before, and is remembered, is started again", async () => {
     const it = await atHome();
     await it.call(ID, "leave");
     await it.clock.settled();
@@ -230,7 +230,7 @@ describe("a shard that was elsewhere meanwhile", () => {
 });
 
 describe("a host that stays the home of a shard", () => {
-  it("brings back whom it had let go as if it hosted the class no more", async () => {
+  it("a home restarts actors that it had let go as if it hosted the class no more", async () => {
     const it = await atHome();
     it.table(OTHER);
     await it.clock.advance(100);
@@ -240,7 +240,7 @@ describe("a host that stays the home of a shard", () => {
     assert.deepEqual(it.running, [ID]);
   });
 
-  it("goes on with those that stopped when the move is called off", async () => {
+  it("a home restarts stopped actors when the move is called off", async () => {
     const it = await atHome();
     await it.call(ID, "leave");
     it.say({ kind: "beginHandOff", type: "Guard", shard: SHARD, move: 1 });

@@ -1,4 +1,4 @@
-// Sharded actors that count, and a way to look at their shards, for tests of several hosts in one process.
+// Sharded actors that count, and views of their shards, for tests of several hosts in one process.
 import { Actor } from "../actors/actor.ts";
 import { type ShardedOptions, sharded } from "../actors/options/sharded-options.ts";
 import type { ActorClass } from "../actors/routing/remote.ts";
@@ -29,7 +29,7 @@ export function counting(options: ShardedOptions | undefined, name = "Counting")
 export const ids = Array.from({ length: 100 }, (_, i) => `id-${i}`);
 
 const QUIET = { lease: "8s", leaderLease: "3s", roundTimeout: "4s", moveTimeout: "1s" } as const;
-/** Times in which a busy machine does not lose its lease. */
+/** Leases long enough for a busy machine. */
 const CALM = isBusy ? ({ ...QUIET, lease: "30s", leaderLease: "10s", roundTimeout: "20s" } as const) : QUIET;
 export const named = (name: string) => ({ cluster: { name, ...CALM } });
 
@@ -40,7 +40,7 @@ export const slowlyNamed = (name: string) => ({ cluster: { name, ...QUIET } });
 export const callAll = (app: App): Promise<unknown> =>
   Promise.all(ids.map((id) => app.actor<Counting>("Counting", id, { timeout: "30s" }).add()));
 
-/** While nobody leads nobody can say: it is asked again. */
+/** Retries while there is no leader. */
 export async function viewOf(app: App, type = "Counting"): Promise<ShardsView> {
   let seen: ShardsView | undefined;
   await eventually(async () => {

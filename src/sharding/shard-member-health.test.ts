@@ -1,4 +1,4 @@
-// A host says that it is not well when calls wait for the home of a shard and nobody says where that is.
+// Health of a host while calls wait for the home of a shard and no leader announces it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ControlStream } from "../ports/control.ts";
@@ -9,7 +9,7 @@ import { VirtualClock } from "../world/virtual-clock.ts";
 import { ShardMember, type ShardMemberDeps } from "./host/region-driver.ts";
 import { ID, joined } from "./remembered-homes-kit.test.ts";
 
-test("a host is not well while calls have waited for a home for too long, and is again when it hears of one", async () => {
+test("a host is unhealthy while calls have waited for a home for too long, and healthy again when the home is announced", async () => {
   const clock = new VirtualClock();
   const home = { address: "10.0.0.1:1", incarnation: "other", name: "" };
   const table = { hosts: [home], sticky: false, shards: 4, ownShards: false };
@@ -28,7 +28,7 @@ test("a host is not well while calls have waited for a home for too long, and is
   const said: HostMessage[] = [];
   const stream: ControlStream<HostMessage> = { send: (message) => void said.push(message), close() {} };
   member.joined(stream);
-  /** As a call does that waits. */
+  /** As a waiting call does. */
   const wait = async (seconds: number) => {
     for (let i = 0; i < seconds; i++) {
       assert.equal(route(), WAIT);
@@ -54,7 +54,7 @@ test("a host is not well while calls have waited for a home for too long, and is
   assert.equal(route(), home.address);
 });
 
-test("a process whose calls wait for the home of a shard says so as a whole, and is well again when there is one", async () => {
+test("a process whose calls wait for the home of a shard is unhealthy as a whole, and healthy again when there is one", async () => {
   const it = await joined();
   const order = { kind: "order", operation: "update", namespace: "n", term: 1, round: 0, types: ["Guard"] } as const;
   it.say({ ...order, tables: [], replicationFactor: 1 });

@@ -1,4 +1,4 @@
-// Remembered actors on several hosts: they follow their shards, whatever becomes of the host, on every store.
+// Remembered actors on several hosts: they follow their shards through all failures of hosts, on every store.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -40,7 +40,7 @@ async function activeOn(app: App): Promise<string[]> {
   return actors.map(({ id }) => id);
 }
 
-/** All of these run, each of them once. */
+/** Reports whether all of these run, each of them once. */
 async function allRun(apps: readonly App[], expected: readonly string[]): Promise<boolean> {
   const active = (await Promise.all(apps.map(activeOn))).flat();
   return JSON.stringify(active.sort()) === JSON.stringify(expected.toSorted());
@@ -69,7 +69,7 @@ const STORES: Record<string, () => Promise<Opened>> = {
 };
 
 describe("remembered actors of a class", () => {
-  it("that the only host gives up and takes up again come back", async () => {
+  it("remembered actors come back when the only host gives their class up and registers it again", async () => {
     class Other extends Actor {}
     await using apps = new TestApps();
     const one = await apps.open([Guard, Other]);
@@ -83,7 +83,7 @@ describe("remembered actors of a class", () => {
 
 for (const [name, openStore] of Object.entries(STORES)) {
   describe(`remembered actors on hosts with a ${name} store`, () => {
-    it("come to life on other hosts, without a call, when theirs stops and when one joins", async () => {
+    it("remembered actors start on other hosts, without a call, when their host stops and when one joins", async () => {
       const { store, close } = await openStore();
       try {
         await using apps = new TestApps();
@@ -105,7 +105,7 @@ for (const [name, openStore] of Object.entries(STORES)) {
       }
     });
 
-    it("are not brought back when they have passivated, but when they only left", async () => {
+    it("remembered actors that have passivated do not come back, and actors that only left do", async () => {
       const { store, close } = await openStore();
       try {
         await using apps = new TestApps();
@@ -130,7 +130,7 @@ for (const [name, openStore] of Object.entries(STORES)) {
   });
 }
 
-// ——— Hosts that are lost, on virtual time.
+// ——— Lost hosts, on virtual time.
 
 const upHosts = ({ hosts }: TestWorld): TestHost[] => hosts.filter(({ isUp, isAsleep }) => isUp && !isAsleep);
 
@@ -148,7 +148,7 @@ async function untilAllRun(world: TestWorld, expected: readonly string[]): Promi
 }
 
 describe("remembered actors of hosts that are lost", () => {
-  it("come to life on others when theirs crashes, without a call; those that passivated do not", async () => {
+  it("remembered actors start on other hosts when theirs crashes, without a call, unless they passivated", async () => {
     await using world = await openWorld({ actors: [Guard], hosts: 3 });
     const [first] = world.hosts;
     for (const id of ids) await first.actor(Guard, id).inc();
@@ -166,7 +166,7 @@ describe("remembered actors of hosts that are lost", () => {
     await untilAllRun(world, ids);
   });
 
-  it("are all back when the whole cluster was lost", async () => {
+  it("remembered actors are all back when the whole cluster was lost", async () => {
     await using world = await openWorld({ actors: [Guard], hosts: 3, seed: 2 });
     for (const id of ids) await world.hosts[0].actor(Guard, id).inc();
     for (const host of world.hosts) world.crash(host);
@@ -175,7 +175,7 @@ describe("remembered actors of hosts that are lost", () => {
     await untilAllRun(world, ids);
   });
 
-  it("run once when their host was cut off for a while and comes back", async () => {
+  it("remembered actors run once when their host was cut off for a while and comes back", async () => {
     await using world = await openWorld({ actors: [Guard], hosts: 3, seed: 3 });
     for (const id of ids) await world.hosts[0].actor(Guard, id).inc();
     world.isolate(2);

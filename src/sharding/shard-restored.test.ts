@@ -1,5 +1,5 @@
-// Homes of shards after the store was restored from an earlier point: what a host says of the shards whose home it is, and what it does
-// when the leader has another home for one of them. With a leader that a test plays.
+// Homes of shards after the store was restored from an earlier point: the shards that a host reports, and its
+// reaction when the leader has another home for one of them. With a leader that a test plays.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { atHome, ID, OTHER, SHARD } from "./remembered-homes-kit.test.ts";

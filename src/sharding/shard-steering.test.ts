@@ -1,4 +1,5 @@
-// Shards looked at and steered by people, and hosts that say different things of a type, on several hosts in one process.
+// Operators' views and commands for shards, and hosts that disagree about a type, on several hosts in one
+// process.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -13,8 +14,8 @@ import { callAll, counting, homesOf, ids, named, SHARDS, viewOf } from "./shard-
 const countOf = (seen: ShardsView, name: string): number => homesOf(seen)[name] ?? 0;
 const BALANCED = { relativeLimit: 1 };
 
-describe("shards, looked at", () => {
-  it("are told with their homes, their actors and their moves", async () => {
+describe("views of shards", () => {
+  it("a view shows shards with their homes, their actors and their moves", async () => {
     await using apps = new TestApps();
     const Plain = counting(BALANCED);
     const one = await apps.open([Plain], named("a"));
@@ -22,7 +23,7 @@ describe("shards, looked at", () => {
     const two = await apps.open([Plain], { ...named("b"), worker: { build: "" } });
     await eventually(async () => countOf(await viewOf(one), "b") === SHARDS / 2, "b has its share");
     await callAll(two);
-    // Asked at a process that does not lead, so that it comes over the wire.
+    // Requested at a process that does not lead, so that the answer crosses the wire.
     const seen = await viewOf(two);
     const actors = seen.hosts.flatMap((host) => host.actors ?? []);
     assert.equal(actors.length, SHARDS);
@@ -71,7 +72,7 @@ describe("shards, looked at", () => {
   const idOn = (app: App, homes: ReadonlyMap<number, number>): string =>
     ids.find((id) => homes.has(app.shards("Counting").shardOf(id)))!;
 
-  it("are told at a glance for all types that have some", async () => {
+  it("a summary lists all types that have shards", async () => {
     await using apps = new TestApps();
     const types = [counting({}, "Zoo"), counting(undefined, "Plain"), counting({ strategy: "told" })];
     const one = await apps.open(types, named("a"));
@@ -96,7 +97,7 @@ describe("shards, looked at", () => {
     );
   });
 
-  it("cannot be told of types that have none", async () => {
+  it("a view of a type without shards is rejected", async () => {
     await using apps = new TestApps();
     const one = await apps.open([counting(undefined, "Plain")]);
     await assert.rejects(one.shards("Plain").view(), { code: "NOT_SHARDED" });
@@ -104,7 +105,7 @@ describe("shards, looked at", () => {
     assert.throws(() => one.shards("no/name"), { code: "NAME_INVALID" });
   });
 
-  it("may be asked for again when another process has begun to lead and waits for their hosts", async () => {
+  it("a view may be requested again when another process has begun to lead and waits for its hosts", async () => {
     await using apps = new TestApps();
     const { coordination } = apps.store;
     const before = newCandidate({ hostLeaseMs: 2_000 });
@@ -113,7 +114,10 @@ describe("shards, looked at", () => {
     await coordination.persist(term, [{ kind: "save", member: { ...member, types: ["Counting"] }, isKnown: false }]);
     await coordination.resign(before.incarnation);
     const one = await apps.open([counting(undefined, "Plain")], { cluster: SHORT_LEASES });
-    await assert.rejects(one.shards("Counting").view(), { code: "NOT_READY", message: /no host of Counting has been/ });
+    await assert.rejects(one.shards("Counting").view(), {
+      code: "NOT_READY",
+      message: /no host of Counting has connected to the new leader yet/,
+    });
     await assert.rejects(one.shards("Counting").pause(), { code: "NOT_READY" });
     await assert.rejects(one.shards("Plain").view(), { code: "NOT_SHARDED" });
     const isOver = async () =>
@@ -125,15 +129,15 @@ describe("shards, looked at", () => {
   });
 });
 
-describe("shards, steered", () => {
-  it("move when somebody says so, and what cannot be done is refused", async () => {
+describe("commands for shards", () => {
+  it("a shard moves on command, and impossible commands are rejected", async () => {
     await using apps = new TestApps();
     const Plain = counting({});
     const one = await apps.open([Plain], named("a"));
     const two = await apps.open([Plain], named("b"));
     const shards = two.shards(Plain);
     await callAll(one);
-    // Otherwise one would move back for the sake of balance.
+    // Otherwise a shard would move back for the sake of balance.
     await shards.pause();
     const before = (await viewOf(two)).hosts.find(({ name }) => name === "a")!.shards;
     const shard = before[0]!;
@@ -142,17 +146,17 @@ describe("shards, steered", () => {
     const { hosts, moved } = await viewOf(two);
     assert.ok(hosts.find(({ name }) => name === "b")!.shards.includes(shard));
     assert.deepEqual([moved[0]!.shard, moved[0]!.reason], [shard, "by hand"]);
-    // It is there.
+    // The shard is there.
     await shards.move(shard, "b");
     const message = /^no host of Counting is called nobody; there are [ab] \(127[^)]*\), [ab] \(127[^)]*\)$/;
     await assert.rejects(shards.move(shard, "nobody"), { code: "HOST_UNKNOWN", message });
     await callAll(two);
   });
 
-  it("are not steered by what is neither a shard nor a host, and others are served all the same", async () => {
+  it("a command with an invalid shard or host is rejected, and later commands still work", async () => {
     await using apps = new TestApps();
     const Told = counting({ strategy: "told" });
-    // The first of them leads: what it is told is not looked at by anybody on the way.
+    // The first of them leads, so no other process checks its requests on the way.
     for (const app of [await apps.open([Told], named("a")), await apps.open([Told], named("a"))]) {
       const shards = app.shards(Told) as unknown as Record<"move" | "allocate", (...args: unknown[]) => Promise<void>>;
       await app.actor(Told, "anybody").add();
@@ -167,14 +171,14 @@ describe("shards, steered", () => {
       for (const places of [undefined, null, "0", ["a"], { seven: "a" }, { "-1": "a" }, { "": "a" }, { "1.5": "a" }]) {
         await assert.rejects(shards.allocate(places), { code: "ARGUMENT_INVALID" }, JSON.stringify(places));
       }
-      await assert.rejects(shards.move(0, "a"), /several hosts of Counting are called a; say the address of one: a \(/);
+      await assert.rejects(shards.move(0, "a"), /several hosts of Counting are called a; use the address of one: a \(/);
       await shards.allocate({ 0: null, 1: undefined, 2: "later" });
       assert.throws(() => app.shards(undefined as never), { code: "NAME_INVALID" });
       await callAll(app);
     }
   });
 
-  it("cannot be sent elsewhere, or back, while they are on their way", async () => {
+  it("a shard cannot be sent elsewhere, or back, while it moves", async () => {
     await using apps = new TestApps();
     const held = Promise.withResolvers<void>();
     class Slow extends Actor {
@@ -191,14 +195,15 @@ describe("shards, steered", () => {
     await eventually(async () => (await viewOf(one, "Slow")).hosts.some((host) => host.actors?.[0] === 1), "it runs");
     const from = await home();
     await shards.move(0, from === "a" ? "b" : "a");
-    for (const to of ["a", "b"]) await assert.rejects(shards.move(0, to), { code: "NOT_READY", message: /on its way/ });
+    for (const to of ["a", "b"])
+      await assert.rejects(shards.move(0, to), { code: "NOT_READY", message: /moves already/ });
     held.resolve();
     await holding;
     await eventually(async () => (await viewOf(one, "Slow")).moved.length === 1, "it has moved");
     assert.notEqual(await home(), from);
   });
 
-  it("stay where they are while that is asked for, also when another process leads", async () => {
+  it("a pause of rebalancing holds, also when another process leads", async () => {
     await using apps = new TestApps();
     const Plain = counting(BALANCED);
     const one = await apps.open([Plain], named("a"));
@@ -207,7 +212,7 @@ describe("shards, steered", () => {
     await eventually(async () => countOf(await viewOf(two), "b") === SHARDS / 2, "balance");
     await two.shards(Plain).pause();
     assert.equal((await viewOf(one)).paused, true);
-    // Those of a host that leaves move all the same.
+    // The shards of a host that leaves move all the same.
     await one.stop();
     let seen: ShardsView | undefined;
     await eventually(async () => {
@@ -216,7 +221,7 @@ describe("shards, steered", () => {
     }, "another one leads, and has all of them");
     assert.equal(seen!.paused, true);
     await apps.open([Plain], named("c"));
-    // Longer than it takes to look for balance several times.
+    // Longer than several rebalance intervals.
     await new Promise((resolve) => setTimeout(resolve, 800));
     assert.equal(countOf(await viewOf(two), "c"), 0);
     await two.shards(Plain).resume();
@@ -224,8 +229,8 @@ describe("shards, steered", () => {
   });
 });
 
-describe("hosts that say different things of a type", () => {
-  it("cannot be together when they have different numbers of shards, or ways to find them", async () => {
+describe("hosts that disagree about a type", () => {
+  it("hosts with different numbers of shards, or different rules for them, cannot join one cluster", async () => {
     await using apps = new TestApps();
     await apps.open([counting({})]);
     await assert.rejects(apps.open([counting({ shards: SHARDS + 1 })]), {
@@ -236,7 +241,7 @@ describe("hosts that say different things of a type", () => {
       message: /12 shards by hash, and this host says 12 shards by its own shardOf of version "1"; to change it/,
       code: "OPTION_INVALID",
     });
-    // Also when the class comes later.
+    // The same when the class comes later.
     const late = await apps.open([]);
     await assert.rejects(late.add(counting({ shards: 3 })), { code: "OPTION_INVALID" });
     await late.add(counting({}));
@@ -248,19 +253,19 @@ describe("hosts that say different things of a type", () => {
     [undefined, {}],
   ] as const) {
     const words = (options: object | undefined) => (options === undefined ? "without shards" : "with shards");
-    it(`cannot be together when one is ${words(second)} and came after one ${words(first)}`, async () => {
+    it(`a host ${words(second)} cannot join a cluster with a host ${words(first)}`, async () => {
       await using apps = new TestApps();
       const one = await apps.open([counting(first)]);
       await callAll(one);
       await assert.rejects(apps.open([counting(second)], { cluster: SHORT_LEASES }), {
         code: "NOT_READY",
-        message: /its other hosts say that its actors live in .*shards, and this one says in .*every host/,
+        message: /its actors live in .*shards on the other hosts and in .*shards here; all hosts/,
       });
       await callAll(one);
     });
   }
 
-  it("can be after all others have stopped and the type was reset", async () => {
+  it("a host with another number of shards can join after all others have stopped and the type was reset", async () => {
     await using apps = new TestApps();
     const { store } = apps;
     const one = await apps.open([counting({ strategy: "told" })]);

@@ -1,4 +1,5 @@
-// Strategies of shards on several hosts in one process: those of the application, in good and bad days, and places that are told.
+// Strategies of shards on several hosts in one process: strategies of the application, working and failing,
+// and external assignments.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { eventually, TestApps } from "../host/cluster-kit.test.ts";
@@ -11,7 +12,7 @@ const faultsIn = (text: string): string[] =>
   );
 
 describe("a strategy of the application", () => {
-  it("is asked where shards live, and what it says counts", async () => {
+  it("a strategy of the application decides where shards live", async () => {
     await using apps = new TestApps();
     const asked: [number, string | undefined][] = [];
     const Odd = counting({
@@ -35,7 +36,7 @@ describe("a strategy of the application", () => {
     assert.equal(asked.length, SHARDS);
   });
 
-  it("has shards move, to where it says", async () => {
+  it("a strategy of the application moves shards", async () => {
     await using apps = new TestApps();
     let target = "a";
     const strategy: ShardStrategy = {
@@ -56,7 +57,7 @@ describe("a strategy of the application", () => {
     await callAll(one);
   });
 
-  it("is asked on a host also when a scheduler leads that has none of its code", async () => {
+  it("a strategy runs on a host also when the leading scheduler does not have its code", async () => {
     await using apps = new TestApps();
     const scheduler = await apps.open([], named("scheduler"), { dedicated: true });
     const asked: string[] = [];
@@ -93,7 +94,7 @@ describe("a strategy of the application", () => {
     ["gives nonsense", { home: () => 42 as never, moves: () => "all of them" as never }, "no such host"],
   ];
   for (const [what, strategy, fault] of troubles) {
-    it(`does no harm when it ${what}: shards go to the host with the fewest, and it is counted`, async () => {
+    it(`a strategy that ${what} does no harm: shards go to the host with the fewest, and the fault is counted`, async () => {
       await using apps = new TestApps();
       const Troubled = counting({ strategy });
       const one = await apps.open([Troubled], named("a"));
@@ -106,7 +107,7 @@ describe("a strategy of the application", () => {
     });
   }
 
-  it("that says nonsense of what should move has nothing move, and it is counted", async () => {
+  it("a strategy that returns invalid moves causes none, and the fault is counted", async () => {
     await using apps = new TestApps();
     const moves = () => "all of them" as never;
     const Muddled = counting({ strategy: { home: (_, hosts) => hosts[0]!, moves } });
@@ -118,7 +119,7 @@ describe("a strategy of the application", () => {
     assert.equal((await viewOf(one)).moved.length, 0);
   });
 
-  it("that never answers is waited for once; then nobody waits for it for a while", async () => {
+  it("a strategy that never answers delays one request, and is then not asked for a while", async () => {
     await using apps = new TestApps();
     let asked = 0;
     const never = (): Promise<ShardHostInfo> => {
@@ -136,7 +137,7 @@ describe("a strategy of the application", () => {
     assert.ok(faultsIn(one.metrics()).includes("late"));
   });
 
-  it("that wants to move everything at once is followed a few at a time, and calls are answered meanwhile", async () => {
+  it("a strategy that wants to move everything at once is followed a few at a time, and calls are answered meanwhile", async () => {
     await using apps = new TestApps();
     let most = 0;
     const restless: ShardStrategy = {
@@ -160,7 +161,7 @@ describe("a strategy of the application", () => {
     assert.ok(most <= 2, `${most} moved at once`);
   });
 
-  it("goes on with another host when the one that thinks about it is gone", async () => {
+  it("a request goes on with another host when the host that computes the answer is gone", async () => {
     await using apps = new TestApps();
     const thinking: (() => void)[] = [];
     let isBlocked = true;
@@ -184,8 +185,8 @@ describe("a strategy of the application", () => {
   });
 });
 
-describe("places that are told", () => {
-  it("are where shards live, for whoever leads, and when the host comes later", async () => {
+describe("external assignments of shards", () => {
+  it("external assignments hold under every leader, and when the host comes later", async () => {
     await using apps = new TestApps();
     const Told = counting({ strategy: "told" });
     const one = await apps.open([Told], named("a"));
@@ -193,7 +194,7 @@ describe("places that are told", () => {
     await two.shards(Told).allocate({ 0: "b", 1: "b", 2: "c" });
     await callAll(one);
     assert.deepEqual(homesOf(await viewOf(one)), { a: SHARDS - 2, b: 2 });
-    // The leader goes; what it was told does not.
+    // The leader goes; its assignments stay.
     await one.stop();
     await callAll(two);
     assert.deepEqual(
@@ -222,7 +223,7 @@ describe("places that are told", () => {
     await callAll(three);
   });
 
-  it("are not all at one host after others have left of which nothing was told", async () => {
+  it("shards without an assignment are spread after other hosts have left", async () => {
     await using apps = new TestApps();
     const Told = counting({ strategy: "told" });
     const [one, two] = [await apps.open([Told], named("a")), await apps.open([Told], named("b"))];
@@ -230,12 +231,12 @@ describe("places that are told", () => {
     await callAll(one);
     assert.deepEqual(homesOf(await viewOf(two)), { a: SHARDS, b: 0, c: 0 });
     await one.stop();
-    // Who leads next knows the names of the others when they have come to it.
+    // The next leader knows the names of the other hosts when they have connected to it.
     const isShared = (homes: Record<string, number>) => homes.b === SHARDS / 2 && homes.c === SHARDS / 2;
     await eventually(async () => isShared(homesOf(await viewOf(two))), "both have as many");
   });
 
-  it("are refused for types with another strategy, and for shards that there are not", async () => {
+  it("external assignments are rejected for types with another strategy, and for shards that do not exist", async () => {
     await using apps = new TestApps();
     const [Told, Least] = [counting({ strategy: "told" }), counting({}, "Least")];
     const one = await apps.open([Told, Least], named("a"));
@@ -246,8 +247,8 @@ describe("places that are told", () => {
   });
 });
 
-describe("shards by hash", () => {
-  it("of the same number live on the same host, whatever their type", async () => {
+describe("the strategy by hash", () => {
+  it("shards of the same number live on the same host, for all types", async () => {
     await using apps = new TestApps();
     const Types = ["Counting", "Second"].map((name) => counting({ strategy: "hashed" }, name));
     const one = await apps.open(Types, named("a"));
@@ -269,7 +270,7 @@ describe("shards by hash", () => {
 });
 
 describe("a rolling update", () => {
-  it("gives shards to the newest build alone, and moves none for balance until it is over", async () => {
+  it("a rolling update gives shards to the newest build alone, and moves none for balance until it is over", async () => {
     await using apps = new TestApps();
     const Plain = counting({ relativeLimit: 1 });
     const old = await apps.open([Plain], { ...named("old"), worker: { build: "1.9" } });

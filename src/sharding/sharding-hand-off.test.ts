@@ -1,4 +1,5 @@
-// How the home of a shard lets go of it: turns end, or are cut off when they take too long, and what comes meanwhile waits for the next home.
+// Hand-off of a shard: turns end, or are cut off when they take too long, and calls that come meanwhile wait
+// for the next home.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -7,7 +8,7 @@ import type { App } from "../host/app.ts";
 import { eventually, TestApps } from "../host/cluster-kit.test.ts";
 import { named, slowApps, slowlyNamed } from "./shard-kit.test.ts";
 
-/** What goes on inside actors, where a test can hold it up. */
+/** State inside actors, which a test can block. */
 const inside = { begun: 0, ended: 0, goOn: () => {} };
 
 class Slow extends Actor<{ count: number }> {
@@ -63,8 +64,8 @@ const moveTo = async (app: App, type: typeof Slow | typeof Clinging, host: strin
 
 const isKept = (app: App, type: typeof Slow) => async () => (await app.shards(type).view()).moving.length > 0;
 
-describe("a shard that moves", () => {
-  it("has actors that were used lately in memory at its new home, before somebody calls them", async () => {
+describe("the hand-off of a shard", () => {
+  it("actors that were used lately are in memory at the new home before their first call", async () => {
     await using apps = slowApps();
     const [one, two] = await open(apps, Slow, slowlyNamed);
     const ids = Array.from({ length: 50 }, (_, i) => `id-${i}`);
@@ -75,7 +76,7 @@ describe("a shard that moves", () => {
     assert.deepEqual(new Set(await Promise.all(ids.map((id) => two.actor(Slow, id).add()))), new Set([2]));
   });
 
-  it("has them taken by its new home, once, while that is still being noted", async () => {
+  it("a new home takes the actors of the shard once, while the move is still being persisted", async () => {
     await using apps = slowApps();
     const [one, two] = await open(apps, Slow, slowlyNamed);
     await one.actor(Slow, "a").add();
@@ -88,7 +89,7 @@ describe("a shard that moves", () => {
     };
     const note = store.shards.noteHomes.bind(store.shards);
     store.shards.noteHomes = async (term, changes) => {
-      // Nothing is noted before the actor was taken; and it is called before anything is noted.
+      // The move is persisted only after the actor was taken and called.
       if (calls.length === 0 && changes.some(({ type }) => type === "Slow")) {
         await eventually(async () => taken.length > 0, "it is taken ahead");
         calls.push(one.actor(Slow, "a").add(), two.actor(Slow, "a").add());
@@ -102,7 +103,7 @@ describe("a shard that moves", () => {
     assert.deepEqual(taken, ["a"]);
   });
 
-  it("waits for a turn that ends in time, whose caller gets its answer; newer calls run after it, elsewhere", async () => {
+  it("a shard waits for a turn that ends in time and answers its caller; newer calls run after it, elsewhere", async () => {
     await using apps = new TestApps();
     const [one, two] = await open(apps, Slow);
     const begun = inside.begun;
@@ -117,7 +118,7 @@ describe("a shard that moves", () => {
     assert.deepEqual([activeOn(one, "Slow"), activeOn(two, "Slow")], [0, 1]);
   });
 
-  it("does not wait for ever: a turn that takes too long is cut off, and nothing of it is kept", async () => {
+  it("a turn that takes too long is cut off, and none of its changes are kept", async () => {
     await using apps = new TestApps();
     const [one, two] = await open(apps, Hasty);
     const { begun, ended } = inside;
@@ -128,7 +129,7 @@ describe("a shard that moves", () => {
     await assert.rejects(slow, { code: "CALL_CANCELLED" });
     assert.equal(await one.actor(Hasty, "a").add(), 2);
     assert.equal(await two.actor(Hasty, "a").add(), 3);
-    // Its code still runs at the former home. What it does there counts for nothing.
+    // Its code still runs at the former home, where its changes are void.
     inside.goOn();
     await eventually(async () => inside.ended > ended, "it has ended");
     assert.equal(await one.actor(Hasty, "a").add(), 4);
@@ -137,7 +138,7 @@ describe("a shard that moves", () => {
     assert.ok(moved.some(({ forced }) => forced));
   });
 
-  it("does not wait for ever for an actor that does not want to leave", async () => {
+  it("a shard does not wait for ever for an actor that does not stop", async () => {
     await using apps = new TestApps();
     const [one, two] = await open(apps, Clinging);
     await moveTo(one, Clinging, "two");

@@ -1,4 +1,4 @@
-// Messages to sharded actors: how it is found whom they are for and where they go, on several hosts in one process.
+// Messages to sharded actors: their target actor and their route, on several hosts in one process.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -35,7 +35,7 @@ describe("a message that carries the id", () => {
     static options = { placement: sharded(PLACEMENT) };
   }
 
-  it("reaches its actor as it is, by the extractor of the type", async () => {
+  it("a message reaches its actor unchanged, by the extractor of the type", async () => {
     await using apps = new TestApps();
     const [one, two] = [await apps.open([Embedded]), await apps.open([Embedded])];
     for (const app of [one, two]) {
@@ -47,7 +47,7 @@ describe("a message that carries the id", () => {
     assert.equal(activeOn(one, "Embedded") + activeOn(two, "Embedded"), ids.length);
   });
 
-  it("reaches it as what is in the envelope, also from a host that has not the class", async () => {
+  it("an actor receives the contents of an envelope, also from a host without the class", async () => {
     await using apps = new TestApps();
     const one = await apps.open([Wrapped]);
     const proxy = await apps.open([]);
@@ -57,7 +57,7 @@ describe("a message that carries the id", () => {
     assert.equal(activeOn(proxy, "Wrapped"), 0);
   });
 
-  it("is refused when it does not say for whom it is, and nothing has happened", async () => {
+  it("a message without a target is rejected, and has no effect", async () => {
     await using apps = new TestApps();
     const app = await apps.open([Embedded, Wrapped]);
     await assert.rejects(app.region(Embedded).more({} as never), { code: "ARGUMENT_INVALID" });
@@ -74,7 +74,7 @@ describe("the application's own rule for shards", () => {
     static options = { placement: sharded({ ...PLACEMENT, shardOf: (id) => id.split("-")[0]!, version: "1" }) };
   }
 
-  it("has actors of one text in one place", async () => {
+  it("actors with the same key of the application's rule live in one place", async () => {
     await using apps = new TestApps();
     const hosts = [await apps.open([Town]), await apps.open([Town])];
     await Promise.all(ids.map((id) => hosts[0]!.actor(Town, `berlin-${id}`).add()));
@@ -85,7 +85,7 @@ describe("the application's own rule for shards", () => {
     assert.equal((await apps.store.shards.homes()).length, 1);
   });
 
-  it("need not be known to a host that only calls: it asks, learns, and asks again after a move", async () => {
+  it("a host that only calls need not know the rule: it asks, caches, and asks again after a move", async () => {
     await using apps = new TestApps();
     const one = await apps.open([Town]);
     const two = await apps.open([Town]);
@@ -102,7 +102,7 @@ describe("the application's own rule for shards", () => {
     assert.equal(activeOn(proxy, "Town"), 0);
   });
 
-  it("that fails is told to the caller, and others are served", async () => {
+  it("an error of the rule is reported to the caller, and other actors are served", async () => {
     class Picky extends Counting {
       static options = {
         placement: sharded({
@@ -124,13 +124,13 @@ describe("the application's own rule for shards", () => {
     }
     assert.equal(await one.actor(Picky, "good").add(), 1);
     assert.equal(await two.actor(Picky, "good").add(), 2);
-    // Whoever looks for it hears the same; only who has not the class is sent elsewhere.
+    // A lookup reports the same error; only a host without the class routes it elsewhere.
     const proxy = await apps.open([]);
     assert.match((await one.host.where("Picky", "bad")).why, /shardOf failed for bad: not this one/);
-    assert.match((await proxy.host.where("Picky", "bad")).why, /only hosts of Picky know/);
+    assert.match((await proxy.host.where("Picky", "bad")).why, /only hosts of Picky can compute its shard/);
   });
 
-  it("that changes its mind later may cost calls, but nothing that was done is lost", async () => {
+  it("a rule that changes its answers may cost calls, but no acknowledged change is lost", async () => {
     let salt = "";
     class Fickle extends Counting {
       static options = { placement: sharded({ ...PLACEMENT, version: "1", shardOf: (id) => `${salt}${id}` }) };
@@ -140,7 +140,7 @@ describe("the application's own rule for shards", () => {
     const few = ids.slice(0, 10).map((id) => ({ id, done: 1, unknown: 0, last: 1 }));
     for (const { id } of few) assert.equal(await one.actor(Fickle, id).add(), 1);
     salt = "changed";
-    // What it says now is news to a host that has not asked it before.
+    // A host that has not asked the rule before gets its new answer.
     const two = await apps.open([Fickle]);
     for (const app of [one, two, one, two]) {
       for (const each of few) {
@@ -181,7 +181,7 @@ describe("roles", () => {
     for (const id of ids) assert.equal(await front.actor(Backend, id).add(), 1);
     assert.equal(activeOn(back, "Backend"), ids.length);
     assert.equal(activeOn(front, "Backend"), 0);
-    // Nor does it become a home when the one that may be is gone.
+    // It does not become a home when the only possible one is gone, either.
     await back.stop();
     await assert.rejects(front.actor(Backend, "a", { timeout: "200ms" }).add(), {
       code: "NO_HOST",
@@ -190,7 +190,7 @@ describe("roles", () => {
     assert.equal(activeOn(front, "Backend"), 0);
   });
 
-  it("may change from one version of a class to the next: each host goes by its own", async () => {
+  it("the role of a class may change from one version to the next: each host follows its own version", async () => {
     const as = (role: string) =>
       class extends Counting {
         static options = { name: "Backend", placement: sharded({ ...PLACEMENT, role }) };
@@ -210,7 +210,7 @@ describe("roles", () => {
     }, "those of the next version get their share");
     assert.deepEqual(new Set(await all(one)), new Set([2]));
     assert.ok(activeOn(one, "Backend") > 0 && activeOn(two, "Backend") > 0);
-    // It stays, and takes up the class of the next version, whose role it has not.
+    // The host stays, and gets the next version of the class, whose role it does not have.
     await one.remove(Before);
     await one.add(After);
     assert.deepEqual(new Set(await all(one)), new Set([3]));
@@ -220,7 +220,7 @@ describe("roles", () => {
     );
   });
 
-  it("do not count in a process that is alone", async () => {
+  it("roles do not count in a process that is alone", async () => {
     await using app = await testLimpet({ actors: [Backend] });
     assert.equal(await app.actor(Backend, "a").add(), 1);
   });

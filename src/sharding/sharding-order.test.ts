@@ -1,4 +1,5 @@
-// What becomes of calls while shards move: none fails, each runs once, and those of one caller to one actor in the order it made them.
+// Calls while shards move: none fails, each runs once, and the calls of one caller to one actor run in their
+// order.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -12,7 +13,7 @@ class Ledger extends Actor<{ last: Record<string, number> }> {
   initial() {
     return { last: {} };
   }
-  /** What comes twice, or in another order, or not at all, is seen at once. */
+  /** Detects a repeated, reordered or missing call at once. */
   append(caller: string, n: number) {
     const { last } = this.state;
     assert.equal(n, (last[caller] ?? 0) + 1, `${this.id}: ${caller} is at ${last[caller] ?? 0}`);
@@ -22,17 +23,20 @@ class Ledger extends Actor<{ last: Record<string, number> }> {
 }
 
 const ids = Array.from({ length: 24 }, (_, i) => `ledger-${i}`);
-/** Ten thousand actors begin at once: on a busy machine that takes long, and nobody may lose its lease or its patience over it. */
+/**
+ * Ten thousand actors begin at once. On a busy machine that takes long, and no host may lose its lease and no
+ * call may time out over it.
+ */
 const PATIENT = {
   callTimeout: "5m",
   cluster: { lease: "60s", leaderLease: "20s", roundTimeout: "30s", moveTimeout: "10s" },
 } as const;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Of one caller. A busy machine must not collect calls faster than it serves them. */
+/** Limit for one caller. A busy machine must not collect calls faster than it serves them. */
 const MOST_UNDER_WAY = 2_000;
 
-/** Calls that nobody waits for before the next ones are made. */
+/** Makes calls without waiting for the earlier ones. */
 class Caller {
   readonly #app: App;
   readonly #name: string;
@@ -68,7 +72,7 @@ class Caller {
 }
 
 describe("calls to sharded actors", () => {
-  it("keep their order and none fails while hosts join and leave", async () => {
+  it("calls keep their order and none fails while hosts join and leave", async () => {
     await using apps = new TestApps();
     const one = await apps.open([Ledger]);
     const proxy = await apps.open([]);
@@ -94,18 +98,18 @@ describe("calls to sharded actors", () => {
     for (const caller of callers) assert.ok((await caller.finish()) > 0);
   });
 
-  it("wait in the order they came while nobody is known, and go ahead of newer ones", async () => {
+  it("calls wait in their order while the homes are unknown, and go ahead of newer ones", async () => {
     await using apps = new TestApps();
     const one = await apps.open([Ledger]);
     const caller = new Caller(one, "one");
-    // The first ones ask where their shards live, and the rest are made before that is known.
+    // The first ones request the homes of their shards, and the rest are made before the answers.
     for (let i = 0; i < 50; i++) caller.sendAll();
     await pause(0);
     caller.sendAll();
     assert.equal(await caller.finish(), 51);
   });
 
-  it("are refused when too many wait, and those that wait are served", async () => {
+  it("calls are rejected when too many wait, and the waiting ones are served", async () => {
     await using apps = new TestApps();
     const bufferSize = 300;
     const one = await apps.open([Ledger], { ...PATIENT, sharding: { bufferSize } });

@@ -1,4 +1,4 @@
-// Actors that come and go all the time while others call them from several hosts, and while shards move and hosts are lost.
+// Actors that come and go all the time while several hosts call them, shards move and hosts are lost.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -7,7 +7,7 @@ import type { App } from "../host/app.ts";
 import { TestApps } from "../host/cluster-kit.test.ts";
 import { openWorld, type TestWorld } from "../testing.ts";
 
-/** Each caller counts its calls to each actor: one that is lost, doubled or overtaken is noticed. */
+/** Each caller counts its calls to each actor, so that a lost, repeated or overtaken call is noticed. */
 class Ledger extends Actor<{ last: Record<string, number> }> {
   static options: { placement: ReturnType<typeof sharded> } = {
     placement: sharded({ shards: 20, rebalance: "200ms", relativeLimit: 1, maxActive: 5 }),
@@ -31,7 +31,7 @@ class RememberedLedger extends Ledger {
 
 for (const type of [Ledger, RememberedLedger]) {
   describe(`calls to actors of ${type.name} that passivate again and again`, () => {
-    it("all arrive, once and in the order of their caller, also while shards move", async () => {
+    it("all calls arrive once and in the order of their caller, also while shards move", async () => {
       await using apps = new TestApps();
       const [one, two] = [await apps.open([type]), await apps.open([type])];
       const ids = Array.from({ length: 15 }, (_, i) => `id-${i}`);
@@ -39,7 +39,7 @@ for (const type of [Ledger, RememberedLedger]) {
       const call = async (app: App, caller: string): Promise<number> => {
         let round = 0;
         while (!isOver) {
-          // Several to the same actor are under way at once, and some of them have it leave.
+          // Several calls to the same actor are in flight at once, and some of them make it passivate.
           const calls = ids.flatMap((id) =>
             [1, 2, 3].map((n) => app.actor(type, id).note(caller, 3 * round + n, (round + n) % 4 === 0)),
           );
@@ -86,7 +86,7 @@ async function running(world: TestWorld): Promise<string[]> {
     .sort();
 }
 
-/** What each should be doing, as far as those who called it can know. */
+/** The expected state of each actor, as far as its callers can know. */
 async function misuse(world: TestWorld): Promise<Map<string, "runs" | "rests" | "unknown">> {
   const fate = new Map<string, "runs" | "rests" | "unknown">(IDS.map((id) => [id, "rests"]));
   for (let step = 0; step < 60; step++) {
@@ -103,7 +103,7 @@ async function misuse(world: TestWorld): Promise<Map<string, "runs" | "rests" | 
       await world.someHost().actor(Guard, id, { timeout: "2s" })[method]();
       fate.set(id, method === "done" ? "rests" : "runs");
     } catch {
-      // It may have been done all the same, now or in a moment.
+      // The call may have been applied all the same, now or in a moment.
       fate.set(id, "unknown");
     }
     if (world.random() < 0.3) await world.advance(Math.ceil(world.random() * 5_000));
@@ -112,7 +112,7 @@ async function misuse(world: TestWorld): Promise<Map<string, "runs" | "rests" | 
 }
 
 describe("remembered actors on hosts that crash at any time", () => {
-  it("run in the end, each of them once, if they were to, and rest if they have said that they are done", async () => {
+  it("remembered actors run in the end, each of them once, and actors that are done stay inactive", async () => {
     for (let seed = 1; seed <= 8; seed++) {
       await using world = await openWorld({ actors: [Guard], hosts: 3, seed });
       const fate = await misuse(world);

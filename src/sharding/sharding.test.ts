@@ -20,7 +20,7 @@ const ids = Array.from({ length: 200 }, (_, i) => `id-${i}`);
 const activeOn = (app: App): number => app.host.types()[0]?.active ?? 0;
 
 describe("sharded actors", () => {
-  it("live where their shard does, and are reached from everywhere", async () => {
+  it("sharded actors live at the home of their shard, and are reached from everywhere", async () => {
     await using apps = new TestApps();
     const [one, two] = [await apps.open([Counter]), await apps.open([Counter])];
     for (const id of ids) assert.equal(await one.actor(Counter, id).add(), 1);
@@ -32,7 +32,7 @@ describe("sharded actors", () => {
     assert.deepEqual([...new Set(homes.map(({ incarnation }) => incarnation))].length, 2);
   });
 
-  it("move with their shards to a host that joins, and no call fails meanwhile", async () => {
+  it("sharded actors move with their shards to a host that joins, and no call fails meanwhile", async () => {
     await using apps = new TestApps();
     const one = await apps.open([Counter]);
     await Promise.all(ids.map((id) => one.actor(Counter, id).add()));
@@ -57,11 +57,11 @@ describe("sharded actors", () => {
     assert.ok(activeOn(two) > 0);
   });
 
-  it("go to others when their host stops", async () => {
+  it("sharded actors go to other hosts when their host stops", async () => {
     await using apps = new TestApps();
     const [one, two] = [await apps.open([Counter]), await apps.open([Counter])];
     await Promise.all(ids.map((id) => one.actor(Counter, id).add()));
-    // Calls that come while they move are kept back, and none fails.
+    // Calls that come while they move are buffered, and none fails.
     let isOver = false;
     let extra = 0;
     const calls = (async () => {

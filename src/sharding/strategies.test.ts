@@ -18,7 +18,7 @@ const region = (name: string, shards: readonly number[] = [], build = "1"): Regi
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
-/** What the regions have when those have moved. */
+/** The regions after these moves. */
 function after(regions: readonly Region[], moves: readonly Move[], strategy: Strategy): Region[] {
   const moved = new Map(moves.map(({ shard, to }) => [shard, to ?? strategy.home(shard, regions, undefined)]));
   const homes = regions.flatMap(({ incarnation, shards }) =>
@@ -30,19 +30,19 @@ function after(regions: readonly Region[], moves: readonly Move[], strategy: Str
   }));
 }
 
-describe("least shards", () => {
-  it("gives a shard to the host with the fewest", () => {
+describe('the strategy "least shards"', () => {
+  it("a shard goes to the host with the fewest shards", () => {
     const regions = [region("a", [1, 2]), region("b", [3]), region("c", [4, 5])];
     assert.equal(leastShards().home(9, regions, "a!"), "b!");
   });
 
-  it("avoids hosts of an older build, and moves nothing while there are several", () => {
+  it("hosts of an older build get no shards, and nothing moves while there are several builds", () => {
     const regions = [region("a", [], "1.9"), region("b", range(0, 50), "1.10")];
     assert.equal(leastShards().home(99, regions, "a!"), "b!");
     assert.deepEqual(leastShards().moves(regions, NONE), []);
   });
 
-  it("moves no more in one round than both limits allow, and at least one", () => {
+  it("one round moves no more shards than both limits allow, and at least one", () => {
     const regions = [region("a", range(0, 100)), region("b")];
     assert.equal(leastShards({ absoluteLimit: 7, relativeLimit: 1 }).moves(regions, NONE).length, 7);
     assert.equal(leastShards({ absoluteLimit: 1_000, relativeLimit: 0.1 }).moves(regions, NONE).length, 10);
@@ -60,13 +60,13 @@ describe("least shards", () => {
     assert.deepEqual(sizes(1), [8, 7]);
   });
 
-  it("leaves alone what moves already", () => {
+  it("a shard that moves already is not moved again", () => {
     const regions = [region("a", [1, 2, 3]), region("b")];
     const moves = leastShards({ relativeLimit: 1 }).moves(regions, new Set([3]));
     assert.deepEqual(moves, [{ shard: 2, to: "b!" }]);
   });
 
-  it("reaches balance in a few rounds and then rests", () => {
+  it("balance is reached in a few rounds, and then nothing moves", () => {
     const counts = fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 2, maxLength: 8 });
     fc.assert(
       fc.property(counts, (sizes) => {
@@ -87,8 +87,8 @@ describe("least shards", () => {
   });
 });
 
-describe("hashed shards", () => {
-  it("live on the same host whatever their type, when the types have the same hosts", () => {
+describe('the strategy "hashed shards"', () => {
+  it("shards of the same number live on the same host for all types with the same hosts", () => {
     const [one, other] = [
       [region("a"), region("b"), region("c")],
       [region("c", [5]), region("a"), region("b", [7])],
@@ -98,7 +98,7 @@ describe("hashed shards", () => {
     }
   });
 
-  it("move only to a host that is new", () => {
+  it("shards move only to a host that is new", () => {
     const strategy = hashedShards({ limit: 1_000 });
     const empty = [region("a"), region("b")];
     const placed = empty.map((one) => ({
@@ -112,8 +112,8 @@ describe("hashed shards", () => {
   });
 });
 
-describe("told shards", () => {
-  it("of which nothing is said go to the host with the fewest when who asks cannot be their home", () => {
+describe("the strategy of external assignments", () => {
+  it("a shard without an assignment goes to the host with the fewest shards when the asking host cannot be its home", () => {
     const { home } = toldShards(new Map([[1, "gone"]]));
     const regions = [region("a", [4, 5]), region("b", [6])];
     assert.equal(home(1, regions, "stranger"), "b!");
@@ -121,7 +121,7 @@ describe("told shards", () => {
     assert.equal(home(2, regions, "a!"), "a!");
   });
 
-  it("live where somebody said, otherwise where they are asked for, and move when that changes", () => {
+  it("a shard lives at its assigned host, otherwise where it is asked for, and moves when the assignment changes", () => {
     const told = new Map([[1, "b"]]);
     const strategy = toldShards(told);
     const regions = [region("a", [1, 2]), region("b")];
@@ -133,8 +133,8 @@ describe("told shards", () => {
   });
 });
 
-describe("what a strategy says", () => {
-  it("is followed as far as it makes sense", () => {
+describe("the check of a strategy's answers", () => {
+  it("the valid parts of a strategy's answer are used", () => {
     const regions = [region("a", [1, 2, 3]), region("b", [4])];
     const said = [
       { shard: 1, to: "b!" },
@@ -156,7 +156,7 @@ describe("what a strategy says", () => {
       assert.deepEqual(checkedMoves(nonsense, regions, NONE, 9), []);
   });
 
-  it("does no harm, whatever it is", () => {
+  it("no answer of a strategy does any harm", () => {
     fc.assert(
       fc.property(fc.anything(), fc.array(fc.anything()), (one, many) => {
         const regions = [region("a", [1]), region("b")];

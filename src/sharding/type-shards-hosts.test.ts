@@ -1,4 +1,4 @@
-// Who may be the home of shards, what was said of a type meanwhile, and what people see of moves.
+// The possible homes of shards, changed settings of a type, and views of moves.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ShardEffect, ShardHost, ShardSettings } from "./model/shard-effects.ts";
@@ -16,35 +16,35 @@ const SETTINGS: ShardSettings = {
 const host = (incarnation: string, build = "") => ({ incarnation, address: `${incarnation}:1`, name: "", build });
 
 describe("hosts of a type", () => {
-  it("hand over what they have from before this leader when they say that they leave", () => {
+  it("a host that leaves hands over shards from before this leader", () => {
     const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
-    // It has said so on its first stream to this leader, before it was ever one of those that may be homes.
+    // The host announced it on its first stream to this leader, before it was ever a possible home.
     assert.deepEqual(shards.setRegions([host("b")], 0, ["a"]), [{ kind: "gather", shard: 3, move: 1 }]);
     assert.deepEqual(shards.told(3, 1, []), [{ kind: "stop", shard: 3, move: 1, host: "a", to: undefined }]);
     assert.deepEqual(shards.stopped(3, 1, "a", false, 1), [{ kind: "choose", shard: 3, asker: undefined }]);
   });
 
-  it("keep what they have when they have only not been heard of yet", () => {
+  it("a host that has not connected yet keeps its shards", () => {
     const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
     assert.deepEqual(shards.setRegions([host("b")], 0), []);
     assert.deepEqual(shards.asked(3, "b", 0), [{ kind: "home", shard: 3, host: "a", to: ["b"] }]);
   });
 
-  it("of the newest build get shards of which a strategy has not said anything", () => {
+  it("hosts of the newest build get shards without a usable answer of the strategy", () => {
     const shards = new TypeShards(SETTINGS, [[1, "new"]], 0);
     shards.setRegions([host("old", "1.9"), host("new", "1.10")], 0);
     shards.asked(7, "old", 0);
     assert.deepEqual(shards.chosen(7, undefined), [{ kind: "save", shard: 7, host: "new" }]);
   });
 
-  it("hear of no home for shards that there are not", () => {
+  it("a request for a shard that does not exist is answered with no home", () => {
     const shards = new TypeShards(SETTINGS, [], 0);
     shards.setRegions([host("a")], 0);
     assert.deepEqual(shards.asked(10, "a", 0), [{ kind: "nobody", shard: 10, to: ["a"] }]);
     assert.equal(shards.homeOf(10), undefined);
   });
 
-  it("may say other limits from one version to the next", () => {
+  it("hosts may have other limits from one version to the next", () => {
     const homes = [0, 1, 2].map((shard) => [shard, "a"] as const);
     const shards = new TypeShards(SETTINGS, homes, 0);
     shards.setRegions([host("a"), host("b")], 0);
@@ -56,7 +56,7 @@ describe("hosts of a type", () => {
   });
 });
 
-describe("hosts that are waited for", () => {
+describe("the required number of hosts", () => {
   const patient = { ...SETTINGS, minHosts: 3 };
   const allocated = (effects: readonly ShardEffect[]): number[] =>
     effects.flatMap((effect) => (effect.kind === "choose" ? [effect.shard] : []));
@@ -70,7 +70,7 @@ describe("hosts that are waited for", () => {
     assert.deepEqual(allocated(shards.setRegions([host("a"), host("b"), host("c")], 0)), [1, 2]);
     shards.chosen(1, "c");
     shards.saved(1, "c", 0);
-    // Only the first home is waited with: hosts may go afterwards.
+    // Only the first home waits for that number: hosts may go afterwards.
     shards.setRegions([host("a")], 0);
     assert.deepEqual(allocated(shards.asked(3, "a", 0)), [3]);
   });
@@ -150,8 +150,8 @@ describe("a home that is announced", () => {
   });
 });
 
-describe("moves that people see", () => {
-  it("have a phase, a reason, and those whose word is missing", () => {
+describe("views of moves", () => {
+  it("a move in progress has a phase, a reason, and the hosts whose acknowledgement is missing", () => {
     const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
     shards.setRegions([host("a"), host("b")], 0);
     assert.deepEqual(shards.moves(), []);
@@ -178,7 +178,7 @@ describe("moves that people see", () => {
     assert.deepEqual(shards.moves(), []);
   });
 
-  it("are told of shards whose host was lost as well, from when somebody asked for them", () => {
+  it("a shard whose host was lost is listed as a move as well, from its first request on", () => {
     const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
     shards.setRegions([host("a"), host("b")], 0);
     assert.deepEqual(shards.gone("a", 10), [{ kind: "save", shard: 3, host: undefined }]);
@@ -193,7 +193,7 @@ describe("moves that people see", () => {
       tookMs: 30,
       wasForced: false,
     });
-    // Each loss is told once.
+    // Each loss is listed once.
     shards.gone("b", 600);
     shards.setRegions([host("c")], 600);
     shards.asked(3, "c", 700);
@@ -204,7 +204,7 @@ describe("moves that people see", () => {
     );
   });
 
-  it("of a shard that nobody can have any more end nowhere, however late that is noticed", () => {
+  it("the move of a shard without a possible home ends nowhere, even if that is noticed late", () => {
     const shards = new TypeShards(SETTINGS, [], 0);
     shards.setRegions([host("a")], 0);
     shards.asked(5, "a", 0);

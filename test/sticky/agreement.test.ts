@@ -94,7 +94,7 @@ describe("hosts that differ about a sticky type", { timeout: 600_000 }, () => {
         return end !== undefined;
       }, "the second process gives up");
       assert.deepEqual(end, { code: 1, signal: null }, there.stderr);
-      assert.ok(there.stderr.includes(`${why}; every host of a type has to say the same`), there.stderr);
+      assert.ok(there.stderr.includes(`${why}; all hosts of a type must have the same setting`), there.stderr);
       assert.equal(await calls(here, "alice"), asked + 1);
       assert.equal(await calls(here, "bob"), 1);
       assert.deepEqual(await stickyTypes(here), first === STICKY ? ["Cart"] : []);

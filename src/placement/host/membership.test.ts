@@ -1,4 +1,4 @@
-// A host's part in the cluster, with a leader that a test plays.
+// Membership of a host, with a leader that a test plays.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Catalog } from "../../actors/catalog.ts";
@@ -64,7 +64,7 @@ function join(leader: PlayedLeader, log: Log = silentLog): Membership {
   return membership;
 }
 
-test("types that change between hello and welcome are told", () => {
+test("types that change between hello and welcome are sent to the leader", () => {
   const leader = new PlayedLeader();
   const membership = join(leader);
   membership.report(["Cart"]);

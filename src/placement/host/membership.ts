@@ -347,7 +347,7 @@ export class Membership implements Placement {
     this.#retry = this.#deps.clock.after(
       WELCOME_MS,
       () => {
-        if (!this.#welcome) this.#leave(stream, "it did not say welcome in time");
+        if (!this.#welcome) this.#leave(stream, "it did not send welcome in time");
       },
       "background",
     );

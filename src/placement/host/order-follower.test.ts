@@ -1,4 +1,4 @@
-// How a host performs the orders of the leader: what it lets go of, how often, and what it counts.
+// Execution of the leader's orders on a host: the actors it lets go of, how often, and its metrics.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Catalog } from "../../actors/catalog.ts";
@@ -61,7 +61,7 @@ function setting() {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("an update", () => {
-  it("the number of actors that an update has moved away is counted with the reason of the update", async () => {
+  it("a host counts the actors that an update has moved away with the reason of the update", async () => {
     for (const [reason, label] of [
       ["join", "join"],
       [undefined, "unknown"],
@@ -81,7 +81,7 @@ describe("an update", () => {
 });
 
 describe("an order that is sent again", () => {
-  it("actors that are being let go are not let go twice, and the order is acknowledged when they are gone", async () => {
+  it("a repeated order does not let go of actors twice, and is acknowledged when they are gone", async () => {
     const { order, table, letGo, sent } = setting();
     for (let i = 0; i < 2; i++) {
       order("lock", 7);

@@ -33,7 +33,7 @@ function world(clock: VirtualClock, coordination: Coordination): ConstructorPara
   };
 }
 
-test("who stopped leading by its own clock leads again in a new term only, although the store knew nothing of it", async () => {
+test("a scheduler that stopped leading by its own clock leads again in a new term only, although the store knew nothing of it", async () => {
   const clock = new VirtualClock();
   const store = new MemoryStore(() => clock.now());
   let delayMs = 0;
@@ -52,7 +52,7 @@ test("who stopped leading by its own clock leads again in a new term only, altho
   const scheduler = new SchedulerNode(SETTINGS, world(clock, slow));
   await scheduler.start();
   const first = scheduler.leader!.term;
-  // The store keeps it up in time, but its answers come later than the end they move.
+  // The store renews the lease in time, but its answers come after the end that they would move.
   delayMs = 2_700;
   await clock.advance("3400ms");
   assert.equal(scheduler.leads, false);
@@ -87,7 +87,7 @@ test("a watcher of the schedulers gets the list at once and then only when it ha
   await scheduler.stop();
 });
 
-test("a leader of which a host has seen a newer term begins a term above it", async () => {
+test("a leader begins a new term above a newer one that a host has seen", async () => {
   const clock = new VirtualClock();
   const store = new MemoryStore(() => clock.now());
   const scheduler = new SchedulerNode(SETTINGS, world(clock, store.coordination));

@@ -117,8 +117,8 @@ export class SchedulerNode implements ControlService, LeaderSource {
 
   get problem(): string {
     return this.#failures > 0
-      ? "the store does not say who leads"
-      : "no scheduler leads yet, or its door is not open yet";
+      ? "the store does not name the leader"
+      : "no scheduler leads yet, or its server is not open yet";
   }
 
   get silentSince(): number | undefined {

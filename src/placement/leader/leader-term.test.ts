@@ -25,16 +25,19 @@ const SETTINGS = {
 const fail = async (): Promise<never> => assert.fail("a leader notes members and nothing else");
 const NOTHING_ELSE = { campaign: fail, resign: fail, members: fail, leave: fail, secret: fail };
 
-/** A leader, and a store that takes 100 ms for a note. */
+/** A leader, and a store that takes 100 ms for a write. */
 class Setting {
   readonly clock = new VirtualClock();
   readonly coordination: Coordination = new MemoryStore(() => this.clock.now()).coordination;
-  /** What the store was asked to note, each a step. */
+  /** Changes that the store was asked to write, step by step. */
   readonly asked: string[][] = [];
-  /** How the next steps end: they fail and nothing was done, or they fail although it was. */
+  /**
+   * Outcomes of the next steps: "before": the step failed and changed nothing; "after": it failed, but was
+   * applied.
+   */
   readonly failures: ("before" | "after")[] = [];
   readonly overs: string[] = [];
-  /** Its own lease, by its own clock. */
+  /** The leader's own lease, by its own clock. */
   lasts = true;
   readonly candidate = newCandidate();
   #leading: LeaderTerm | undefined;
@@ -43,7 +46,7 @@ class Setting {
     const setting = new Setting();
     const { term } = await setting.coordination.campaign(setting.candidate);
     setting.#leading = new LeaderTerm(term, [], [], 0, SETTINGS, {
-      // Nothing about shards is answered.
+      // Writes about shards are never answered.
       shards: { ...new MemoryStore().shards, noteHomes: () => new Promise(() => {}) },
       clock: setting.clock,
       log: silentLog,
@@ -72,7 +75,7 @@ class Setting {
     return isCurrent;
   }
 
-  /** A host says hello. */
+  /** A host sends hello. */
   host(name: string, sharded?: ShardedRules, sent: SchedulerMessage[] = []): ControlListener<HostMessage> {
     const listener = this.leading.report({ send: (message) => void sent.push(message), close() {} });
     listener.message({
@@ -97,7 +100,7 @@ class Setting {
     return names;
   }
 
-  /** Hosts that are counted in. */
+  /** Hosts that are members. */
   get joined(): string[] {
     return this.leading.view().hosts.flatMap(({ state, incarnation }) => (state === "member" ? [incarnation] : []));
   }
@@ -107,7 +110,7 @@ class Setting {
   }
 }
 
-test("hosts that come at once are noted in a few steps, however slow the store is", async () => {
+test("hosts that join at once are recorded in a few steps, even with a slow store", async () => {
   const setting = await Setting.begin();
   const names = setting.hosts(100, "a");
   await setting.clock.advance("50ms");
@@ -122,7 +125,7 @@ test("hosts that come at once are noted in a few steps, however slow the store i
   assert.deepEqual(await setting.stored(), names);
 });
 
-test("a step has no more than a store takes at once", async () => {
+test("one step has no more changes than a store takes at once", async () => {
   const setting = await Setting.begin();
   const names = setting.hosts(LIMITS.memberChanges + 1, "a");
   await setting.clock.advance("200ms");
@@ -133,7 +136,7 @@ test("a step has no more than a store takes at once", async () => {
   assert.deepEqual(setting.joined, names);
 });
 
-test("what the store did not note is noted again, together with what came since, in order", async () => {
+test("a change that the store did not write is written again, together with newer ones, in order", async () => {
   for (const failure of ["before", "after"] as const) {
     const setting = await Setting.begin();
     setting.failures.push(failure, failure);
@@ -150,14 +153,14 @@ test("what the store did not note is noted again, together with what came since,
     assert.deepEqual([setting.joined, noted], [[], false]);
     await setting.clock.advance("400ms");
     const rest = ["drop b", "c"];
-    // Its note came after it had left, so it is dropped once more.
+    // Its record came after it had left, so it is dropped once more.
     assert.deepEqual(setting.asked, [["a", "b"], ["a", "b", ...rest], ["a", "b", ...rest], ["drop b"]]);
     assert.deepEqual([setting.joined, noted], [["a", "c"], true]);
     assert.deepEqual(await setting.stored(), ["a", "c"]);
   }
 });
 
-test("a leader whose term is over learns it from the store, notes nothing more and counts nobody in", async () => {
+test("a leader whose term is over learns it from the store, writes nothing more and admits no host", async () => {
   const setting = await Setting.begin();
   setting.host("a");
   await setting.clock.advance("50ms");
@@ -170,7 +173,7 @@ test("a leader whose term is over learns it from the store, notes nothing more a
   assert.deepEqual(await setting.stored(), []);
 });
 
-test("a leader whose term ends does not claim that an unanswered pause of shards was not noted", async () => {
+test("a leader whose term ends does not claim that an unanswered pause of shards was not written", async () => {
   const setting = await Setting.begin();
   const rule = {
     shards: 4,

@@ -153,11 +153,11 @@ export class LeaderTerm {
     if (open === undefined) return;
     if (message.kind === "hello") {
       if (open.namespace === undefined) this.#hello(number, open, message);
-      else open.stream.close({ code: "PROTOCOL", message: "a host says hello once" });
+      else open.stream.close({ code: "PROTOCOL", message: "a host must send hello only once" });
       return;
     }
     const room = open.namespace === undefined ? undefined : this.#namespaces.get(open.namespace);
-    if (room === undefined) open.stream.close({ code: "PROTOCOL", message: "a host says hello first" });
+    if (room === undefined) open.stream.close({ code: "PROTOCOL", message: "a host must send hello first" });
     else if (isShardReport(message)) this.#heardOfShards(open.namespace!, room, number, message);
     else this.#feed(open.namespace!, (now) => room.message(number, message, now));
   }

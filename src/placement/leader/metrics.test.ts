@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Metrics } from "../../observe/metrics.ts";
 import { SchedulerInstruments } from "./metrics.ts";
 
-test("who stops leading in the middle of a round has none under way any more", () => {
+test("a scheduler that stops leading in the middle of a round has no round in progress", () => {
   const meter = new Metrics();
   const instruments = new SchedulerInstruments(meter);
   instruments.leading(3);

@@ -59,7 +59,7 @@ export function stickyPage(room: NamespaceController | undefined, query: StickyQ
   if (query.type !== undefined && query.id !== undefined) {
     const found = owners.find(query.type, query.id, now);
     if (found === undefined && !owners.isOpen(query.type)) {
-      throw new LimpetError("NOT_READY", `the leader is new and does not know yet who holds actors of ${query.type}`);
+      throw new LimpetError("NOT_READY", `the leader is new and does not know all holders of ${query.type} yet; retry`);
     }
     return { actors: found === undefined ? [] : [shown(query.type, found)], next: undefined };
   }

@@ -1,4 +1,4 @@
-// One type on the leader: when a round begins, whom it waits for, and what it may be compared with.
+// One type on the leader: the begin of a round, the members it waits for, and its base.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { TableVersion } from "../../kernel/versions.ts";
@@ -12,7 +12,7 @@ const hostOf = (incarnation: string): TableHost => ({ incarnation, address: `${i
 const mapOf = (hosts: string): Map<string, TableHost> =>
   new Map([...hosts].map((incarnation) => [incarnation, hostOf(incarnation)]));
 
-/** What a wish says, in a line. */
+/** A step as one line of text. */
 function show(wish: TypeWish): string {
   switch (wish.kind) {
     case "begin": {
@@ -30,7 +30,7 @@ function show(wish: TypeWish): string {
   }
 }
 
-/** Hosts are called by single letters; rounds are numbered from 1. */
+/** Hosts are named by single letters; rounds are numbered from 1. */
 class Stage {
   readonly type = new ActorTypeController("cart", 7, { coalesceMs: COALESCE_MS, roundTimeoutMs: ROUND_MS });
   now = 1_000;
@@ -88,8 +88,8 @@ class Stage {
   }
 }
 
-describe("a type that is closed", () => {
-  it("begins nothing, whoever is wanted", () => {
+describe("a closed type", () => {
+  it("a closed type begins no round, regardless of the wanted hosts", () => {
     const stage = new Stage();
     assert.equal(stage.type.phase, "closed");
     assert.deepEqual(stage.want("ab"), []);
@@ -100,7 +100,7 @@ describe("a type that is closed", () => {
     assert.equal(stage.type.catchUp(), undefined);
   });
 
-  it("begins at once when it is opened, with those who are wanted by then", () => {
+  it("a type begins a round at once when it is opened, with the hosts wanted by then", () => {
     const stage = new Stage();
     stage.want("ab");
     assert.deepEqual(stage.open().begin(), ["begin 1 on nothing: ab"]);
@@ -117,12 +117,12 @@ describe("a type that is closed", () => {
     assert.deepEqual(begin("ab", "a"), ["begin 1 on nothing: ab"]);
   });
 
-  it("is opened once", () => {
+  it("a type is opened only once", () => {
     const stage = new Stage().open();
     assert.throws(() => stage.open(), /opened once/);
   });
 
-  it("waits for everybody who may hold something after a takeover, wanted or not", () => {
+  it("a type waits after a takeover for every host that may hold actors, wanted or not", () => {
     const stage = new Stage();
     stage.want("bc");
     stage.open("ab", { term: 6, number: 4 }, 4);
@@ -132,13 +132,13 @@ describe("a type that is closed", () => {
     assert.deepEqual(stage.type.table?.base, { term: 6, number: 4 });
   });
 
-  it("continues the numbers of the last leader even when nothing is agreed on", () => {
+  it("a type continues the numbers of the previous leader even without an agreed base", () => {
     const stage = new Stage();
     stage.want("a");
     assert.deepEqual(stage.open("ab", undefined, 9).begin(), ["begin 10 on nothing: a"]);
   });
 
-  it("tells after a takeover even if nobody is left, because an earlier leader may have told of hosts", () => {
+  it("a type sends a table after a takeover even without hosts, because an earlier leader may have sent one with hosts", () => {
     const stage = new Stage();
     assert.deepEqual(stage.open().begin(), ["begin 1 on nothing: ", "unlock 1", "settled after 0"]);
     assert.equal(stage.type.phase, "settled");
@@ -146,7 +146,7 @@ describe("a type that is closed", () => {
 });
 
 describe("a round", () => {
-  it("goes from update to unlock to its end, each when the last word has come", () => {
+  it("a round goes from update to unlock to its end, each with the last acknowledgement", () => {
     const stage = new Stage().open();
     stage.want("ab");
     assert.equal(stage.type.phase, "updating");
@@ -165,13 +165,13 @@ describe("a round", () => {
     assert.equal(stage.finished, 1);
   });
 
-  it("is the base of the next one when it is over", () => {
+  it("a finished round is the base of the next one", () => {
     const stage = new Stage().settle("ab");
     stage.want("abc");
     assert.deepEqual(stage.wait(), ["begin 2 on 1: abc"]);
   });
 
-  it("begins when nothing has changed for as long as the first change may wait", () => {
+  it("a round begins when the coalescing window of the first change has passed", () => {
     const stage = new Stage().settle("a");
     assert.deepEqual(stage.want("ab"), []);
     assert.equal(stage.type.deadline, stage.now + COALESCE_MS);
@@ -182,7 +182,7 @@ describe("a round", () => {
     assert.equal(stage.type.deadline, stage.now + ROUND_MS / 2);
   });
 
-  it("does not begin when a change is taken back in time", () => {
+  it("a round does not begin when a change is taken back in time", () => {
     const stage = new Stage().settle("ab");
     stage.want("a");
     stage.want("ab");
@@ -190,12 +190,12 @@ describe("a round", () => {
     assert.equal(stage.type.deadline, Number.POSITIVE_INFINITY);
   });
 
-  it("lists its hosts in order of address", () => {
+  it("a table lists its hosts in order of address", () => {
     const stage = new Stage().open();
     assert.deepEqual(stage.want("cab"), ["begin 1 on nothing: abc"]);
   });
 
-  it("says why it began, by the last reason", () => {
+  it("a round has the reason of the last change", () => {
     const stage = new Stage().settle("a");
     stage.want("ab", "join");
     stage.want("b", "lost");
@@ -204,7 +204,7 @@ describe("a round", () => {
     assert.equal(wish?.kind === "begin" && wish.reason, "lost");
   });
 
-  it("waits for those who leave as well as for those who come", () => {
+  it("a round waits for hosts that leave as well as for hosts that come", () => {
     const stage = new Stage().settle("ab");
     stage.want("bc");
     stage.wait();
@@ -214,7 +214,7 @@ describe("a round", () => {
     assert.equal(stage.waits, "abc");
   });
 
-  it("asks nobody who hosted the type long ago", () => {
+  it("a round does not wait for hosts that hosted the type long ago", () => {
     const stage = new Stage().settle("ab");
     stage.want("b");
     stage.wait();
@@ -227,7 +227,7 @@ describe("a round", () => {
 });
 
 describe("changes during a round", () => {
-  it("become one round when it is over", () => {
+  it("changes during a round become one round when it is over", () => {
     const stage = new Stage().open();
     stage.want("a");
     assert.deepEqual(stage.want("ab"), []);
@@ -241,7 +241,7 @@ describe("changes during a round", () => {
     assert.equal(stage.waits, "abc");
   });
 
-  it("become none when in the end the table is right", () => {
+  it("changes during a round become none when the table is right in the end", () => {
     const stage = new Stage().open();
     stage.want("ab");
     stage.want("a");
@@ -251,7 +251,7 @@ describe("changes during a round", () => {
     assert.deepEqual(stage.wait(), []);
   });
 
-  it("still wait for the window after it", () => {
+  it("changes during a round still wait for the window after it", () => {
     const stage = new Stage().open();
     stage.want("a");
     stage.want("ab");
@@ -271,7 +271,7 @@ describe("an acknowledgement", () => {
     ["of a lock", "a", "lock", 1],
     ["from a stranger", "x", "update", 1],
   ] as const) {
-    it(`${what} is ignored`, () => {
+    it(`an acknowledgement ${what} is ignored`, () => {
       const stage = new Stage().open();
       stage.want("a");
       assert.deepEqual(stage.ack(who, operation, round), []);
@@ -280,14 +280,14 @@ describe("an acknowledgement", () => {
     });
   }
 
-  it("given twice counts once", () => {
+  it("an acknowledgement given twice counts once", () => {
     const stage = new Stage().open();
     stage.want("ab");
     assert.deepEqual(stage.ack("aa", "update"), []);
     assert.equal(stage.type.phase, "updating");
   });
 
-  it("of the update does not count for the unlock", () => {
+  it("an acknowledgement of the update does not count for the unlock", () => {
     const stage = new Stage().open();
     stage.want("ab");
     stage.ack("ab", "update");
@@ -295,7 +295,7 @@ describe("an acknowledgement", () => {
     assert.equal(stage.waits, "ab");
   });
 
-  it("is ignored when there is no round", () => {
+  it("an acknowledgement without a round is ignored", () => {
     const stage = new Stage().settle("a");
     assert.deepEqual(stage.ack("a", "unlock"), []);
     assert.deepEqual(stage.ack("a", "update"), []);
@@ -304,7 +304,7 @@ describe("an acknowledgement", () => {
 });
 
 describe("a host that is gone", () => {
-  it("is not waited for any more in either half of a round", () => {
+  it("a round does not wait for a host that is gone, in either half", () => {
     const stage = new Stage().open();
     stage.want("abc");
     stage.ack("a", "update");
@@ -314,13 +314,13 @@ describe("a host that is gone", () => {
     assert.deepEqual(stage.gone("a"), ["settled after 0"]);
   });
 
-  it("ends the round of which it was the last member", () => {
+  it("a round is over when its last member is gone", () => {
     const stage = new Stage().open();
     stage.want("a");
     assert.deepEqual(stage.gone("a"), ["unlock 1", "settled after 0"]);
   });
 
-  it("is no member of the next one", () => {
+  it("a host that is gone is no member of the next round", () => {
     const stage = new Stage().settle("ab");
     stage.gone("a");
     stage.want("b", "lost");
@@ -328,7 +328,7 @@ describe("a host that is gone", () => {
     assert.equal(stage.waits, "b");
   });
 
-  it("during a round leads to another one without it", () => {
+  it("a host that is gone during a round leads to another round without it", () => {
     const stage = new Stage().open();
     stage.want("ab");
     stage.gone("b");
@@ -340,7 +340,7 @@ describe("a host that is gone", () => {
     assert.equal(stage.waits, "a");
   });
 
-  it("changes nothing when it was not there", () => {
+  it("the end of a host that was not there changes nothing", () => {
     const stage = new Stage().open();
     stage.want("a");
     assert.deepEqual(stage.gone("x"), []);
@@ -349,7 +349,7 @@ describe("a host that is gone", () => {
 });
 
 describe("a round that waits for too long", () => {
-  it("names those it waits for, once", () => {
+  it("a late round names the members it waits for, once", () => {
     const stage = new Stage().open();
     stage.want("abc");
     stage.ack("b", "update");
@@ -364,7 +364,7 @@ describe("a round that waits for too long", () => {
     assert.equal(stage.type.phase, "updating");
   });
 
-  it("gives as much time for the unlock as for the update", () => {
+  it("a round gives as much time for the unlock as for the update", () => {
     const stage = new Stage().open();
     stage.want("a");
     stage.now += ROUND_MS - 1;
@@ -393,7 +393,7 @@ describe("a round that waits for too long", () => {
     assert.deepEqual(stage.tick(), ["late b"]);
   });
 
-  it("goes on with a word that comes late after all", () => {
+  it("a round goes on with an acknowledgement that comes late", () => {
     const stage = new Stage().open();
     stage.want("a");
     stage.now += ROUND_MS;
@@ -402,8 +402,8 @@ describe("a round that waits for too long", () => {
   });
 });
 
-describe("who returns during a round", () => {
-  it("hears of its table, and whether it is unlocked", () => {
+describe("a host that returns during a round", () => {
+  it("a host that returns during a round gets its table, and whether it is unlocked", () => {
     const stage = new Stage().open();
     stage.want("ab");
     const table = stage.type.table!;
@@ -416,8 +416,8 @@ describe("who returns during a round", () => {
   });
 });
 
-describe("who may hold actors", () => {
-  it("are the hosts before and after while it changes, and only those after when it is over", () => {
+describe("the possible holders of a type", () => {
+  it("hosts before and after a round may hold actors while it lasts, and only the hosts after it when it is over", () => {
     const stage = new Stage().settle("ab");
     const holders = (): string => [..."abcx"].filter((host) => stage.type.mayHold(host)).join("");
     assert.equal(holders(), "ab");

@@ -6,14 +6,14 @@ import { differences, inOrder, placeOf, sameList } from "./address-lists.ts";
 const lists = fc.array(fc.stringMatching(/^[ab]:[0-3]{1,2}$/), { maxLength: 20 });
 
 describe("lists of addresses", () => {
-  it("are ordered by code unit, each address once, and are never the caller's own", () => {
+  it("addresses are ordered by code unit, each once, in a list that is never the caller's own", () => {
     assert.deepEqual(inOrder(["b:1", "a:9", "a:10", "b:1", "B:1"]), ["B:1", "a:10", "a:9", "b:1"]);
     const ordered = ["a:1", "a:2"];
     assert.deepEqual(inOrder(ordered), ordered);
     assert.notEqual(inOrder(ordered), ordered);
   });
 
-  it("tell where an address is or would be", () => {
+  it("the place of an address is its index, or the index at which it would be inserted", () => {
     const list = ["a:1", "a:3", "b:1"];
     assert.deepEqual(
       ["a:0", "a:1", "a:2", "b:1", "c:1"].map((address) => placeOf(address, list)),
@@ -21,14 +21,14 @@ describe("lists of addresses", () => {
     );
   });
 
-  it("are the same when every address is", () => {
+  it("two lists are the same when every address is", () => {
     assert.ok(sameList([], []));
     assert.ok(sameList(["a:1", "b:1"], ["a:1", "b:1"]));
     assert.ok(!sameList(["a:1"], ["a:1", "b:1"]));
     assert.ok(!sameList(["a:1", "b:1"], ["a:1", "b:2"]));
   });
 
-  it("differ in who joined and who left", () => {
+  it("two lists differ in the addresses that joined and left", () => {
     fc.assert(
       fc.property(lists.map(inOrder), lists.map(inOrder), (old, now) => {
         const { joining, leaving } = differences(old, now);

@@ -1,4 +1,4 @@
-// The hosts of a namespace on the leader: who is admitted, how long they are waited for, and what they may hold.
+// The hosts of a namespace on the leader: their admission, their leases, and the types they may hold.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Hello, NOWHERE } from "../../ports/control-messages.ts";
@@ -38,7 +38,7 @@ class Stage {
     return host;
   }
 
-  /** Admitted, and noted. */
+  /** Admitted, and recorded. */
   member(stream: number, incarnation: string, more?: Partial<Hello>): HostRecord {
     const host = this.admit(stream, incarnation, more);
     host.state = "member";
@@ -57,8 +57,8 @@ class Stage {
   }
 }
 
-describe("a host that says hello", () => {
-  it("is joining until its types are noted, and is in no table before", () => {
+describe("the hello of a host", () => {
+  it("a host is joining until its types are recorded, and no table lists it before", () => {
     const stage = new Stage();
     const host = stage.admit(1, "a");
     assert.equal(host.state, "joining");
@@ -76,7 +76,7 @@ describe("a host that says hello", () => {
     assert.equal(stage.connections.size, 1);
   });
 
-  it("without types is a member at once, and holds nothing", () => {
+  it("a host without types is a member at once, and holds nothing", () => {
     const stage = new Stage();
     const host = stage.admit(1, "a", { types: [] });
     assert.equal(host.state, "member");
@@ -84,7 +84,7 @@ describe("a host that says hello", () => {
     assert.deepEqual(stage.connections.streams(), [1]);
   });
 
-  it("is refused while another host has its address, whatever that one's state is", () => {
+  it("a host is rejected while another host has its address, in any state", () => {
     const stage = new Stage();
     const first = stage.member(1, "a", { address: "x:1" });
     const refused = (): boolean => stage.hello(9, "b", { address: "x:1" }).kind === "refused";
@@ -98,13 +98,13 @@ describe("a host that says hello", () => {
     assert.ok(!refused());
   });
 
-  it("is refused while somebody with its address is expected", () => {
+  it("a host is rejected while a member with its address is expected", () => {
     const stage = new Stage();
     stage.expect("a");
     assert.equal(stage.hello(1, "b", { address: "a:1" }).kind, "refused");
   });
 
-  it("needs an address if it has types; those who only call share having none", () => {
+  it("a host with types needs an address; hosts that only call need none", () => {
     const stage = new Stage();
     assert.equal(stage.hello(1, "a", { address: NOWHERE }).kind, "refused");
     assert.equal(stage.hello(2, "b", { address: NOWHERE, types: [] }).kind, "welcome");
@@ -113,19 +113,19 @@ describe("a host that says hello", () => {
     assert.equal(stage.connections.size, 1);
   });
 
-  it("and has tables, but is no member, is told that it was removed", () => {
+  it("a host with tables that is no member is notified that it was removed", () => {
     const stage = new Stage();
     assert.equal(stage.hello(1, "a", { unlocked: UNLOCKED }).kind, "removed");
     assert.equal(stage.connections.size, 0);
   });
 
-  it("and has tables may listen without types: whoever only listens has tables, too", () => {
+  it("a host with tables may join without types, because every stream receives tables", () => {
     assert.equal(new Stage().hello(1, "a", { types: [], unlocked: UNLOCKED }).kind, "welcome");
   });
 });
 
-describe("a stream that ends", () => {
-  it("makes a member suspect; it stays in the tables while its lease lasts", () => {
+describe("the end of a stream", () => {
+  it("the end of its stream makes a member suspect; it stays in the tables while its lease lasts", () => {
     const stage = new Stage();
     const host = stage.member(1, "a");
     assert.equal(stage.connections.closed(1), host);
@@ -137,7 +137,7 @@ describe("a stream that ends", () => {
     assert.deepEqual(stage.connections.expired(LEASE_MS), [host]);
   });
 
-  it("is heard of once", () => {
+  it("the end of a stream is reported once", () => {
     const stage = new Stage();
     stage.member(1, "a");
     stage.connections.closed(1);
@@ -145,7 +145,7 @@ describe("a stream that ends", () => {
     assert.equal(stage.connections.closed(2), undefined);
   });
 
-  it("after its host has a newer one says nothing about the host", () => {
+  it("the end of an old stream does not affect a host that has a newer one", () => {
     const stage = new Stage();
     stage.member(1, "a");
     const admission = stage.hello(2, "a");
@@ -160,7 +160,7 @@ describe("a stream that ends", () => {
 });
 
 describe("a host that comes back", () => {
-  it("with the same incarnation is a member again, with the lease it had", () => {
+  it("a host that comes back with the same incarnation is a member again, with the lease it had", () => {
     const stage = new Stage();
     stage.member(1, "a");
     stage.connections.closed(1);
@@ -175,7 +175,7 @@ describe("a host that comes back", () => {
     assert.deepEqual(stage.eligible(), []);
   });
 
-  it("before it was noted is still not in a table", () => {
+  it("a host that comes back before it was recorded is still in no table", () => {
     const stage = new Stage();
     stage.admit(1, "a").saving = new Set(["cart"]);
     stage.connections.closed(1);
@@ -183,7 +183,7 @@ describe("a host that comes back", () => {
     assert.deepEqual(stage.eligible(), []);
   });
 
-  it("after it was evicted is told to start over", () => {
+  it("a host that comes back after it was evicted is notified to start over", () => {
     const stage = new Stage();
     stage.connections.evict(stage.member(1, "a"));
     const admission = stage.hello(2, "a", { unlocked: UNLOCKED });
@@ -191,7 +191,7 @@ describe("a host that comes back", () => {
     assert.equal(stage.connections.of(2), undefined);
   });
 
-  it("with another address is refused", () => {
+  it("a host that comes back with another address is rejected", () => {
     const stage = new Stage();
     stage.member(1, "a");
     assert.equal(stage.hello(2, "a", { address: "elsewhere:1" }).kind, "refused");
@@ -200,7 +200,7 @@ describe("a host that comes back", () => {
 });
 
 describe("a lease", () => {
-  it("on the leader counts from when it answers", () => {
+  it("a lease counts on the leader from its answer", () => {
     const stage = new Stage();
     const host = stage.member(1, "a");
     assert.equal(host.leaseUntil, LEASE_MS);
@@ -210,7 +210,7 @@ describe("a lease", () => {
     assert.equal(stage.connections.deadline, 3_000 + LEASE_MS);
   });
 
-  it("of an evicted host is not renewed", () => {
+  it("the lease of an evicted host is not renewed", () => {
     const stage = new Stage();
     const host = stage.member(1, "a");
     stage.connections.evict(host);
@@ -221,7 +221,7 @@ describe("a lease", () => {
     assert.deepEqual(stage.connections.streams(), []);
   });
 
-  it("that ends first is looked at first", () => {
+  it("the lease that ends first sets the deadline", () => {
     const stage = new Stage();
     assert.equal(stage.connections.deadline, Number.POSITIVE_INFINITY);
     stage.connections.renew(stage.member(1, "a"), 0, 5_000);
@@ -230,8 +230,8 @@ describe("a lease", () => {
   });
 });
 
-describe("a member an earlier leader left behind", () => {
-  it("is in no table until it has been heard of", () => {
+describe("a member that an earlier leader recorded", () => {
+  it("a member that an earlier leader recorded is in no table until it has connected", () => {
     const stage = new Stage();
     stage.expect("a");
     assert.equal(stage.connections.host("a")?.state, "expected");
@@ -246,14 +246,14 @@ describe("a member an earlier leader left behind", () => {
     assert.equal(stage.connections.isKnown("cart"), true);
   });
 
-  it("is waited for in no other type", () => {
+  it("the leader waits for an expected member in no other type", () => {
     const stage = new Stage();
     stage.expect("a", ["room"]);
     assert.equal(stage.connections.isKnown("cart"), true);
     assert.equal(stage.connections.isKnown("room"), false);
   });
 
-  it("that comes back without a type still may hold actors of it", () => {
+  it("a member that comes back without a type may still hold actors of it", () => {
     const stage = new Stage();
     stage.expect("a");
     stage.admit(1, "a", { types: [], unlocked: UNLOCKED });
@@ -265,8 +265,8 @@ describe("a member an earlier leader left behind", () => {
   });
 });
 
-describe("who may hold a type", () => {
-  it("is not known while its first host is to be noted", () => {
+describe("the known holders of a type", () => {
+  it("the holders of a type are unknown while its first host is being recorded", () => {
     const stage = new Stage();
     assert.equal(stage.connections.isKnown("cart"), true);
     const host = stage.admit(1, "a");

@@ -28,7 +28,9 @@ export interface HostRecord {
   readonly pid: number;
   state: HostState;
   stream: number | undefined;
-  /** The host has its snapshot on this stream. Until then it gets no orders, knows no table and holds nothing. */
+  /**
+   * The host has its snapshot on this stream. Until then it gets no orders, knows no table and holds nothing.
+   */
   isInformed: boolean;
   /** The host never had a snapshot, on any stream, so it certainly holds nothing. */
   isFresh: boolean;
@@ -135,7 +137,7 @@ export class ConnectionController {
     }
     const neighbour = this.#byAddress.get(hello.address);
     if (neighbour !== undefined) {
-      const reason = `another host has the address ${hello.address}; it is waited for until its lease is over`;
+      const reason = `another host has the address ${hello.address}; this host can join when the lease of that one is over`;
       return { kind: "refused", reason };
     }
     const host: HostRecord = {

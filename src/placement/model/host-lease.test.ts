@@ -1,11 +1,11 @@
-// A lease as its host counts it: from when it asked, by the clock that says more time has passed.
+// A lease as its host counts it: from the moment of the request, by the clock that shows more elapsed time.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { HostLease } from "./host-lease.ts";
 
 const LEASE_MS = 10_000;
-/** The wall clock shows something else altogether. */
+/** Unrelated to the monotonic clock. */
 const WALL = 1_700_000_000_000;
 
 class Watched {
@@ -35,8 +35,8 @@ class Watched {
   }
 }
 
-describe("a host's lease", () => {
-  it("is none before a renewal was answered", () => {
+describe("the lease of a host", () => {
+  it("a host has no lease before a renewal is answered", () => {
     const watched = new Watched();
     assert.equal(watched.state, "over");
     assert.equal(watched.lease.held, false);
@@ -45,7 +45,7 @@ describe("a host's lease", () => {
     assert.equal(watched.lease.held, false);
   });
 
-  it("lets turns begin for 70 % of its length and lasts for 85 %, counted from when the renewal was sent", () => {
+  it("a lease lets turns begin for 70 % of its length and lasts for 85 %, counted from when the renewal was sent", () => {
     const watched = new Watched();
     const sequence = watched.ask();
     watched.pass(3_000);
@@ -63,11 +63,11 @@ describe("a host's lease", () => {
     assert.equal(watched.state, "over");
   });
 
-  it("is renewed five times within its length", () => {
+  it("a lease is renewed five times within its length", () => {
     assert.equal(new Watched().lease.renewEveryMs, LEASE_MS / 5);
   });
 
-  it("is over at once when the answer is older than the lease", () => {
+  it("a lease is over at once when the answer is older than the lease", () => {
     const watched = new Watched();
     const sequence = watched.ask();
     watched.pass(LEASE_MS);
@@ -75,7 +75,7 @@ describe("a host's lease", () => {
     assert.equal(watched.state, "over");
   });
 
-  it("is not shortened by an answer that overtakes an earlier one", () => {
+  it("a lease is not shortened by an answer that overtakes an earlier one", () => {
     const watched = new Watched();
     const first = watched.ask();
     watched.pass(1_000);
@@ -86,7 +86,7 @@ describe("a host's lease", () => {
     assert.equal(watched.lease.endsAt, endsAt);
   });
 
-  it("is not prolonged by an answer that comes twice, or to a question nobody asked", () => {
+  it("a lease is not prolonged by a repeated answer, or by an answer without a request", () => {
     const watched = new Watched();
     const sequence = watched.ask();
     watched.lease.renewed(sequence);
@@ -96,7 +96,7 @@ describe("a host's lease", () => {
     assert.equal(watched.lease.endsAt, endsAt);
   });
 
-  it("goes on from any of the last sixteen questions, and from none before", () => {
+  it("a lease goes on from any of the last sixteen requests, and from none before", () => {
     const watched = new Watched();
     const [oldest, kept] = [watched.ask(), watched.ask()];
     for (let i = 0; i < 15; i++) {
@@ -109,7 +109,7 @@ describe("a host's lease", () => {
     assert.equal(watched.lease.held, true);
   });
 
-  it("is over when the wall clock shows that the machine slept through its end", () => {
+  it("a lease is over when the wall clock shows that the machine slept through its end", () => {
     const watched = new Watched();
     watched.lease.renewed(watched.ask());
     watched.mono += 1;
@@ -119,7 +119,7 @@ describe("a host's lease", () => {
     assert.equal(watched.state, "over");
   });
 
-  it("lasts no longer when the wall clock is set back", () => {
+  it("a lease lasts no longer when the wall clock is set back", () => {
     const watched = new Watched();
     watched.lease.renewed(watched.ask());
     watched.wall -= 3_600_000;
@@ -130,7 +130,7 @@ describe("a host's lease", () => {
     assert.equal(watched.state, "over");
   });
 
-  it("recovers with the next renewal after the wall clock was set forward", () => {
+  it("a lease recovers with the next renewal after the wall clock was set forward", () => {
     const watched = new Watched();
     watched.lease.renewed(watched.ask());
     watched.wall += 3_600_000;
@@ -140,7 +140,7 @@ describe("a host's lease", () => {
     assert.equal(watched.state, "begins");
   });
 
-  it("once lost comes back only with a renewal sent afterwards", () => {
+  it("a lost lease comes back only with a renewal sent afterwards", () => {
     const watched = new Watched();
     watched.lease.renewed(watched.ask());
     const underWay = watched.ask();
@@ -156,7 +156,7 @@ describe("a host's lease", () => {
     assert.equal(watched.state, "begins");
   });
 
-  it("keeps the end it has when the leader says another length, until it is renewed", () => {
+  it("a lease keeps its end when the leader announces another length, until it is renewed", () => {
     const watched = new Watched();
     watched.lease.renewed(watched.ask());
     watched.lease.length(1_000);
@@ -166,7 +166,7 @@ describe("a host's lease", () => {
     assert.equal(watched.lease.endsAt, 600 + 850);
   });
 
-  it("ends on the host before the leader gives anything away, whatever is late and whatever the clocks show", () => {
+  it("a lease ends on the host before the leader gives anything away, for any delays and any clocks", () => {
     const step = fc.record({
       passes: fc.integer({ min: 0, max: 4_000 }),
       drift: fc.integer({ min: -20_000, max: 20_000 }),

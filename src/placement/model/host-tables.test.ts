@@ -1,4 +1,4 @@
-// What a host makes of its orders: where actors are, which may come to life here, and what it confirms.
+// Orders on a host: the owners of actors, the allowed activations, and the acknowledgements.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { TableVersion } from "../../kernel/versions.ts";
@@ -32,7 +32,7 @@ const tableOf = (
   hosts: addresses.map((address) => ({ address, incarnation: `of ${address}`, name: "" })),
 });
 
-/** The host at A, and a leader that speaks to it. */
+/** The host at A, and a leader that sends orders to it. */
 class Stage {
   readonly tables = new HostTables(A);
   term = 1;
@@ -66,7 +66,7 @@ class Stage {
     );
   }
 
-  /** Both that go out together. */
+  /** The LOCK and UPDATE of a round. */
   begin(round: number, ...tables: readonly TypeTable[]): TablesEffect[] {
     return [
       ...this.order(
@@ -94,8 +94,8 @@ const acks = (effects: readonly TablesEffect[]): string[] =>
     effect.kind === "ack" ? [`${effect.message.operation} ${effect.message.round} ${effect.message.types}`] : [],
   );
 
-describe("a host that has heard nothing yet", () => {
-  it("waits with every call", () => {
+describe("a host without orders", () => {
+  it("a host without orders lets every call wait", () => {
     const { tables } = new Stage();
     assert.equal(tables.route("cart", "x"), WAIT);
     assert.equal(tables.informed, false);
@@ -108,7 +108,7 @@ describe("a host that has heard nothing yet", () => {
 });
 
 describe("a snapshot", () => {
-  it("is in force at once and is not acknowledged", () => {
+  it("a snapshot is in force at once and is not acknowledged", () => {
     const stage = new Stage();
     const effects = stage.snapshot([tableOf("cart", v(3), [A, B]), tableOf("room", v(9), [B])]);
     assert.deepEqual(without(effects), [
@@ -135,14 +135,14 @@ describe("a snapshot", () => {
     assert.deepEqual(stage.tables.view("cart"), { version: v(3), since: 77, locked: false });
   });
 
-  it("that is empty says that nobody hosts anything", () => {
+  it("an empty snapshot means that no type has a host", () => {
     const stage = new Stage();
     stage.snapshot([]);
     assert.equal(stage.tables.informed, true);
     assert.equal(stage.tables.route("cart", "x"), NOBODY);
   });
 
-  it("lets calls wait for types of which there is no table yet", () => {
+  it("a snapshot lets calls wait for types that have no table yet", () => {
     const stage = new Stage();
     stage.snapshot([], ["cart"]);
     assert.equal(stage.tables.route("cart", "x"), WAIT);
@@ -151,7 +151,7 @@ describe("a snapshot", () => {
     assert.equal(stage.tables.unlocked().size, 0);
   });
 
-  it("keeps the table of a type that a new leader has not decided yet", () => {
+  it("a snapshot keeps the table of a type that a new leader has not decided yet", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(3), [A, B])]);
     stage.term = 2;
@@ -160,7 +160,7 @@ describe("a snapshot", () => {
     assert.deepEqual(stage.tables.unlocked().get("cart"), v(3));
   });
 
-  it("ends types it does not speak of, and what is left of them here is let go", () => {
+  it("a snapshot ends types that it does not list, and their actors here are let go", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(3), [A, B])]);
     stage.begin(7, tableOf("room", v(1), [B]));
@@ -174,7 +174,7 @@ describe("a snapshot", () => {
     assert.deepEqual([...stage.tables.unlocked().keys()], ["user"]);
   });
 
-  it("settles a type whose UNLOCK was missed", () => {
+  it("a snapshot settles a type whose UNLOCK was missed", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [B])]);
     stage.begin(7, tableOf("cart", v(2), [A], v(1)));
@@ -185,7 +185,7 @@ describe("a snapshot", () => {
     assert.equal(stage.tables.view("cart").locked, false);
   });
 
-  it("settles a type of which a whole round was missed", () => {
+  it("a snapshot settles a type after a whole round was missed", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [B])]);
     stage.begin(7, tableOf("cart", v(2), [B, C], v(1)));
@@ -194,7 +194,7 @@ describe("a snapshot", () => {
     assert.deepEqual(stage.tables.unlocked().get("cart"), v(3));
   });
 
-  it("does not settle a round that is still under way", () => {
+  it("a snapshot does not settle a round that is still in progress", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [B])]);
     stage.begin(7, tableOf("cart", v(2), [A], v(1)));
@@ -212,7 +212,7 @@ describe("a round on a host", () => {
   const stays = idOf([A, [A, B]], [A, [A, B, C]]);
   const moves = idOf([A, [A, B]], [C, [A, B, C]]);
 
-  it("leaves ids that stay here free at once, and sends those that move away to their new owner", () => {
+  it("ids that stay here are free at once in a round, and ids that move away are routed to their new owner", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B])]);
     stage.begin(5, tableOf("cart", v(2), [A, B, C], v(1)));
@@ -220,7 +220,7 @@ describe("a round on a host", () => {
     assert.equal(stage.tables.view("cart").locked, true);
   });
 
-  it("lets ids that come here wait for UNLOCK", () => {
+  it("ids that come here wait for UNLOCK", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B, C])]);
     stage.begin(5, tableOf("cart", v(2), [A, B], v(1)));
@@ -234,7 +234,7 @@ describe("a round on a host", () => {
     ["another base", v(7)],
     ["the same number of another term as base", v(1, 9)],
   ] as const) {
-    it(`lets everything that would come to life here wait when there is ${what}`, () => {
+    it(`every activation here waits in a round with ${what}`, () => {
       const stage = new Stage();
       stage.snapshot([tableOf("cart", v(1), [A, B])]);
       stage.begin(5, tableOf("cart", v(2), [A, B, C], base));
@@ -244,10 +244,10 @@ describe("a round on a host", () => {
     });
   }
 
-  it("compares with the last table that was unlocked, not with an update that never was", () => {
+  it("a round compares with the last unlocked table, not with an update that was never unlocked", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B, C])]);
-    // The leader dies here: who knows whether anybody has unlocked this.
+    // The leader dies here: it is unknown whether any host has unlocked this.
     stage.begin(5, tableOf("cart", v(2), [A, B], v(1)));
     stage.term = 2;
     stage.begin(6, tableOf("cart", v(3, 2), [A, B], v(1)));
@@ -256,7 +256,7 @@ describe("a round on a host", () => {
     assert.deepEqual(stage.routes([stays, moves]), [WAIT, WAIT]);
   });
 
-  it("locks with LOCK alone", () => {
+  it("LOCK alone locks a type", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B])]);
     assert.deepEqual(acks(stage.order("lock", 5, ["cart"])), []);
@@ -264,14 +264,14 @@ describe("a round on a host", () => {
     assert.equal(stage.tables.route("cart", idOf([B, [A, B]])), B);
   });
 
-  it("waits with a type that is locked and has no table yet", () => {
+  it("a call to a type that is locked and has no table yet waits", () => {
     const stage = new Stage();
     stage.snapshot([]);
     stage.order("lock", 5, ["cart"]);
     assert.equal(stage.tables.route("cart", "x"), WAIT);
   });
 
-  it("is acknowledged when what moved away is gone, and again when it is unlocked", () => {
+  it("a round is acknowledged when the moved actors are gone, and again when it is unlocked", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A]), tableOf("room", v(1), [A])]);
     const effects = stage.begin(5, tableOf("cart", v(2), [B], v(1)), tableOf("room", v(2), [B], v(1)));
@@ -286,7 +286,7 @@ describe("a round on a host", () => {
     assert.deepEqual(acks(over), ["unlock 5 cart,room"]);
   });
 
-  it("counts what it applied, for figures", () => {
+  it("a host counts the orders that it applied, for metrics", () => {
     const stage = new Stage();
     const effects = [...stage.begin(5, tableOf("cart", v(1), [A])), ...stage.unlock(5, "cart")];
     assert.deepEqual(
@@ -295,7 +295,7 @@ describe("a round on a host", () => {
     );
   });
 
-  it("ends with nobody when the last host has left", () => {
+  it("a type has no owners after the round in which its last host left", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A])]);
     stage.begin(5, tableOf("cart", v(2), [], v(1)));
@@ -305,7 +305,7 @@ describe("a round on a host", () => {
     assert.equal(stage.tables.hasAll(["cart"]), false);
   });
 
-  it("of one type does not touch another", () => {
+  it("a round of one type does not touch another", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B]), tableOf("room", v(4), [A, B])]);
     stage.begin(5, tableOf("cart", v(2), [A, B, C]));
@@ -320,7 +320,7 @@ describe("a round on a host", () => {
     );
   });
 
-  it("side by side with another one is unlocked alone", () => {
+  it("a round side by side with another one is unlocked alone", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [B]), tableOf("room", v(1), [B])]);
     stage.begin(5, tableOf("cart", v(2), [A], v(1)));
@@ -343,7 +343,7 @@ describe("a round on a host", () => {
     assert.deepEqual(acks(stage.unlock(5, "cart")), ["unlock 5 cart"]);
   });
 
-  it("heard again on a new stream is acknowledged again and changes nothing", () => {
+  it("a round that is repeated on a new stream is acknowledged again and changes nothing", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B])]);
     const table = tableOf("cart", v(2), [A, B, C], v(1));
@@ -352,7 +352,7 @@ describe("a round on a host", () => {
     assert.deepEqual(without(stage.begin(5, table)).at(-1), { kind: "drain", round: 5, types: ["cart"] });
     assert.deepEqual(stage.routes([stays, moves]), [HERE, C]);
     stage.unlock(5, "cart");
-    // The leader still waits for somebody else's word.
+    // The leader still waits for another host.
     stage.snapshot([tableOf("cart", v(1), [A, B])]);
     stage.begin(5, table);
     assert.deepEqual(acks(stage.unlock(5, "cart")), ["unlock 5 cart"]);
@@ -360,8 +360,8 @@ describe("a round on a host", () => {
   });
 });
 
-describe("what comes too late", () => {
-  it("from a leader of an older term changes nothing and is not answered", () => {
+describe("late orders", () => {
+  it("an order of an older term changes nothing and is not answered", () => {
     const stage = new Stage();
     stage.term = 3;
     stage.snapshot([tableOf("cart", v(4, 3), [B])]);
@@ -377,7 +377,7 @@ describe("what comes too late", () => {
     assert.equal(stage.tables.term, 4);
   });
 
-  it("as a table that is not newer does not replace the newest", () => {
+  it("a table that is not newer does not replace the newest", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(5), [B])]);
     for (const number of [4, 5]) {
@@ -387,7 +387,7 @@ describe("what comes too late", () => {
     }
   });
 
-  it("as UNLOCK of an earlier round does not unlock the one under way", () => {
+  it("a late UNLOCK of an earlier round does not unlock the one in progress", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [B])]);
     stage.begin(5, tableOf("cart", v(2), [B, C], v(1)));
@@ -399,7 +399,7 @@ describe("what comes too late", () => {
     assert.equal(stage.tables.route("cart", "x"), HERE);
   });
 
-  it("as LOCK or UPDATE of an earlier round does not lock again", () => {
+  it("a late LOCK or UPDATE of an earlier round does not lock again", () => {
     const stage = new Stage();
     stage.begin(6, tableOf("cart", v(3), [A]));
     stage.unlock(6, "cart");
@@ -408,7 +408,7 @@ describe("what comes too late", () => {
     assert.equal(stage.tables.view("cart").locked, false);
   });
 
-  it("as UNLOCK of a round it was not told of unlocks and confirms nothing", () => {
+  it("an UNLOCK of an unknown round unlocks and acknowledges nothing", () => {
     const stage = new Stage();
     stage.snapshot([], ["cart"]);
     assert.deepEqual(acks(stage.unlock(5, "cart")), []);
@@ -417,7 +417,7 @@ describe("what comes too late", () => {
 });
 
 describe("a host that starts over", () => {
-  it("forgets its tables, and still knows which term it has seen", () => {
+  it("a host that starts over forgets its tables, and remembers the term it has seen", () => {
     const stage = new Stage();
     stage.term = 3;
     stage.snapshot([tableOf("cart", v(1, 3), [A])]);
@@ -432,8 +432,8 @@ describe("a host that starts over", () => {
   });
 });
 
-describe("owners that are remembered", () => {
-  it("are forgotten with their table, however many they are", () => {
+describe("the cache of owners", () => {
+  it("cached owners are forgotten with their table, regardless of their number", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A])]);
     for (let i = 0; i < 10_050; i++) assert.equal(stage.tables.route("cart", `id-${i}`), HERE);
@@ -442,7 +442,7 @@ describe("owners that are remembered", () => {
     assert.equal(stage.tables.route("cart", "id-10049"), B);
   });
 
-  it("agree with the ring after the number of virtual nodes has changed", () => {
+  it("cached owners agree with the ring after the number of virtual nodes has changed", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B])]);
     stage.tables.order(
@@ -471,7 +471,7 @@ describe("an actor that moves here", () => {
     return { stage, id: idOf([A, [A, B]]) };
   };
 
-  it("is asked for at its owner before, and comes to life on that one's word", () => {
+  it("an actor that moves here is activated after its previous owner released it", () => {
     const { stage, id } = moving();
     assert.equal(stage.tables.route("cart", id), WAIT);
     assert.equal(stage.tables.ownerBefore("cart", id), B);
@@ -479,14 +479,14 @@ describe("an actor that moves here", () => {
     assert.equal(stage.tables.route("cart", id), HERE);
   });
 
-  it("waits on when somebody else says so, or the owner before has another table", () => {
+  it("an actor that moves here waits on when another host responds, or the previous owner has another table", () => {
     const { stage, id } = moving();
     assert.equal(stage.tables.released("cart", id, "c:1", v(2)), false);
     assert.equal(stage.tables.released("cart", id, B, v(1)), false);
     assert.equal(stage.tables.route("cart", id), WAIT);
   });
 
-  it("that came on such a word keeps the unlocked version from being told, until UNLOCK", () => {
+  it("an actor released early keeps the unlocked version from being reported, until UNLOCK", () => {
     const { stage, id } = moving();
     assert.equal(stage.tables.released("cart", id, B, v(2)), true);
     assert.equal(stage.tables.unlocked().has("cart"), false);
@@ -494,14 +494,14 @@ describe("an actor that moves here", () => {
     assert.deepEqual(stage.tables.unlocked().get("cart"), v(2));
   });
 
-  it("waits for UNLOCK once a leader was told what is unlocked here", () => {
+  it("an actor that moves here waits for UNLOCK once a leader has received the unlocked version", () => {
     const { stage, id } = moving();
     assert.deepEqual(stage.tables.unlocked().get("cart"), v(1));
     assert.equal(stage.tables.ownerBefore("cart", id), undefined);
     assert.equal(stage.tables.released("cart", id, B, v(2)), false);
   });
 
-  it("has no owner before that could be asked when the tables cannot be compared, or it stays", () => {
+  it("an actor has no previous owner to ask when the tables cannot be compared, or when it stays", () => {
     const stage = new Stage();
     stage.snapshot([tableOf("cart", v(1), [A, B])]);
     stage.begin(5, tableOf("cart", v(2), [A], undefined));

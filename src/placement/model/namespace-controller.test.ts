@@ -1,4 +1,4 @@
-// A namespace on the leader, as stories: what hosts say, and line by line what the leader does about it.
+// A namespace on the leader, as stories: the messages of hosts, and line by line the leader's effects.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -11,12 +11,15 @@ const LEASE_MS = 10_000;
 const ROUND_MS = 8_000;
 const COALESCE_MS = 100;
 
-/** Hosts are called by single letters. Rounds are shown from 1, versions without their term unless it is another one. */
+/**
+ * Hosts are named by single letters. Rounds are shown from 1, versions without their term unless it is
+ * another one.
+ */
 class Stage {
   readonly term: number;
   readonly room: NamespaceController;
   now = 0;
-  /** Notes are written at once, unless the story is about them. */
+  /** Records are written at once, unless the story is about them. */
   writesNotes = true;
 
   constructor(members: readonly KnownMember[] = [], settings: Partial<NamespaceSettings> = {}) {
@@ -37,7 +40,7 @@ class Stage {
     );
   }
 
-  // ——— What happens.
+  // ——— Inputs.
 
   #perform(effects: readonly Effect[]): string[] {
     const lines: string[] = [];
@@ -79,7 +82,7 @@ class Stage {
     return streams.flatMap((stream) => this.say(stream, message));
   }
 
-  /** Everybody does at once what a round asks for. */
+  /** All hosts acknowledge a round at once. */
   follow(streams: readonly number[], round: number, ...types: string[]): string[] {
     return [...this.ack(streams, "update", round, ...types), ...this.ack(streams, "unlock", round, ...types)];
   }
@@ -127,7 +130,7 @@ class Stage {
     return stage;
   }
 
-  // ——— What is seen of it.
+  // ——— Effects as text.
 
   get #firstRound(): number {
     return this.term * 2 ** 24;
@@ -147,7 +150,7 @@ class Stage {
     if (message.kind !== "order") return message.kind;
     const { operation, round, types, tables } = message;
     if (round === 0) {
-      // Of a snapshot only the middle says something.
+      // Only the middle of a snapshot has contents.
       if (operation !== "update") return undefined;
       return ["snapshot", ...tables.map((table) => this.#table(table)), ...types.map((type) => `${type}?`)].join(" ");
     }
@@ -199,18 +202,19 @@ const unlocked = (type: string, number: number, term = 1): { unlocked: Map<strin
 });
 
 describe("a new cluster", () => {
-  it("waits for nothing: its first host is noted, and then has a table", () => {
+  it("the first host of a new cluster is recorded, and then has a table without any wait", () => {
     const stage = new Stage();
     stage.writesNotes = false;
     assert.deepEqual(stage.hello(1, "a", ["cart"]), ["a joined", "welcome → 1", "save a cart"]);
     assert.deepEqual(stage.wait(), []);
-    // The first snapshot of a new host holds its own rings. No other host holds anything, so no acknowledgement is needed.
+    // The first snapshot of a new host holds its own rings. No other host holds anything, so no
+    // acknowledgement is needed.
     assert.deepEqual(stage.saved("a", "cart").at(-1), "snapshot cart 1 {a} → 1");
     assert.equal(stage.phase("cart"), "settled");
     assert.deepEqual(stage.wait(), []);
   });
 
-  it("a host that joins others gets its snapshot when it is noted, and in the same breath the round that names it", () => {
+  it("a host that joins others gets its snapshot when it is recorded, together with the round that names it", () => {
     const stage = Stage.settled("a", "cart");
     stage.writesNotes = false;
     assert.deepEqual(stage.hello(2, "b", ["cart", "room"]), ["b joined", "welcome → 2", "save b cart,room"]);
@@ -226,7 +230,7 @@ describe("a new cluster", () => {
     assert.deepEqual(stage.ack([2], "update", 3, "cart"), ["unlock 3 cart → 1,2"]);
   });
 
-  it("a host that comes back gets its snapshot at once, also while its types are being noted", () => {
+  it("a host that comes back gets its snapshot at once, also while its types are being recorded", () => {
     const stage = Stage.settled("ab", "cart");
     stage.writesNotes = false;
     stage.closed(2);
@@ -237,7 +241,7 @@ describe("a new cluster", () => {
     assert.deepEqual(stage.wait(), ["lock 3 cart → 1,3", "update 3 cart 3/2 {b} → 1,3"], "it hears every round");
   });
 
-  it("begins types that come together in one round, and ends them each for itself", () => {
+  it("types that come together begin in one round, and each of them ends it by itself", () => {
     const stage = Stage.settled("a", "cart", "room");
     stage.hello(2, "b", ["cart", "room"]);
     const lines = stage.wait();
@@ -248,7 +252,7 @@ describe("a new cluster", () => {
     assert.deepEqual(stage.follow([1, 2], 2, "cart", "room"), ["unlock 2 cart → 1,2", "settled cart"]);
   });
 
-  it("says nobody hosts a type when its first host goes before it was noted", () => {
+  it("a type whose first host goes before it was recorded has an empty table", () => {
     const stage = new Stage();
     stage.writesNotes = false;
     stage.hello(2, "w", []);
@@ -266,7 +270,7 @@ describe("a new cluster", () => {
 });
 
 describe("joins and leaves", () => {
-  it("within the window become one round", () => {
+  it("joins and leaves within the window become one round", () => {
     const stage = Stage.settled("a", "cart");
     stage.hello(2, "b", ["cart"]);
     stage.hello(3, "c", ["cart"]);
@@ -277,7 +281,7 @@ describe("joins and leaves", () => {
     ]);
   });
 
-  it("during a round become one round after it", () => {
+  it("joins and leaves during a round become one round after it", () => {
     const stage = Stage.settled("a", "cart");
     stage.hello(2, "b", ["cart"]);
     stage.wait();
@@ -293,7 +297,7 @@ describe("joins and leaves", () => {
     ]);
   });
 
-  it("of one type do not touch another one, and their rounds run side by side", () => {
+  it("joins and leaves of one type do not touch another one, and their rounds run side by side", () => {
     const stage = Stage.settled("ab", "cart", "room");
     stage.types(1, "cart");
     assert.deepEqual(stage.wait(), ["lock 3 room → 1,2", "update 3 room 3/2 {b} → 1,2"]);
@@ -304,7 +308,7 @@ describe("joins and leaves", () => {
     assert.deepEqual(stage.follow([1, 2], 3, "room"), ["unlock 3 room → 1,2", "settled room", "save a cart"]);
   });
 
-  it("of one namespace are unknown to another", () => {
+  it("joins and leaves of one namespace are unknown to another", () => {
     const [one, other] = [new Stage(), new Stage([], { namespace: "other" })];
     one.hello(1, "a", ["cart"]);
     assert.deepEqual(other.room.view(), { hosts: [], types: [] });
@@ -312,7 +316,7 @@ describe("joins and leaves", () => {
     assert.deepEqual(other.hello(1, "a", ["cart"]).at(-1), "snapshot cart 1 {a} → 1");
   });
 
-  it("are said why, for figures", () => {
+  it("every round has a reason, for metrics", () => {
     const stage = Stage.settled("a", "cart");
     const effects = [...stage.room.dead("a", stage.now), ...stage.room.tick(stage.now + COALESCE_MS)];
     const began = effects.find(({ kind }) => kind === "began");
@@ -321,7 +325,7 @@ describe("joins and leaves", () => {
 });
 
 describe("an acknowledgement", () => {
-  it("counts for the round, the operation and the types it names, and for nothing else", () => {
+  it("an acknowledgement counts for the round, the operation and the types it names, and for nothing else", () => {
     const stage = Stage.settled("a", "cart");
     stage.hello(2, "b", ["cart"]);
     stage.wait();
@@ -338,14 +342,14 @@ describe("an acknowledgement", () => {
     assert.deepEqual(stage.ack([2], "update", 2, "cart"), ["unlock 2 cart → 1,2"]);
   });
 
-  it("of a round of the last leader fits none of this one", () => {
+  it("an acknowledgement of a round of the previous leader fits no round of this one", () => {
     const stage = new Stage([memberOf("a", "cart")], { term: 2 });
     stage.hello(1, "a", ["cart"], unlocked("cart", 3));
     assert.deepEqual(stage.say(1, { kind: "ack", operation: "update", round: 2 ** 24 + 1, types: ["cart"] }), []);
     assert.equal(stage.phase("cart"), "updating");
   });
 
-  it("on a stream that said no hello, or not any more, is ignored", () => {
+  it("an acknowledgement on a stream without a hello, or of a removed host, is ignored", () => {
     const stage = Stage.settled("ab", "cart");
     stage.types(2);
     stage.wait();
@@ -357,8 +361,8 @@ describe("an acknowledgement", () => {
   });
 });
 
-describe("a host that only listens", () => {
-  it("hears everything and is never waited for", () => {
+describe("a host without types", () => {
+  it("a host without types receives all orders, and no round waits for it", () => {
     const stage = new Stage();
     assert.deepEqual(stage.hello(9, "w", []), ["w joined", "welcome → 9", "snapshot → 9"]);
     assert.deepEqual(stage.hello(1, "a", ["cart"]).slice(3), [
@@ -372,14 +376,14 @@ describe("a host that only listens", () => {
     assert.deepEqual(stage.ack([9], "unlock", 2, "cart"), []);
   });
 
-  it("is gone with its stream, without a note and without a round", () => {
+  it("a host without types is gone with its stream, without a write and without a round", () => {
     const stage = Stage.settled("a", "cart");
     stage.hello(9, "w", []);
     assert.deepEqual(stage.closed(9), ["w removed"]);
     assert.deepEqual(stage.wait(), []);
   });
 
-  it("is forgotten when it does not renew, and told so", () => {
+  it("a host without types that does not renew is removed, and is notified", () => {
     const stage = new Stage();
     stage.hello(9, "w", []);
     stage.wait(LEASE_MS - 1);
@@ -387,7 +391,7 @@ describe("a host that only listens", () => {
     assert.deepEqual(stage.renew(9), []);
   });
 
-  it("becomes a host when it reports a type", () => {
+  it("a host without types becomes a host of a type when it reports one", () => {
     const stage = Stage.settled("a", "cart");
     stage.hello(2, "b", []);
     assert.deepEqual(stage.types(2, "cart"), ["save b cart"]);
@@ -396,7 +400,7 @@ describe("a host that only listens", () => {
 });
 
 describe("a silent host", () => {
-  it("in a round loses its stream alone; the round goes on when its lease is over", () => {
+  it("a silent host in a round loses only its stream; the round goes on when its lease is over", () => {
     const stage = Stage.settled("ab", "cart");
     stage.renew(1, 2);
     stage.hello(3, "c", ["cart"]);
@@ -429,7 +433,7 @@ describe("a silent host", () => {
     assert.deepEqual(stage.ack([2], "unlock", 3, "cart", "room"), ["settled cart", "drop a", "settled room"]);
   });
 
-  it("that was evicted is told to start over, and the round goes on when it has", () => {
+  it("an evicted host is notified to start over, and the round goes on when it has", () => {
     const stage = Stage.settled("ab", "cart");
     stage.renew(1, 2);
     stage.types(1);
@@ -443,7 +447,7 @@ describe("a silent host", () => {
     assert.equal(stage.phase("cart"), "unlocking");
   });
 
-  it("that starts over and is the only one of a type leaves no table in between that names nobody", () => {
+  it("the only host of a type may start over without an empty table in between", () => {
     const stage = Stage.settled("a", "cart");
     stage.writesNotes = false;
     stage.hello(2, "b", ["cart"], { replaces: "a", address: "a:1" });
@@ -452,7 +456,7 @@ describe("a silent host", () => {
     assert.deepEqual(stage.wait().at(-1), "snapshot cart 2/1 {b} → 2");
   });
 
-  it("is evicted in every type, and is the only one", () => {
+  it("a silent host is evicted in every type, and no other host is", () => {
     const stage = Stage.settled("ab", "cart", "room");
     stage.renew(1, 2);
     stage.types(1, "room");
@@ -470,7 +474,7 @@ describe("a silent host", () => {
     assert.equal(stage.phase("cart"), "unlocking");
   });
 
-  it("stays in the tables while its lease lasts, and leaves them afterwards", () => {
+  it("a silent host stays in the tables while its lease lasts, and leaves them afterwards", () => {
     const stage = Stage.settled("ab", "cart");
     stage.renew(1, 2);
     assert.deepEqual(stage.closed(2), ["b suspect"]);
@@ -481,7 +485,7 @@ describe("a silent host", () => {
     assert.deepEqual(stage.wait(), ["lock 3 cart → 1", "update 3 cart 3/2 {a} → 1"]);
   });
 
-  it("with a stream is told when its lease is over", () => {
+  it("a host with a stream is notified when its lease is over", () => {
     const stage = Stage.settled("ab", "cart");
     stage.renew(1, 2);
     stage.wait(LEASE_MS / 2);
@@ -489,7 +493,7 @@ describe("a silent host", () => {
     assert.deepEqual(stage.wait(LEASE_MS / 2), ["b removed", "removed → 2", "drop b"]);
   });
 
-  it("is not waited for when its process is known to have ended", () => {
+  it("the leader does not wait for a silent host whose process is known to have ended", () => {
     const stage = Stage.settled("ab", "cart");
     stage.closed(2);
     assert.deepEqual(stage.dead("b"), ["b removed", "drop b"]);
@@ -497,7 +501,7 @@ describe("a silent host", () => {
     assert.deepEqual(stage.dead("b"), []);
   });
 
-  it("is not waited for when a closed connection is trusted", () => {
+  it("the leader does not wait for a silent host when it trusts a closed connection", () => {
     const stage = new Stage([], { failover: "fast" });
     stage.hello(1, "a", ["cart"]);
     stage.hello(2, "b", ["cart"]);
@@ -509,7 +513,7 @@ describe("a silent host", () => {
 });
 
 describe("a host that returns during a round", () => {
-  it("hears the last finished table and then the round, and its word counts", () => {
+  it("a host that returns during a round gets the last finished table and then the round, and its acknowledgement counts", () => {
     const stage = Stage.settled("ab", "cart");
     stage.types(1);
     stage.wait();
@@ -524,7 +528,7 @@ describe("a host that returns during a round", () => {
     assert.deepEqual(stage.ack([1, 7], "update", 3, "cart"), ["unlock 3 cart → 1,7"]);
   });
 
-  it("hears that it is unlocked, if it is", () => {
+  it("a host that returns during a round gets UNLOCK, if it was sent", () => {
     const stage = Stage.settled("ab", "cart");
     stage.types(1);
     stage.wait();
@@ -537,7 +541,7 @@ describe("a host that returns during a round", () => {
     assert.deepEqual(stage.ack([1, 7], "unlock", 3, "cart").slice(0, 1), ["settled cart"]);
   });
 
-  it("before its old stream is seen to end has that one closed", () => {
+  it("a host that returns before the end of its old stream is noticed has the old stream closed", () => {
     const stage = Stage.settled("a", "cart");
     assert.deepEqual(stage.hello(7, "a", ["cart"], unlocked("cart", 1)), [
       "close 1 PROTOCOL",
@@ -549,7 +553,7 @@ describe("a host that returns during a round", () => {
     assert.deepEqual(stage.renew(7), ["renewed 5 → 7"]);
   });
 
-  it("with other types has them changed", () => {
+  it("the types of a host that returns with other ones change", () => {
     const stage = Stage.settled("ab", "cart");
     stage.closed(2);
     assert.ok(stage.hello(7, "b", ["room"], unlocked("cart", 2)).includes("save b cart,room"));
@@ -557,15 +561,15 @@ describe("a host that returns during a round", () => {
   });
 });
 
-describe("goodbye", () => {
-  it("is not waited for, and costs one round", () => {
+describe("a goodbye", () => {
+  it("a goodbye costs one round, which does not wait for the host", () => {
     const stage = Stage.settled("ab", "cart");
     assert.deepEqual(stage.say(2, { kind: "goodbye" }), ["b removed", "drop b"]);
     assert.deepEqual(stage.closed(2), []);
     assert.deepEqual(stage.wait(), ["lock 3 cart → 1", "update 3 cart 3/2 {a} → 1"]);
   });
 
-  it("during a round lets it go on without, in either half", () => {
+  it("a round goes on without a host that sends goodbye, in either half", () => {
     const stage = Stage.settled("abc", "cart");
     stage.types(1);
     stage.wait();
@@ -586,8 +590,8 @@ describe("goodbye", () => {
   });
 });
 
-describe("types at run time", () => {
-  it("are noted before they are granted, one note at a time", () => {
+describe("changes of types at run time", () => {
+  it("new types of a host are recorded before they are granted, one write at a time", () => {
     const stage = Stage.settled("a", "cart");
     stage.writesNotes = false;
     assert.deepEqual(stage.types(1, "cart", "room"), ["save a cart,room"]);
@@ -601,7 +605,7 @@ describe("types at run time", () => {
     assert.deepEqual(stage.saved("a", "cart", "room", "user"), ["lock 3 user → 1", "update 3 user 1 {a} → 1"]);
   });
 
-  it("stay in the note until a finished round has shown that nothing is left", () => {
+  it("types given up stay in the record until a finished round has shown that no actor is left", () => {
     const stage = Stage.settled("ab", "cart", "room");
     assert.deepEqual(stage.types(2, "room"), []);
     stage.wait();
@@ -612,7 +616,7 @@ describe("types at run time", () => {
     assert.equal(stage.held("b"), "room");
   });
 
-  it("given up one after the other leave the note, although one is still being written", () => {
+  it("types given up one after the other leave the record, although one write is still in progress", () => {
     const stage = Stage.settled("ab", "cart", "room", "user");
     stage.writesNotes = false;
     stage.types(2, "user");
@@ -624,7 +628,7 @@ describe("types at run time", () => {
     assert.equal(stage.held("b"), "user");
   });
 
-  it("given up before they were noted leave the note when it is written", () => {
+  it("types given up before they were recorded leave the record when it is written", () => {
     const stage = Stage.settled("ab", "cart");
     stage.writesNotes = false;
     stage.hello(3, "c", ["cart"]);
@@ -634,7 +638,7 @@ describe("types at run time", () => {
     assert.deepEqual(stage.wait(), []);
   });
 
-  it("given up after they were noted, but before a round has begun, leave the note at once", () => {
+  it("types given up after they were recorded, but before a round has begun, leave the record at once", () => {
     const stage = Stage.settled("ab", "cart", "room");
     stage.hello(3, "c", ["cart", "room"]);
     assert.deepEqual(stage.types(3, "room"), ["save c room"]);
@@ -643,16 +647,16 @@ describe("types at run time", () => {
     assert.deepEqual(stage.wait(), []);
   });
 
-  it("given up by a host that has no others leave no note", () => {
+  it("types given up by a host that has no others leave no record", () => {
     const stage = Stage.settled("ab", "cart");
     stage.types(2);
     stage.wait();
     assert.deepEqual(stage.follow([1, 2], 3, "cart"), ["unlock 3 cart → 1,2", "settled cart", "drop b"]);
-    // It only listens now.
+    // The host has no types now.
     assert.deepEqual(stage.closed(2), ["b removed"]);
   });
 
-  it("given up by the home of some of their shards stay in its note until it has handed those over", () => {
+  it("types given up by the home of some of their shards stay in its record until it has handed those over", () => {
     const stage = Stage.settled("ab", "cart");
     let isHome = true;
     stage.room.isHome = (incarnation) => incarnation === "b" && isHome;
@@ -668,14 +672,14 @@ describe("types at run time", () => {
     assert.deepEqual(stage.handedOver("nobody"), []);
   });
 
-  it("given up and taken back in time cost nothing", () => {
+  it("types given up and taken back in time cost nothing", () => {
     const stage = Stage.settled("ab", "cart");
     stage.types(2);
     stage.types(2, "cart");
     assert.deepEqual(stage.wait(), []);
   });
 
-  it("taken back during the round that takes them away lead to another one, without a note", () => {
+  it("types taken back during the round that removes them lead to another one, without a write", () => {
     const stage = Stage.settled("ab", "cart");
     stage.types(2);
     stage.wait();
@@ -689,7 +693,7 @@ describe("types at run time", () => {
     ]);
   });
 
-  it("are limited in number", () => {
+  it("the number of types of a host is limited", () => {
     const stage = new Stage();
     const many = Array.from({ length: LIMITS.typesPerHost + 1 }, (_, i) => `type-${i}`);
     assert.deepEqual(stage.hello(1, "a", many), ["close 1 PROTOCOL"]);
@@ -698,7 +702,7 @@ describe("types at run time", () => {
     assert.equal(stage.held("b"), "cart");
   });
 
-  it("that belong to nobody end with an empty table", () => {
+  it("a type without a host ends with an empty table", () => {
     const stage = Stage.settled("a", "cart");
     stage.hello(9, "w", []);
     stage.types(1);
@@ -707,8 +711,8 @@ describe("types at run time", () => {
   });
 });
 
-describe("an address", () => {
-  it("has one host; another one is refused until the first is gone", () => {
+describe("the address of a host", () => {
+  it("an address has one host; another one is rejected until the first is gone", () => {
     const stage = Stage.settled("a", "cart");
     stage.renew(1);
     assert.deepEqual(stage.hello(2, "b", ["cart"], { address: "a:1" }), ["close 2 ADDRESS_IN_USE"]);
@@ -718,33 +722,34 @@ describe("an address", () => {
     assert.equal(stage.hello(4, "b", ["cart"], { address: "a:1" })[0], "b joined");
   });
 
-  it("is free at once for who replaces its host", () => {
+  it("an address is free at once for the incarnation that replaces its host", () => {
     const stage = Stage.settled("a", "cart");
     const lines = stage.hello(2, "A", ["cart"], { address: "a:1", replaces: "a" });
     assert.deepEqual(lines.slice(0, 3), ["a removed", "drop a", "A joined"]);
     assert.deepEqual(stage.wait().at(-1), "snapshot cart 2/1 {A} → 2");
   });
 
-  it("is not freed by who replaces somebody else, or nobody", () => {
+  it("an address is not freed by a host that replaces another one, or none", () => {
     const stage = Stage.settled("ab", "cart");
     for (const replaces of ["x", "c"]) {
       assert.deepEqual(stage.hello(3, "c", ["cart"], { address: "a:1", replaces }), ["close 3 ADDRESS_IN_USE"]);
     }
   });
 
-  it("that was an earlier host's makes its new one the owner of nothing: such tables are kept from it", () => {
+  it("a new host at the address of an earlier one owns nothing: the leader withholds tables that list the earlier one", () => {
     const stage = Stage.settled("ab", "cart");
     stage.writesNotes = false;
     stage.say(2, { kind: "goodbye" });
     assert.deepEqual(stage.hello(3, "B", ["cart"], { address: "b:1" }), ["B joined", "welcome → 3", "save B cart"]);
     assert.deepEqual(stage.wait(), ["lock 3 cart → 1", "update 3 cart 3/2 {a} → 1"]);
-    // It would find its address in the finished table, and nobody would wait for what it then holds.
+    // The new host would find its address in the finished table, and no round would wait for actors it then
+    // holds.
     assert.deepEqual(stage.saved("B", "cart"), [
       ...["snapshot cart? → 3", "lock 3 cart → 3", "update 3 cart 3/2 {a} → 3"],
     ]);
   });
 
-  it("that was an earlier host's in a round under way is kept from its new one, too", () => {
+  it("a table of a round in progress that lists an earlier host at the address is withheld as well", () => {
     const stage = Stage.settled("ab", "cart");
     stage.writesNotes = false;
     stage.types(1);
@@ -754,7 +759,7 @@ describe("an address", () => {
     assert.deepEqual(stage.saved("B", "cart"), ["snapshot cart? → 3"]);
   });
 
-  it("is needed by who reports types later, too", () => {
+  it("a host that reports types later needs an address, too", () => {
     const stage = new Stage();
     stage.hello(1, "a", [], { address: "nowhere:1" });
     assert.deepEqual(stage.types(1, "cart"), ["close 1 PROTOCOL"]);
@@ -763,20 +768,20 @@ describe("an address", () => {
 });
 
 describe("an incarnation that was removed", () => {
-  it("and comes back with its tables is told so", () => {
+  it("a removed incarnation that comes back with its tables is notified", () => {
     const stage = Stage.settled("ab", "cart");
     stage.dead("b");
     assert.deepEqual(stage.hello(7, "b", ["cart"], unlocked("cart", 2)), ["removed → 7"]);
   });
 
-  it("and comes back without types is told so while a table still names it", () => {
+  it("a removed incarnation that comes back without types is notified while a table still lists it", () => {
     const stage = Stage.settled("ab", "cart");
     stage.dead("b");
-    // It drains: it has no types any more, but by its table it may hold actors, and nobody waits for it.
+    // The host drains: it has no types, but by its table it may hold actors, and no round waits for it.
     assert.deepEqual(stage.hello(7, "b", [], unlocked("cart", 2)), ["removed → 7"]);
   });
 
-  it("and comes back before it had a table is told so while a table names it", () => {
+  it("a removed incarnation that comes back before it had a table is notified while a table lists it", () => {
     const stage = Stage.settled("a", "cart");
     stage.hello(2, "b", ["cart"]);
     stage.wait();
@@ -784,7 +789,7 @@ describe("an incarnation that was removed", () => {
     assert.deepEqual(stage.hello(7, "b", ["cart"]), ["removed → 7"]);
   });
 
-  it("is listened to no more", () => {
+  it("messages of a removed incarnation are ignored", () => {
     const stage = Stage.settled("ab", "cart");
     stage.dead("b");
     assert.deepEqual(stage.renew(2), []);
@@ -796,7 +801,7 @@ describe("a takeover", () => {
   const both = [memberOf("a", "cart"), memberOf("b", "cart")];
   const term = { term: 2 };
 
-  it("decides nothing about a type until every member that may hold it has been heard of", () => {
+  it("a new leader decides nothing about a type until every member that may hold it has connected", () => {
     const stage = new Stage(both, term);
     assert.deepEqual(stage.hello(1, "a", ["cart"], unlocked("cart", 5)), [
       "a returned",
@@ -810,7 +815,7 @@ describe("a takeover", () => {
     ]);
   });
 
-  it("goes on without those whose lease is over", () => {
+  it("a new leader goes on without members whose lease is over", () => {
     const stage = new Stage(both, term);
     stage.hello(1, "a", ["cart"], unlocked("cart", 5));
     stage.wait(LEASE_MS / 2);
@@ -819,7 +824,7 @@ describe("a takeover", () => {
     assert.deepEqual(stage.wait(1), ["b removed", "drop b", "lock 1 cart → 1", "update 1 cart 6/5@1 {a} → 1"]);
   });
 
-  it("goes on at once without those whose process has ended, or that replaced themselves", () => {
+  it("a new leader goes on at once without members whose process has ended, or that replaced themselves", () => {
     const stage = new Stage([...both, memberOf("c", "cart")], term);
     stage.hello(1, "a", ["cart"], unlocked("cart", 5));
     assert.deepEqual(stage.dead("b"), ["b removed", "drop b"]);
@@ -828,20 +833,20 @@ describe("a takeover", () => {
     assert.equal(lines.at(-1), "update 1 cart 6/5@1 {a} → 1,3");
   });
 
-  it("waits in one type for who may hold it, and in no other", () => {
+  it("a new leader waits in a type for the members that may hold it, and in no other type", () => {
     const stage = new Stage([memberOf("a", "cart", "room"), memberOf("b", "cart")], term);
     const lines = stage.hello(1, "a", ["cart", "room"], unlocked("room", 2));
     assert.deepEqual(lines.slice(-2), ["lock 1 room → 1", "update 1 room 3/2@1 {a} → 1"]);
     assert.equal(stage.phase("cart"), "closed");
   });
 
-  it("has no base when not all have unlocked the same version; numbers go on from the highest", () => {
+  it("a first round has no base when members have unlocked different versions; numbers go on from the highest", () => {
     const stage = new Stage(both, term);
     stage.hello(1, "a", ["cart"], unlocked("cart", 5));
     assert.equal(stage.hello(2, "b", ["cart"], unlocked("cart", 6)).at(-1), "update 1 cart 7 {ab} → 1,2");
   });
 
-  it("has no base when the same numbers come from different terms, or somebody has unlocked none", () => {
+  it("a first round has no base when the same numbers come from different terms, or a member has unlocked none", () => {
     const stage = new Stage(both, { term: 3 });
     stage.hello(1, "a", ["cart"], unlocked("cart", 5, 1));
     assert.equal(stage.hello(2, "b", ["cart"], unlocked("cart", 5, 2)).at(-1), "update 1 cart 6 {ab} → 1,2");
@@ -850,7 +855,7 @@ describe("a takeover", () => {
     assert.equal(other.hello(2, "b", ["cart"]).at(-1), "update 1 cart 6 {ab} → 1,2");
   });
 
-  it("asks nobody for a base who is gone", () => {
+  it("the base of a first round does not depend on members that are gone", () => {
     const stage = new Stage(both, term);
     stage.hello(1, "a", ["cart"], unlocked("cart", 5));
     stage.hello(2, "b", [], unlocked("cart", 6));
@@ -859,7 +864,7 @@ describe("a takeover", () => {
     assert.equal(other.dead("b").at(-1), "update 1 cart 6/5@1 {a} → 1");
   });
 
-  it("waits in its first round for who has given the type up since, and then forgets it", () => {
+  it("the first round waits for a member that has given the type up since, and then removes it from the record", () => {
     const stage = new Stage(both, term);
     stage.hello(1, "a", ["cart"], unlocked("cart", 5));
     assert.equal(stage.hello(2, "b", [], unlocked("cart", 5)).at(-1), "update 1 cart 6/5@1 {a} → 1,2");
@@ -868,7 +873,7 @@ describe("a takeover", () => {
     assert.deepEqual(stage.ack([1, 2], "unlock", 1, "cart"), ["settled cart", "drop b"]);
   });
 
-  it("tells that nobody hosts a type any more whose hosts are all gone", () => {
+  it("a type whose hosts are all gone gets an empty table", () => {
     const stage = new Stage(both, term);
     stage.hello(9, "w", [], unlocked("cart", 5));
     stage.dead("a");
@@ -880,26 +885,26 @@ describe("a takeover", () => {
     ]);
   });
 
-  it("lets a newcomer wait for types that are not decided, and takes it in with the first round", () => {
+  it("a new host waits for types that are not decided, and joins with the first round", () => {
     const stage = new Stage(both, term);
     stage.hello(1, "a", ["cart"], unlocked("cart", 5));
     assert.deepEqual(stage.hello(3, "c", ["cart"]), ["c joined", "welcome → 3", "save c cart", "snapshot cart? → 3"]);
     assert.equal(stage.dead("b").at(-1), "update 1 cart 6 {ac} → 1,3");
   });
 
-  it("admits nobody else at the address of a member it waits for", () => {
+  it("no other host is admitted at the address of a member that the leader waits for", () => {
     const stage = new Stage(both, term);
     assert.deepEqual(stage.hello(1, "x", ["cart"], { address: "a:1" }), ["close 1 ADDRESS_IN_USE"]);
   });
 
-  it("has nothing to wait for when there are no members", () => {
+  it("a new leader without members has nothing to wait for", () => {
     const stage = new Stage([], term);
     assert.equal(stage.hello(1, "a", ["cart"]).at(-1), "snapshot cart 1 {a} → 1");
   });
 });
 
-describe("an operator", () => {
-  it("has a host drained by address, name or incarnation", () => {
+describe("a drain by an operator", () => {
+  it("an operator can drain a host by address, name or incarnation", () => {
     const stage = Stage.settled("ab", "cart");
     for (const which of ["b:1", "host b", "b"]) {
       assert.deepEqual(stage.room.drain(which), [{ kind: "send", streams: [2], message: { kind: "drain" } }]);
@@ -911,7 +916,7 @@ describe("an operator", () => {
 });
 
 describe("a renewal", () => {
-  it("is answered with its sequence and remembers how many actors there are", () => {
+  it("a renewal is answered with its sequence and records the number of actors", () => {
     const stage = Stage.settled("a", "cart");
     assert.deepEqual(stage.renew(1), ["renewed 5 → 1"]);
     assert.equal(stage.room.view().hosts[0]?.actors, 3);
@@ -920,7 +925,7 @@ describe("a renewal", () => {
 });
 
 describe("the next deadline", () => {
-  it("is the first of leases, windows and rounds", () => {
+  it("the next deadline is the first of leases, windows and rounds", () => {
     const stage = new Stage();
     assert.equal(stage.room.deadline, Number.POSITIVE_INFINITY);
     stage.hello(1, "a", ["cart"]);

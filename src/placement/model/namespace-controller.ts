@@ -119,7 +119,7 @@ export class NamespaceController {
   hello(stream: number, hello: Hello, now: number): Effect[] {
     const effects: Effect[] = [];
     if (hello.types.length > LIMITS.typesPerHost) {
-      return [{ kind: "close", stream, code: "PROTOCOL", why: `a host may report ${LIMITS.typesPerHost} types` }];
+      return [{ kind: "close", stream, code: "PROTOCOL", why: tooManyTypes(hello.types) }];
     }
     const before = hello.replaces === undefined ? undefined : this.#connections.host(hello.replaces);
     if (before !== undefined) this.#remove(before, "leave", "it came back as a new incarnation", now, effects, true);
@@ -176,8 +176,8 @@ export class NamespaceController {
       const other = others.find((host) => host.types.has(type) && counts(host, type));
       const [theirs, said] = [other?.sharded.get(type)?.shards, sharded?.get(type)?.shards];
       if (other === undefined || theirs === said) continue;
-      const words = `its other hosts say that its actors live in ${inShards(theirs)}, and this one says in ${inShards(said)}`;
-      return `${type}: ${words}; every host of a type has to say the same`;
+      const words = `its actors live in ${inShards(theirs)} on the other hosts and in ${inShards(said)} here`;
+      return `${type}: ${words}; all hosts of a type must have the same setting`;
     }
     return undefined;
   }
@@ -200,7 +200,7 @@ export class NamespaceController {
         host.sticky.get(type) !== sticky.get(type) || host.sharded.get(type)?.shards !== sharded?.get(type)?.shards;
       const type = types.find((one) => host.types.has(one) && isAtOdds(one));
       if (type === undefined) continue;
-      const why = `${type} has hosts that say something else of it; every host of a type has to say the same`;
+      const why = `${type} has hosts with another setting; all hosts of a type must have the same setting`;
       // It may hold actors of its other types, so the leader waits for its lease.
       this.#cutOff(host, "OPTION_INVALID", why, now, effects);
     }
@@ -322,7 +322,7 @@ export class NamespaceController {
     const { types } = report;
     const tooMany = types.length > LIMITS.typesPerHost;
     if (tooMany || (types.length > 0 && host.address === NOWHERE)) {
-      const why = tooMany ? `a host may report ${LIMITS.typesPerHost} types` : "a host that has types needs an address";
+      const why = tooMany ? tooManyTypes(types) : "a host that has types needs an address";
       effects.push({ kind: "close", stream: host.stream!, code: "PROTOCOL", why });
       return;
     }
@@ -472,5 +472,8 @@ export class NamespaceController {
     }
   }
 }
+
+const tooManyTypes = ({ length }: readonly string[]): string =>
+  `a host may report at most ${LIMITS.typesPerHost} types; got ${length}`;
 
 const inShards = (shards: number | undefined): string => (shards === undefined ? "no shards" : `${shards} shards`);

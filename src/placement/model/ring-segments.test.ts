@@ -7,12 +7,12 @@ const NONE = new Uint32Array(0);
 
 /** Points of host 0 at these upper halves. */
 const at = (...halves: number[]): Uint32Array => Uint32Array.from(halves.flatMap((half) => [half, 0, 0]));
-/** This many, evenly spread. */
+/** This many points, evenly spread. */
 const evenly = (count: number): Uint32Array =>
   at(...Array.from({ length: count }, (_, index) => Math.floor((index * 2 ** 32) / count)));
 
 describe("segments of a ring", () => {
-  it("cut the points by the upper bits of the hash, so that each holds a handful", () => {
+  it("the points of a ring are cut by the upper bits of the hash, so that each segment holds a handful", () => {
     for (const count of [0, 1, 64, 1_000, 100_000]) {
       const points = evenly(count);
       const segments = cut(points);
@@ -26,7 +26,7 @@ describe("segments of a ring", () => {
     }
   });
 
-  it("are shared by what a change does not touch", () => {
+  it("segments that a change does not touch are shared", () => {
     const before = cut(evenly(1_000));
     const joining = at(5, 6, 2 ** 32 - 1);
     const after = spliceSegments(before, NONE, joining, ["a:1"]);
@@ -36,7 +36,7 @@ describe("segments of a ring", () => {
     assert.deepEqual(spliceSegments(after, joining, NONE, ["a:1"]), before);
   });
 
-  it("are kept for a while as points come and go, then cut anew", () => {
+  it("segments stay for a while as points come and go, and are then cut anew", () => {
     const segments = cut(evenly(10_000));
     assert.ok(suits(segments, 10_000));
     assert.ok(suits(segments, 20_000));
@@ -45,7 +45,7 @@ describe("segments of a ring", () => {
     assert.ok(!suits(segments, 1_000));
   });
 
-  it("find the first point from a hash on, even where hashes are crowded", () => {
+  it("the first point from a hash on is found, even where hashes are crowded", () => {
     const crowded = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2 ** 31 - 1];
     const points = at(...crowded);
     for (const wanted of [...crowded, 10, 1_000_000, 2 ** 30]) {

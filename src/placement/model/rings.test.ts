@@ -7,14 +7,14 @@ import { Rings } from "./rings.ts";
 const hosts = (count: number): string[] => Array.from({ length: count }, (_, index) => `10.0.0.${index}:1`);
 
 describe("rings of types", () => {
-  it("are one and the same for types with the same hosts, in whatever order they are named", () => {
+  it("types with the same hosts share one ring, in any order of their hosts", () => {
     const rings = new Rings();
     const ring = rings.of(hosts(5), 10);
     assert.equal(rings.of(hosts(5).reverse(), 10), ring);
     assert.deepEqual(ring.addresses, hosts(5));
   });
 
-  it("are changed once when a host joins the types of all", () => {
+  it("a ring is changed once when a host joins all types", () => {
     const rings = new Rings();
     const before = rings.of(hosts(5), 10);
     const after = rings.of(hosts(6), 10, before);
@@ -23,12 +23,12 @@ describe("rings of types", () => {
     assert.equal(rings.of(hosts(5), 10, after), before);
   });
 
-  it("stay as they are when a type's hosts do", () => {
+  it("a ring stays the same object when a type's hosts stay", () => {
     const before = Ring.of(hosts(5), 10);
     assert.equal(new Rings().of(hosts(5), 10, before), before);
   });
 
-  it("differ with the replication factor, also from the ring a type had", () => {
+  it("rings differ with the replication factor, also from a type's previous ring", () => {
     const rings = new Rings();
     const ten = rings.of(hosts(5), 10);
     const twenty = rings.of(hosts(5), 20, ten);
@@ -36,7 +36,7 @@ describe("rings of types", () => {
     assert.equal(twenty.replicationFactor, 20);
   });
 
-  it("own what rings built on their own do", () => {
+  it("shared rings have the same owners as rings built separately", () => {
     const rings = new Rings();
     for (const count of [3, 7, 0, 1, 7, 30, 2]) {
       const ring = rings.of(hosts(count), 10);
@@ -45,7 +45,7 @@ describe("rings of types", () => {
     }
   });
 
-  it("are remembered up to a bound", () => {
+  it("the number of remembered rings is bounded", () => {
     const rings = new Rings();
     const held = Array.from({ length: LIMITS.ringsRemembered }, (_, index) => rings.of(hosts(index + 1), 1));
     assert.equal(rings.of(hosts(1), 1), held[0]);

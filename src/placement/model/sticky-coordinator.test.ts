@@ -16,7 +16,10 @@ const settings = {
 
 type Word = Exclude<HostMessage, Hello>;
 
-/** A leader, and hosts that do what they are told. Streams are numbered from 1, and a host is known by that number. */
+/**
+ * A leader, and hosts that follow its orders. Streams are numbered from 1, and a host is known by that
+ * number.
+ */
 class Leader {
   readonly room: NamespaceController;
   readonly heard = new Map<number, SchedulerMessage[]>();
@@ -111,15 +114,15 @@ function cluster(...names: readonly string[]): Leader {
   return leader;
 }
 
-describe("the desk for sticky actors", () => {
-  it("gives an actor to whoever asks first, also to one that is not its owner on the ring", () => {
+describe("the coordinator of sticky actors", () => {
+  it("the coordinator gives an actor to the first host that asks, even if the ring names another one", () => {
     const leader = cluster("a", "b");
     for (let i = 0; i < 20; i++) assert.equal(leader.outcome(2, leader.ask(2, `id-${i}`)), "granted");
     for (let i = 0; i < 20; i++) assert.equal(leader.outcome(1, leader.ask(1, `id-${i}`)), "b");
     assert.equal(leader.events.filter((event) => event === "granted 1").length, 20);
   });
 
-  it("refuses what is not sticky, and who does not have the type", () => {
+  it("the coordinator rejects types that are not sticky, and hosts without the type", () => {
     const leader = cluster("a");
     leader.join(2, "b", { types: ["Order"], sticky: new Map() });
     leader.claim(2, []);
@@ -128,7 +131,7 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(1, leader.ask(1, "x")), "granted");
   });
 
-  it("answers many questions of a host in one message, in parts when they are too many", () => {
+  it("the coordinator answers many requests of a host in one message, or in chunks when they are too many", () => {
     const leader = cluster("a");
     const wishes = Array.from({ length: LIMITS.stickyChunk + 1 }, (_, i) => {
       return { correlation: i, type: "Cart", id: `id-${i}`, since: 0 };
@@ -138,7 +141,7 @@ describe("the desk for sticky actors", () => {
     assert.deepEqual(answers, [LIMITS.stickyChunk, 1]);
   });
 
-  it("lets questions wait until every host of an earlier leader has said what it holds", () => {
+  it("requests wait until every host of an earlier leader has claimed its actors", () => {
     const leader = new Leader(["a", "b"]);
     leader.join(1, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
     leader.claim(1, ["mine"]);
@@ -151,7 +154,7 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(1, theirs), "b");
   });
 
-  it("or until its lease is over", () => {
+  it("requests wait for the claims of a silent host until its lease is over", () => {
     const leader = new Leader(["a", "b"]);
     leader.join(1, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
     leader.claim(1, []);
@@ -164,7 +167,7 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(1, fresh), "granted");
   });
 
-  it("forgets the questions of a stream that has ended: they come again on the next", () => {
+  it("the requests of a stream that has ended are dropped, because they come again on the next", () => {
     const leader = new Leader(["a", "b"]);
     const returns = { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) };
     leader.join(1, "a", returns);
@@ -179,7 +182,7 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(2, leader.ask(2, "x")), "granted");
   });
 
-  it("keeps what a silent host holds until its lease is over, and frees it then", () => {
+  it("the actors of a silent host stay with it until its lease is over, and are free then", () => {
     const leader = cluster("a", "b");
     leader.ask(1, "x");
     leader.close(1);
@@ -191,10 +194,10 @@ describe("the desk for sticky actors", () => {
     assert.ok(leader.events.includes("cleared 1"));
   });
 
-  it("lets whoever asks wait for a host that hands over its types, and goes on when that has let go", () => {
+  it("a request waits for a host that hands over its types, and is answered when that host has let go", () => {
     const leader = cluster("a", "b");
     leader.ask(1, "x");
-    // It confirms before it has let go here, so that there is a moment in between.
+    // The host acknowledges before it has let go here, so that there is a moment in between.
     leader.say(1, { kind: "types", types: [], sticky: new Map([["Cart", 0]]) });
     const waits = leader.ask(2, "x");
     assert.equal(leader.outcome(2, waits), undefined);
@@ -202,7 +205,7 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(2, waits), "granted");
   });
 
-  it("tells a host to let go of what it claims and another one was granted, and believes the rest", () => {
+  it("a host must let go of claimed actors that another host was granted, and keeps the rest", () => {
     const leader = cluster("a", "b");
     leader.ask(1, "x");
     leader.join(3, "b");
@@ -215,21 +218,21 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(3, leader.ask(3, "x")), "a");
   });
 
-  it("takes claims of what was never granted for what they are: somebody holds it", () => {
+  it("a claim of an actor that was never granted makes the host its owner", () => {
     const leader = cluster("a", "b");
     leader.join(3, "b");
     leader.claim(3, ["never-granted"]);
     assert.equal(leader.outcome(1, leader.ask(1, "never-granted")), "b");
   });
 
-  it("confirms each part of the claims", () => {
+  it("the coordinator acknowledges each chunk of claims", () => {
     const leader = cluster("a");
     leader.say(1, { kind: "claims", part: 7, type: "Cart", ids: ["x"], since: [0] });
     assert.deepEqual(leader.heard.get(1)!.at(-2), { kind: "release", type: "Cart", ids: ["x"] });
     assert.deepEqual(leader.heard.get(1)!.at(-1), { kind: "noted", part: 7 });
   });
 
-  it("does not let a host in that says something else of a type than the others, and forgets what they said when they are gone", () => {
+  it("a host that reports another rule for a type than its hosts is rejected, until those hosts are gone", () => {
     const leader = cluster("a");
     leader.join(2, "b", { sticky: new Map() });
     assert.match(leader.events.at(-1)!, /closed 2: Cart is sticky on the other hosts and not sticky here/);
@@ -241,7 +244,7 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(4, leader.ask(4, "x")), "granted");
   });
 
-  it("does not take those who only know the table of a type for its hosts", () => {
+  it("a host that only has the table of a type does not count as its host", () => {
     const leader = new Leader(["a"]);
     const returns = { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) };
     leader.join(1, "caller", { ...returns, types: [], sticky: new Map() });
@@ -254,14 +257,14 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(2, leader.ask(2, "x")), "granted");
   });
 
-  it("puts out a newcomer that sees a type differently when the host comes back that may hold some of it", () => {
+  it("a new host with another rule for a type is evicted when the host that may hold its actors comes back", () => {
     const leader = new Leader(["a"]);
     leader.join(1, "new", { types: ["Cart", "Order"], sticky: new Map([["Order", 0]]) });
     leader.claim(1, []);
     assert.equal(leader.outcome(1, leader.ask(1, "o", "Order")), "granted");
     leader.join(2, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
-    assert.match(leader.events.at(-1)!, /closed 1: Cart has hosts that say something else of it/);
-    // What it holds of its other types it holds until its lease is over.
+    assert.match(leader.events.at(-1)!, /closed 1: Cart has hosts with another setting;/);
+    // The host keeps actors of its other types until its lease is over.
     leader.join(3, "c", { types: ["Order"], sticky: new Map([["Order", 0]]) });
     leader.claim(3, []);
     const waits = leader.ask(3, "o", "Order");
@@ -274,7 +277,7 @@ describe("the desk for sticky actors", () => {
     assert.equal(leader.outcome(3, waits), "granted");
   });
 
-  it("gives what is kept for a lost host to the next one of its name, which hears of it before others call it", () => {
+  it("actors reserved for a lost host go to the next host of its name, which is notified before others call it", () => {
     const never = { sticky: new Map([["Cart", "never" as const]]) };
     const leader = new Leader();
     leader.join(1, "a", never);
@@ -295,7 +298,7 @@ describe("the desk for sticky actors", () => {
     assert.deepEqual(leader.heard.get(3)!.at(-1), { kind: "granted", type: "Cart", ids: ["x"] });
   });
 
-  it("does not answer more questions later than it can remember", () => {
+  it("the coordinator rejects requests beyond the number that may wait", () => {
     const leader = new Leader(["a", "b"]);
     leader.join(1, "a", { unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
     leader.claim(1, []);

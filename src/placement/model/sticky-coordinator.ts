@@ -157,7 +157,7 @@ export class StickyCoordinator {
       return {
         kind: "refused",
         code: "NOT_READY",
-        why: `the host that asks for it does not run actors of type ${type}`,
+        why: `the requesting host does not run actors of type ${type}`,
       };
     }
     // A later leader has to know that the host may hold actors of the type.
@@ -186,7 +186,7 @@ export class StickyCoordinator {
   #keep(waiting: Waiting, isFirst: boolean): void {
     const { correlation, type, id } = waiting.wish;
     if (this.#waitingCount >= LIMITS.stickyWaiting) {
-      const why = `${LIMITS.stickyWaiting} questions for sticky actors already wait for an answer`;
+      const why = `${LIMITS.stickyWaiting} requests for sticky actors already wait for an answer`;
       this.#answer(waiting.stream, { correlation, kind: "refused", code: "NOT_READY", why });
       this.#count(type, "refused", 1);
       return;

@@ -12,7 +12,7 @@ const host = (letter: string, start = 1): TableHost => ({
   incarnation: `${letter}${start}`,
 });
 
-/** A host `me:1`, in whose tables the first letter of an id says who owns it on the ring. */
+/** A host `me:1`, with tables in which the first letter of an id names its owner on the ring. */
 function setting() {
   const listed = new Map([host("m"), host("a"), host("b")].map((one) => [one.address, one]));
   const holdings = new StickyHoldings("m:1", {
@@ -23,8 +23,8 @@ function setting() {
   return { listed, holdings, ask, route: (id: string) => holdings.route("Cart", id) };
 }
 
-describe("what a host holds of sticky actors", () => {
-  it("it may wake; for the rest it asks, if the ring says that it is to, and sends calls there if not", () => {
+describe("the sticky actors of a host", () => {
+  it("a host may activate held actors; for the others it sends a request if the ring names it, and otherwise routes calls there", () => {
     const { holdings, route } = setting();
     assert.equal(route("a-1"), "a:1");
     assert.equal(route("m-1"), WAIT);
@@ -35,7 +35,7 @@ describe("what a host holds of sticky actors", () => {
     assert.equal(route("a-1"), HERE, "whatever the ring says");
   });
 
-  it("is asked for once, however many wait, for as long as the last of them does", () => {
+  it("an actor is requested once for all waiting calls, for as long as the last of them waits", () => {
     const { holdings, ask } = setting();
     const wish = ask("m-1", 100);
     assert.deepEqual(wish && [wish.type, wish.id, wish.since], ["Cart", "m-1", 5]);
@@ -47,7 +47,7 @@ describe("what a host holds of sticky actors", () => {
     assert.deepEqual(holdings.answered(again!.correlation, 100), { type: "Cart", id: "m-1", isWanted: false });
   });
 
-  it("is asked for again on a new stream, unless nobody waits any more", () => {
+  it("a request is repeated on a new stream, unless no call waits for it any more", () => {
     const { holdings, ask } = setting();
     const [first, second] = [ask("m-1", 100), ask("m-2", 200)];
     assert.deepEqual(
@@ -59,7 +59,7 @@ describe("what a host holds of sticky actors", () => {
     assert.equal(holdings.answered(second!.correlation, 150)?.id, "m-2");
   });
 
-  it("may be asked for by so many and no more; what nobody waits for makes room while there is no leader", () => {
+  it("the number of requests is limited, and expired ones make room while there is no leader", () => {
     const { holdings } = setting();
     for (let i = 0; i < LIMITS.stickyWaiting; i++) holdings.ask("Cart", `m-${i}`, 100, 0, 0, false);
     const more = (isFree: boolean) => holdings.ask("Cart", "m-more", 200, 150, 0, isFree);
@@ -70,7 +70,7 @@ describe("what a host holds of sticky actors", () => {
     assert.equal(more(true)?.id, "m-more");
   });
 
-  it("elsewhere is remembered, and counts while that very incarnation is in the table", () => {
+  it("a cached owner counts while that very incarnation is in the table", () => {
     const { holdings, listed, route } = setting();
     assert.equal(holdings.remember("Cart", "m-1", host("b")), true);
     assert.equal(route("m-1"), "b:1");
@@ -82,7 +82,7 @@ describe("what a host holds of sticky actors", () => {
     assert.equal(holdings.remember("Cart", "m-1", host("b", 3)), false, "nobody here knows that one yet");
   });
 
-  it("elsewhere is learned from who has run it, and forgotten when it is not there", () => {
+  it("an owner is cached when it has run the actor, and forgotten when the actor is not there", () => {
     const { holdings, route } = setting();
     holdings.learn("Cart", "a-1", "b:1");
     assert.equal(route("a-1"), "b:1");
@@ -94,7 +94,7 @@ describe("what a host holds of sticky actors", () => {
     assert.equal(route("a-1"), "a:1");
   });
 
-  it("elsewhere is learned anew when another host has taken the address over", () => {
+  it("an owner is cached anew when another host has taken over its address", () => {
     const { holdings, listed } = setting();
     holdings.learn("Cart", "a-1", "b:1");
     listed.set("b:1", host("b", 2));
@@ -103,7 +103,7 @@ describe("what a host holds of sticky actors", () => {
     assert.equal(holdings.belief("Cart", "a-1"), "b:1");
   });
 
-  it("elsewhere is remembered for so many ids and no more, the oldest are forgotten", () => {
+  it("the number of cached owners is limited, and the oldest are forgotten", () => {
     const { holdings, route } = setting();
     for (let i = 0; i <= LIMITS.stickyRemembered; i++) holdings.remember("Cart", `a-${i}`, host("b"));
     assert.equal(route("a-0"), "a:1");
@@ -111,7 +111,7 @@ describe("what a host holds of sticky actors", () => {
     assert.equal(route(`a-${LIMITS.stickyRemembered}`), "b:1");
   });
 
-  it("is claimed in parts that fit a message, without what is let go meanwhile", () => {
+  it("held actors are claimed in chunks that fit a message, without the actors released meanwhile", () => {
     const { holdings } = setting();
     for (let i = 0; i < LIMITS.stickyChunk + 10; i++) holdings.hold("Cart", `m-${i}`, i);
     const long = "x".repeat(500);
@@ -131,7 +131,7 @@ describe("what a host holds of sticky actors", () => {
     assert.ok(sizes.length > 4);
   });
 
-  it("is nothing any more when the lease is lost", () => {
+  it("a host without its lease holds no sticky actors", () => {
     const { holdings, ask, route } = setting();
     holdings.hold("Cart", "a-1", 0);
     const wish = ask("m-1");

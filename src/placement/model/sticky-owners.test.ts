@@ -40,7 +40,7 @@ const ask = (table: StickyOwners, who: TableHost, id: string, now = 0, listed = 
   table.acquire(who, { type: "Cart", id, since: now }, listed, now);
 
 describe("sticky owners", () => {
-  it("give an actor to whoever asks first, and tell the others who that is", () => {
+  it("an actor goes to the first host that asks, and other hosts get that owner as the answer", () => {
     const table = owners();
     assert.deepEqual(ask(table, a, "x"), { kind: "granted" });
     assert.deepEqual(ask(table, a, "x"), { kind: "granted" });
@@ -48,7 +48,7 @@ describe("sticky owners", () => {
     assert.equal(table.size("Cart"), 1);
   });
 
-  it("know nothing of types that are not sticky", () => {
+  it("types that are not sticky have no owners", () => {
     const table = owners();
     const { kind } = table.acquire(a, { type: "Order", id: "x", since: 0 }, everybody, 0);
     assert.equal(kind, "refused");
@@ -56,7 +56,7 @@ describe("sticky owners", () => {
     assert.equal(table.released(a, "Order", ["x"]), 0);
   });
 
-  it("grant nothing while a new leader does not know who holds what", () => {
+  it("nothing is granted while a new leader does not know all owners", () => {
     const table = new StickyOwners();
     table.agree(["Cart"], ours, nobody);
     table.expect(a.incarnation, ["Cart"]);
@@ -71,7 +71,7 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isNews: false });
   });
 
-  it("free what is let go of, by the one who holds it and nobody else", () => {
+  it("an actor is freed by its owner, and by no other host", () => {
     const table = owners();
     ask(table, a, "x");
     assert.equal(table.released(b, "Cart", ["x"]), 0);
@@ -79,19 +79,19 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
   });
 
-  it("free what a host does not claim again on its next stream, and keep what it does", () => {
+  it("actors that a host does not claim again on its next stream are free, and claimed ones stay", () => {
     const table = owners();
     for (const id of ["x", "y"]) ask(table, a, id);
     table.arrived(a);
     claim(table, a, "Cart", ["x"]);
-    // It has not said everything yet: what it may still hold is not given away.
+    // The claims are not complete yet: actors that the host may still hold are not granted to others.
     assert.deepEqual(ask(table, b, "y"), { kind: "owner", host: a, isNews: false });
     table.claimed(a);
     assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isNews: false });
     assert.deepEqual(ask(table, b, "y"), { kind: "granted" });
   });
 
-  it("have a host let go of what another one was granted meanwhile", () => {
+  it("a host must let go of an actor that another host was granted meanwhile", () => {
     const table = owners();
     ask(table, a, "x");
     table.arrived(b);
@@ -101,7 +101,7 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, c, "z"), { kind: "owner", host: b, isNews: false });
   });
 
-  it("forget what a host claims twice only once", () => {
+  it("an actor that a host claims twice is counted once", () => {
     const table = owners();
     table.arrived(a);
     for (let i = 0; i < 3; i++) assert.deepEqual(claim(table, a, "Cart", ["x", "x"]), []);
@@ -111,14 +111,14 @@ describe("sticky owners", () => {
     assert.equal(table.size("Cart"), 0);
   });
 
-  it("give away at once what a lost host held, unless the type says otherwise", () => {
+  it("the actors of a lost host are free at once, unless the type has another rule", () => {
     const table = owners();
     ask(table, a, "x");
     assert.deepEqual(table.gone(a, true, 0), new Map([["Cart", 1]]));
     assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
   });
 
-  it("wait for a host that is lost for as long as its type says", () => {
+  it("the actors of a lost host are reserved for as long as their type demands", () => {
     const table = owners(30_000);
     ask(table, a, "x");
     table.gone(a, true, 1_000);
@@ -130,7 +130,7 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, b, "x", 31_000, tableOf(b)), { kind: "granted" });
   });
 
-  it("give what a lost host held to the next one of its name, and tell it so", () => {
+  it("the actors of a lost host go to the next host of its name, which is notified", () => {
     const table = owners("never");
     for (const id of ["x", "y"]) ask(table, a, id);
     table.gone(a, true, 0);
@@ -144,7 +144,7 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, again, "y", 0, listed), { kind: "granted" });
   });
 
-  it("keep for an heir what it was given and never heard of", () => {
+  it("an actor granted to an heir that never received the grant stays reserved for it", () => {
     const table = owners("never");
     for (const id of ["x", "y"]) ask(table, a, id);
     table.gone(a, true, 0);
@@ -153,7 +153,7 @@ describe("sticky owners", () => {
     table.claimed(again);
     const listed = tableOf(again, b);
     for (const id of ["x", "y"]) assert.equal(ask(table, b, id, 0, listed).kind, "owner");
-    // Its stream broke before it heard of x; y it holds.
+    // Its stream broke before the grant of x arrived; y it holds.
     table.arrived(again);
     claim(table, again, "Cart", ["y"]);
     table.claimed(again);
@@ -162,7 +162,7 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, b, "y", 0, listed), { kind: "owner", host: again, isNews: false });
   });
 
-  it("have whoever asks wait until a host that is in no table any more has let go", () => {
+  it("a request waits until an owner that no table lists has let go", () => {
     const table = owners();
     ask(table, a, "x");
     assert.deepEqual(ask(table, b, "x", 0, tableOf(b, c)), { kind: "later" });
@@ -170,7 +170,7 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, b, "x", 0, tableOf(b, c)), { kind: "granted" });
   });
 
-  it("grant nothing to a host that has not said what it holds: it would look as if it had let go of it", () => {
+  it("a host with incomplete claims is granted nothing, because the grant would look like a released actor", () => {
     const table = owners();
     table.arrived(a);
     assert.deepEqual(ask(table, a, "x"), { kind: "later" });
@@ -178,12 +178,12 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, a, "x"), { kind: "granted" });
   });
 
-  it("take half of what a host says for what it is: what it does not repeat is free only when it has said all of it", () => {
+  it("claims count while they are incomplete, and an actor that is not repeated is free only when they are complete", () => {
     const table = owners();
     for (const id of ["x", "y"]) ask(table, a, id);
     table.arrived(a);
     claim(table, a, "Cart", ["x"]);
-    // Its stream breaks, and it begins anew.
+    // Its stream breaks, and the host begins anew.
     table.arrived(a);
     for (const id of ["x", "y"]) assert.deepEqual(ask(table, b, id), { kind: "owner", host: a, isNews: false });
     assert.deepEqual(ask(table, b, "z"), { kind: "granted" });
@@ -194,7 +194,7 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, b, "y"), { kind: "owner", host: a, isNews: false });
   });
 
-  it("keep for a lost host also what it had said when its stream ended", () => {
+  it("an actor from a claim that the end of the stream interrupted is reserved for a lost host, too", () => {
     const table = owners("never");
     ask(table, a, "x");
     for (let i = 0; i < 3; i++) {
@@ -206,7 +206,7 @@ describe("sticky owners", () => {
     assert.equal(table.size("Cart"), 1);
   });
 
-  it("let a host release what it has just claimed", () => {
+  it("a host may release an actor that it has just claimed", () => {
     const table = owners();
     ask(table, a, "x");
     table.arrived(a);
@@ -216,7 +216,7 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
   });
 
-  it("list actors in order of id, page by page, with the moment since when they are held", () => {
+  it("actors are listed in order of id, page by page, with the moment since when they are held", () => {
     const table = owners();
     for (const [i, id] of ["d", "b", "a", "c"].entries()) ask(table, a, id, i);
     table.gone(b, true, 0);
@@ -231,14 +231,14 @@ describe("sticky owners", () => {
     assert.deepEqual(table.find("Cart", "d", 9), { id: "d", host: a, since: 0, away: false });
   });
 
-  it("wait for nobody who went in an orderly way", () => {
+  it("actors of a host that left in an orderly way are not reserved", () => {
     const table = owners("never");
     ask(table, a, "x");
     table.gone(a, false, 0);
     assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
   });
 
-  it("ask all hosts of a type to say the same", () => {
+  it("all hosts of a type must have the same rule", () => {
     const table = owners();
     const hosted = (): boolean => true;
     assert.match(
@@ -251,16 +251,16 @@ describe("sticky owners", () => {
       /Order is not sticky on the other/,
     );
     assert.equal(table.disagreement(["Cart"], ours, hosted), undefined);
-    // Nobody is left who could disagree.
+    // No host is left that could disagree.
     assert.equal(table.disagreement(["Cart"], new Map([["Cart", 5_000]]), nobody), undefined);
-    // What a host that hands its types over says of them does not change what others have.
+    // Rules of a host that hands its types over do not change the rules of others.
     table.agree([], new Map([["Order", 0]]), hosted);
     assert.equal(table.isSticky("Order"), false);
     table.agree([], new Map([["Order", 0]]), nobody);
     assert.equal(table.isSticky("Order"), true);
   });
 
-  it("sweep away what leads nowhere, a little at a time, and nothing else", () => {
+  it("sweeps remove garbage in small steps, and nothing else", () => {
     const table = owners();
     for (let i = 0; i < 20_000; i++) ask(table, i % 4 === 0 ? b : a, `id-${i}`);
     table.gone(a, true, 0);
@@ -278,7 +278,7 @@ describe("sticky owners", () => {
     assert.deepEqual(ask(table, c, "id-5"), { kind: "granted" });
   });
 
-  it("never name two owners, whatever hosts do (model)", () => {
+  it("an actor never has two owners, for any sequence of steps (model)", () => {
     const step = fc.record({
       what: fc.constantFrom("ask", "release", "lose", "leave", "reclaim", "interrupt", "tick"),
       who: fc.nat(2),
@@ -290,9 +290,9 @@ describe("sticky owners", () => {
         const table = owners();
         const hosts = [a, b, c];
         let starts = 1;
-        /** Who has begun to say what it holds. */
+        /** Hosts with incomplete claims. */
         const interrupted = new Set<string>();
-        /** The truth: who holds what, by the answers they got. */
+        /** The expected owners, by the answers that hosts got. */
         const held = new Map<string, string>();
         for (const [now, { what, who, id, some }] of steps.entries()) {
           const one = hosts[who]!;
@@ -314,7 +314,7 @@ describe("sticky owners", () => {
           } else if (what === "tick") {
             table.tick(now);
           } else if (what === "reclaim") {
-            // It has dropped all but some of what it held, and says so on a new stream.
+            // The host has dropped all but some of its actors, and claims these on a new stream.
             const kept = mine().filter((key) => some.includes(Number(key)));
             for (const key of mine()) if (!kept.includes(key)) held.delete(key);
             interrupted.delete(one.incarnation);

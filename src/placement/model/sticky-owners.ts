@@ -90,7 +90,7 @@ export class StickyOwners {
       const [known, said] = [this.#types.get(type)?.lost, rules.get(type)];
       if (known === said) continue;
       const [theirs, ours] = [showRule(known), showRule(said)];
-      return `${type} is ${theirs} on the other hosts and ${ours} here; every host of a type has to say the same`;
+      return `${type} is ${theirs} on the other hosts and ${ours} here; all hosts of a type must have the same setting`;
     }
     return undefined;
   }
@@ -247,7 +247,7 @@ export class StickyOwners {
     const owner = this.#ownerOf(known, id, now);
     if (owner === undefined) {
       if (known.holdings.size - known.garbage >= LIMITS.stickyActors) {
-        return refused("HOST_FULL", `${LIMITS.stickyActors} actors of ${type} are sticky already, which is the most`);
+        return refused("HOST_FULL", `${type} already has ${LIMITS.stickyActors} sticky actors, which is the maximum`);
       }
       give(known, id, placeOf(known, host), since);
       return GRANTED;
@@ -275,8 +275,8 @@ export class StickyOwners {
   ): Acquisition {
     const heir = told.named(name);
     if (heir === undefined) {
-      const wait = until === Number.POSITIVE_INFINITY ? "until it returns" : "until it returns, for a while";
-      return refused("OWNER_AWAY", `the host ${name}, which held it, is away; it is kept for it ${wait}`);
+      const wait = until === Number.POSITIVE_INFINITY ? "until it returns" : "until it returns, for a limited time";
+      return refused("OWNER_AWAY", `the host ${name}, which held it, is away; the actor is reserved for it ${wait}`);
     }
     if (this.#claiming.has(heir.incarnation)) return LATER;
     const place = placeOf(known, heir);

@@ -15,7 +15,7 @@ function hashesOf(points: Uint32Array): bigint[] {
 const ascending = (hashes: bigint[]): bigint[] => hashes.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
 
 describe("virtual nodes", () => {
-  it("are those Dapr gives a host, in order", () => {
+  it("a host has the same virtual nodes as in Dapr, in order", () => {
     const nodes = new VirtualNodes();
     assert.deepEqual(
       hashesOf(nodes.pointsOf("192.168.1.83:60992", 5)),
@@ -33,7 +33,7 @@ describe("virtual nodes", () => {
     );
   });
 
-  it("are in order for every replication factor", () => {
+  it("virtual nodes are in order for every replication factor", () => {
     const nodes = new VirtualNodes();
     for (const replicationFactor of [1, 2, 3, 100, 1000]) {
       const hashes = hashesOf(nodes.pointsOf("10.0.0.1:50002", replicationFactor));
@@ -42,7 +42,7 @@ describe("virtual nodes", () => {
     }
   });
 
-  it("are computed once per host and replication factor", () => {
+  it("virtual nodes are computed once per host and replication factor", () => {
     const nodes = new VirtualNodes();
     const points = nodes.pointsOf("10.0.0.1:50002", 10);
     assert.equal(nodes.pointsOf("10.0.0.1:50002", 10), points);
@@ -50,7 +50,7 @@ describe("virtual nodes", () => {
     assert.equal(nodes.pointsOf("10.0.0.1:50002", 10), points);
   });
 
-  it("are forgotten when there are too many, those not asked for longest first", () => {
+  it("the least recently used virtual nodes are forgotten when there are too many", () => {
     const nodes = new VirtualNodes(30);
     const first = nodes.pointsOf("a:1", 10);
     const second = nodes.pointsOf("a:2", 10);
@@ -63,7 +63,7 @@ describe("virtual nodes", () => {
     assert.deepEqual(nodes.pointsOf("a:2", 10), second);
   });
 
-  it("are given even to a host that has more than may be remembered", () => {
+  it("a host with more virtual nodes than may be cached still gets them", () => {
     const nodes = new VirtualNodes(5);
     assert.equal(nodes.pointsOf("a:1", 10).length, 10 * WORDS);
     assert.deepEqual(nodes.view(), { hosts: 0, points: 0 });

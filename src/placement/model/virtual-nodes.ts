@@ -52,7 +52,10 @@ export class VirtualNodes implements PointSource {
 /** One cache for the process: its contents depend on no ring. */
 export const VIRTUAL_NODES = new VirtualNodes();
 
-/** The hash of the address followed by the number of the virtual node, with nothing in between, as Dapr does it. */
+/**
+ * The hash of the address followed by the number of the virtual node, with nothing in between, as Dapr does
+ * it.
+ */
 function virtualNodes(address: string, replicationFactor: number): Uint32Array {
   const points = new Uint32Array(replicationFactor * WORDS);
   for (let index = 0; index < replicationFactor; index++) hash64(address + index, points, index * WORDS);

@@ -1,5 +1,5 @@
-// What tests of stickiness share: several processes on one store and one clock, each with a worker, and ways to see who had which task and
-// in which mode.
+// Kit for tests of sticky execution: several processes on one store and one clock, each with a worker, and
+// counts of the tasks of each worker by mode.
 
 import { invariant } from "../../kernel/errors.ts";
 import type { ReplayMode, StoredRun, StoredTask } from "../../ports/store/workflows.ts";
@@ -12,7 +12,7 @@ import { VirtualClock } from "../../world/virtual-clock.ts";
 export const NAMESPACE = "default";
 export const go = signal<number>("go");
 
-/** Hears numbers until one is 0, and gives their sum. */
+/** Receives numbers until one is 0, and returns their sum. */
 export const sums = workflow("sums", async (ctx) => {
   let sum = 0;
   for (;;) {
@@ -34,7 +34,7 @@ export interface Counts {
 export interface Site {
   readonly app: TestApp;
   readonly worker: string;
-  /** How its tasks came to it since it was asked last. */
+  /** Counts of its tasks by mode since the last call. */
   counts(): Counts;
 }
 
@@ -77,7 +77,7 @@ export class StickySites implements AsyncDisposable {
     return task;
   }
 
-  /** A run that rests, and that a worker which nobody has heard of since says to have in memory. */
+  /** Leaves an idle run in the store that names a worker which is silent since then. */
   async leaveWith(id: string, worker: string, ms = 300_000): Promise<void> {
     const { workflows } = this.store;
     const lease = { token: `of ${worker}`, worker, leaseMs: 60_000 };
@@ -128,7 +128,7 @@ function difference(now: Counts, before: Counts): Counts {
 
 export const NO_TASKS: Counts = { hit: 0, cold: 0, forced: 0, warm: 0, missed: 0 };
 
-/** A run that rests in the memory of a worker. */
+/** An idle run in the memory of a worker. */
 export async function resting(
   sites: StickySites,
   id = "s",

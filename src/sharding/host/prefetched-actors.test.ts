@@ -4,7 +4,7 @@ import type { Taken } from "../../ports/store/store.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { PrefetchedActors } from "./prefetched-actors.ts";
 
-/** What was asked of the store, and how it answers. */
+/** Requests to the store, and its answers. */
 function setting() {
   const clock = new VirtualClock();
   const asked: string[] = [];
@@ -15,8 +15,8 @@ function setting() {
   return { clock, asked, ahead: new PrefetchedActors({ clock, take }) };
 }
 
-describe("actors that are taken ahead", () => {
-  it("are taken at once, and can be claimed, each once, when their shard is here by that move", async () => {
+describe("prefetched actors", () => {
+  it("prefetched actors are taken at once, and can be claimed once each, when their shard is here by that move", async () => {
     const { asked, ahead } = setting();
     ahead.begin("Cart", 3, "1.7", ["a", "b"]);
     assert.deepEqual(asked, ["Cart/a", "Cart/b"]);
@@ -27,7 +27,7 @@ describe("actors that are taken ahead", () => {
     assert.equal(ahead.claim("Cart", "b"), undefined);
   });
 
-  it("count for nothing when the shard comes by another move, or by none", () => {
+  it("prefetched actors are void when the shard comes by another move, or by none", () => {
     const { ahead } = setting();
     for (const move of ["1.8", "2.7", undefined]) {
       ahead.begin("Cart", 3, "1.7", ["a"]);
@@ -37,7 +37,7 @@ describe("actors that are taken ahead", () => {
     }
   });
 
-  it("can be claimed in that moment only: what comes later may come after another home", async () => {
+  it("prefetched actors can be claimed in that moment only, because another home may follow", async () => {
     const { clock, ahead } = setting();
     ahead.begin("Cart", 3, "1.7", ["a"]);
     ahead.begin("Cart", 4, "1.8", ["b"]);
@@ -48,14 +48,14 @@ describe("actors that are taken ahead", () => {
     assert.equal(ahead.claim("Cart", "b"), undefined);
   });
 
-  it("are forgotten when the shard does not come", async () => {
+  it("prefetched actors are forgotten when the shard does not come", async () => {
     const { clock, ahead } = setting();
     ahead.begin("Cart", 3, "1.7", ["a"]);
     await clock.advance(5_001);
     assert.deepEqual([...ahead.open("Cart", 3, "1.7")], []);
   });
 
-  it("are limited in number, until those before them are here or forgotten", () => {
+  it("prefetched actors are limited in number, until earlier ones are here or forgotten", () => {
     const { asked, ahead } = setting();
     const ids = Array.from({ length: 1_500 }, (_, i) => `id-${i}`);
     ahead.begin("Cart", 3, "1.7", ids);

@@ -130,7 +130,7 @@ export class ShardMember {
     } catch (error) {
       return (error as Error).message;
     }
-    return `only hosts of ${type} know which shard it is in; ask one of them`;
+    return `only hosts of ${type} can compute its shard; ask one of them`;
   }
 
   belief(type: string, id: string): string | undefined {

@@ -31,8 +31,8 @@ function open(table: KnownTable) {
 
 const ownClass = { options: { sharded: { rule: { ownShards: true, shards: 4 }, shardOf: () => 3 } } };
 
-describe("the way to actors in shards", () => {
-  it("leads where the shard lives, under the address that the table has", () => {
+describe("the route to sharded actors", () => {
+  it("a route leads to the home of the shard, under the address that the table has", () => {
     const table = tableOf(["me", "b"]);
     const { way, region } = open(table);
     region.lives(1, { ...host("b") });
@@ -41,7 +41,7 @@ describe("the way to actors in shards", () => {
     assert.equal(way.route("a", 2), HERE);
   });
 
-  it("is asked for, and waited for, while it is not known, and while there is no lease", () => {
+  it("a route is requested, and waited for, while the home is unknown, and while there is no lease", () => {
     const { way, region, lease, asked } = open(tableOf(["b"]));
     assert.equal(way.route("a", 1), WAIT);
     assert.deepEqual(asked, [1]);
@@ -52,7 +52,7 @@ describe("the way to actors in shards", () => {
     assert.deepEqual(asked, [1]);
   });
 
-  it("is worked out anew with every table, also for shards that were found before", () => {
+  it("a route is computed anew with every table, also for shards that were found before", () => {
     const before = tableOf(["b", "c"]);
     const { way, region, asked, renew, isFor } = open(before);
     region.lives(1, host("b"));
@@ -66,7 +66,7 @@ describe("the way to actors in shards", () => {
     assert.equal(way.route("a", 1), "outside/a");
   });
 
-  it("leads outside where only who has the class could say which shard it is, until this host has it", () => {
+  it("a route leads outside while only hosts with the class can compute the shard, until this host has it", () => {
     const { way, region, renew } = open(tableOf(["b"], true));
     region.lives(3, host("b"));
     assert.deepEqual([way.knows, way.shardOf("a")], [false, undefined]);

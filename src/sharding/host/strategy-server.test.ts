@@ -1,4 +1,4 @@
-// What a host answers when it is asked for the strategy that its application wrote: whatever that does, there is an answer.
+// Answers of a host for the strategy of its application: there is an answer for every failure.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ShardHostInfo, ShardStrategy } from "../../kernel/shard-strategy.ts";
@@ -36,7 +36,7 @@ describe("a strategy of the application that fails", () => {
     ["a very long text", new Error("no ".repeat(1_000_000))],
   ];
   for (const [what, thrown] of troubles) {
-    it(`and throws ${what} is answered for, with what it said before and a text that is not long`, async () => {
+    it(`a strategy that throws ${what} is answered for, with its earlier choices and a text that is not long`, async () => {
       const fail = (): never => {
         throw thrown;
       };
@@ -49,7 +49,7 @@ describe("a strategy of the application that fails", () => {
     });
   }
 
-  it("is not followed to where there is nobody, and the rest of what it wants to move is told", async () => {
+  it("invalid moves are left out, and the rest is answered", async () => {
     const wishes = [null, 7, "all", { shard: "1" }, { shard: 9, to: "b" }, { shard: 1, to: Object.create(null) }];
     const moves = () => [...wishes, { shard: 2, to: "b" }] as never;
     assert.deepEqual(await ask({ home: () => "a", moves }, []), {

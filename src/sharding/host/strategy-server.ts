@@ -44,8 +44,7 @@ async function moves({ regions, moving }: Question, strategy: ShardStrategy): Pr
   const hosts: readonly ShardHostInfo[] = regions;
   const said: unknown = await strategy.moves?.(hosts, new Set(moving));
   if (said === undefined || said === null) return [];
-  if (!Array.isArray(said))
-    throw new LimpetError("ARGUMENT_INVALID", `moves must give a list, and gave ${typeof said}`);
+  if (!Array.isArray(said)) throw new LimpetError("ARGUMENT_INVALID", `moves must return a list; got ${typeof said}`);
   const known = new Set(hosts.flatMap(({ shards }) => shards));
   const choices = new Map<number, ShardChoice>();
   for (const wish of said as readonly (ShardMoveWish | undefined)[]) {

@@ -1,4 +1,4 @@
-// What a leader makes of shards that the leader before it left behind.
+// Shards that a leader takes over from the previous one.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SchedulerInstruments } from "../../placement/leader/metrics.ts";
@@ -78,8 +78,8 @@ function lead(hosts: readonly HostRecord[]) {
   return { leader, sent, noted };
 }
 
-describe("a leader that follows another one", () => {
-  it("has shards handed over whose home gave the type up before it led", () => {
+describe("the shards of a new leader", () => {
+  it("a new leader has shards handed over whose home gave the type up before its term", () => {
     const { leader, sent } = lead([host("a", 1, ["Cart"]), host("b", 2, [])]);
     assert.deepEqual(sent, ["beginHandOff → 1,2"]);
     assert.deepEqual([...leader.types.get("Cart")!.shards.moving], [3]);
@@ -97,7 +97,7 @@ describe("a leader that follows another one", () => {
     assert.deepEqual(sent, []);
   });
 
-  it("leaves shards where they are whose home still has the type", () => {
+  it("a new leader leaves shards where they are when their home still has the type", () => {
     const { leader, sent } = lead([host("a", 1, ["Cart"]), host("b", 2, ["Cart"])]);
     assert.deepEqual(sent, []);
     assert.equal(leader.types.get("Cart")!.shards.homeOf(3), "b");
@@ -107,7 +107,7 @@ describe("a leader that follows another one", () => {
 describe("a leader after a restore of the store", () => {
   const [a, b] = [host("a", 1, ["Cart"]), host("b", 2, ["Cart"])];
 
-  it("a host that is the home of a shard stays its home, and the home is noted again", () => {
+  it("a host that is the home of a shard stays its home, and the home is persisted again", () => {
     const { leader, sent, noted } = lead([a, b]);
     leader.heard(a, { kind: "getShardHomes", type: "Cart", shards: [5, 6], held: [5, 6] }, 0);
     assert.deepEqual(noted, ["Cart 5 a", "Cart 6 a"]);

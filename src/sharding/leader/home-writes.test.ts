@@ -9,7 +9,7 @@ import { HomeWrites } from "./home-writes.ts";
 
 const home = (shard: number): ShardHomeChange => ({ namespace: "n", type: "T", shard, incarnation: "a" });
 
-/** `answers`: what the store answers, write after write. */
+/** `answers`: the store's answers, write after write. */
 function notesOn(answers: (boolean | Error)[]) {
   const clock = new VirtualClock();
   const over: string[] = [];
@@ -30,7 +30,7 @@ function notesOn(answers: (boolean | Error)[]) {
 }
 
 describe("the write of a shard's home", () => {
-  it("a home that the store refuses, because its term is over, does not count as written, and ends the term", async () => {
+  it("a home that the store rejects, because its term is over, does not count as written, and ends the term", async () => {
     const { clock, notes, over, terms } = notesOn([false]);
     const written: number[] = [];
     for (const shard of [1, 2]) notes.write(home(shard), () => written.push(shard));

@@ -15,14 +15,17 @@ const SETTINGS: ShardSettings = {
 
 const movesOf = (count: number) => Array.from({ length: count }, (_, shard) => ({ shard, to: "b" }));
 
-/** One for which hosts have been there for long. */
+/** A scheduler of moves whose hosts have not changed for long. */
 function balancing(settings = SETTINGS): Balancing {
   const it = new Balancing(settings, 0);
   for (let i = 0; i < 1_000; i++) it.ended(1, 0);
   return it;
 }
 
-/** Begins what may begin, at every moment that is named, while none comes to its end. How many were on their way at each of them. */
+/**
+ * Begins all possible moves at each given moment, while none ends. Returns the number of moves in progress at
+ * each of them.
+ */
 function beginAll(it: Balancing, from: number, until: number): number[] {
   const counts: number[] = [];
   let moving = 0;
@@ -33,8 +36,8 @@ function beginAll(it: Balancing, from: number, until: number): number[] {
   return counts;
 }
 
-describe("what a strategy wants to move", () => {
-  it("begins one after the other, in its order, until as many are on their way as may", () => {
+describe("the planned moves of a strategy", () => {
+  it("planned moves begin one after the other, in their order, until the maximum is in progress", () => {
     const it = balancing();
     it.plan(movesOf(7));
     assert.deepEqual(it.begin(0, 100), [{ shard: 0, to: "b" }]);
@@ -43,7 +46,7 @@ describe("what a strategy wants to move", () => {
     assert.deepEqual(it.begin(1, it.deadline), [{ shard: 1, to: "b" }]);
   });
 
-  it("is not looked at while as many are on their way as may, and goes on when one of them has come to its end", () => {
+  it("planned moves wait while the maximum is in progress, and continue when one of them has ended", () => {
     const it = balancing();
     it.plan(movesOf(7));
     assert.equal(beginAll(it, 100, 1_000).at(-1), 5);
@@ -52,14 +55,14 @@ describe("what a strategy wants to move", () => {
     assert.deepEqual(it.begin(4, 1_001), [{ shard: 5, to: "b" }]);
   });
 
-  it("begins a few at a time when very many may be on their way", () => {
+  it("planned moves begin a few at a time when very many may be in progress", () => {
     const it = balancing({ ...SETTINGS, movesAtOnce: 50 });
     it.plan(movesOf(100));
     assert.equal(it.begin(0, 100).length, 10);
     assert.equal(it.begin(49, it.deadline).length, 1);
   });
 
-  it("begins one by one after hosts have come or gone, and then with ever more at once", () => {
+  it("planned moves begin one by one after hosts have come or gone, and then ever more at once", () => {
     const it = balancing();
     it.hostsChanged(0);
     it.plan(movesOf(100));
@@ -71,7 +74,7 @@ describe("what a strategy wants to move", () => {
     assert.deepEqual(most.slice(0, 6), [1, 2, 3, 4, 5, 5]);
   });
 
-  it("is forgotten when hosts come or go, when somebody pauses, and when the rule is another one", () => {
+  it("planned moves are dropped when hosts come or go, rebalancing is paused, or the rule changes", () => {
     for (const end of [
       (it: Balancing) => it.hostsChanged(200),
       (it: Balancing) => it.pause(true, 200),
@@ -85,7 +88,7 @@ describe("what a strategy wants to move", () => {
     }
   });
 
-  it("is replaced by what it says next", () => {
+  it("planned moves are replaced by the next answer of the strategy", () => {
     const it = balancing();
     it.plan(movesOf(3));
     it.plan([{ shard: 9, to: "c" }]);
@@ -94,8 +97,8 @@ describe("what a strategy wants to move", () => {
   });
 });
 
-describe("a strategy", () => {
-  it("is asked every now and then, soon after hosts have changed, and not while its answer is out", () => {
+describe("requests for moves", () => {
+  it("a strategy is asked at intervals, soon after hosts have changed, and not while a request is in flight", () => {
     const it = balancing();
     assert.equal(it.isDue(9_999), false);
     assert.equal(it.isDue(10_000), true);
@@ -108,7 +111,7 @@ describe("a strategy", () => {
     assert.equal(it.ask(), true);
   });
 
-  it("is asked again when all that it wanted is over, and not before", () => {
+  it("a strategy is asked again when all its moves are over, and not before", () => {
     const it = balancing();
     it.plan(movesOf(2));
     it.begin(0, 100);
@@ -119,7 +122,7 @@ describe("a strategy", () => {
     assert.ok(it.deadline > 160 && it.deadline < 300);
   });
 
-  it("is not asked while somebody has paused", () => {
+  it("a strategy is not asked while rebalancing is paused", () => {
     const it = balancing();
     it.pause(true, 0);
     assert.equal(it.ask(), false);

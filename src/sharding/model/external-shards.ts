@@ -1,7 +1,7 @@
-// The strategy "external": an operator or another program assigns shards to hosts by name or address, for
-// example next to the partition of a queue that a shard reads. A shard without an assignment, or with an
-// absent host, lives on the host that first asks for it, and moves when that changes. If the asking host
-// cannot be its home, the shard goes to the host with the fewest shards, so that they spread.
+// The strategy of external assignments: an operator or another program assigns shards to hosts by name or
+// address, for example next to the partition of a queue that a shard reads. A shard without an assignment, or
+// with an absent host, lives on the host that first asks for it, and moves when that changes. If the asking
+// host cannot be its home, the shard goes to the host with the fewest shards, so that they spread.
 import { leastShards } from "./least-shards.ts";
 import type { Region, Strategy } from "./strategy.ts";
 

@@ -11,8 +11,8 @@ function open(gone: ReadonlySet<string> = new Set()): ShardRegion {
   );
 }
 
-describe("the way to a shard", () => {
-  it("is asked for once, and here when this host is its home", () => {
+describe("the route to a shard", () => {
+  it("the home of a shard is requested once, and is here when this host is the home", () => {
     const region = open();
     assert.equal(region.route(1), "ask");
     region.asked(1, 0);
@@ -22,7 +22,7 @@ describe("the way to a shard", () => {
     assert.deepEqual([...region.held], [1]);
   });
 
-  it("a question that the leader has not answered for the given time counts as unanswered", () => {
+  it("a request that the leader has not answered for the given time counts as unanswered", () => {
     const region = open();
     assert.equal(region.isUnanswered(1, 5_000, 1_000), false, "it was not asked");
     region.asked(1, 0);
@@ -34,7 +34,7 @@ describe("the way to a shard", () => {
     assert.equal(region.isUnanswered(1, 5_000, 1_000), false);
   });
 
-  it("leads to another host without asking again, as long as that incarnation is there", () => {
+  it("a known home is used without another request, as long as that incarnation is there", () => {
     const gone = new Set<string>();
     const region = open(gone);
     region.asked(1, 0);
@@ -47,7 +47,7 @@ describe("the way to a shard", () => {
     assert.equal(region.belief(1), undefined);
   });
 
-  it("is asked for again when that host does not have it", () => {
+  it("the home is requested again when that host does not have the shard", () => {
     const region = open();
     region.lives(1, home("b"));
     region.mistaken(1, "c:1");
@@ -56,14 +56,14 @@ describe("the way to a shard", () => {
     assert.equal(region.route(1), "ask");
   });
 
-  it("is asked for again by the next call when nobody could be its home", () => {
+  it("the next call requests the home again when no host could be the home", () => {
     const region = open();
     region.asked(1, 0);
     region.livesNowhere(1);
     assert.equal(region.route(1), "ask");
   });
 
-  it("is closed from when a move is heard of until the new home is", () => {
+  it("calls wait from the announcement of a move until the new home is announced", () => {
     const region = open();
     region.lives(1, home("b"));
     region.gather(1, 7);
@@ -74,7 +74,7 @@ describe("the way to a shard", () => {
 });
 
 describe("the home of a shard that moves", () => {
-  it("keeps calls back, stops its actors, says so by the move, and is the home no more", () => {
+  it("a home buffers calls, stops its actors, reports that with the number of the move, and is not the home any more", () => {
     const region = open();
     region.lives(1, home("me"));
     region.gather(1, 7);
@@ -87,13 +87,13 @@ describe("the home of a shard that moves", () => {
     assert.deepEqual(region.route(1), home("b"));
   });
 
-  it("has nothing to stop when it is not the home after all", () => {
+  it("a host that is not the home has nothing to stop", () => {
     const region = open();
     assert.equal(region.stop(1, 7), false);
     assert.equal(region.stopped(1), 7);
   });
 
-  it("stops to the end what it has begun to stop, also when the leader changes meanwhile", () => {
+  it("a home finishes stopping its actors, also when the leader changes meanwhile", () => {
     const region = open();
     region.lives(1, home("me"));
     region.gather(1, 7);
@@ -109,7 +109,7 @@ describe("the home of a shard that moves", () => {
 });
 
 describe("a new stream", () => {
-  it("asks again what was not answered, and what was kept back for a move that nobody knows any more", () => {
+  it("a new stream repeats requests without an answer, and requests shards buffered for a forgotten move", () => {
     const region = open();
     region.asked(3, 0);
     region.lives(1, home("b"));
@@ -121,7 +121,7 @@ describe("a new stream", () => {
     assert.equal(region.route(2), "here");
   });
 
-  it("asks for what is known as well, which counts until it is answered otherwise", () => {
+  it("a new stream requests known homes as well, which count until the answer differs", () => {
     const region = open();
     region.lives(1, home("b"));
     region.lives(2, home("me"));
@@ -131,7 +131,7 @@ describe("a new stream", () => {
     assert.equal(region.route(1), "here");
   });
 
-  it("says again that a shard was stopped, which may have been lost, until it is heard where it lives", () => {
+  it("a new stream repeats that a shard was stopped, which may have been lost, until its home is announced", () => {
     const region = open();
     region.lives(1, home("me"));
     region.gather(1, 7);
@@ -143,7 +143,7 @@ describe("a new stream", () => {
     assert.deepEqual(region.joined(0).stopped, []);
   });
 
-  it("knows nothing after the lease was lost", () => {
+  it("a host knows no homes after its lease was lost", () => {
     const region = open();
     region.lives(1, home("me"));
     region.lives(2, home("b"));

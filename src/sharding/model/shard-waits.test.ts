@@ -4,7 +4,7 @@ import { ShardWaits } from "./shard-waits.ts";
 import { pausedRow, readLeft, toldRow } from "./steering-rows.ts";
 
 describe("calls that wait for a shard", () => {
-  it("are stuck when the first of them has waited for too long, and no more when its home is known", () => {
+  it("calls are stuck when the first of them has waited for too long, and not any more when the home is known", () => {
     const waits = new ShardWaits();
     waits.waits("Cart", 3, 100);
     waits.waits("Cart", 3, 900);
@@ -23,7 +23,7 @@ describe("calls that wait for a shard", () => {
     assert.equal(waits.stuck(9_000, patience), undefined);
   });
 
-  it("are not stuck when none of them looks any more, and begin anew when one does", () => {
+  it("calls are not stuck when none of them retries any more, and their wait begins anew when one does", () => {
     const waits = new ShardWaits();
     for (const now of [0, 1_000, 2_000]) waits.waits("Cart", 3, now);
     const patience = () => 1_000;
@@ -35,8 +35,8 @@ describe("calls that wait for a shard", () => {
   });
 });
 
-describe("what people have said of shards", () => {
-  it("comes back by type, apart from homes", () => {
+describe("rows of operators' instructions", () => {
+  it("instructions are read back by type, apart from homes", () => {
     const left = readLeft([
       { type: "Cart", shard: 1, incarnation: "i" },
       toldRow("Cart", 1, "alpha"),

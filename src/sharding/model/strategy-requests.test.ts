@@ -10,8 +10,8 @@ const asked = (effects: readonly StrategyEffect[]) => {
   return { ...ask, shards: ask.wanted.map(({ shard }) => shard) };
 };
 
-describe("what the application's own strategy is asked", () => {
-  it("is one question at a time, with all that is wanted by then", () => {
+describe("requests to the application's own strategy", () => {
+  it("one request is in flight at a time, with all shards that are wanted by then", () => {
     const advice = new StrategyRequests(PATIENCE);
     assert.deepEqual(advice.flush(["a"], 0), []);
     advice.wantHome(1, "a");
@@ -27,7 +27,7 @@ describe("what the application's own strategy is asked", () => {
         ],
       ],
     );
-    // Of what was asked already nothing is asked again, and of what came since not yet.
+    // Shards of the request in flight are not requested again, and newer ones wait for the next request.
     advice.wantHome(1, "b");
     advice.wantHome(3, "b");
     assert.deepEqual(advice.flush(["a"], 1), []);
@@ -54,7 +54,7 @@ describe("what the application's own strategy is asked", () => {
     assert.deepEqual(asked(advice.flush(["a"], 2)).shards, [3]);
   });
 
-  it("has another number than any that the strategy before was asked, whose answer may still come", () => {
+  it("a request has another number than any request to the previous strategy, whose answer may still come", () => {
     const before = new StrategyRequests(PATIENCE);
     before.wantHome(1, "a");
     const old = asked(before.flush(["a"], 0));
@@ -67,7 +67,7 @@ describe("what the application's own strategy is asked", () => {
     ]);
   });
 
-  it("does not keep shards waiting while it thinks about moves", () => {
+  it("a request for moves does not delay requests for homes", () => {
     const advice = new StrategyRequests(PATIENCE);
     advice.wantMoves();
     const moves = asked(advice.flush(["a"], 0));
@@ -81,7 +81,7 @@ describe("what the application's own strategy is asked", () => {
     assert.deepEqual(kinds(advice.answered(homes.question, "a", [{ shard: 7, to: "b" }], undefined)), ["homes"]);
   });
 
-  it("counts as a fault when it says nothing of some, and those that it spoke of count all the same", () => {
+  it("an incomplete answer counts as a fault, and its homes are used", () => {
     const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, "a");
     advice.wantHome(2, "a");
@@ -97,7 +97,7 @@ describe("what the application's own strategy is asked", () => {
     });
   });
 
-  it("is asked elsewhere after it has thrown", () => {
+  it("the next request goes to another host after the strategy has thrown", () => {
     const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, "a");
     const first = asked(advice.flush(["a", "b"], 0));
@@ -107,7 +107,7 @@ describe("what the application's own strategy is asked", () => {
     assert.notEqual(asked(advice.flush(["a", "b"], 0)).host, first.host);
   });
 
-  it("is not waited for longer than its time, and then left alone for a while", () => {
+  it("a request that times out is followed by a pause without requests", () => {
     const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, "a");
     const { question } = asked(advice.flush(["a"], 0));
@@ -117,7 +117,7 @@ describe("what the application's own strategy is asked", () => {
     assert.deepEqual(kinds(late), ["fault", "homes"]);
     assert.deepEqual(late[1], { kind: "homes", homes: [{ shard: 1, to: undefined }] });
     assert.equal(advice.deadline, Number.POSITIVE_INFINITY);
-    // What it says after all comes too late.
+    // The late answer is ignored.
     assert.deepEqual(advice.answered(question, "a", [{ shard: 1, to: "x" }], undefined), []);
     advice.wantHome(2, "a");
     advice.wantMoves();
@@ -130,7 +130,7 @@ describe("what the application's own strategy is asked", () => {
     assert.deepEqual(asked(advice.flush(["a"], PATIENCE + 60_000)).shards, [3]);
   });
 
-  it("goes to another host when the one that was asked is gone", () => {
+  it("a request goes to another host when the asked one is gone", () => {
     const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, "b");
     advice.wantMoves();
@@ -149,13 +149,13 @@ describe("what the application's own strategy is asked", () => {
     );
   });
 
-  it("is answered by nobody when nobody can be asked, which is a fault", () => {
+  it("a request without a host to ask is a fault, and falls back", () => {
     const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, undefined);
     assert.deepEqual(kinds(advice.flush([], 0)), ["fault", "homes"]);
   });
 
-  it("is not answered by who was not asked", () => {
+  it("an answer of a host that was not asked is ignored", () => {
     const advice = new StrategyRequests(PATIENCE);
     advice.wantHome(1, undefined);
     const { question } = asked(advice.flush(["a"], 0));

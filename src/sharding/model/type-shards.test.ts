@@ -28,7 +28,7 @@ function shardsOf(
 
 const kinds = (effects: readonly ShardEffect[]): string[] => effects.map(({ kind }) => kind);
 
-/** As far as its home is durable. */
+/** Until its home is durable. */
 function settle(shards: TypeShards, shard: number, home: string, asker = home): ShardEffect[] {
   shards.asked(shard, asker, 0);
   shards.chosen(shard, home);
@@ -41,7 +41,7 @@ function moveOf(effects: readonly ShardEffect[]): number {
   return found.move;
 }
 
-/** Nobody has to keep anything back, and nothing runs. Returns the shards that were moved. */
+/** No host buffers calls, and no actor runs. Returns the shards that were moved. */
 function comeToTheirEnd(shards: TypeShards, effects: readonly ShardEffect[], now: number): number[] {
   const moved: number[] = [];
   const queue = [...effects];
@@ -55,7 +55,7 @@ function comeToTheirEnd(shards: TypeShards, effects: readonly ShardEffect[], now
 }
 
 describe("the home of a shard", () => {
-  it("is chosen when it is asked for first, saved, and told then: to who asked and to itself", () => {
+  it("a home is chosen at the first request, persisted, and then announced to the asking host and to itself", () => {
     const shards = shardsOf(["a", "b"]);
     assert.deepEqual(shards.asked(7, "a", 0), [{ kind: "choose", shard: 7, asker: "a" }]);
     assert.deepEqual(shards.asked(7, "c", 0), []);
@@ -65,12 +65,12 @@ describe("the home of a shard", () => {
     assert.deepEqual(shards.asked(7, "e", 0), [{ kind: "home", shard: 7, host: "b", to: ["e"] }]);
   });
 
-  it("is known to the next leader, which tells it at once", () => {
+  it("a home is known to the next leader, which announces it at once", () => {
     const shards = shardsOf(["a"], [[7, "b"]]);
     assert.deepEqual(shards.asked(7, "a", 0), [{ kind: "home", shard: 7, host: "b", to: ["a"] }]);
   });
 
-  it("is with the host that has the fewest when a strategy says nothing sensible, or nothing at all", () => {
+  it("the host with the fewest shards is the home when a strategy gives no usable answer", () => {
     const shards = shardsOf(["a", "b"], [[1, "a"]]);
     shards.asked(7, "a", 0);
     assert.deepEqual(shards.chosen(7, "stranger"), [{ kind: "save", shard: 7, host: "b" }]);
@@ -80,21 +80,21 @@ describe("the home of a shard", () => {
     assert.deepEqual(shards.chosen(8, "b"), [], "what comes too late changes nothing");
   });
 
-  it("is nowhere while nobody hosts the type; who asks is told, and may ask again", () => {
+  it("a shard has no home while the type has no host; the asking host is notified, and may ask again", () => {
     const shards = shardsOf([]);
     assert.deepEqual(shards.asked(7, "a", 0), [{ kind: "nobody", shard: 7, to: ["a"] }]);
     shards.setRegions([host("b")], 0);
     assert.deepEqual(kinds(shards.asked(7, "a", 0)), ["choose"]);
   });
 
-  it("is free when its host is gone, and is noted so", () => {
+  it("a shard is free when its host is gone, and that is persisted", () => {
     const shards = shardsOf(["a", "b"]);
     settle(shards, 7, "a");
     assert.deepEqual(shards.gone("a", 0), [{ kind: "save", shard: 7, host: undefined }]);
     assert.deepEqual(shards.asked(7, "b", 0), [{ kind: "choose", shard: 7, asker: "b" }]);
   });
 
-  it("is chosen anew when the one that was chosen is gone before that is durable", () => {
+  it("a home is chosen anew when the chosen host is gone before it is durable", () => {
     const shards = shardsOf(["a", "b"]);
     shards.asked(7, "b", 0);
     shards.chosen(7, "a");
@@ -104,7 +104,7 @@ describe("the home of a shard", () => {
 });
 
 describe("a move", () => {
-  it("begins when everybody keeps calls back, ends when the home has let go, and nobody is told where meanwhile", () => {
+  it("a move begins when all hosts buffer calls, ends when the home has let go, and announces no home meanwhile", () => {
     const shards = shardsOf(["a", "b"]);
     settle(shards, 7, "a");
     const effects = shards.proposed([{ shard: 7, to: "b" }], 100);
@@ -123,7 +123,7 @@ describe("a move", () => {
     ]);
   });
 
-  it("does not wait for whoever is gone or hears nothing, nor for ever for who says nothing", () => {
+  it("a move does not wait for a host that is gone or has no stream, and waits for a silent one only for a limited time", () => {
     for (const end of ["gone", "deaf", "late"]) {
       const shards = shardsOf(["a", "b", "c"]);
       settle(shards, 7, "a");
@@ -135,7 +135,7 @@ describe("a move", () => {
     }
   });
 
-  it("that an earlier leader began and that is over is answered with where the shard lives", () => {
+  it("a report about a finished move of an earlier leader is answered with the current home", () => {
     const shards = shardsOf(["a", "b"], [[7, "a"]]);
     assert.deepEqual(shards.stopped(7, 3, "a", false, 0), [{ kind: "home", shard: 7, host: "a", to: ["a"] }]);
   });
@@ -154,7 +154,7 @@ describe("a move", () => {
     shards.saved(7, "a", 0);
     const last = move("b");
     assert.deepEqual(shards.moves()[0]?.phase, "stopping");
-    // The home that has not let go yet hears that it shall, and stays the home until it has.
+    // The home that has not let go yet is asked to, and stays the home until it has.
     assert.deepEqual(shards.stopped(7, first, "a", false, 0), [
       { kind: "stop", shard: 7, move: last, host: "a", to: "b" },
     ]);
@@ -163,7 +163,7 @@ describe("a move", () => {
     assert.deepEqual(kinds(shards.stopped(7, last, "a", false, 0)), ["save"]);
   });
 
-  it("goes elsewhere when its new home is gone meanwhile", () => {
+  it("a shard moves to another host when its new home is gone meanwhile", () => {
     const shards = shardsOf(["a", "b", "c"]);
     settle(shards, 7, "a");
     const move = moveOf(shards.proposed([{ shard: 7, to: "b" }], 0));
@@ -172,7 +172,7 @@ describe("a move", () => {
     assert.deepEqual(kinds(shards.stopped(7, move, "a", false, 2)), ["choose"]);
   });
 
-  it("to no place in particular is asked for by nobody in particular, although everybody waits for it", () => {
+  it("a move without a target has no asking host, although all hosts wait for it", () => {
     const shards = shardsOf(["a", "b", "c"]);
     settle(shards, 7, "a");
     const move = moveOf(shards.setRegions([host("b"), host("c")], 0));
@@ -181,7 +181,7 @@ describe("a move", () => {
     assert.deepEqual(shards.stopped(7, move, "a", false, 1), [{ kind: "choose", shard: 7, asker: undefined }]);
   });
 
-  it("is over at once when the home that was to let go is gone", () => {
+  it("a move is over at once when the home that should let go is gone", () => {
     for (const phase of ["gathering", "stopping"]) {
       const shards = shardsOf(["a", "b"]);
       settle(shards, 7, "a");
@@ -191,7 +191,7 @@ describe("a move", () => {
     }
   });
 
-  it("is made for no more shards at the same time than allowed, and the rest follow", () => {
+  it("no more shards move at the same time than allowed, and the rest follow", () => {
     const shards = shardsOf(["a", "b"]);
     for (let shard = 0; shard < 30; shard++) settle(shards, shard, "a");
     const moves = Array.from({ length: 30 }, (_, shard) => ({ shard, to: "b" }));
@@ -201,13 +201,13 @@ describe("a move", () => {
     for (let now = 1; left.size > 0 && now < 5_000; now++) {
       under.push(...shards.tick(now).filter(({ kind }) => kind === "gather"));
       most = Math.max(most, shards.moving.size);
-      // Each takes a while.
+      // Each move takes a while.
       if (now % 20 === 0) for (const shard of comeToTheirEnd(shards, under.splice(0, 1), now)) left.delete(shard);
     }
     assert.deepEqual([left.size, most], [0, 3]);
   });
 
-  it("is followed by the next round when all of its round are over, until nothing is left to move", () => {
+  it("the next round follows when all moves of a round are over, until nothing is left to move", () => {
     const shards = shardsOf(["a", "b"]);
     for (let shard = 0; shard < 10; shard++) settle(shards, shard, "a");
     const left = new Set(shards.homes.keys());
@@ -217,7 +217,7 @@ describe("a move", () => {
       const effects = shards.tick(now);
       if (kinds(effects).includes("propose")) {
         rounds++;
-        // No more than so many in one round.
+        // At most three in one round.
         const some = [...left].slice(0, 3).map((shard) => ({ shard, to: "b" }));
         effects.push(...shards.proposed(some, now));
       }
@@ -226,7 +226,7 @@ describe("a move", () => {
     assert.deepEqual([left.size, rounds], [0, 4]);
   });
 
-  it("to and fro, for ever, becomes rarer in the end", () => {
+  it("endless moves to and fro become rarer in the end", () => {
     const shards = shardsOf(["a", "b"]);
     settle(shards, 1, "a");
     let rounds = 0;
@@ -239,7 +239,7 @@ describe("a move", () => {
     assert.ok(rounds > 200 && rounds < 210, `${rounds} rounds in a minute`);
   });
 
-  it("is made for all shards of a host that leaves, a few at a time, until it has none", () => {
+  it("all shards of a host that leaves move, a few at a time, until it has none", () => {
     const shards = shardsOf(["a", "b"]);
     for (let shard = 0; shard < 10; shard++) settle(shards, shard, "a");
     let effects = shards.setRegions([host("b")], 0);
@@ -260,7 +260,7 @@ describe("a move", () => {
     assert.deepEqual(new Set(shards.homes.values()), new Set(["b"]));
   });
 
-  it("is made by hand whatever the limit, but not to where it is, nor twice", () => {
+  it("a move by hand ignores the limit, but a shard does not move to its own home, nor twice", () => {
     const shards = shardsOf(["a", "b"], [], { ...SETTINGS, movesAtOnce: 0 });
     settle(shards, 7, "a");
     assert.equal(shards.moveByHand(7, "a", 0), undefined);
@@ -270,7 +270,7 @@ describe("a move", () => {
     assert.equal(shards.moveByHand(7, "b", 0), undefined);
   });
 
-  it("is not proposed while balancing is paused", () => {
+  it("no move is proposed while rebalancing is paused", () => {
     const shards = shardsOf(["a", "b"]);
     settle(shards, 7, "a");
     shards.pause(true, 0);
@@ -281,8 +281,8 @@ describe("a move", () => {
   });
 });
 
-describe("whatever happens", () => {
-  it("nobody is told of a home that is not durable, nor of two at a time while the first may run actors", () => {
+describe("the shards of a type under any sequence of events", () => {
+  it("no home is announced before it is durable, nor a second one while the first may run actors", () => {
     const step = fc.record({
       what: fc.constantFrom(
         "ask",
@@ -306,7 +306,10 @@ describe("whatever happens", () => {
         const shards = shardsOf(["h0", "h1"]);
         const durable = new Map<number, string | undefined>();
         const saving: { shard: number; host: string | undefined }[] = [];
-        /** Who may run actors of a shard: told that it is the home, and neither stopped nor gone since. */
+        /**
+         * The host that may run actors of a shard: notified that it is the home, and neither stopped nor gone
+         * since.
+         */
         const running = new Map<number, string>();
         const live = new Map([
           ["h0", true],
@@ -362,7 +365,7 @@ describe("whatever happens", () => {
             perform(shards.setRegions(regions(), now));
           }
         }
-        // Everybody who is asked for has a home in the end, if there is anybody.
+        // Every requested shard has a home in the end, if there is a host.
         live.set("h9", true);
         perform(shards.setRegions(regions(), now));
         for (let i = 0; i < 400; i++) {

@@ -35,7 +35,7 @@ export class ShardOperations {
     if (known !== undefined) return known;
     const hosts = [...this.#deps.hosts()].filter(({ types, held }) => types.has(type) || held.has(type));
     if (hosts.length > 0 && hosts.every(({ stream }) => stream === undefined)) {
-      throw new LimpetError("NOT_READY", `no host of ${type} has been heard of since another scheduler leads`);
+      throw new LimpetError("NOT_READY", `no host of ${type} has connected to the new leader yet; retry`);
     }
     throw new LimpetError("NOT_SHARDED", `no host has actors of ${type} that live in shards`);
   }
@@ -125,15 +125,18 @@ export class ShardOperations {
       this.#leader.perform(type, effects, now);
       return;
     }
-    const why = isMoving ? "is on its way already" : "lives nowhere yet, so there is nothing to move";
+    const why = isMoving ? "moves already" : "has no home yet, so it cannot move";
     throw new LimpetError("NOT_READY", `shard ${shard} of ${type} ${why}`);
   }
 
   async #allocate(type: string, known: ShardedType, places: readonly ShardPlace[]): Promise<void> {
     const { kind } = known.rule.strategy;
     if (kind !== "told") {
-      const cure = `its class has to say placement: sharded({ strategy: "told" })`;
-      throw new LimpetError("ARGUMENT_INVALID", `where shards of ${type} live is not told but "${kind}"; ${cure}`);
+      const cure = `set placement: sharded({ strategy: "told" }) in its class`;
+      throw new LimpetError(
+        "ARGUMENT_INVALID",
+        `the strategy of ${type} must be "told" to assign its shards; got "${kind}"; ${cure}`,
+      );
     }
     for (const { shard, host = "anywhere" } of places) checkShard(type, known, shard, host);
     await this.#noted(places.map(({ shard, host }) => toldRow(type, shard, host)));
@@ -153,7 +156,7 @@ export class ShardOperations {
 function checkShard(type: string, { rule }: ShardedType, shard: number, host: string): void {
   checkPlace(shard, host);
   if (shard < rule.shards) return;
-  throw new LimpetError("ARGUMENT_INVALID", `${type} has shards 0 to ${rule.shards - 1}, and not ${shard}`);
+  throw new LimpetError("ARGUMENT_INVALID", `a shard of ${type} must be from 0 to ${rule.shards - 1}; got ${shard}`);
 }
 
 /** Maximum number of hosts listed in an error. */
@@ -163,7 +166,7 @@ function unknownHost(type: string, said: string, hosts: readonly ShardHostInfo[]
   const named = hosts.filter(({ name }) => name === said);
   const what =
     named.length > 1
-      ? `several hosts of ${type} are called ${said}; say the address of one: ${listed(named)}`
+      ? `several hosts of ${type} are called ${said}; use the address of one: ${listed(named)}`
       : `no host of ${type} is called ${said}; there ${hosts.length === 1 ? "is" : "are"} ${listed(hosts)}`;
   return new LimpetError("HOST_UNKNOWN", what);
 }

@@ -28,8 +28,8 @@ const fails = (code: "NOT_SHARDED" | "NOT_READY" | "NOT_LEADER"): never => {
   throw new LimpetError(code, "no");
 };
 
-describe("all sharded types", () => {
-  it("are in order, with sums over their hosts", async () => {
+describe("summaries of all sharded types", () => {
+  it("summaries are in order of type, with sums over their hosts", async () => {
     const hosts = [
       { ...host, shards: [0, 7], actors: [3, 1_000] },
       { ...host, shards: [1], actors: [5] },
@@ -42,7 +42,7 @@ describe("all sharded types", () => {
     ]);
   });
 
-  it("have an unknown number of actors when one of their hosts does not say", async () => {
+  it("the number of actors is unknown when one of the hosts does not report it", async () => {
     const hosts = [
       { ...host, shards: [0], actors: [3] },
       { ...host, shards: [1], actors: undefined },
@@ -51,7 +51,7 @@ describe("all sharded types", () => {
     assert.deepEqual([seen?.used, seen?.actors], [2, undefined]);
   });
 
-  it("are those of which somebody can say something; if nobody can of any, that is the answer", async () => {
+  it("types without an answer are left out, unless there is no answer for any type", async () => {
     const ask = async (type: string) => {
       if (type === "Plain") return fails("NOT_SHARDED");
       return type === "Silent" ? fails("NOT_READY") : view(type, []);

@@ -1,5 +1,5 @@
-// Lists the actors of a type that always run, as its class declares (actors/options/daemons.ts). Their number may
-// change while the process runs.
+// Lists the actors of a type that always run, as its class declares (actors/options/daemons.ts). Their number
+// may change while the process runs.
 import { isCount } from "../../actors/options/daemons.ts";
 import type { Log } from "../../ports/log.ts";
 

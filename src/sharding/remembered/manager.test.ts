@@ -1,4 +1,5 @@
-// Remembered actors: in a process that is alone, and in one that crashes. Several hosts are in shard-remembered-hosts.test.ts.
+// Remembered actors in a process that is alone, and in one that crashes. Several hosts are in
+// shard-remembered-hosts.test.ts.
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { Actor } from "../../actors/actor.ts";
@@ -10,9 +11,9 @@ import { testLimpet } from "../../testing.ts";
 const SHARDS = 4;
 let events: string[] = [];
 let broken = new Set<string>();
-/** Those that find out when they come to life that there is nothing to do any more. */
+/** Actors that find nothing left to do when they are activated. */
 let finished = new Set<string>();
-/** Those that have no more to do once they leave, for whatever reason. */
+/** Actors that passivate when they are deactivated, for any reason. */
 let leavingForGood = new Set<string>();
 
 class Guard extends Actor<{ n: number }> {
@@ -78,7 +79,7 @@ beforeEach(() => {
 });
 
 describe("a remembered actor", () => {
-  it("is remembered before its first call is answered, also if that fails", async () => {
+  it("an actor is remembered before its first call is answered, also if that fails", async () => {
     await using it = await open();
     assert.equal(await it.app.actor(Guard, "a").inc(), 1);
     assert.deepEqual(await remembered(it.store), ["a"]);
@@ -88,7 +89,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(await remembered(it.store), ["a", "b"]);
   });
 
-  it("is brought back to life after a crash, without a call, and so is its state", async () => {
+  it("a remembered actor is activated after a crash, without a call, and so is its state", async () => {
     await using it = await open();
     const ids = Array.from({ length: 50 }, (_, i) => `id-${i}`);
     for (const id of ids) await it.app.actor(Guard, id).inc();
@@ -102,7 +103,7 @@ describe("a remembered actor", () => {
     assert.match(it.app.metrics(), /limpet_remembered_shards_waiting\{.*type="Guard"\} 0\n/);
   });
 
-  it("is brought back to life when its process starts again in good order", async () => {
+  it("a remembered actor is activated when its process restarts in good order", async () => {
     await using it = await open();
     await it.app.actor(Guard, "a").inc();
     await it.app.restart();
@@ -110,7 +111,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(events, ["+a", "-a stop", "+a"]);
   });
 
-  it("that deactivates itself comes back after a while, or when it is called", async () => {
+  it("a remembered actor that deactivates itself comes back after a pause, or with its next call", async () => {
     await using it = await open();
     await it.app.actor(Guard, "a").leave();
     await it.app.advance("9s");
@@ -124,7 +125,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(events, [], "it is there already");
   });
 
-  it("whose onActivate throws is tried again after a while, until it does not", async () => {
+  it("a remembered actor whose onActivate throws is retried after a pause, until it succeeds", async () => {
     await using it = await open();
     broken.add("a");
     await assert.rejects(it.app.actor(Guard, "a").inc(), RangeError);
@@ -136,7 +137,7 @@ describe("a remembered actor", () => {
     assert.equal(await it.app.actor(Guard, "a").inc(), 1);
   });
 
-  it("that passivates is forgotten for good, until it is called again", async () => {
+  it("a remembered actor that passivates is forgotten for good, until its next call", async () => {
     await using it = await open();
     await it.app.actor(Guard, "a").inc();
     assert.equal(await it.app.actor(Guard, "a").done(), 2);
@@ -149,7 +150,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(await remembered(it.store), ["a"]);
   });
 
-  it("that passivates in the turn of a reminder is forgotten", async () => {
+  it("a remembered actor that passivates in the turn of a reminder is forgotten", async () => {
     await using it = await open();
     await it.app.actor(Guard, "a").remind();
     await it.app.advance("1m");
@@ -161,7 +162,7 @@ describe("a remembered actor", () => {
     assert.equal(events.length, 2);
   });
 
-  it("that passivates as soon as it is brought back to life, without a call, is forgotten", async () => {
+  it("a remembered actor that passivates as soon as it is activated, without a call, is forgotten", async () => {
     await using it = await open();
     for (const id of ["a", "b"]) await it.app.actor(Guard, id).inc();
     finished.add("a");
@@ -173,7 +174,7 @@ describe("a remembered actor", () => {
     assert.equal(await it.app.actor(Guard, "a").inc(), 2);
   });
 
-  it("that passivates in onDeactivate is forgotten, also when its process stops", async () => {
+  it("a remembered actor that passivates in onDeactivate is forgotten, also when its process stops", async () => {
     const store = new MemoryStore();
     {
       await using it = await open(store);
@@ -186,7 +187,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(await remembered(store), ["b"]);
   });
 
-  it("that passivates while others wait for it is forgotten, and remembered again by its next life", async () => {
+  it("a remembered actor that passivates while calls wait for it is forgotten, and remembered again by its next activation", async () => {
     await using it = await open();
     const calls = [it.app.actor(Guard, "a").done(), it.app.actor(Guard, "a").inc(), it.app.actor(Guard, "a").inc()];
     assert.deepEqual(await Promise.all(calls), [1, 2, 3]);
@@ -194,7 +195,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(await remembered(it.store), ["a"]);
   });
 
-  it("answers a call in which it passivates only when it is forgotten", async () => {
+  it("a call in which an actor passivates is answered only when the actor is forgotten", async () => {
     const store = new MemoryStore();
     await using it = await open(store);
     await it.app.actor(Guard, "a").inc();
@@ -216,7 +217,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(await Promise.all([call, behind]), [2, 3]);
   });
 
-  it("that cannot be forgotten goes on, and its caller hears that it is not known", async () => {
+  it("an actor that cannot be forgotten goes on, and its caller learns that the outcome is unknown", async () => {
     const store = new MemoryStore();
     await using it = await open(store);
     await it.app.actor(Guard, "a").inc();
@@ -235,7 +236,7 @@ describe("a remembered actor", () => {
     assert.equal(await it.app.actor(Guard, "a").inc(), 3, "what its turn did was kept");
   });
 
-  it("that cannot be remembered does not begin, and its callers are told", async () => {
+  it("an actor that cannot be remembered does not begin, and its callers get the error", async () => {
     const store = new MemoryStore();
     await using it = await open(store);
     const { remember } = store.shards;
@@ -252,7 +253,7 @@ describe("a remembered actor", () => {
     assert.equal(await again, 1);
   });
 
-  it("of which it is not known whether it is remembered is begun later, as it would be after a crash", async () => {
+  it("an actor that may or may not be remembered is activated later, as it would be after a crash", async () => {
     const store = new MemoryStore();
     await using it = await open(store);
     const { remember } = store.shards;
@@ -269,7 +270,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(events, ["+a"]);
   });
 
-  it("whose state cannot be read is tried again after a while", async () => {
+  it("a remembered actor whose state cannot be read is retried after a pause", async () => {
     const store = new MemoryStore();
     await using it = await open(store);
     const take = store.take.bind(store);
@@ -284,7 +285,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(events, ["+a"]);
   });
 
-  it("keeps a process from starting whose class says another number of shards", async () => {
+  it("a process whose class has another number of shards does not start", async () => {
     const store = new MemoryStore();
     {
       await using before = await open(store);
@@ -304,7 +305,7 @@ describe("a remembered actor", () => {
     });
   });
 
-  it("of a class that is added later comes to life then", async () => {
+  it("a remembered actor of a class that is added later is activated then", async () => {
     const store = new MemoryStore();
     {
       await using before = await open(store);
@@ -319,7 +320,7 @@ describe("a remembered actor", () => {
     assert.deepEqual(events, ["+a"]);
   });
 
-  it("is begun again in a moment when the store says that its shard lives elsewhere, and the call is not lost", async () => {
+  it("an actor is retried soon when the store rejects its home, and the call is not lost", async () => {
     const store = new MemoryStore();
     await using it = await open(store);
     const { remember } = store.shards;
@@ -333,8 +334,8 @@ describe("a remembered actor", () => {
   });
 });
 
-describe("what is said of a remembered actor that has stopped", () => {
-  it("is when it is started again", async () => {
+describe("the explanation of a remembered actor that has stopped", () => {
+  it("an explanation names the time of the next start", async () => {
     await using it = await open();
     await it.app.actor(Guard, "a").inc();
     await it.app.actor(Guard, "a").leave();
@@ -351,7 +352,7 @@ describe("what is said of a remembered actor that has stopped", () => {
     assert.equal(await summary(), "Guard/a is not in memory; the next call brings it back from the store");
   });
 
-  it("is that it waits for its turn when there is no room for it", async () => {
+  it("an explanation names the wait for room when there is none", async () => {
     await using it = await open(new MemoryStore(), { maxResident: 2 });
     await it.app.actor(Guard, "a").inc();
     await it.app.actor(Guard, "a").leave();
@@ -363,7 +364,7 @@ describe("what is said of a remembered actor that has stopped", () => {
 });
 
 describe("remembered actors that do not all fit into memory", () => {
-  it("wait until there is room, and give way to those that are called", async () => {
+  it("remembered actors wait until there is room, and give way to called ones", async () => {
     const store = new MemoryStore();
     {
       await using before = await open(store);
@@ -381,7 +382,7 @@ describe("remembered actors that do not all fit into memory", () => {
       "one of them, as long as there are others that may go",
     );
     assert.equal((await remembered(it.store)).length, 20, "nobody is forgotten");
-    // Others are idle after a while and leave; then there is room again.
+    // Other actors are idle after a while and leave; then there is room again.
     await it.app.advance("3m");
     assert.deepEqual([active("Guard"), active("Other")], [10, 0]);
   });

@@ -1,4 +1,5 @@
-// How remembered actors of one type are brought back to life: with a store, a catalog and a clock that do as they are told.
+// Starts of the remembered actors of one type, with a store, a catalog and a clock under the control of the
+// test.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ActorType } from "../../actors/actor-type.ts";
@@ -16,7 +17,7 @@ const LONGEST_MS = 60_000;
 
 class Setting {
   readonly clock = new VirtualClock();
-  /** Who is remembered in shard 0, by code point; ids of shard 1 begin with "1". */
+  /** Remembered ids of shard 0, by code point; ids of shard 1 begin with "1". */
   ids: string[] = [];
   readonly reads: { readonly shard: number; readonly after: string | undefined; readonly at: number }[] = [];
   readonly started: { readonly id: string; readonly isKnown: boolean; readonly at: number }[] = [];
@@ -26,9 +27,9 @@ class Setting {
   shardOf = (id: string): number => (id.startsWith("1") ? 1 : 0);
   hasRoom = true;
   isStoreDown = false;
-  /** What happens before a page is there. */
+  /** Runs before a page is returned. */
   onRead = async (): Promise<void> => {};
-  /** How long it takes until one is there. */
+  /** Time that a start takes. */
   startMs = 0;
   most = 0;
   #starting = 0;
@@ -87,7 +88,7 @@ class Setting {
 const many = (count: number): string[] => Array.from({ length: count }, (_, i) => `a${String(i).padStart(7, "0")}`);
 
 describe("remembered actors of a shard that was gained", () => {
-  it("are all started, once, page after page", async () => {
+  it("all remembered actors of a gained shard are started, once, page after page", async () => {
     const it = new Setting(100_000);
     it.ids = many(2_500);
     it.activations.set(it.ids[7]!, {});
@@ -106,7 +107,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
   });
 
-  it("that run already are passed over, also when a whole page of them does", async () => {
+  it("actors that run already are skipped, also when a whole page of them does", async () => {
     const it = new Setting(100_000);
     it.ids = many(2_500);
     for (const id of it.ids.slice(0, 2_400)) it.activations.set(id, {});
@@ -116,7 +117,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.equal(it.reads.length, 3);
   });
 
-  it("that belong to another shard by now are not started here", async () => {
+  it("actors that belong to another shard by now are not started here", async () => {
     const it = new Setting();
     it.ids = ["a", "b", "d"];
     it.shardOf = (id) => (id === "b" ? 7 : 0);
@@ -126,7 +127,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
   });
 
-  it("of which the application cannot say where they belong are started as soon as it can, and keep nobody waiting", async () => {
+  it("actors whose shard the application cannot compute are started as soon as it can, and delay no others", async () => {
     const it = new Setting();
     it.ids = ["a", "c", "d"];
     const rule = it.shardOf;
@@ -146,7 +147,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
   });
 
-  it("of which the application cannot say where they belong are given up when their shard is lost, or they are forgotten", async () => {
+  it("actors whose shard the application cannot compute are given up when their shard is lost, or they are forgotten", async () => {
     const it = new Setting();
     it.ids = ["c", "d"];
     it.shardOf = () => {
@@ -163,7 +164,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.deepEqual(it.started, []);
   });
 
-  it("are started at the rate that was said, however many there are, and no more is read than is started", async () => {
+  it("actors are started at the configured rate, regardless of their number, and no more are read than started", async () => {
     const it = new Setting(500);
     it.ids = many(1_000_000);
     it.starter.gained(0);
@@ -181,7 +182,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.equal(it.started.length, length, "one that is stopped starts nobody");
   });
 
-  it("that take long to begin are not all under way at once", async () => {
+  it("only a limited number of actors that take long are started at the same time", async () => {
     const it = new Setting(100_000);
     it.ids = many(1_500);
     it.startMs = 3_000;
@@ -191,7 +192,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.equal(it.most, 200);
   });
 
-  it("wait while the host has no room, and go on when it has", async () => {
+  it("actors wait for their start while the host has no room, and continue when it has", async () => {
     const it = new Setting();
     it.ids = many(10);
     it.hasRoom = false;
@@ -203,7 +204,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.equal(it.started.length, 10);
   });
 
-  it("are left alone when the shard is lost meanwhile, and started when it comes back", async () => {
+  it("no actors are started when the shard is lost meanwhile, and the rest are when it comes back", async () => {
     const it = new Setting(10);
     it.ids = many(20);
     it.starter.gained(0);
@@ -221,7 +222,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.deepEqual(it.startedIds, it.ids);
   });
 
-  it("wait while it is about to move, and do not keep those of other shards waiting", async () => {
+  it("actors of a shard that is about to move wait for their start, without delaying other shards", async () => {
     const it = new Setting();
     it.ids = ["1a", "1b", ...many(5)];
     it.standing = (shard) => (shard === 0 ? "wait" : "here");
@@ -234,7 +235,7 @@ describe("remembered actors of a shard that was gained", () => {
     assert.deepEqual(it.startedIds, it.ids);
   });
 
-  it("are read again when the store does not answer, from where it was", async () => {
+  it("a read that failed is repeated from the same place when the store responds", async () => {
     const it = new Setting(100_000);
     it.ids = many(1_200);
     it.onRead = async () => {
@@ -250,10 +251,10 @@ describe("remembered actors of a shard that was gained", () => {
     assert.deepEqual(it.startedIds, it.ids);
   });
 
-  it("that are forgotten after they were read are not started", async () => {
+  it("actors that are forgotten after they were read are not started", async () => {
     const it = new Setting(10);
     it.ids = many(20);
-    // One is on its way to be forgotten before anything is read, one is while it is read, one after that.
+    // One is being forgotten before anything is read, one while it is read, one after that.
     const [before, during, after] = [it.ids[5]!, it.ids[6]!, it.ids[15]!];
     const isOver = it.starter.forgets(before);
     it.onRead = async () => {
@@ -272,7 +273,7 @@ describe("remembered actors of a shard that was gained", () => {
 });
 
 describe("a remembered actor that stopped", () => {
-  it("is started again after a while, and is then remembered anew", async () => {
+  it("an actor that stopped is restarted after a pause, and is then remembered anew", async () => {
     const it = new Setting();
     it.starter.later("a");
     await it.clock.advance(RESTART_MS - 100);
@@ -286,7 +287,7 @@ describe("a remembered actor that stopped", () => {
     assert.equal(it.started.length, 1);
   });
 
-  it("is not when it was forgotten, has come to life by a call, or its shard lives elsewhere", async () => {
+  it("an actor is not restarted when it was forgotten, a call has activated it, or its shard lives elsewhere", async () => {
     const it = new Setting();
     it.standing = (shard) => (shard === 1 ? "elsewhere" : "here");
     for (const id of ["forgotten", "called", "1moved"]) it.starter.later(id);
@@ -299,7 +300,7 @@ describe("a remembered actor that stopped", () => {
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
   });
 
-  it("a remembered actor that cannot be started is tried again and again, each time after twice as long", async () => {
+  it("a remembered actor that cannot be started is retried, each time after twice as long", async () => {
     const it = new Setting();
     it.ids = ["bad", "good"];
     it.fails.add("bad");
@@ -357,7 +358,7 @@ describe("a remembered actor that stopped", () => {
     }
   });
 
-  it("a remembered actor that waits longer does not keep those waiting whose time comes sooner", async () => {
+  it("a remembered actor that waits longer does not delay actors whose time comes sooner", async () => {
     const it = new Setting();
     for (let i = 0; i < 3; i++) it.starter.later("bad", true);
     it.starter.later("other");
@@ -367,7 +368,7 @@ describe("a remembered actor that stopped", () => {
     assert.deepEqual(it.startedIds, ["other", "bad"]);
   });
 
-  it("waits its turn: many that stopped at once are started at the rate that was said", async () => {
+  it("many actors that stopped at once are restarted at the configured rate", async () => {
     const it = new Setting(100);
     for (const id of many(1_000)) it.starter.later(id);
     await it.clock.advance(RESTART_MS + 1_000);
@@ -376,7 +377,7 @@ describe("a remembered actor that stopped", () => {
     assert.equal(it.started.length, 1_000);
   });
 
-  it("is found by going through its shard when too many wait already", async () => {
+  it("an actor beyond the number of waiting restarts is found by a scan of its shard", async () => {
     const it = new Setting(1_000_000);
     for (let i = 0; i < 100_000; i++) it.starter.later(`x${i}`);
     it.ids = ["one too many"];
