@@ -293,14 +293,14 @@ test("options that cannot work are refused at once", () => {
   assert.throws(() => connect({ url: "http://localhost", timeout: 0 }), codeOf("OPTION_INVALID"));
 });
 
-/** Nobody listens there any more. */
+/** An address without a listener. */
 async function deserted(t: TestContext): Promise<string> {
   const { url, close } = await openDoor(t);
   await close();
   return url;
 }
 
-test("of several hosts, one that cannot be reached is passed by, and the client stays with the one that works", async (t) => {
+test("a client with several hosts skips an unreachable one, and stays with the one that works", async (t) => {
   const gone = await deserted(t);
   const [second, third] = [new FakeHost({ add: () => 2 }), new FakeHost({ add: () => 3 })];
   const urls = [gone, (await openDoor(t, second)).url, (await openDoor(t, third)).url];
@@ -327,7 +327,7 @@ test("a host that is stopping is left for the next one, and the call arrives onc
   assert.deepEqual([leaving.calls.length, staying.calls.length], [1, 2]);
 });
 
-test("what a door refuses before anything has begun goes to the next host", async (t) => {
+test("a call that a host rejects before it has begun goes to the next host", async (t) => {
   const body = JSON.stringify({ errorCode: "STOPPING", message: "this host is stopping", retry: "elsewhere" });
   let asked = 0;
   const refusing = await strange(t, (_request, response) => {
@@ -341,10 +341,10 @@ test("what a door refuses before anything has begun goes to the next host", asyn
   assert.equal(asked, 1);
 });
 
-test("a call that may have happened is never sent again, whatever its error says one may do", async (t) => {
+test("a call that may have happened is never repeated, even if its error allows a retry", async (t) => {
   const other = new FakeHost();
   const otherUrl = (await openDoor(t, other)).url;
-  // An actor may let pass any error of a call it made, in the middle of a turn that has done other things before.
+  // An actor may rethrow any error of a call it made, in a turn that has had other effects before.
   for (const code of ["STOPPING", "NOT_READY", "UNREACHABLE", "FENCED", "MAILBOX_FULL"] as const) {
     const host = new FakeHost({ add: () => Promise.reject(new LimpetError(code, "of a call within")) });
     const client = connect({ url: [(await openDoor(t, host)).url, otherUrl] });

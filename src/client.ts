@@ -1,5 +1,5 @@
-// What `import … from "limpet/client"` gives: calling actors from a process that hosts none, over HTTP through any host, or
-// straight at the hosts that own them.
+// Exports of "limpet/client": calls actors from a process that hosts none, over HTTP through any host, or
+// directly to the hosts that own them.
 
 import { addressed, messageIdOf, type Region } from "./actors/message-id.ts";
 import { readCallSettings } from "./actors/options/call-settings.ts";
@@ -23,11 +23,14 @@ export type ClientOptions = HttpOptions | ClusterOptions;
 
 /** Over HTTP, through any host; works from anywhere, and costs a hop when the actor lives on another host. */
 export interface HttpOptions {
-  /** Where a host listens: `http://127.0.0.1:7300`. Of several, the next one is used when one does not take a call. */
+  /**
+   * Address of a host: `http://127.0.0.1:7300`. Of several, the client uses the next one when a host does not
+   * accept a call.
+   */
   readonly url: string | readonly string[];
-  /** One of the tokens that the hosts accept, when they ask for one. */
+  /** One of the tokens that the hosts accept, if they require one. */
   readonly token?: string | undefined;
-  /** How long a call may take when it does not say so itself. Without it, what the actor's type says. */
+  /** How long a call may take without a timeout of its own; by default the timeout of the actor's type. */
   readonly timeout?: Duration | undefined;
 }
 
@@ -35,16 +38,16 @@ export interface HttpOptions {
 export interface ClusterOptions {
   /** Schedulers, as `host:port`; any of them is enough to find the others. */
   readonly schedulers: readonly string[];
-  /** That of the actors; `default` unless given. */
+  /** Namespace of the actors; `default` by default. */
   readonly namespace?: string | undefined;
-  /** The secret of the cluster, when it has one. */
+  /** The keys of the cluster, if it has any. */
   readonly keys?: readonly string[] | undefined;
   /**
-   * The store of the cluster: a file or a URL. Needed where the cluster has no key, because its processes then ask for the secret that is in
-   * the store. It is opened once, read, and closed.
+   * The store of the cluster: a file or a URL. Needed for a cluster without a key, because its processes then
+   * require the secret in the store. The client opens the store once, reads the secret, and closes it.
    */
   readonly store?: string | undefined;
-  /** How long a call may take when it does not say so itself; a minute unless given. */
+  /** How long a call may take without a timeout of its own; a minute by default. */
   readonly timeout?: Duration | undefined;
 }
 
@@ -54,18 +57,18 @@ export interface Client extends AsyncDisposable {
   actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
   actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
   /**
-   * All actors of a class: each call goes to the one that its message names, by the `messageId` of the class or in an envelope. By the name
-   * of the type alone, messages are envelopes.
+   * All actors of a class: each call goes to the actor that its message names, by the `messageId` of the
+   * class or in an envelope. With only the name of the type, messages are envelopes.
    */
   region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): Region<A>;
   region<A extends AnyActor = never>(type: string, settings?: CallSettings): Region<A>;
-  /** Refuses new calls and resolves when those under way have ended. */
+  /** Rejects new calls and resolves when the calls in progress have ended. */
   close(): Promise<void>;
 }
 
 /**
- * No connection is made before the first call, and connections are reused. With several hosts the client stays with the one
- * that works, and never sends a call again that may have happened.
+ * Connects with the first call, and reuses connections. With several hosts the client stays with the one that
+ * works. It never repeats a call that may have run.
  */
 export function connect(options: ClientOptions): Client {
   const timeoutMs = options.timeout === undefined ? undefined : parseTimeout(options.timeout);
@@ -73,7 +76,7 @@ export function connect(options: ClientOptions): Client {
   return new CallingClient(httpTransport(options), timeoutMs);
 }
 
-/** How calls get there. */
+/** Delivers calls to hosts. */
 interface Transport {
   call(call: RemoteCall): Promise<unknown>;
   close(): Promise<void>;
@@ -93,7 +96,7 @@ function clusterTransport(options: ClusterOptions, timeoutMs: number | undefined
   for (const address of schedulers) check("schedulers", addressProblem(address), address);
   for (const key of keys) check("keys", keyProblem(key));
   checkNamespace(namespace);
-  // Who calls over HTTP only does without all of this, and so does who never calls.
+  // Loaded on the first call: HTTP clients do not need these modules.
   const open = async (): Promise<ClusterClient> => {
     const { ClusterClient } = await import("./host/cluster-client.ts");
     const secret = keys.length > 0 || store === undefined ? undefined : await readSecret(store);
@@ -157,7 +160,7 @@ class CallingClient implements Client {
 
   #sending(type: string, settings: CallSettings): (id: string, ...call: Parameters<Send>) => Promise<unknown> {
     const { signal, timeoutMs = this.#timeoutMs } = readCallSettings(settings);
-    if (timeoutMs === 0) throw new LimpetError("OPTION_INVALID", "timeout must be longer than nothing");
+    if (timeoutMs === 0) throw new LimpetError("OPTION_INVALID", "timeout must be longer than 0");
     return async (id, method, args) => {
       if (this.#closed) throw new LimpetError("STOPPING", "this client is closed");
       checkMethod(method);
@@ -187,7 +190,7 @@ function typeName(of: ActorClass | string): string {
 function handle(label: string, send: Send): object {
   return new Proxy(Object.create(null) as object, {
     get(_target, name) {
-      // A handle must look neither like a promise, or `await` would call it, nor like something with a JSON of its own.
+      // A handle must not look like a promise, or `await` would call it, and must not have a `toJSON`.
       if (typeof name === "symbol" || name === "then" || name === "toJSON") return undefined;
       if (name === "toString") return () => label;
       return (...args: unknown[]) => send(name, args);
@@ -195,7 +198,7 @@ function handle(label: string, send: Send): object {
     set(_target, name) {
       throw new LimpetError(
         "ARGUMENT_INVALID",
-        `${String(name)} cannot be set on an actor from outside: call a method`,
+        `${String(name)} cannot be set on an actor from outside; call a method`,
       );
     },
   });
@@ -203,17 +206,17 @@ function handle(label: string, send: Send): object {
 
 function parseTimeout(timeout: Duration): number {
   const ms = parseDuration(timeout, "timeout");
-  if (ms === 0) throw new LimpetError("OPTION_INVALID", "timeout must be longer than nothing");
+  if (ms === 0) throw new LimpetError("OPTION_INVALID", "timeout must be longer than 0");
   return ms;
 }
 
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new LimpetError("OPTION_INVALID", "url must be that of a host, for example http://127.0.0.1:7300");
+    throw new LimpetError("OPTION_INVALID", "url must be the address of a host, for example http://127.0.0.1:7300");
   }
   if (url.username !== "" || url.password !== "") {
-    throw new LimpetError("OPTION_INVALID", "url must not hold a user or a password; give a token instead");
+    throw new LimpetError("OPTION_INVALID", "url must not contain a user or a password; set token instead");
   }
   return url.origin + url.pathname.replace(/\/+$/, "");
 }

@@ -1,4 +1,4 @@
-// What `import … from "limpet"` gives.
+// Exports of "limpet".
 
 export type { ActorTimers, TimerSchedule } from "./actors/activation/timers.ts";
 export type { DeactivationReason } from "./actors/actor.ts";

@@ -1,5 +1,5 @@
-// What `import … from "limpet/testing"` gives: an app for tests, in memory, whose time moves only when told to; and a whole cluster
-// in one process, on virtual time, in which everything can go wrong.
+// Exports of "limpet/testing": an app for tests, in memory, with a clock that only the test advances; and a
+// whole cluster in one process, on virtual time and with injected faults.
 
 export type { Store } from "./ports/store/store.ts";
 export { MemoryStore } from "./stores/memory/memory-store.ts";

@@ -175,10 +175,10 @@ export const STORE: readonly Bug[] = [
       {
         file: "src/actors/activation/incarnation.ts",
         before: `turn.phase = "committing";
-    // A reminder`,
+    // A handled reminder`,
         after: `turn.succeed(reply);
     turn.phase = "committing";
-    // A reminder`,
+    // A handled reminder`,
       },
     ],
   },

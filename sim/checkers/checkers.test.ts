@@ -869,8 +869,8 @@ describe("quiet log", () => {
 
   it("the rule 'quiet log' reports an error of a host", async () => {
     const scene = new Scene("quiet log");
-    scene.tell("host-1", "rollback failed", {}, "error");
-    await reports(scene, /host-1 +rollback failed/);
+    scene.tell("host-1", "turn.rollback-failed", {}, "error");
+    await reports(scene, /host-1 +turn.rollback-failed/);
   });
 });
 

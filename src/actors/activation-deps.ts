@@ -1,4 +1,4 @@
-// What an actor in memory needs of its surroundings.
+// The dependencies of an actor in memory.
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -24,10 +24,10 @@ export interface ActivationDeps {
   readonly longTurns: LongTurns;
   /** How long `onDeactivate` may take. */
   readonly hookTimeoutMs: number;
-  /** Nobody stays longer than somebody waits for it. */
+  /** True: the process stops, so an actor leaves as soon as no call waits for it. */
   readonly stopping: boolean;
   take(type: string, id: string): Promise<Taken>;
-  /** `extras`: what is written, or settled, together with it. */
+  /** `extras`: reminders and workflows written, or settled, in the same commit. */
   commit(
     ref: number,
     epoch: number,
@@ -40,16 +40,20 @@ export interface ActivationDeps {
   readonly workflows: WorkflowWriter | undefined;
   readonly remembering: Remembering | undefined;
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined, caller: Incarnation): object;
-  /** May a turn begin at this moment, or has too much of the host's lease passed? */
+  /** False: too much of the host's lease has passed to begin a turn. */
   mayBegin(now: number): boolean;
-  /** May what a turn did be committed? */
+  /** False: the lease may be over, so a turn must not commit now. */
   mayCommit(): boolean;
-  /** It may not at this moment. Calls back once it is known whether the host keeps its lease after a sleep. */
+  /**
+   * Called when `mayCommit` is false. Calls back once the host knows whether it kept its lease after a sleep.
+   */
   confirmLease(settled: (isKept: boolean) => void): void;
-  /** True: the turn fails once other hosts have said whether their code has its method. */
+  /** True: the turn fails after other hosts have reported whether their code has its method. */
   askElsewhere(turn: Turn, missing: MissingMethod): boolean;
-  /** A call that has not begun must find its way again. */
+  /** Routes a call that has not begun again. */
   reroute(turn: Turn): void;
-  /** It is cold and nothing waits for it. `reason`: why its last life ended; it may not have had one. */
+  /**
+   * The activation is cold without waiting calls. `reason`: end of its last life; undefined if it had none.
+   */
   gone(activation: Activation, reason: EndReason | undefined): void;
 }

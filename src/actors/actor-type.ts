@@ -1,4 +1,4 @@
-// A registered class of actors: its options, which of its methods may be called, and who of its kind is in memory.
+// A registered class of actors: its options, its callable methods, and its activations in memory.
 import { LimpetError } from "../kernel/errors.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Activation } from "./activation/activation.ts";
@@ -30,9 +30,9 @@ export class ActorType {
   readonly hasOnDeactivate: boolean;
   readonly activations = new Map<string, Activation>();
   readonly useOrder = new UseOrder();
-  /** Undefined: they do not live in shards. */
+  /** Undefined: the type is not sharded. */
   readonly byShard: ByShard | undefined;
-  /** Undefined: only the host has a limit. */
+  /** Undefined: only the host's own limit applies. */
   readonly limit: ActiveLimit | undefined;
 
   constructor(actorClass: ActorClass, defaults: ActorDefaults, meter: Meter, namespace: string) {
@@ -59,17 +59,17 @@ export class ActorType {
     return this.options.name;
   }
 
-  /** Its actors are brought back to life, and so they stay in memory. */
+  /** Hosts start its actors again without a call, so they stay in memory. */
   get isRemembered(): boolean {
     return this.options.sharded?.remembered !== undefined;
   }
 
-  /** No actor of the type leaves memory because it is idle, or because there are too many of its type. */
+  /** True: no actor of the type leaves memory because it is idle, or because its type exceeds a limit. */
   get staysWhenIdle(): boolean {
     return this.limit === undefined && (this.isRemembered || this.options.sticky !== undefined);
   }
 
-  /** The function to run for a call, or an error that names what there is. */
+  /** The function to run for a call. Throws an error that names the known methods. */
   methodOf(instance: AnyActor, method: string): (...args: readonly unknown[]) => unknown {
     if (this.methods.has(method) || (isCallable(method) && Object.hasOwn(instance, method))) {
       const found = (instance as unknown as Record<string, unknown>)[method];
@@ -79,7 +79,7 @@ export class ActorType {
   }
 }
 
-/** Throws REMINDER_INVALID when ticks would reach no code of the user. */
+/** Throws REMINDER_INVALID when ticks would reach no user code. */
 export function checkReminders(type: string, actorClass: ActorClass): void {
   const { onReminder } = actorClass.prototype as AnyActor;
   if (onReminder === Actor.prototype.onReminder && !mentions(actorClass, "onReminder")) throw noHandler(type);
@@ -98,7 +98,7 @@ function mentions(actorClass: ActorClass, name: string): boolean {
   return false;
 }
 
-/** A method that takes the place of a property of Actor could neither be called, nor could its class use the property. */
+/** A method that hides a property of Actor cannot be called, and its class cannot use the property. */
 function refuseHidden(type: string, prototype: object): void {
   for (let at = prototype; at !== Actor.prototype; at = Object.getPrototypeOf(at) as object) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {

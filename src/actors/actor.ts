@@ -1,4 +1,5 @@
-// The class users extend. It holds one link, to its activation; everything it offers is asked of that.
+// The class that users extend. Its only field is a link to its context, which implements all its properties
+// and methods.
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import type { ReminderTick } from "../ports/reminder-writer.ts";
 import type { ActorTimers } from "./activation/timers.ts";
@@ -7,12 +8,13 @@ import type { ActorWorkflows } from "./outbox/actor-workflows.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./routing/remote.ts";
 
 /**
- * Why an actor leaves memory. `idle`: nobody called it; `memory`: room was needed; `explicit`: it asked to;
- * `stop`: the process stops; `moved`: it lives on another host from now on.
+ * Why an actor leaves memory. `idle`: no calls for a while; `memory`: the host needs room; `explicit`: it
+ * called `deactivate()` or `passivate()`; `stop`: the process stops; `moved`: it lives on another host from
+ * now on.
  */
 export type DeactivationReason = "idle" | "memory" | "explicit" | "stop" | "moved";
 
-/** What surrounds an instance, for as long as it lives. */
+/** The services that an instance uses while it lives. */
 export interface ActorContext {
   readonly id: string;
   readonly typeName: string;
@@ -29,7 +31,7 @@ export interface ActorContext {
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined): object;
 }
 
-// An actor may use its id or timers already in its constructor, so the link must be there before that runs.
+// An actor may use its id or timers in its constructor, so the link must exist before the constructor runs.
 let entering: ActorContext | undefined;
 
 export function construct(actorClass: ActorClass, context: ActorContext): AnyActor {
@@ -48,7 +50,7 @@ export abstract class Actor<State extends object = Record<never, never>> {
     if (entering === undefined) {
       throw new LimpetError(
         "ARGUMENT_INVALID",
-        `${new.target.name} is an actor: nobody creates it by hand, call it with app.actor(${new.target.name}, id)`,
+        `${new.target.name} is an actor and cannot be created with new; call it with app.actor(${new.target.name}, id)`,
       );
     }
     this.#context = entering;
@@ -67,7 +69,10 @@ export abstract class Actor<State extends object = Record<never, never>> {
     return this.#context.namespace;
   }
 
-  /** Plain data: change it as you like. What a turn changed is committed when it ends, or taken back if it throws. */
+  /**
+   * Plain data that turns may change freely. The changes are committed when the turn ends, or undone if it
+   * throws.
+   */
   get state(): State {
     return this.#context.state as State;
   }
@@ -76,7 +81,9 @@ export abstract class Actor<State extends object = Record<never, never>> {
     this.#context.state = value;
   }
 
-  /** Aborted when the caller of the running turn gave up, its time ran out, or the process has to stop now. */
+  /**
+   * Aborted when the caller of the running turn gave up, the turn timed out, or the process must stop now.
+   */
   get signal(): AbortSignal {
     return this.#context.signal;
   }
@@ -91,17 +98,19 @@ export abstract class Actor<State extends object = Record<never, never>> {
     return this.#context.timers;
   }
 
-  /** Reminders are stored: they survive everything, and wake this actor wherever it lives then. */
+  /** Reminders are stored: they survive crashes and restarts, and wake this actor on any host. */
   get reminders(): ActorReminders {
     return this.#context.reminders;
   }
 
-  /** Workflows that this turn starts and signals: stored together with its state, or not at all. */
+  /** Workflows that this turn starts and signals: stored in the same commit as its state, or not at all. */
   get workflows(): ActorWorkflows {
     return this.#context.workflows;
   }
 
-  /** Another actor. Calls through it are part of the running turn: its deadline and its cancellation go along. */
+  /**
+   * Another actor. Calls through it are part of the running turn and inherit its deadline and cancellation.
+   */
   actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
   actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
   actor(type: ActorClass | string, id: string, settings?: CallSettings): object {
@@ -113,42 +122,51 @@ export abstract class Actor<State extends object = Record<never, never>> {
     this.#context.clear();
   }
 
-  /** Leaves memory when this turn is over. The next call brings the actor back; if it is remembered, so does its host in a while. */
+  /**
+   * Leaves memory after this turn. The next call activates the actor again; if it is remembered, so does its
+   * host.
+   */
   deactivate(this: Actor<State>): void {
     this.#context.leave();
   }
 
   /**
-   * Leaves memory when this turn has ended well, and is not brought back before the next call, also if it is a remembered one: the reply
-   * leaves when it is sure that it is forgotten. Calls that come meanwhile reach its next activation.
+   * Leaves memory when this turn has succeeded. Even a remembered actor then stays inactive until the next
+   * call. The reply is sent after the actor is no longer remembered. Calls that arrive meanwhile reach the
+   * next activation.
    */
   passivate(this: Actor<State>): void {
     this.#context.passivate();
   }
 
-  /** The state of an actor that has none stored. An actor without this method keeps no state and needs no store. */
+  /**
+   * The state of an actor without a stored one. An actor without this method has no state and needs no store.
+   */
   initial?(): State;
 
-  /** Runs before the first turn. If it throws, the calls that were waiting get its error. */
+  /** Runs before the first turn. If it throws, the waiting calls get its error. */
   onActivate(): void | Promise<void> {}
 
-  /** Runs after the last turn; what it changes is committed. Not run when the process dies or the actor is fenced. */
+  /**
+   * Runs after the last turn; its changes are committed. It does not run when the process dies or the actor
+   * is fenced.
+   */
   onDeactivate(_reason: DeactivationReason): void | Promise<void> {}
 
   /**
-   * Runs when a reminder of this actor is due. What it changes is committed together with the word that this tick is done; if it throws,
-   * the tick is tried again later.
+   * Runs when a reminder of this actor is due. Its changes are committed together with the completion of this
+   * tick. If it throws, the tick is retried later.
    */
   onReminder(_name: string, _data: unknown, _tick: ReminderTick): void | Promise<void> {}
 }
 
 /**
- * Methods whose names a class may use for its own methods: `clear()` of a cart is natural. The methods of Actor declare `this`, so
- * types can tell them apart from the user's.
+ * Methods whose names a class may use for its own methods: `clear()` of a cart is natural. The methods of
+ * Actor declare `this`, so types can distinguish them from the user's.
  */
 export type OwnMethod = "clear" | "deactivate" | "passivate";
 
-/** Names of everything Limpet itself gives an actor. */
+/** Names of all members that Limpet itself gives an actor. */
 export const RESERVED: ReadonlySet<string> = new Set([...Object.getOwnPropertyNames(Actor.prototype), "initial"]);
 
 invariant(RESERVED.has("onActivate") && RESERVED.has("state"), "the reserved names come from the class");

@@ -1,5 +1,5 @@
-// Arguments and results that need neither a copy nor a count take a short way. These tests guard the values
-// that must not take it.
+// Arguments and results that need neither a copy nor a size check take a fast path. These tests guard the
+// values that must not take it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Actor } from "../index.ts";

@@ -1,6 +1,6 @@
-// All actors of a host: the types it knows, who is in memory, and the one way in for a call. Finds or wakes
-// the activation, keeps their number within its limit, and lets the idle ones go. Calls of actors that are
-// not in memory here are the router's business, unless this host is alone: then every actor is its own.
+// All actors of a host: the registered types, the activations in memory, and the single entry point of calls.
+// It finds or creates the activation, limits their number, and deactivates idle ones. The router handles
+// calls to actors that are not in memory here, unless this host is alone and owns every actor.
 import { checkCallSize, LIGHT } from "../kernel/call-size.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
@@ -38,11 +38,11 @@ import type { ActorClass, CallSettings } from "./routing/remote.ts";
 
 export interface CatalogSettings extends ActorDefaults {
   readonly namespace: string;
-  /** Actors in memory; beyond it the least recently used ones leave. */
+  /** Actors in memory, at most; the least recently used ones leave first. */
   readonly maxResident: number;
   readonly drainTimeoutMs: number;
   readonly storeTimeoutMs: number;
-  /** A call of an actor that fails without a handler ends the process. */
+  /** True: a failed call of an actor without a handler ends the process. */
   readonly unhandledCallsCrash?: boolean | undefined;
 }
 
@@ -54,31 +54,33 @@ export interface World {
   readonly store: Store;
 }
 
-/** How a call finds an actor that is not in memory here. */
+/** Routes calls to actors that are not in memory here. */
 export interface Routes {
   route(turn: Turn): void;
-  /** True: its sharded actor is here, but earlier calls to it are not, and this one has to wait for them. */
+  /**
+   * True: the sharded actor is here, but earlier calls to it have not arrived, so this call waits for them.
+   */
   queueBehindEarlier(turn: Turn): boolean;
   /** A sticky actor has left memory. */
   left(type: string, id: string, reason: EndReason | undefined): void;
-  /** Whether somebody runs actors of this type. */
+  /** True: some host runs actors of this type. */
   reaches(type: string): boolean;
   mayBegin(now: number): boolean;
   mayCommit(now: number): boolean;
   confirmLease(settled: (isKept: boolean) => void): void;
   askElsewhere(turn: Turn, missing: MissingMethod): void;
-  /** No call of this host to that actor is on its way or waits. */
+  /** True: no call of this host to that actor is in flight or waits. */
   isQuiet(type: string, id: string): boolean;
 }
 
-/** Names of types of other hosts for which handles are kept ready. */
+/** Types of other hosts with cached handles. */
 const FOREIGN_TYPES = 1_000;
 
-/** Idle actors are looked for this often, or four times within the shortest idle timeout. */
+/** Interval of sweeps for idle actors; shorter timeouts make it a quarter of the shortest one. */
 const SWEEP_MS = 5_000;
-/** Beyond the limit there is room for actors that are busy, because somebody waits for each of them. */
+/** Busy actors may exceed the limit by this factor, because a caller waits for each of them. */
 const BUSY_FACTOR = 2;
-/** And for those that are on their way out. */
+/** The same, including actors that are leaving. */
 const LEAVING_FACTOR = 4;
 
 export class Catalog implements ActivationDeps {
@@ -89,11 +91,11 @@ export class Catalog implements ActivationDeps {
   readonly log: Log;
   readonly deadlines: Deadlines;
   readonly longTurns = new LongTurns();
-  /** Failed calls of actors; undefined: one that is unhandled ends the process. */
+  /** Failed calls of actors; undefined: an unhandled failure ends the process. */
   readonly unhandled: UnhandledCalls | undefined;
   readonly hookTimeoutMs: number;
   readonly types = new Map<string, ActorType>();
-  /** Of the types: a higher one when one came or went. */
+  /** Version of the set of types: it grows with every added or removed type. */
   edition = 0;
   readonly #makers = new Map<CallTarget, HandleMaker>();
   readonly #foreign = new Map<string, ForeignType>();
@@ -102,11 +104,11 @@ export class Catalog implements ActivationDeps {
   readonly #settings: CatalogSettings;
   /** Set once, before the first call. */
   reminders: ReminderWriter | undefined;
-  /** So are workflows. */
+  /** Set once, before the first call. */
   workflows: WorkflowWriter | undefined;
-  /** And whoever brings remembered actors back to life. */
+  /** Set once; starts remembered actors. */
   remembering: Remembering | undefined;
-  /** And whoever takes actors before their shard is here. */
+  /** Set once; takes actors before their shard is here. */
   takenAhead: { claim(type: string, id: string): Promise<Taken> | undefined } | undefined;
   readonly #meter: Meter;
   readonly #takes: GroupCall<TakeRequest, Taken>;
@@ -114,7 +116,7 @@ export class Catalog implements ActivationDeps {
   #commitCount = 0;
   #resident = 0;
   #sweeping: Timer | undefined;
-  /** No actor in memory leaves it by being idle. */
+  /** True: no actor in memory can leave because it is idle. */
   #sweepsRarely = false;
   #closed = false;
   /** On the monotonic clock. */
@@ -137,7 +139,7 @@ export class Catalog implements ActivationDeps {
     this.#takes = new GroupCall({
       ...shared,
       ...storeInstruments(meter, "take"),
-      // It raises an epoch at most.
+      // A repeated take only raises an epoch.
       isHarmless: true,
       weigh: () => 1,
       actorOf: ({ type, id }) => `${type.length}:${type}${id}`,
@@ -149,14 +151,14 @@ export class Catalog implements ActivationDeps {
       weigh: weightOf,
       actorOf: ({ ref }) => ref,
       send: (batch) => store.commit(batch),
-      // An attempt without an answer may have been applied before somebody else took the actor and moved on.
+      // An unanswered attempt may have been applied before another host took the actor and committed.
       inDoubt: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),
     });
     this.#meter = meter;
     for (const actorClass of classes) this.add(actorClass);
   }
 
-  /** From now on actors of this class may live here. */
+  /** Registers the class: its actors may live here from now on. */
   add(actorClass: ActorClass): void {
     const type = new ActorType(actorClass, this.#settings, this.#meter, this.namespace);
     const twin = this.types.get(type.name);
@@ -167,7 +169,7 @@ export class Catalog implements ActivationDeps {
         `two actor classes are called ${type.name}; name one in its static options`,
       );
     }
-    if (looksMinified(actorClass)) this.log.warn("actor.name_minified", { type: type.name, advice: MINIFIED_ADVICE });
+    if (looksMinified(actorClass)) this.log.warn("actor.name-minified", { type: type.name, advice: MINIFIED_ADVICE });
     this.types.set(type.name, type);
     this.edition++;
     this.#byClass.set(actorClass, type);
@@ -176,14 +178,14 @@ export class Catalog implements ActivationDeps {
   }
 
   /**
-   * The limits of waiting calls to a sharded type: those of its class, or the settings if this host does not
-   * have the class.
+   * The limits of waiting calls to a sharded type: the options of its class, or the settings if this host
+   * does not have the class.
    */
   sharding(type: string): Pick<ShardingDefaults, "bufferSize" | "retryMs"> {
     return this.types.get(type)?.options.sharded ?? this.#settings.sharding ?? SHARDING_DEFAULTS;
   }
 
-  /** Nothing of the type comes to life here any more. What is in memory may end. */
+  /** No actor of the type is activated here any more. Activations in memory may end. */
   remove(type: ActorType): void {
     this.types.delete(type.name);
     this.edition++;
@@ -199,12 +201,12 @@ export class Catalog implements ActivationDeps {
     return this.#resident;
   }
 
-  /** One more may come without another one having to go. */
+  /** True: one more actor fits without an eviction. */
   get hasRoom(): boolean {
     return this.#resident < this.#settings.maxResident;
   }
 
-  /** From now on actors live where the cluster says. */
+  /** From now on the cluster places actors. */
   join(routes: Routes): void {
     this.#routes = routes;
   }
@@ -236,7 +238,7 @@ export class Catalog implements ActivationDeps {
     const known = [...this.types.keys()].join(", ") || "none";
     throw new LimpetError(
       "ACTOR_TYPE_UNKNOWN",
-      `there is no actor type "${name}" here; there are: ${known}${didYouMean(name, this.types.keys())}`,
+      `no actor type "${name}" here; known types: ${known}${didYouMean(name, this.types.keys())}`,
     );
   }
 
@@ -247,7 +249,7 @@ export class Catalog implements ActivationDeps {
     return this.#makers.get(type)!(id, caller, options);
   }
 
-  /** The one way in. The id has been checked. */
+  /** The single entry point of calls. The id has been checked. */
   readonly send: Send = (type, id, method, args, caller, options) => {
     const parent = caller?.current;
     try {
@@ -291,8 +293,8 @@ export class Catalog implements ActivationDeps {
   }
 
   /**
-   * Nothing waited for a call of an actor, and it failed: that is the business of that actor, and of no other
-   * on this host.
+   * True: a failed call of an actor that no code awaited. It concerns only that actor, so the process
+   * continues.
    */
   isUnhandledCall(reason: unknown, promise: Promise<unknown>): boolean {
     const failed = this.unhandled?.find(promise, reason);
@@ -302,7 +304,7 @@ export class Catalog implements ActivationDeps {
     return true;
   }
 
-  /** To the actor if it is in memory; otherwise its way has to be found. */
+  /** Delivers to the actor if it is in memory; otherwise routes the call. */
   deliver(turn: Turn): void {
     const type = turn.type as CallTarget;
     const activation = type.activations.get(turn.id) ?? this.#foundAnew(turn);
@@ -318,7 +320,7 @@ export class Catalog implements ActivationDeps {
   }
 
   /**
-   * A handle may be older than its type is here: it was another host's, or came back after it was removed.
+   * A handle may be older than the type here: the type was on another host, or was removed and added again.
    */
   #foundAnew({ type, id }: Turn): Activation | undefined {
     const known = this.types.get(type.name);
@@ -340,7 +342,7 @@ export class Catalog implements ActivationDeps {
     return this.#routes === undefined || this.#routes.mayBegin(now);
   }
 
-  /** Whether actors of this type run here, or on another host that is known. */
+  /** True: actors of this type run here, or on another known host. */
   reaches(type: string): boolean {
     return this.types.has(type) || this.#routes?.reaches(type) === true;
   }
@@ -354,7 +356,7 @@ export class Catalog implements ActivationDeps {
     else this.#routes.confirmLease(settled);
   }
 
-  /** The actor comes to life here. Throws HOST_FULL. */
+  /** Activates the actor here. Throws HOST_FULL. */
   wake(turn: Turn): void {
     const type = this.typeNamed(turn.type.name);
     type.instruments.local.add(1);
@@ -362,15 +364,15 @@ export class Catalog implements ActivationDeps {
   }
 
   /**
-   * A remembered actor comes to life here, without a call. `isKnown`: that it is remembered is sure. Resolves
-   * when it has.
+   * Activates a remembered actor without a call. `isKnown`: the store already remembers it. Resolves when it
+   * is active.
    */
   async start(type: ActorType, id: string, isKnown: boolean): Promise<void> {
     if (this.#stopping || type.activations.has(id) || this.types.get(type.name) !== type) return;
-    // Who is in memory is called without looking for the way: those that are still on theirs would be
-    // overtaken.
+    // Calls to an active actor bypass routing, so activating it now would let them overtake calls still in
+    // flight.
     if (this.#routes?.isQuiet(type.name, id) === false)
-      throw new LimpetError("NOT_READY", `calls to ${type.name}/${id} are on their way`);
+      throw new LimpetError("NOT_READY", `calls to ${type.name}/${id} are still in flight`);
     const activation = this.#open(type, id);
     activation.isRemembered = isKnown;
     const turn = activation.ownTurn("start", type.options.callTimeoutMs, () => undefined);
@@ -408,15 +410,15 @@ export class Catalog implements ActivationDeps {
   }
 
   /**
-   * Lets go of every actor of a type that does not stay: turns that run may end within `timeoutMs`, what
-   * waits finds its way again. Resolves with their number when none of them is left.
+   * Deactivates every actor of a type for which `stays` is false. Running turns may end within `timeoutMs`,
+   * and waiting calls are routed again. Resolves with the number of actors when all have left.
    */
   moveAway(type: ActorType, stays: (id: string) => boolean, timeoutMs: number): Promise<number> {
     const movers = [...type.activations.values()].filter(({ id }) => !stays(id));
     return this.letGo(movers, timeoutMs);
   }
 
-  /** The same for these. */
+  /** The same for these activations. */
   async letGo(movers: readonly Activation[], timeoutMs: number): Promise<number> {
     if (movers.length === 0) return 0;
     const left = new Set(movers);
@@ -439,10 +441,9 @@ export class Catalog implements ActivationDeps {
     return movers.length;
   }
 
-  /** The lease is lost: nothing of what is in memory counts any more. */
+  /** The lease is lost: no activation in memory counts any more. */
   dropAll(): number {
-    // A take that is tried once more when all of it is over would end the life of an actor on the host that
-    // has it now.
+    // A take that is retried after this would fence the actor on its next host.
     this.#takes.giveUp();
     const all = [...this.#all()];
     for (const activation of all) activation.cutOff("lease", lostLease);
@@ -453,7 +454,7 @@ export class Catalog implements ActivationDeps {
     return this.takenAhead?.claim(type, id) ?? this.takeAhead(type, id);
   }
 
-  /** The same for one that does not live here yet. */
+  /** The same for an actor that does not live here yet. */
   takeAhead(type: string, id: string): Promise<Taken> {
     return this.#takes.submit({ namespace: this.namespace, type, id, owner: this.incarnation });
   }
@@ -472,8 +473,7 @@ export class Catalog implements ActivationDeps {
   }
 
   /**
-   * Turns here that had begun at `since` and had not ended at `until`, on the monotonic clock; the latest
-   * first.
+   * Turns that had begun at `since` and had not ended at `until`, on the monotonic clock; the latest first.
    */
   turnsAcross(since: number, until: number): string[] {
     const turns = this.longTurns.across(since).map(({ label, startedAt }) => ({ label, startedAt }));
@@ -485,7 +485,7 @@ export class Catalog implements ActivationDeps {
     return [...new Set(turns.sort((a, b) => b.startedAt - a.startedAt).map(({ label }) => label))];
   }
 
-  /** Delivers a tick to its actor, wherever it lives. Resolves with whether it is settled. */
+  /** Delivers a tick to its actor on any host. Resolves with true if the tick is settled. */
   remind(type: string, id: string, args: RemindArguments): Promise<boolean> {
     try {
       const target = this.target(type);
@@ -500,8 +500,7 @@ export class Catalog implements ActivationDeps {
     }
   }
 
-  /** While nobody is in memory there is nothing to sweep. */
-  /** `opened`: the type of an actor that has just come to life. */
+  /** Nothing is swept while no actor is in memory. `opened`: type of a just activated actor. */
   #sweepLater(opened?: ActorType): void {
     if (this.#resident === 0 || this.#stopping) return;
     if (this.#sweeping !== undefined) {
@@ -516,7 +515,7 @@ export class Catalog implements ActivationDeps {
       rarely = Math.min(rarely, options.idleTimeoutMs);
       if (activations.size > 0 && !staysWhenIdle) this.#sweepsRarely = false;
     }
-    // Actors that stay are only counted, once each, when they have become idle.
+    // Sticky and remembered actors are only counted, once each, when they have become idle.
     if (this.#sweepsRarely) every = rarely;
     const sweep = (): void => {
       this.#sweeping = undefined;
@@ -545,19 +544,19 @@ export class Catalog implements ActivationDeps {
     }
   }
 
-  /** Brings the gauges up to date; called when somebody looks. */
+  /** Updates the gauges; called when the metrics are read. */
   measure(): void {
     this.remembering?.measure();
     for (const { instruments, activations } of this.types.values()) instruments.active.set(activations.size);
   }
 
-  /** Refuses new calls from this process. Actors go on, also with calls of their own. */
+  /** Rejects new calls from this process. Actors continue, and may make calls of their own. */
   close(): void {
     this.#closed = true;
     this.#drainUntil ??= this.clock.monotonic() + this.#settings.drainTimeoutMs;
   }
 
-  /** Refuses new calls, lets what runs come to its end, and lets every actor go. */
+  /** Rejects new calls, lets running turns end, and deactivates every actor. */
   async stop(): Promise<void> {
     if (this.#stopping) return;
     this.close();
@@ -565,16 +564,16 @@ export class Catalog implements ActivationDeps {
     this.#sweeping?.cancel();
     for (const activation of this.#all()) activation.deactivate("stop");
     if (this.#resident > 0) await this.#drained();
-    // A take that is retried after this would fence the actor on the host that has it next.
+    // A take that is retried after this would fence the actor on its next host.
     this.#takes.giveUp();
   }
 
   async #drained(): Promise<void> {
-    // Since it was closed the rest of the process was stopped, which counts.
+    // The other parts of the process stopped since `close()`, and their time counts.
     const leftMs = Math.max(this.#drainUntil! - this.clock.monotonic(), 0);
     await new Promise<void>((resolve) => {
       const late = this.clock.after(leftMs, () => {
-        this.log.warn("stopped with turns still running", { actors: this.#resident });
+        this.log.warn("stop.turns-running", { actors: this.#resident });
         for (const activation of [...this.#all()]) this.#abort(activation);
         resolve();
       });
@@ -585,7 +584,7 @@ export class Catalog implements ActivationDeps {
     });
   }
 
-  /** Nothing more of it counts: after this the process says that nothing of it is left. */
+  /** Cuts the actor off: afterwards the process reports that none of its actors is left. */
   #abort(activation: Activation): void {
     for (const turn of [...activation.queued]) turn.cancel(stopping());
     activation.cutOff("stop", stoppedTooSoon);
@@ -596,7 +595,7 @@ export class Catalog implements ActivationDeps {
   }
 }
 
-/** Replaces each argument by a copy, from the first one that has a weight. Throws ARGUMENT_INVALID. */
+/** Replaces each argument by a copy, from the first argument with a weight. Throws ARGUMENT_INVALID. */
 function copyArguments(args: unknown[], first: number): void {
   let weight = 0;
   for (let i = first; i < args.length; i++) {
@@ -627,7 +626,7 @@ const lostTrack = (): LimpetError =>
 const movedTooSlowly = (turn: Turn): LimpetError =>
   new LimpetError("CALL_CANCELLED", `${turn.label} took too long while its actor moved; nothing of this turn was kept`);
 
-/** A commit may be under way, so its caller must not be told that nothing happened. */
+/** A commit may be in progress, so the answer must not claim that nothing happened. */
 const stoppedTooSoon = (turn: Turn): LimpetError =>
   new LimpetError("CALL_CANCELLED", `the process stopped before ${turn.label} had ended`);
 

@@ -1,4 +1,5 @@
-// Reminders that a turn with state sets and that are due soon: stored with a lease of their process, which delivers them itself.
+// Reminders due soon, set by a turn with state: they are stored with a lease of their process, which delivers
+// them itself.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, isLimpetError, LimpetError } from "../index.ts";
@@ -6,10 +7,10 @@ import type { Commit, CommitOutcome } from "../ports/store/store.ts";
 import { MemoryStore, type TestApp, testLimpet } from "../testing.ts";
 import { BEGINNING } from "../world/local-clock.ts";
 
-/** Of the app that was opened last. */
+/** Clock of the app that was opened last. */
 let clock: TestApp["clock"] | undefined;
 
-/** Counts what claims have brought, and lets a test come between commits and the store. */
+/** Counts claimed reminders, and lets a test act between a commit and the store. */
 class Counting extends MemoryStore {
   claimed = 0;
   before: (() => unknown) | undefined;
@@ -66,8 +67,8 @@ const leaseOf = async (store: MemoryStore, name: string) =>
   (await store.reminders.get(keyOf(name)))?.leasedUntil !== undefined;
 const leased = ({ reminders = [] }: Commit) => reminders.map((one) => one.kind === "set" && one.lease !== undefined);
 
-describe("what a turn with state sets and is due soon", () => {
-  it("is delivered by its process without a claim", async () => {
+describe("a reminder set by a turn with state and due soon", () => {
+  it("a reminder due soon is delivered by its process without a claim", async () => {
     const store = new Counting();
     await using app = await open(store);
     await app.actor(Clerk, "a").set("0s", "now");
@@ -78,7 +79,7 @@ describe("what a turn with state sets and is due soon", () => {
     assert.deepEqual(await store.reminders.count("default", 9), { all: 0, overdue: 0, dead: 0 });
   });
 
-  it("is leased, and what is due later is not", async () => {
+  it("a reminder due soon is leased, and one due later is not", async () => {
     const store = new Counting();
     await using app = await open(store);
     await app.actor(Clerk, "a").set("1h", "late");
@@ -88,7 +89,7 @@ describe("what a turn with state sets and is due soon", () => {
     assert.deepEqual([Clerk.seen, store.claimed], [["soon", "late"], 1]);
   });
 
-  it("is not leased when that is switched off, and delivered all the same", async () => {
+  it("a reminder due soon is delivered without a lease when leases are switched off", async () => {
     const store = new Counting();
     await using app = await open(store, { direct: false });
     await app.actor(Clerk, "a").set("2s", "tea");
@@ -97,7 +98,7 @@ describe("what a turn with state sets and is due soon", () => {
     assert.deepEqual([Clerk.seen, store.claimed], [["tea"], 1]);
   });
 
-  it("may be cancelled or set anew by a later turn", async () => {
+  it("a reminder due soon may be cancelled or replaced by a later turn", async () => {
     const store = new Counting();
     await using app = await open(store);
     const clerk = app.actor(Clerk, "a");
@@ -110,13 +111,13 @@ describe("what a turn with state sets and is due soon", () => {
     assert.deepEqual(Clerk.seen, ["moved"]);
   });
 
-  it("is nothing when the turn is fenced, and the places kept for it are free again", async () => {
+  it("the reminders of a fenced turn are dropped, and their reserved capacity is free again", async () => {
     const store = new Counting();
-    // Room for four.
+    // Capacity for four reminders.
     await using app = await open(store, { batchSize: 1 });
     const clerk = app.actor(Clerk, "a");
     for (let round = 0; round < 5; round++) {
-      // Who was fenced takes the actor again after a moment.
+      // A fenced host takes the actor again after a moment.
       const taken = clerk.cancel("nothing");
       await app.advance("1s");
       await taken;
@@ -133,7 +134,7 @@ describe("what a turn with state sets and is due soon", () => {
     assert.deepEqual([Clerk.seen, store.claimed], [["tea", "coffee"], 0]);
   });
 
-  it("is nothing when the store does not take it, and the places kept for it are free again", async () => {
+  it("the reminders of a rejected commit are dropped, and their reserved capacity is free again", async () => {
     const store = new Counting();
     await using app = await open(store, { batchSize: 1 });
     const clerk = app.actor(Clerk, "a");
@@ -153,7 +154,7 @@ describe("what a turn with state sets and is due soon", () => {
     assert.deepEqual([Clerk.seen, store.claimed], [["tea", "coffee"], 0]);
   });
 
-  it("is looked for when the answer was lost, and delivered once without waiting for its lease to end", async () => {
+  it("a reminder whose commit lost its answer is looked up, and delivered once before its lease ends", async () => {
     const store = new Counting();
     await using app = await open(store);
     let attempts = 0;
@@ -169,7 +170,7 @@ describe("what a turn with state sets and is due soon", () => {
     assert.deepEqual(Clerk.seen, ["tea"]);
   });
 
-  it("is looked for when nobody can tell whether the turn counts", async () => {
+  it("a reminder of an ambiguous commit is looked up", async () => {
     const store = new Counting();
     await using app = await open(store);
     let isLost = true;
@@ -188,7 +189,7 @@ describe("what a turn with state sets and is due soon", () => {
     assert.deepEqual([Clerk.seen, store.claimed], [["tea"], 0]);
   });
 
-  it("is given back when its process stops, for others to take on at once", async () => {
+  it("a stopping process releases its reminders, so that others can claim them at once", async () => {
     const store = new Counting();
     const app = await open(store);
     await app.actor(Clerk, "a").set("4s", "tea");

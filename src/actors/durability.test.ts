@@ -52,7 +52,7 @@ class Unreliable extends MemoryStore {
   }
 }
 
-/** What comes of a call when that much time passes. */
+/** The outcome of a call while this much time passes. */
 async function after<T>(time: string, app: TestApp, call: Promise<T>): Promise<T> {
   await app.advance(time);
   return call;
@@ -66,7 +66,7 @@ const lost = (): never => {
 };
 
 describe("a turn", () => {
-  it("is committed before its reply leaves", async () => {
+  it("a turn is committed before its reply leaves", async () => {
     const store = new Unreliable();
     await using app = await testLimpet({ actors: [Counter], stateStore: store });
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
@@ -86,7 +86,7 @@ describe("a turn", () => {
     assert.equal((await store.find({ namespace: "default", type: "Counter", id: "a" }))?.version, 1);
   });
 
-  it("that throws, or changes what cannot be stored, leaves the state as after the last commit", async () => {
+  it("a turn that throws, or changes the state to something not storable, leaves the last committed state", async () => {
     await using app = await testLimpet({ actors: [Counter] });
     const counter = app.actor(Counter, "a");
     await counter.inc();
@@ -96,7 +96,7 @@ describe("a turn", () => {
     assert.equal(await counter.inc(), 2);
   });
 
-  it("that only reads writes nothing, and an actor without state never meets the store", async () => {
+  it("a turn that only reads writes nothing, and an actor without state never uses the store", async () => {
     class Echo extends Actor {
       say(text: string) {
         return text;
@@ -114,7 +114,7 @@ describe("a turn", () => {
     await assert.rejects(app.actor(Echo, "e").look(), { code: "STATE_MISSING" });
   });
 
-  it("shares its transaction with the turns of other actors that end in the same moment", async () => {
+  it("turns of different actors that end at the same moment share a transaction", async () => {
     const store = new Unreliable();
     await using app = await testLimpet({ actors: [Counter], stateStore: store });
     await Promise.all(Array.from({ length: 100 }, (_, i) => app.actor(Counter, `c${i}`).inc()));
@@ -122,7 +122,7 @@ describe("a turn", () => {
     assert.ok(store.takes <= 2, `${store.takes} takes`);
   });
 
-  it("is not delayed by a turn of another actor that takes its time", async () => {
+  it("a turn is not delayed by a slow turn of another actor", async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     class Slow extends Actor<{ n: number }> {
       initial() {
@@ -141,7 +141,7 @@ describe("a turn", () => {
     assert.equal(await slow, 1);
   });
 
-  it("can clear what is stored; the next activation begins anew, and its epoch is still higher", async () => {
+  it("a turn can clear the stored state; the next activation starts from nothing, with a higher epoch", async () => {
     await using app = await testLimpet({ actors: [Counter] });
     const counter = app.actor(Counter, "a");
     await counter.inc(5);
@@ -158,7 +158,7 @@ describe("a turn", () => {
 });
 
 describe("a stale activation", () => {
-  it("cannot commit: its caller is told to try again, nothing of the turn is kept, and its successor loses nothing", async () => {
+  it("a stale activation cannot commit: its caller gets a retryable error, and its successor loses nothing", async () => {
     const store = new MemoryStore();
     await using one = await testLimpet({ actors: [Counter], stateStore: store });
     await using two = await testLimpet({ actors: [Counter], stateStore: store });
@@ -170,7 +170,7 @@ describe("a stale activation", () => {
     assert.equal(await after("10ms", two, two.actor(Counter, "a").read()), 3);
   });
 
-  it("runs nothing more: no hook, no timer; the calls behind it reach the next activation", async () => {
+  it("a stale activation runs no more hooks or timers; the calls behind it reach the next activation", async () => {
     const events: string[] = [];
     class Watched extends Counter {
       static options = { name: "Counter" };
@@ -196,7 +196,7 @@ describe("a stale activation", () => {
     assert.deepEqual(events, ["activate", "activate"]);
   });
 
-  it("and its successor add up: increments from both sides are all there, none twice", async () => {
+  it("increments of a stale activation and its successor add up, none is lost or counted twice", async () => {
     const store = new MemoryStore();
     await using one = await testLimpet({ actors: [Counter], stateStore: store });
     await using two = await testLimpet({ actors: [Counter], stateStore: store });
@@ -222,8 +222,8 @@ describe("a stale activation", () => {
   });
 });
 
-describe("a store that fails", () => {
-  it("before it did anything is asked again, and the turn succeeds once it is back", async () => {
+describe("a failing store", () => {
+  it("a store that failed before it applied a commit is retried, and the turn succeeds once it is back", async () => {
     const store = new Unreliable();
     await using app = await testLimpet({ actors: [Counter], stateStore: store });
     await app.actor(Counter, "a").inc();
@@ -235,7 +235,7 @@ describe("a store that fails", () => {
     assert.equal(await call, 2);
   });
 
-  it("after it committed, without saying so, is asked by commit id: the turn counts once", async () => {
+  it("a store that lost its answer after a commit is asked by commit id: the turn counts once", async () => {
     const store = new Unreliable();
     await using app = await testLimpet({ actors: [Counter], stateStore: store });
     await app.actor(Counter, "a").read();
@@ -250,7 +250,7 @@ describe("a store that fails", () => {
     assert.equal(await app.actor(Counter, "a").inc(), 2);
   });
 
-  it("for too long gives an error that says whether something may have happened, and nothing is guessed afterwards", async () => {
+  it("a store that fails for too long gives an error that states whether the turn may have been applied", async () => {
     const store = new Unreliable();
     await using app = await testLimpet({ actors: [Counter], stateStore: store, storeTimeout: "5s" });
     await app.actor(Counter, "a").inc();
@@ -273,7 +273,7 @@ describe("a store that fails", () => {
     assert.equal(await app.actor(Counter, "b").read(), 2, "it had been committed, and is read back");
   });
 
-  it("cannot be asked by too many: one bad commit fails alone", async () => {
+  it("one bad commit in a batch fails alone", async () => {
     const store = new Unreliable();
     await using app = await testLimpet({ actors: [Counter], stateStore: store });
     await Promise.all(["a", "b", "c"].map((id) => app.actor(Counter, id).read()));
@@ -295,7 +295,7 @@ describe("a store that fails", () => {
     assert.equal(await app.actor(Counter, "b").read(), 0);
   });
 
-  it("while an actor is read fails the calls that wait for it, and the next call tries again", async () => {
+  it("a store that fails while an actor is read fails the waiting calls, and the next call retries", async () => {
     const store = new Unreliable();
     await using app = await testLimpet({ actors: [Counter], stateStore: store, storeTimeout: "1s" });
     store.before = unavailable;

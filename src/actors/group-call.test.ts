@@ -33,7 +33,7 @@ const lost = new LimpetError("COMMIT_UNKNOWN", "lost");
 const many = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 describe("a group call", () => {
-  it("sends together what is asked in the same moment, and answers everybody in order", async () => {
+  it("requests of the same moment are sent together, and answered in order", async () => {
     const sent: number[][] = [];
     const { calls } = group((batch) => {
       sent.push(batch);
@@ -43,14 +43,14 @@ describe("a group call", () => {
     assert.deepEqual(sent, [many(20)]);
   });
 
-  it("gives every member of a batch its own outcome, also one that differs from the first", async () => {
+  it("every member of a batch gets its own outcome, also one that differs from the first", async () => {
     const outcomes = ["committed", "fenced", "committed", "void", "fenced"];
     const { calls } = group(async (batch) => batch.map((n) => outcomes[n]!));
     assert.deepEqual(await Promise.all(many(5).map((n) => calls.submit(n))), outcomes);
     assert.deepEqual(await Promise.all([1, 0, 3].map((n) => calls.submit(n))), ["fenced", "committed", "void"]);
   });
 
-  it("keeps batches within their size and weight, and lets what is heavy travel alone", async () => {
+  it("batches stay within their size and weight, and a heavy request travels alone", async () => {
     const sizes: number[] = [];
     const send: Send = (batch) => {
       sizes.push(batch.length);
@@ -64,7 +64,7 @@ describe("a group call", () => {
     );
   });
 
-  it("that is given up is not sent again: neither what waits nor what is under way and fails or finds its row held", async () => {
+  it("requests that are given up are not retried, neither waiting ones nor ones in progress that fail or find a locked row", async () => {
     const sent: number[][] = [];
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { calls, clock } = group(
@@ -86,7 +86,7 @@ describe("a group call", () => {
     assert.equal(await calls.submit(4), "4");
   });
 
-  it("has no actor twice in a batch, also when a request of an earlier life of it is still to be answered", async () => {
+  it("an actor is in a batch only once, even while a request of its earlier life is unanswered", async () => {
     const sent: number[][] = [];
     const send: Send = (batch) => {
       sent.push(batch);
@@ -101,7 +101,7 @@ describe("a group call", () => {
     assert.deepEqual(sent, [[1, 2], [1, 2, 3], [11, 4], [21]]);
   });
 
-  it("sends at once what is worth a batch of its own, while a lane is free, and leaves a few together", async () => {
+  it("a full batch is sent at once while a lane is free, and a few requests wait for each other", async () => {
     for (const [count, expected] of [
       [600, [256, 256, 88]],
       [200, [200]],
@@ -119,7 +119,7 @@ describe("a group call", () => {
     }
   });
 
-  it("asks again while the store does not answer, with pauses, and succeeds when it is back", async () => {
+  it("requests are retried with pauses while the store does not answer, and succeed when it is back", async () => {
     let attempts = 0;
     const { calls, clock } = group((batch) => (++attempts < 5 ? Promise.reject(unavailable) : echo(batch)));
     const answer = calls.submit(1);
@@ -128,7 +128,7 @@ describe("a group call", () => {
     assert.equal(attempts, 5);
   });
 
-  it("loses patience for each caller on its own, and says whether something may have happened", async () => {
+  it("the patience of each caller ends on its own, and the error states whether something may have happened", async () => {
     let error = unavailable;
     const { calls, clock } = group(() => Promise.reject(error));
     const surely = assert.rejects(calls.submit(1), { code: "STORE_UNAVAILABLE" });
@@ -150,7 +150,7 @@ describe("a group call", () => {
     [false, "COMMIT_UNKNOWN"],
     [true, "STORE_UNAVAILABLE"],
   ] as const) {
-    it(`answers every caller of a silent store when its patience ends, with ${code} if it was sent`, async () => {
+    it(`every caller of a silent store gets an answer when its patience ends, with ${code} if it was sent`, async () => {
       const silence = Promise.withResolvers<string[]>();
       const { calls, clock } = group((batch) => (batch.includes(1) ? silence.promise : echo(batch)), { isHarmless });
       const sent = assert.rejects(calls.submit(1), { code });
@@ -160,14 +160,14 @@ describe("a group call", () => {
       await sent;
       assert.equal(await Promise.race([behind, "still waiting"]), "still waiting");
       await clock.advance("4s");
-      // It never was on its way.
+      // The request was never sent.
       assert.equal(await behind, "STORE_UNAVAILABLE");
       silence.resolve(["1"]);
       assert.equal(await calls.submit(3), "3");
     });
   }
 
-  it("takes a batch apart that can never succeed, so that one bad member fails alone", async () => {
+  it("a batch that can never succeed is split, so that one bad member fails alone", async () => {
     const bad = new LimpetError("STATE_INVALID", "bad");
     const { calls } = group((batch) => (batch.includes(3) ? Promise.reject(bad) : echo(batch)));
     const results = await Promise.allSettled(many(5).map((n) => calls.submit(n)));
@@ -177,7 +177,7 @@ describe("a group call", () => {
     );
   });
 
-  it("answers the others at once when the row of one is held, and asks for that one alone until it is free", async () => {
+  it("a locked row delays only its own request, which is retried alone until the row is free", async () => {
     const sent: number[][] = [];
     let free = false;
     const { calls, clock } = group(async (batch) => {
@@ -194,14 +194,14 @@ describe("a group call", () => {
     assert.ok(sent.slice(1).every((batch) => !batch.includes(2) || batch.length === 1));
   });
 
-  it("tells a caller whose row is held for too long that nothing was changed", async () => {
+  it("a caller whose row stays locked for too long gets the error that nothing was changed", async () => {
     const { calls, clock } = group(async (batch) => batch.map(() => undefined));
     const answer = assert.rejects(calls.submit(1), { code: "STORE_UNAVAILABLE", message: /holds the row/ });
     await clock.advance("12s");
     await answer;
   });
 
-  it("looks twice at an answer that follows a lost one", async () => {
+  it("an answer after an unanswered attempt is treated as ambiguous", async () => {
     let attempts = 0;
     const { calls, clock } = group(async () => (attempts++ === 0 ? Promise.reject(lost) : ["fenced"]), {
       inDoubt: (answer) => (answer === "fenced" ? lost : answer),
@@ -212,7 +212,7 @@ describe("a group call", () => {
     assert.equal(await calls.submit(2), "fenced", "nothing of the second one was lost");
   });
 
-  it("refuses more when too much waits already", async () => {
+  it("requests beyond the limit of waiting ones are rejected", async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     const { calls } = group(
       async (batch) => {

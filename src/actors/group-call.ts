@@ -1,11 +1,12 @@
-// Many callers, one round trip. What is submitted in the same moment travels to the store as one batch; while batches
-// are under way the next one gathers. A caller learns only its own outcome.
+// Batches requests to the store: many callers, one round trip. Requests submitted together form one batch.
+// While batches are in progress, the next one collects requests. A caller gets only its own outcome.
 //
-// When the store does not answer, the batch goes back to the front of the queue and is sent again after a pause, until
-// the patience of each member has run out. Patience counts from the moment a member came, and a member whose patience ends while an attempt
-// is under way gets its answer then: a silent store does not hold callers longer than one that is down. Sending again is safe because takes and commits may be repeated at will (ports/store/store.ts).
-// A member whose row somebody else holds is sent again on its own after a pause, and the rest have their answers.
-// A batch that fails for a reason that trying again will not cure is taken apart, so that one bad member fails alone.
+// When the store does not answer, the batch returns to the front of the queue and is retried after a pause,
+// until the patience of each member ends. Patience counts from submission. A member whose patience ends
+// during an attempt gets its answer at once, so a silent store delays callers no longer than one that is
+// down. Retries are safe because takes and commits are idempotent (ports/store/store.ts). A member whose row
+// is locked is retried alone after a pause, and the others have their answers. A batch with a permanent
+// failure is split, so that one bad member fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -16,29 +17,32 @@ import type { Held } from "../ports/store/store.ts";
 export interface GroupCallSettings<Request, Answer> {
   readonly clock: Clock;
   readonly random: Random;
-  /** Batches under way at once. */
+  /** Batches in progress at once. */
   readonly lanes: number;
-  /** So many are sent at once, without waiting for more. */
+  /** A batch of this size is sent at once, without waiting for more requests. */
   readonly eager: number;
   /** How long a member waits for the store before its caller gets an error. */
   readonly patienceMs: number;
-  /** An attempt without an answer changes nothing that matters: a caller that gives up may repeat its request. */
+  /**
+   * True: an unanswered attempt changes nothing that matters, so a caller that gives up may repeat its
+   * request.
+   */
   readonly isHarmless?: boolean | undefined;
   readonly weigh: (request: Request) => number;
   /**
-   * Which actor it is about; one is in a batch once. It can be asked for twice when its life was cut off in the middle of a
-   * request and the next one has begun.
+   * The actor of a request; a batch contains an actor once. Two requests for one actor exist when a life was
+   * cut off during its request and the next life has begun.
    */
   readonly actorOf: (request: Request) => number | string;
   readonly send: (batch: Request[]) => Promise<(Answer | Held)[]>;
-  /** The answer for a caller, when an earlier attempt may have been applied without an answer. */
+  /** Converts the answer when an earlier attempt may have been applied without an answer. */
   readonly inDoubt?: (answer: Answer) => Answer | LimpetError;
   readonly batchSize: Histogram;
   readonly seconds: Histogram;
   readonly retries: Counter;
 }
 
-/** How a caller learns its outcome. Neither may throw. */
+/** Receives the outcome of a request. Neither method may throw. */
 export interface Caller<Answer> {
   resolve(answer: Answer): void;
   reject(error: unknown): void;
@@ -46,18 +50,21 @@ export interface Caller<Answer> {
 
 class Member<Request, Answer> {
   readonly request: Request;
-  /** How often everything had been given up when it came. */
+  /** Value of the era counter at submission; `giveUp()` raises the counter. */
   readonly era: number;
   readonly weight: number;
   readonly caller: Caller<Answer>;
-  /** When it came, on the monotonic clock: the time of its first attempt, unless it had to wait for that. */
+  /**
+   * Submission time on the monotonic clock: the time of the first attempt, unless the member had to wait for
+   * it.
+   */
   since = Number.POSITIVE_INFINITY;
-  /** Its caller has an answer. */
+  /** The caller has its answer. */
   isOver = false;
-  /** An attempt may have been applied although no answer came. */
+  /** An attempt may have been applied without an answer. */
   unknown = false;
   alone = false;
-  /** Attempts that found its row held by somebody else. */
+  /** Attempts that found the row locked. */
   held = 0;
 
   constructor(request: Request, era: number, weight: number, caller: Caller<Answer>) {
@@ -78,7 +85,7 @@ export class GroupCall<Request, Answer> {
   #underWay = 0;
   #isWatching = false;
   #gathering = false;
-  /** Attempts in a row that got no answer. */
+  /** Consecutive attempts without an answer. */
   #failures = 0;
   #era = 0;
 
@@ -90,10 +97,15 @@ export class GroupCall<Request, Answer> {
     return new Promise((resolve, reject) => this.send(request, { resolve, reject }));
   }
 
-  /** The same without a promise, for the path that runs at every durable turn. */
+  /** The same without a promise, for the path of every durable turn. */
   send(request: Request, caller: Caller<Answer>): void {
     if (this.#waiting.length >= LIMITS.storeQueue) {
-      caller.reject(new LimpetError("STORE_UNAVAILABLE", "too much already waits for the store"));
+      caller.reject(
+        new LimpetError(
+          "STORE_UNAVAILABLE",
+          `${LIMITS.storeQueue} requests already wait for the store; try again later`,
+        ),
+      );
       return;
     }
     const member = new Member(request, this.#era, this.#settings.weigh(request), caller);
@@ -103,10 +115,10 @@ export class GroupCall<Request, Answer> {
     else this.#gather();
   }
 
-  /** Nobody may want any of it any more. What is under way comes to its end; what was not done is not sent again. */
+  /** Drops the waiting requests. Attempts in progress end, and failed ones are not retried. */
   giveUp(): void {
     this.#era++;
-    this.#dropImpatient("it is not wanted any more");
+    this.#dropImpatient("the request was dropped");
   }
 
   #gather(): void {
@@ -124,7 +136,7 @@ export class GroupCall<Request, Answer> {
     while (this.#waiting.length > 0 && this.#underWay < this.#lanes) void this.#send(this.#nextBatch());
   }
 
-  /** While the store does not answer, one batch at a time asks whether it is back. */
+  /** While the store does not answer, one batch at a time probes it. */
   get #lanes(): number {
     return this.#failures === 0 ? this.#settings.lanes : 1;
   }
@@ -136,7 +148,8 @@ export class GroupCall<Request, Answer> {
 
   #nextBatch(): Member<Request, Answer>[] {
     const waiting = this.#waiting;
-    // Shared out among the free lanes, so that while one batch is at the store the callers of another one go on.
+    // The queue is divided among the free lanes: while the store handles one batch, the callers of another
+    // continue.
     const share = Math.max(this.#settings.eager, Math.ceil(waiting.length / (this.#lanes - this.#underWay)));
     const most = Math.min(share, LIMITS.batchSize);
     let count = 1;
@@ -184,7 +197,7 @@ export class GroupCall<Request, Answer> {
     this.#gather();
   }
 
-  /** One timer for all members, which goes on while there are any. */
+  /** One timer for all members; it runs while there are any. */
   #watch(ms: number): void {
     this.#isWatching = true;
     const { clock, patienceMs } = this.#settings;
@@ -206,7 +219,7 @@ export class GroupCall<Request, Answer> {
     clock.after(ms, look, "background");
   }
 
-  /** Its attempt is under way, and may still be applied. */
+  /** The attempt is in progress, and may still be applied. */
   #giveUpOn(member: Member<Request, Answer>): void {
     const why = "the store is silent";
     member.isOver = true;
@@ -220,12 +233,15 @@ export class GroupCall<Request, Answer> {
       this.#holdBack(member);
       return;
     }
-    const told = member.unknown ? (this.#settings.inDoubt?.(answer) ?? answer) : answer;
-    if (isLimpetError(told)) member.caller.reject(told);
-    else member.caller.resolve(told);
+    const result = member.unknown ? (this.#settings.inDoubt?.(answer) ?? answer) : answer;
+    if (isLimpetError(result)) member.caller.reject(result);
+    else member.caller.resolve(result);
   }
 
-  /** The store answers, so this is no failure of it: only whose row is held waits, in nobody's way. */
+  /**
+   * The store answers, so this is not its failure: only the member with the locked row waits, and delays no
+   * other.
+   */
   #holdBack(member: Member<Request, Answer>): void {
     member.alone = true;
     this.#settings.clock.after(this.#pause(++member.held), () => {
@@ -261,7 +277,7 @@ export class GroupCall<Request, Answer> {
       member.caller.reject(member.unknown ? unknownOutcome(why) : nothingChanged(why));
       return false;
     });
-    // Nobody waits any more: the next one to come asks at once whether the store is back.
+    // No request waits: the next one probes the store at once.
     if (this.#waiting.length === 0) this.#failures = 0;
   }
 }

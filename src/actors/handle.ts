@@ -1,5 +1,5 @@
-// What `app.actor(Cart, "alice")` returns: an object with the methods of the class, each of which sends a call.
-// Its class is made once per type, so that calling a method is an ordinary method call.
+// Handles: `app.actor(Cart, "alice")` returns an object with the methods of the class, each of which sends a
+// call. The class of a handle is made once per type, so a call is an ordinary method call.
 import { LimpetError } from "../kernel/errors.ts";
 import type { CallOptions } from "../ports/host-admin.ts";
 
@@ -7,13 +7,13 @@ import type { Activation } from "./activation/activation.ts";
 import type { Incarnation } from "./activation/incarnation.ts";
 import type { TypeInstruments } from "./instruments.ts";
 
-/** A type that can be called: one of this host, or one of another. */
+/** A callable type: of this host, or of another one. */
 export interface CallTarget {
   readonly name: string;
   readonly options: { readonly callTimeoutMs: number };
-  /** Those known beforehand; others are found out by calling them. */
+  /** Methods known in advance; others are resolved by the call. */
   readonly methods: ReadonlySet<string>;
-  /** In memory here. */
+  /** Activations in memory here. */
   readonly activations: ReadonlyMap<string, Activation>;
   readonly instruments: TypeInstruments | undefined;
 }
@@ -30,17 +30,17 @@ export type Send = (
 
 export type HandleMaker = (id: string, caller: Incarnation | undefined, options: CallOptions | undefined) => object;
 
-// Names of methods are the user's; ours must not be in their way.
+// Method names belong to the user, so our own keys are symbols.
 const ID: unique symbol = Symbol("id");
 const CALLER: unique symbol = Symbol("caller");
 const OPTIONS: unique symbol = Symbol("options");
 
-/** Where a name that is not a method of the class ends up: perhaps a function in a field, perhaps a mistake. */
+/** Handles names that are not methods of the class: perhaps a function in a field, perhaps a mistake. */
 function fallback(type: CallTarget, send: Send): object {
   return new Proxy(Object.create(null) as object, {
     get(_target, name, handle: Handle) {
-      // A handle must not look like a promise, or `await` would call it.
-      // And JSON.stringify must not call it either.
+      // A handle must not look like a promise, or `await` would call it. JSON.stringify must not call it
+      // either.
       if (typeof name === "symbol" || name === "then" || name === "toJSON") return undefined;
       if (name === "toString") return () => `${type.name}/${handle[ID]}`;
       return (...args: unknown[]) => send(type, handle[ID], name, args, handle[CALLER], handle[OPTIONS]);
@@ -48,7 +48,7 @@ function fallback(type: CallTarget, send: Send): object {
     set(_target, name) {
       throw new LimpetError(
         "ARGUMENT_INVALID",
-        `${String(name)} cannot be set on an actor from outside: call a method`,
+        `${String(name)} cannot be set on an actor from outside; call a method`,
       );
     },
   });

@@ -1,4 +1,4 @@
-// What the actors room counts. Instruments are bound to their type once, so that a turn only adds and observes.
+// Metrics of actors. Instruments are bound to their type once, so that a turn only adds and observes.
 import type { Counter, Gauge, Histogram, Meter } from "../ports/meter.ts";
 
 export const SECONDS = [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -8,7 +8,7 @@ export interface TypeInstruments {
   readonly activations: Counter;
   readonly active: Gauge;
   readonly activationSeconds: Histogram;
-  /** Calls whose actor is here, and calls that went to another host. */
+  /** Calls to actors on this host, and calls sent to another host. */
   readonly local: Counter;
   readonly remote: Counter;
   readonly turnSeconds: Histogram;
@@ -16,7 +16,7 @@ export interface TypeInstruments {
   readonly succeeded: Counter;
   readonly failed: Counter;
   readonly fenced: Counter;
-  /** Of sticky types. */
+  /** For sticky types. */
   readonly stickyActivations: Counter;
   readonly idleSkipped: Counter;
   readonly unhandled: Counter;

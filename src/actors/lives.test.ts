@@ -1,4 +1,4 @@
-// An actor's lives: what must not leak from one into the next, and what must not hold one up.
+// Successive lives of an actor: nothing may leak from one into the next, and nothing may block one.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, isLimpetError, LimpetError } from "../index.ts";
@@ -7,7 +7,7 @@ import { MemoryStore, testLimpet } from "../testing.ts";
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A store that answers commits when it is told to. */
+/** A store that answers commits when the test allows it. */
 class Slow extends MemoryStore {
   held: PromiseWithResolvers<void> | undefined;
   takes = 0;
@@ -24,7 +24,7 @@ class Slow extends MemoryStore {
 }
 
 describe("a life", () => {
-  it("that wants to end while it begins first serves the call that woke it", async () => {
+  it("a life that wants to end while it begins first serves the call that activated it", async () => {
     class Shy extends Actor<{ n: number }> {
       initial() {
         return { n: 0 };
@@ -54,7 +54,7 @@ describe("a life", () => {
   });
 
   for (const outcome of ["committed", "lost"] as const) {
-    it(`whose last commit is ${outcome} after its hook ran out of time does not disturb the next one`, async () => {
+    it(`a life whose last commit is ${outcome} after its hook timed out does not disturb the next one`, async () => {
       class Slowpoke extends Actor<{ n: number }> {
         static options = { idleTimeout: "1m" };
         initial() {
@@ -87,7 +87,7 @@ describe("a life", () => {
     });
   }
 
-  it("whose onActivate loses its commit is followed by a new one, and takes nothing along", async () => {
+  it("a life whose onActivate loses its commit is followed by a new one, and passes nothing on", async () => {
     let failing = true;
     class Fragile extends Actor<{ n: number }> {
       initial() {
@@ -118,7 +118,7 @@ describe("a life", () => {
     assert.ok((await app.actor(Fragile, "f").inc()) >= 11);
   });
 
-  it("ends with its timers: none is set afterwards, and no tick that waited wakes the actor up", async () => {
+  it("timers end with their life: none is set afterwards, and no waiting tick activates the actor", async () => {
     const ran: string[] = [];
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     class Clockwork extends Actor {
@@ -147,7 +147,7 @@ describe("a life", () => {
     assert.deepEqual(app.host.types(), [{ type: "Clockwork", active: 0 }]);
   });
 
-  it("is not prolonged by its own timers", async () => {
+  it("timers do not prolong the life of their actor", async () => {
     let ticks = 0;
     class Ticking extends Actor {
       static options = { idleTimeout: "1m" };
@@ -162,10 +162,10 @@ describe("a life", () => {
     assert.deepEqual(app.host.types(), [{ type: "Ticking", active: 0 }]);
   });
 
-  it("cannot be stuck by a result that only looks like a promise", async () => {
+  it("a result that only looks like a promise cannot block its actor", async () => {
     class Odd extends Actor {
       getter(): unknown {
-        // biome-ignore lint/suspicious/noThenProperty: that is what it is about.
+        // biome-ignore lint/suspicious/noThenProperty: the test needs a thenable.
         return Object.defineProperty({}, "then", {
           get() {
             throw new RangeError("getter");
@@ -174,7 +174,7 @@ describe("a life", () => {
       }
       call(): unknown {
         return {
-          // biome-ignore lint/suspicious/noThenProperty: that is what it is about.
+          // biome-ignore lint/suspicious/noThenProperty: the test needs a thenable.
           then() {
             throw new RangeError("call");
           },
@@ -215,7 +215,7 @@ describe("calls made within a turn", () => {
   }
   let outcome: Promise<unknown>;
 
-  it("that time runs out for leave no rejection unhandled", async () => {
+  it("calls of a turn that time out leave no unhandled rejection", async () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown) => unhandled.push(error);
     process.on("unhandledRejection", note);
@@ -228,7 +228,7 @@ describe("calls made within a turn", () => {
     assert.deepEqual(unhandled, []);
   });
 
-  it("and not awaited keep the deadline they inherited", async () => {
+  it("calls of a turn that are not awaited keep their inherited deadline", async () => {
     await using app = await testLimpet({ actors: [Caller, Hung], drainTimeout: "1s" });
     assert.equal(await app.actor(Caller, "c").forget(), "gone");
     await app.advance("4s");
@@ -237,7 +237,7 @@ describe("calls made within a turn", () => {
     assert.equal(await outcome, "CALL_TIMEOUT");
   });
 
-  it("notice a signal that is aborted while the callee has just begun", async () => {
+  it("a call notices a signal that is aborted while the callee has just begun", async () => {
     const controller = new AbortController();
     class Aborting extends Actor {
       async go() {
@@ -251,7 +251,7 @@ describe("calls made within a turn", () => {
     );
   });
 
-  it("and coming back to a reentrant actor may be thousands, one after another", async () => {
+  it("thousands of calls, one after another, may come back to a reentrant actor", async () => {
     class Crowd extends Actor<{ n: number }> {
       static options = { reentrant: true, mailboxLimit: 20_000 };
       initial() {
@@ -276,7 +276,7 @@ describe("calls made within a turn", () => {
 });
 
 describe("the limit on resident actors", () => {
-  it("finds an idle actor to let go behind any number of busy ones", async () => {
+  it("an idle actor is found for eviction behind any number of busy ones", async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     class Guest extends Actor {
       async hold() {

@@ -8,39 +8,39 @@ const refused = (what: () => unknown, code: string, text: RegExp) =>
   assert.throws(what, (error) => isLimpetError(error) && error.code === code && text.test(error.message));
 
 describe("a message without an extractor", () => {
-  it("is an envelope, of which the actor gets what is inside", () => {
+  it("a message without an extractor is an envelope, and the actor gets its payload", () => {
     assert.deepEqual(say([{ id: "a", message: { by: 2 } }]), { id: "a", args: [{ by: 2 }] });
     assert.deepEqual(say([{ id: "a", message: 2 }, "more"]), { id: "a", args: [2, "more"] });
   });
 
-  it("may be an envelope with nothing inside", () => {
+  it("an envelope may be empty", () => {
     assert.deepEqual(say([{ id: "a" }]), { id: "a", args: [] });
     assert.deepEqual(say([{ id: "a" }, "more"]), { id: "a", args: [undefined, "more"] });
   });
 
-  it("is refused if it says not for whom it is", () => {
+  it("a message that names no receiver is rejected", () => {
     for (const message of [undefined, null, 7, "a", {}, { id: 7 }, []]) {
       refused(() => say([message]), "ARGUMENT_INVALID", /must be an envelope/);
     }
-    refused(() => say([{ counter: "a" }]), "ARGUMENT_INVALID", /, not one without an id$/);
-    refused(() => say(["tea ".repeat(1_000)]), "ARGUMENT_INVALID", /, not a text$/);
+    refused(() => say([{ counter: "a" }]), "ARGUMENT_INVALID", /; got one without an id$/);
+    refused(() => say(["tea ".repeat(1_000)]), "ARGUMENT_INVALID", /; got a text$/);
     refused(() => say([{ id: "" }]), "NAME_INVALID", /./);
     refused(() => say([{ id: "a/b" }]), "NAME_INVALID", /./);
   });
 });
 
 describe("a message with an extractor", () => {
-  it("reaches the actor as it is when that gives an id", () => {
+  it("a message reaches the actor unchanged when the extractor returns an id", () => {
     const own = (message: { counter: string }) => message.counter;
     assert.deepEqual(say([{ counter: "a", by: 2 }, 3], own), { id: "a", args: [{ counter: "a", by: 2 }, 3] });
   });
 
-  it("reaches it as what is in the envelope that it gives", () => {
+  it("the actor gets the payload of the envelope that the extractor returns", () => {
     const own = ([id, by]: [string, number]) => ({ id, message: by });
     assert.deepEqual(say([["a", 2]], own), { id: "a", args: [2] });
   });
 
-  it("is refused when that throws or gives nonsense", () => {
+  it("a message is rejected when the extractor throws or returns an invalid value", () => {
     const throws = () => {
       throw new TypeError("no counter");
     };
@@ -50,19 +50,19 @@ describe("a message with an extractor", () => {
       /messageId of Counter failed on a message for add: no counter/,
     );
     for (const nonsense of [7, null, {}, { id: 7 }, Promise.resolve("a")]) {
-      refused(() => say([{}], () => nonsense as never), "ARGUMENT_INVALID", /must give an id/);
+      refused(() => say([{}], () => nonsense as never), "ARGUMENT_INVALID", /must return an id/);
     }
     refused(() => say([{}], () => ".."), "NAME_INVALID", /./);
   });
 
-  it("is refused when that waits, and what becomes of it later is of no account", async (t) => {
+  it("a message is rejected when the extractor returns a promise, and the promise is ignored", async (t) => {
     const failing = async () => {
       throw new TypeError("no counter");
     };
     const unheard = t.mock.fn();
     process.once("unhandledRejection", unheard);
     t.after(() => process.off("unhandledRejection", unheard));
-    refused(() => say([{}], failing as never), "ARGUMENT_INVALID", /must give an id .* gave a promise/);
+    refused(() => say([{}], failing as never), "ARGUMENT_INVALID", /must return an id .* got a promise/);
     await new Promise((resolve) => setImmediate(resolve));
     assert.equal(unheard.mock.callCount(), 0);
   });

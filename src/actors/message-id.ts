@@ -1,5 +1,5 @@
-// Calls whose message says for whom it is. Either the message carries the id somewhere in itself, and the type's own `messageId` finds it; or
-// it is an envelope, with the id outside and the message proper inside. The actor gets what was in the envelope.
+// Calls addressed by their message. Either the type's `messageId` finds the id within the message, or the
+// message is an envelope with the id outside and the payload inside. The actor gets the payload.
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import type { CallTarget, Send } from "./handle.ts";
@@ -7,14 +7,17 @@ import { readCallSettings } from "./options/call-settings.ts";
 import { disown, show, textOf } from "./options/shard-extractor.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./routing/remote.ts";
 
-/** An id, and what is meant for that actor. */
+/** An id, and the payload for that actor. */
 export interface Envelope<Message = unknown> {
   readonly id: string;
-  /** Takes the place of the envelope as the first argument. Left out: there is none. */
+  /** Replaces the envelope as the first argument. Left out: the call has no first argument. */
   readonly message?: Message;
 }
 
-/** Finds out for whom a message is: an id, if the actor shall get the message as it is; an envelope, if it shall get what is inside. */
+/**
+ * Finds the receiver of a message: an id, if the actor gets the message itself; an envelope, if it gets the
+ * payload.
+ */
 // biome-ignore lint/suspicious/noExplicitAny: messages are the application's.
 export type MessageId = (message: any, method: string) => string | Envelope;
 
@@ -26,10 +29,16 @@ type Enveloped<M> = M extends (first: infer First, ...rest: any[]) => infer Resu
 // biome-ignore lint/suspicious/noExplicitAny: a method with any arguments at all.
 type Rest<M> = M extends (first: any, ...rest: infer Others) => unknown ? Others : [];
 
-/** All actors of a class at once: what `app.region(Counter)` gives. Each call goes to the actor that its first argument names. */
+/**
+ * All actors of a class at once, as `app.region(Counter)` returns them. Each call goes to the actor that its
+ * first argument names.
+ */
 export type Region<A extends AnyActor> = { readonly [K in keyof Remote<A>]: Enveloped<Remote<A>[K]> };
 
-/** Whom a call is for, and with which arguments. `own`: the extractor of the type. Throws ARGUMENT_INVALID or NAME_INVALID. */
+/**
+ * The receiver and the arguments of a call. `own`: the extractor of the type. Throws ARGUMENT_INVALID or
+ * NAME_INVALID.
+ */
 export function addressed(
   type: string,
   method: string,
@@ -69,12 +78,12 @@ function invalid(type: string, method: string, own: MessageId | undefined, got: 
   const given = typeof got === "object" && got !== null && !(got instanceof Promise) ? "one without an id" : show(got);
   const what =
     own === undefined
-      ? `a message for ${type}.${method} must be an envelope such as { id: "…", message: … }, not ${given}`
-      : `messageId of ${type} must give an id or an envelope with one, and gave ${show(got)} on a message for ${method}`;
+      ? `a message for ${type}.${method} must be an envelope such as { id: "…", message: … }; got ${given}`
+      : `messageId of ${type} must return an id or an envelope with one; got ${show(got)} for a message to ${method}`;
   return new LimpetError("ARGUMENT_INVALID", what);
 }
 
-/** What it takes to reach the actors of a type. */
+/** The functions needed to call the actors of a type. */
 export interface Senders {
   target(name: string): CallTarget;
   readonly send: Send;
@@ -84,7 +93,7 @@ export interface Senders {
   >;
 }
 
-/** An object with a method for every name: what is not a method of the class is refused by the actor. */
+/** An object with a method for every name; the actor rejects names that are not methods of its class. */
 export function regionOf(senders: Senders, of: ActorClass | string, settings: CallSettings = {}): object {
   const name = typeof of === "string" ? of : (of?.options?.name ?? of?.name);
   checkType(name);
@@ -102,7 +111,10 @@ export function regionOf(senders: Senders, of: ActorClass | string, settings: Ca
   });
 }
 
-/** Of a type that this process has; or of the class itself, which a caller may have although it does not host it. */
+/**
+ * The extractor of a type of this process; or of the class itself, which a caller may have without hosting
+ * it.
+ */
 export function messageIdOf(
   { types }: Pick<Senders, "types">,
   name: string,

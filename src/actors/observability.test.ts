@@ -1,4 +1,4 @@
-// What an operator sees: the metrics the room counts, and the explanation of one actor.
+// The operator's view: the metrics of actors, and the explanation of one actor.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../index.ts";
@@ -40,7 +40,7 @@ function read(text: string, series: string): number {
 }
 
 describe("metrics", () => {
-  it("count activations, turns, waits, commits, fenced commits and departures by their reason", async () => {
+  it("metrics count activations, turns, waits, commits, fenced commits and departures by reason", async () => {
     const store = new MemoryStore();
     await using app = await testLimpet({ actors: [Counter, Gate], stateStore: store });
     await using other = await testLimpet({ actors: [Counter, Gate], stateStore: store });
@@ -76,7 +76,7 @@ describe("metrics", () => {
 });
 
 describe("explain", () => {
-  it("says where an actor is, since when, and what it waits for", async () => {
+  it("an explanation shows the phase of an actor, its duration, and the call it waits for", async () => {
     held = Promise.withResolvers();
     await using app = await testLimpet({ actors: [Counter, Gate] });
     const unknown = await app.host.explain("Counter", "a");
@@ -111,7 +111,7 @@ describe("explain", () => {
     await assert.rejects(app.host.explain("Nobody", "a"), { code: "ACTOR_TYPE_UNKNOWN" });
   });
 
-  it("says when another process has taken the actor", async () => {
+  it("an explanation shows that another process has taken the actor", async () => {
     const store = new MemoryStore();
     await using app = await testLimpet({ actors: [Counter, Gate], stateStore: store });
     await using other = await testLimpet({ actors: [Counter, Gate], stateStore: store });

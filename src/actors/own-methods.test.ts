@@ -11,7 +11,7 @@ class Cart extends Actor<{ items: string[] }> {
   add(item: string) {
     return this.state.items.push(item);
   }
-  /** Of the cart, not of its stored state. */
+  /** Clears the cart, not its stored state. */
   override clear() {
     const { length } = this.state.items;
     this.state.items = [];
@@ -50,7 +50,7 @@ test("methods that a class only inherits from Actor are not callable", async () 
   await assert.rejects(plain.onReminder("a"), (error) => isLimpetError(error, "METHOD_UNKNOWN"));
 });
 
-test("a method in the place of a property of Actor is refused when the class is registered", async () => {
+test("a method that hides a property of Actor is rejected when the class is registered", async () => {
   for (const name of ["state", "signal", "id", "timers"]) {
     const actor = class Order extends Actor {};
     Object.defineProperty(actor.prototype, name, { value: () => 1, configurable: true });

@@ -1,4 +1,4 @@
-// What an actor does that says it is done for now, whatever its placement.
+// The effect of passivate(), for every placement.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -63,7 +63,7 @@ for (const type of [Guest, Sharded, Sticky, Remembered]) {
       return testLimpet({ actors: [type] });
     };
 
-    it("has it leave memory when its turn has ended", async () => {
+    it("passivate() makes the actor leave memory when its turn has ended", async () => {
       await using app = await open();
       assert.equal(await app.actor(type, "a").incAndPassivate(), 1);
       await app.advance("1m");
@@ -72,7 +72,7 @@ for (const type of [Guest, Sharded, Sticky, Remembered]) {
       assert.deepEqual(events, ["+a", "-a explicit", "+a"]);
     });
 
-    it("counts for nothing when its turn throws, like all that the turn did", async () => {
+    it("passivate() has no effect when its turn throws, like all effects of the turn", async () => {
       await using app = await open();
       await assert.rejects(app.actor(type, "a").passivateAndThrow(), RangeError);
       await app.advance("1m");
@@ -80,7 +80,7 @@ for (const type of [Guest, Sharded, Sticky, Remembered]) {
       assert.deepEqual(events, ["+a"]);
     });
 
-    it("is refused outside a turn", async () => {
+    it("passivate() is rejected outside a turn", async () => {
       await using app = await open();
       await app.actor(type, "a").passivateAfterwards();
       assert.equal(((await afterwards) as { code?: string }).code, "STATE_OUTSIDE_TURN");
@@ -88,7 +88,7 @@ for (const type of [Guest, Sharded, Sticky, Remembered]) {
       assert.deepEqual(events, ["+a"]);
     });
 
-    it("loses no call and keeps their order, whenever they come", async () => {
+    it("passivate() loses no call and keeps their order at any moment", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.constantFrom("inc", "passivate", "pause"), { maxLength: 40 }), async (steps) => {
           await using app = await open();
@@ -110,7 +110,7 @@ for (const type of [Guest, Sharded, Sticky, Remembered]) {
 }
 
 describe("passivate()", () => {
-  it("in onActivate has it serve who waits, one call for each life, and leave", async () => {
+  it("passivate() in onActivate serves the waiting calls, one in each life, and leaves", async () => {
     const lives: string[] = [];
     class Brief extends Actor<{ n: number }> {
       initial() {
@@ -131,7 +131,7 @@ describe("passivate()", () => {
     assert.equal(app.host.types()[0]!.active, 0);
   });
 
-  it("of a turn inside another one counts when the outer one has ended, and not if the inner one threw", async () => {
+  it("passivate() of a nested turn counts when the outer turn has ended, and not if the nested one threw", async () => {
     const left: string[] = [];
     class Nested extends Actor {
       static options = { reentrant: true };
@@ -161,7 +161,7 @@ describe("passivate()", () => {
     assert.deepEqual(left, ["b"]);
   });
 
-  it("in the tick of a timer has it leave, too", async () => {
+  it("passivate() in the tick of a timer makes the actor leave", async () => {
     events = [];
     class Ticking extends Guest {
       override onActivate() {
@@ -177,7 +177,7 @@ describe("passivate()", () => {
 });
 
 describe("sharded actors", () => {
-  it("leave memory when nobody has called them for their idle timeout, but for those that are remembered", async () => {
+  it("sharded actors leave memory after their idle timeout, except for remembered ones", async () => {
     events = [];
     class Idle extends Guest {
       static options = { idleTimeout: "1m", placement: sharded() };

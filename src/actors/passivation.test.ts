@@ -44,7 +44,7 @@ function open(options: { maxResident?: number } = {}) {
 }
 
 describe("an actor", () => {
-  it("leaves memory when nobody has called it for its idle timeout, and comes back with its state", async () => {
+  it("an actor leaves memory after its idle timeout, and returns with its state", async () => {
     await using app = await open();
     await app.actor(Guest, "a").inc();
     await app.advance("59s");
@@ -58,7 +58,7 @@ describe("an actor", () => {
     assert.deepEqual(await app.actor(Guest, "a").left(), ["idle"], "what onDeactivate changed was committed");
   });
 
-  it("does not leave while a turn runs, however long it takes", async () => {
+  it("an actor does not leave while a turn runs, even a very long one", async () => {
     await using app = await open();
     const call = app.actor(Guest, "a", { timeout: "1d" }).hold(0);
     await app.advance("1h");
@@ -67,14 +67,14 @@ describe("an actor", () => {
     await call;
   });
 
-  it("leaves when it asks to, after its turn", async () => {
+  it("an actor that calls deactivate() leaves after its turn", async () => {
     await using app = await open();
     assert.equal(await app.actor(Guest, "a").leaveNow(), 1);
     await app.advance("1s");
     assert.deepEqual(events, ["+a", "-a explicit"]);
   });
 
-  it("whose onDeactivate throws or hangs leaves all the same", async () => {
+  it("an actor whose onDeactivate throws or hangs leaves anyway", async () => {
     class Rude extends Actor<{ n: number }> {
       static options = { idleTimeout: "1m" };
       initial() {
@@ -97,7 +97,7 @@ describe("an actor", () => {
     }
   });
 
-  it("whose onActivate throws fails the calls that waited, and tries again for the next", async () => {
+  it("an actor whose onActivate throws fails the waiting calls, and activates again for the next one", async () => {
     let broken = true;
     class Fragile extends Actor {
       override async onActivate() {
@@ -117,7 +117,7 @@ describe("an actor", () => {
 });
 
 describe("a call that arrives while an actor leaves", () => {
-  it("reaches its next activation", async () => {
+  it("a call that arrives while an actor leaves reaches its next activation", async () => {
     await using app = await open();
     await app.actor(Guest, "a").leaveNow();
     const calls = [app.actor(Guest, "a").inc(), app.actor(Guest, "a").inc()];
@@ -125,7 +125,7 @@ describe("a call that arrives while an actor leaves", () => {
     assert.deepEqual(events, ["+a", "-a explicit", "+a"]);
   });
 
-  it("is never lost, failed or doubled, whenever it comes", async () => {
+  it("a call that arrives at any moment of a deactivation is never lost, failed or repeated", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom("inc", "leave", "pause"), { maxLength: 40 }), async (steps) => {
         await using app = await open();
@@ -144,7 +144,7 @@ describe("a call that arrives while an actor leaves", () => {
 });
 
 describe("the limit on resident actors", () => {
-  it("lets the least recently used ones go", async () => {
+  it("the least recently used actors leave at the limit of the host", async () => {
     await using app = await open({ maxResident: 3 });
     for (const id of ["a", "b", "c"]) await app.actor(Guest, id).inc();
     await app.actor(Guest, "a").inc();
@@ -154,7 +154,7 @@ describe("the limit on resident actors", () => {
     assert.equal(await app.actor(Guest, "b").inc(), 2);
   });
 
-  it("spares those that are busy, has room for as many again, and then refuses", async () => {
+  it("busy actors may exceed the limit by as many again, and then calls are rejected", async () => {
     await using app = await open({ maxResident: 1 });
     const busy = [app.actor(Guest, "a").hold(0), app.actor(Guest, "b").hold(0)];
     await app.advance("1s");
@@ -166,7 +166,7 @@ describe("the limit on resident actors", () => {
 });
 
 describe("stopping", () => {
-  it("lets running turns and the calls behind them end, lets every actor go, and refuses what comes new", async () => {
+  it("a stop lets running turns and the calls behind them end, deactivates every actor, and rejects new calls", async () => {
     await using app = await open();
     await app.actor(Guest, "b").inc();
     const calls = [app.actor(Guest, "a").hold(0), app.actor(Guest, "a").inc()];
@@ -180,7 +180,7 @@ describe("stopping", () => {
     assert.deepEqual(events.toSorted(), ["+a", "+b", "-a stop", "-b stop"]);
   });
 
-  it("does not wait for ever: what still runs after the drain timeout is told through its signal", async () => {
+  it("a stop does not wait forever: turns that run past the drain timeout are aborted through their signal", async () => {
     let signal: AbortSignal | undefined;
     class Endless extends Actor {
       async go() {

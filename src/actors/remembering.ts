@@ -1,20 +1,23 @@
-// What actors that are remembered need of those who bring them back to life.
+// Port of remembered actors to the component that starts them again.
 import type { Activation, EndReason } from "./activation/activation.ts";
 import type { ActorType } from "./actor-type.ts";
 
 export interface Remembering {
-  /** From now on actors are brought back to life. */
+  /** From now on remembered actors are started. */
   start(): void;
-  /** It is about to begin. Resolves when it is sure that it is brought back to life; with false, if it is not this host's to begin. */
+  /**
+   * Remembers an actor before it begins. Resolves when the store has it; with false, if this host must not
+   * run the actor.
+   */
   keep(type: ActorType, id: string): Promise<boolean>;
-  /** It is over with it. Resolves when it is sure that it is not brought back; rejects when that is not known. */
+  /** Forgets an actor. Resolves when it will not be started again; rejects when that is unknown. */
   forget(type: ActorType, id: string): Promise<void>;
-  /** It has left memory, and nobody waits for it. */
+  /** The activation has left memory without waiting calls. */
   left(activation: Activation, reason: EndReason | undefined): void;
-  /** In how long one that has stopped is started again here; undefined: it does not wait for that. */
+  /** Time until a stopped actor is started again here; undefined: no restart is planned. */
   restartsInMs(type: ActorType, id: string): number | undefined;
-  /** Brings the gauges up to date; called when somebody looks. */
+  /** Updates the gauges; called when the metrics are read. */
   measure(): void;
-  /** There is one more type. */
+  /** A type was added. */
   added(): void;
 }

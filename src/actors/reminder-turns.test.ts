@@ -1,4 +1,4 @@
-// Turns of reminders that do not count, or fail: what they leave behind, what is tried again, and what an operator sees of it.
+// Turns of reminders that are void or fail: their effects, their retries, and their metrics.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, LimpetError, type ReminderTick } from "../index.ts";
@@ -6,14 +6,14 @@ import type { Commit, CommitOutcome } from "../ports/store/store.ts";
 import { MemoryStore, type TestApp, testLimpet } from "../testing.ts";
 import { BEGINNING } from "../world/local-clock.ts";
 
-/** Of the app that was opened last. */
+/** Clock of the app that was opened last. */
 let clock: TestApp["clock"] | undefined;
 
-/** Lets a test come between a handler and its commit. */
+/** Lets a test act between a handler and its commit. */
 class Between extends MemoryStore {
   before: ((settles: boolean) => Promise<unknown> | undefined) | undefined;
   outcomes: CommitOutcome[] = [];
-  /** Its clock, by that of the app. */
+  /** Offset of the store's clock to the clock of the app. */
   aheadMs = 0;
 
   constructor() {
@@ -28,7 +28,7 @@ class Between extends MemoryStore {
   }
 }
 
-/** Writes down every tick, in its state and in memory. */
+/** Records every tick, in its state and in memory. */
 class Diary extends Actor<{ ticks: string[]; ballast: string }> {
   static seen: string[] = [];
   static handle: (diary: Diary, name: string) => unknown = () => {};
@@ -71,8 +71,8 @@ function read(text: string, series: string): number {
 const counted = (app: TestApp, name: string) =>
   read(app.metrics(), `limpet_reminders_${name}_total{namespace="default"}`);
 
-describe("a handler whose reminder is not its own any more when it ends", () => {
-  /** Something happens once, when the handler has ended and its commit is on its way. */
+describe("a handler whose reminder was replaced, cancelled or claimed before it commits", () => {
+  /** Runs `happens` once, when the handler has ended and its commit is in progress. */
   const once = (store: Between, happens: () => Promise<unknown>): void => {
     store.before = (settles) => {
       if (!settles) return undefined;
@@ -84,7 +84,7 @@ describe("a handler whose reminder is not its own any more when it ends", () => 
   for (const bytes of [0, 20_000]) {
     const size = bytes === 0 ? "small" : "large";
 
-    it(`because it was set anew has changed nothing, and the new one counts (${size} state)`, async () => {
+    it(`the handler of a replaced reminder changes nothing, and the new reminder counts (${size} state)`, async () => {
       const store = new Between();
       await using app = await open(store);
       const diary = app.actor(Diary, "a");
@@ -99,7 +99,7 @@ describe("a handler whose reminder is not its own any more when it ends", () => 
     });
   }
 
-  it("because it was cancelled has changed nothing, and nothing is tried again", async () => {
+  it("the handler of a cancelled reminder changes nothing, and nothing is retried", async () => {
     const store = new Between();
     await using app = await open(store);
     await app.reminders.set(Diary, "a", "tea", { due: "1s", every: "1m" });
@@ -116,23 +116,23 @@ describe("a handler whose reminder is not its own any more when it ends", () => 
     assert.equal(read(app.metrics(), turns), 1);
   });
 
-  it("because another process has taken it on leaves it to that process", async () => {
+  it("a reminder claimed by another process is left to that process", async () => {
     const store = new Between();
     await using app = await open(store);
     await app.reminders.set(Diary, "a", "tea", { due: "1s" });
     once(store, () => {
-      // Its lease is over by the store's clock.
+      // The lease is over by the store's clock.
       store.aheadMs = 60_000;
       return store.reminders.claim({ ...ASKED, token: "theirs" });
     });
     await app.advance("20s");
     assert.deepEqual([Diary.seen, await app.actor(Diary, "a").read()], [["tea 1.1"], []]);
     assert.ok((await store.reminders.get(KEY))?.leasedUntil, "the other one has it");
-    // The other one dies; when its lease is over the tick runs once more, and counts.
+    // The other process dies. When its lease is over, the tick runs once more, and counts.
     await app.advance("60s");
     assert.deepEqual([Diary.seen.length, await app.actor(Diary, "a").read()], [2, ["tea 1"]]);
   });
-  it("may have cancelled it or set it anew itself: that counts", async () => {
+  it("a handler may cancel or replace its own reminder", async () => {
     const store = new Between();
     await using app = await open(store);
     Diary.handle = (diary, name) => (name === "gone" ? diary.reminders.cancel(name) : diary.set(name, "1h"));
@@ -144,7 +144,7 @@ describe("a handler whose reminder is not its own any more when it ends", () => 
 });
 
 describe("a tick that took longer than a call may", () => {
-  it("has its effect once, although it was tried again meanwhile", async () => {
+  it("a tick that took longer than a call may has its effect once, although it was retried meanwhile", async () => {
     const store = new Between();
     await using app = await open(store);
     let isFirst = true;
@@ -161,7 +161,7 @@ describe("a tick that took longer than a call may", () => {
   });
 });
 
-describe("a handler that lets an error of Limpet through", () => {
+describe("a handler that throws an error of Limpet", () => {
   for (const code of [
     "NO_HOST",
     "MAILBOX_FULL",
@@ -170,7 +170,7 @@ describe("a handler that lets an error of Limpet through", () => {
     "REMINDER_VOID",
     "REMINDER_DAMAGED",
   ] as const) {
-    it(`has failed: ${code} is an attempt, and comes to an end`, async () => {
+    it(`the error ${code} of a handler counts as an attempt, and attempts come to an end`, async () => {
       const store = new Between();
       await using app = await open(store);
       Diary.handle = () => {
@@ -185,7 +185,7 @@ describe("a handler that lets an error of Limpet through", () => {
     });
   }
 
-  it("has failed as a job, too", async () => {
+  it("an error of Limpet counts as a failed attempt in a job as well", async () => {
     await using app = await open(new Between());
     let runs = 0;
     await app.jobs.set("report", { due: "1s", onFailure: { attempts: 2, pause: "1s" } }, () => {
@@ -198,7 +198,7 @@ describe("a handler that lets an error of Limpet through", () => {
 });
 
 describe("a reminder whose data cannot be read", () => {
-  it("is kept apart at once, and hinders no other", async () => {
+  it("a reminder with unreadable data becomes a dead letter at once, and delays no other reminder", async () => {
     const store = new Between();
     await using app = await open(store);
     await app.reminders.set(Diary, "a", "good", { due: "2s" });
@@ -214,19 +214,19 @@ describe("a reminder whose data cannot be read", () => {
   });
 });
 
-describe("somebody who looks at the metrics", () => {
-  it("sees what is held and what runs, and what the store has that nobody took on", async () => {
+describe("metrics of reminders", () => {
+  it("the metrics show claimed and running reminders, and stored ones that no process has claimed", async () => {
     const store = new Between();
     await using app = await open(store);
     const gauge = (name: string) => read(app.metrics(), `limpet_reminders_${name}{namespace="default"}`);
     Diary.handle = () => new Promise((go) => app.clock.after(10_000, () => go(undefined)));
     await app.reminders.set(Diary, "a", "tea", { due: "1s" });
     await app.reminders.set(Diary, "b", "tea", { due: "4s" });
-    // Nobody has this type.
+    // No host has this type.
     await app.reminders.set("Kart", "a", "tea", { due: "1s" });
     await app.advance("2s");
     assert.deepEqual([gauge("held"), gauge("running")], [2, 1]);
-    // The store was asked by whoever looked first, and not by everybody who looks.
+    // The first reader queried the store; later readers use its answer.
     await app.advance("1s");
     assert.deepEqual([gauge("overdue"), gauge("dead")], [1, 0]);
     await app.reminders.cancel("Kart", "a", "tea");
@@ -240,7 +240,7 @@ describe("somebody who looks at the metrics", () => {
 });
 
 describe("a reminder that a turn sets", () => {
-  it("is delivered at once when it is due at once, and in time when it is due soon", async () => {
+  it("a reminder that a turn sets is delivered at once when it is due now, and in time when it is due soon", async () => {
     await using app = await open(new Between());
     await app.advance("1s");
     const at = new Map<string, number>();

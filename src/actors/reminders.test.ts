@@ -1,4 +1,5 @@
-// Reminders in turns: they are set and cancelled with what the turn changes, and handled in turns of their own.
+// Reminders in turns: they are set and cancelled together with the turn's changes, and handled in turns of
+// their own.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import {
@@ -22,10 +23,10 @@ type Step =
   | "throw"
   | "list";
 
-/** Does as it is told, and writes down what it was reminded of. */
+/** Runs the given steps, and records its reminders. */
 class Clerk extends Actor<{ words: string[] }> {
   static options = { reentrant: true };
-  /** What `onReminder` does, by the name of the reminder. */
+  /** Steps of `onReminder`, by the name of the reminder. */
   static script: Record<string, readonly Step[]> = {};
   static seen: string[] = [];
   initial() {
@@ -63,7 +64,7 @@ class Clerk extends Actor<{ words: string[] }> {
   }
 }
 
-/** Keeps nothing but its reminders. */
+/** An actor without state, with reminders only. */
 class Bell extends Actor {
   static seen: string[] = [];
   async set(name: string, options: ReminderOptions) {
@@ -86,10 +87,10 @@ class Bell extends Actor {
   }
 }
 
-/** Of the app that was opened last. */
+/** Clock of the app that was opened last. */
 let clock: TestApp["clock"] | undefined;
 
-/** Remembers commits, and lets a test come between them and the store. Its clock is that of the app. */
+/** Records commits, and lets a test act between them and the store. It uses the clock of the app. */
 class Watched extends MemoryStore {
   readonly commits: Commit[] = [];
   before: (() => Promise<void> | void) | undefined;
@@ -120,13 +121,13 @@ async function open(store?: MemoryStore): Promise<TestApp> {
 
 const query = (type = "Clerk") => ({ namespace: "default", type, id: "a", limit: 100 });
 
-/** The names of what is stored, without a word to the actor. */
+/** The names of the stored reminders, read without a call to the actor. */
 async function stored({ store }: TestApp, type?: string): Promise<string[]> {
   return (await store.reminders.list(query(type))).map(({ key }) => key.name);
 }
 
 describe("a turn", () => {
-  it("sets and cancels reminders with what it changes, in one commit", async () => {
+  it("a turn sets and cancels reminders together with its changes, in one commit", async () => {
     const store = new Watched();
     await using app = await open(store);
     const clerk = app.actor(Clerk, "a");
@@ -143,7 +144,7 @@ describe("a turn", () => {
     );
   });
 
-  it("keeps the state as it is when it only sets a reminder", async () => {
+  it("a turn that only sets a reminder keeps the stored state", async () => {
     const store = new Watched();
     await using app = await open(store);
     await app.actor(Clerk, "a").work([{ write: "x" }]);
@@ -155,18 +156,18 @@ describe("a turn", () => {
     assert.deepEqual(await app.actor(Clerk, "a").words(), ["x"]);
   });
 
-  it("that throws takes everything back", async () => {
+  it("a turn that throws rolls back its reminders", async () => {
     await using app = await open();
     const clerk = app.actor(Clerk, "a");
     await clerk.work([{ set: "kept" }]);
     await assert.rejects(clerk.work([{ write: "x" }, { set: "tea" }, { cancel: "kept" }, "throw"]), /as I was told/);
     assert.deepEqual([await stored(app), await clerk.words()], [["kept"], []]);
-    // Nothing of it comes with the next turn either.
+    // The next turn does not write them either.
     await clerk.work([{ write: "y" }]);
     assert.deepEqual(await stored(app), ["kept"]);
   });
 
-  it("whose state cannot be stored sets nothing", async () => {
+  it("a turn whose state cannot be stored sets no reminder", async () => {
     class Odd extends Actor<{ f?: unknown }> {
       initial() {
         return {};
@@ -182,7 +183,7 @@ describe("a turn", () => {
     assert.deepEqual(await stored(app, "Odd"), []);
   });
 
-  it("has the last word on each reminder", async () => {
+  it("the last write of a turn to each reminder counts", async () => {
     const store = new Watched();
     await using app = await open(store);
     const clerk = app.actor(Clerk, "a");
@@ -196,7 +197,7 @@ describe("a turn", () => {
     assert.deepEqual(keys?.toSorted(), ["once", "twice"]);
   });
 
-  it("sees what it has set and cancelled before anything is stored", async () => {
+  it("a turn sees its own reminders and cancellations before the commit", async () => {
     await using app = await open();
     const clerk = app.actor(Clerk, "a");
     await clerk.work([{ set: "a" }, { set: "b" }, { set: "c" }]);
@@ -216,7 +217,7 @@ describe("a turn", () => {
     assert.deepEqual(got, ["every 1h", "every 3h", "undefined", "once"]);
   });
 
-  it("that was refused a schedule goes on as if it had not been said", async () => {
+  it("a turn continues after a rejected schedule, which has no effect", async () => {
     await using app = await open();
     const clerk = app.actor(Clerk, "a");
     await assert.rejects(clerk.work([{ set: "tea", options: { due: "soon" } }]), (error) =>
@@ -226,7 +227,7 @@ describe("a turn", () => {
     assert.deepEqual(await stored(app), []);
   });
 
-  it("that is fenced sets nothing, and whoever has the actor now keeps what it set", async () => {
+  it("a fenced turn sets no reminder, and the new owner keeps its own", async () => {
     const store = new Watched();
     await using app = await open(store);
     await using other = await testLimpet({ actors: [Clerk], stateStore: store, reminders: false });
@@ -238,7 +239,7 @@ describe("a turn", () => {
     assert.deepEqual(await stored(app), ["mine", "theirs"]);
   });
 
-  it("whose commit is sent again because its answer was lost sets its reminders once", async () => {
+  it("a turn whose commit is retried after a lost answer sets its reminders once", async () => {
     const store = new Watched();
     await using app = await open(store);
     let attempts = 0;
@@ -252,7 +253,7 @@ describe("a turn", () => {
     assert.deepEqual([attempts, generation], [2, 1]);
   });
 
-  it("is not answered before its reminders are stored", async () => {
+  it("a turn is not answered before its reminders are stored", async () => {
     const store = new Watched();
     await using app = await open(store);
     await app.actor(Clerk, "a").words();
@@ -272,7 +273,7 @@ describe("a turn", () => {
     assert.deepEqual(await stored(app), ["tea"]);
   });
 
-  it("is the only time at which an actor may ask for its reminders", async () => {
+  it("reminders can be used only within a turn", async () => {
     class Late extends Actor {
       async later() {
         const { reminders } = this;
@@ -286,8 +287,8 @@ describe("a turn", () => {
   });
 });
 
-describe("turns inside of a turn", () => {
-  it("add to what it sets, and all of it is stored when it ends", async () => {
+describe("nested turns", () => {
+  it("nested turns add reminders to the outer turn, and all are stored when it ends", async () => {
     const store = new Watched();
     await using app = await open(store);
     const listed = await app
@@ -300,7 +301,7 @@ describe("turns inside of a turn", () => {
     assert.deepEqual([await stored(app), store.commits.length], [["b"], 1]);
   });
 
-  it("that throw take back what they set themselves, and no more", async () => {
+  it("a nested turn that throws rolls back only its own reminders", async () => {
     await using app = await open();
     const clerk = app.actor(Clerk, "a");
     await clerk.work([
@@ -312,7 +313,7 @@ describe("turns inside of a turn", () => {
     assert.deepEqual(await stored(app), ["a", "d", "f"]);
   });
 
-  it("come to nothing when the one around them throws", async () => {
+  it("reminders of nested turns are dropped when the outer turn throws", async () => {
     await using app = await open();
     await assert.rejects(app.actor(Clerk, "a").work([{ inside: [{ set: "b" }] }, "throw"]));
     assert.deepEqual(await stored(app), []);
@@ -320,7 +321,7 @@ describe("turns inside of a turn", () => {
 });
 
 describe("an actor without state", () => {
-  it("sets and cancels reminders when its turn ends", async () => {
+  it("an actor without state sets and cancels reminders when its turn ends", async () => {
     await using app = await open();
     await app.actor(Bell, "a").set("tea", { due: "1h" });
     assert.deepEqual(await app.actor(Bell, "a").names(), ["tea", "tea too"]);
@@ -331,13 +332,13 @@ describe("an actor without state", () => {
     assert.deepEqual(await stored(app, "Bell"), []);
   });
 
-  it("sets nothing when its turn throws", async () => {
+  it("an actor without state sets no reminder when its turn throws", async () => {
     await using app = await open();
     await assert.rejects(app.actor(Bell, "a").setAndThrow("tea"));
     assert.deepEqual(await stored(app, "Bell"), []);
   });
 
-  it("is told when the store does not take what it sets, and is told the truth about it", async () => {
+  it("an actor without state gets a correct error when the store rejects its reminders", async () => {
     for (const [code, isDone] of [
       ["STORE_UNAVAILABLE", false],
       ["COMMIT_UNKNOWN", true],
@@ -356,7 +357,7 @@ describe("an actor without state", () => {
     }
   });
 
-  it("may set further reminders while it handles one", async () => {
+  it("an actor without state may set further reminders while it handles one", async () => {
     await using app = await open();
     await app.reminders.set(Bell, "a", "again", { due: "1s" });
     await app.advance("1s");
@@ -367,14 +368,14 @@ describe("an actor without state", () => {
 });
 
 describe("onReminder", () => {
-  it("hears the name, what the reminder carries, and which tick it is", async () => {
+  it("onReminder gets the name, the data and the tick of the reminder", async () => {
     await using app = await open();
     await app.actor(Clerk, "a").work([{ set: "tea", options: { due: "1s", every: "1m", data: { cups: [1, null] } } }]);
     await app.advance("61s");
     assert.deepEqual(Clerk.seen, ['tea 1.1 {"cups":[1,null]}', 'tea 2.1 {"cups":[1,null]}']);
   });
 
-  it("has what it changes, what it sets and the end of its tick stored in one commit", async () => {
+  it("onReminder commits its changes, its reminders and the end of its tick together", async () => {
     const store = new Watched();
     await using app = await open(store);
     Clerk.script = { tea: [{ write: "tea" }, { set: "next" }, { cancel: "other" }] };
@@ -387,7 +388,7 @@ describe("onReminder", () => {
     assert.deepEqual([settle?.map(({ kind }) => kind), reminders?.length], [["done"], 2]);
   });
 
-  it("that changes nothing is settled all the same", async () => {
+  it("a tick is settled even if onReminder changes nothing", async () => {
     const store = new Watched();
     await using app = await open(store);
     await app.actor(Clerk, "a").work([{ set: "tea", options: { due: "1s" } }]);
@@ -396,7 +397,7 @@ describe("onReminder", () => {
     assert.deepEqual([Clerk.seen, await stored(app), store.commits], [["tea 1.1"], [], []]);
   });
 
-  it("may set its own reminder anew, which then counts, or cancel it", async () => {
+  it("onReminder may replace or cancel its own reminder", async () => {
     await using app = await open();
     Clerk.script = {
       anew: [{ write: "anew" }, { set: "anew", options: { due: "10s" } }],
@@ -415,7 +416,7 @@ describe("onReminder", () => {
     assert.deepEqual(Clerk.seen, ["anew 1.1", "ended 1.1", "anew 1.1"]);
   });
 
-  it("that throws takes everything back, and comes again with the same number", async () => {
+  it("an onReminder that throws is rolled back, and called again with the same number", async () => {
     await using app = await open();
     Clerk.script = { tea: [{ write: "x" }, { set: "more" }, "throw"] };
     const clerk = app.actor(Clerk, "a");
@@ -428,7 +429,7 @@ describe("onReminder", () => {
     assert.equal((await clerk.got("tea"))?.number, 2);
   });
 
-  it("whose commit was lost without an answer is not run twice if it counts", async () => {
+  it("an onReminder whose commit lost its answer is not run twice if the commit counts", async () => {
     const store = new Watched();
     await using app = await open(store);
     Clerk.script = { tea: [{ write: "tea" }] };
@@ -442,12 +443,12 @@ describe("onReminder", () => {
     assert.equal((await app.actor(Clerk, "a").got("tea"))?.number, 2);
   });
 
-  it("whose commit is fenced comes again where the actor is", async () => {
+  it("an onReminder whose commit is fenced runs again on the new owner", async () => {
     const store = new Watched();
     await using app = await open(store);
     Clerk.script = { tea: [{ write: "tea" }] };
     await app.actor(Clerk, "a").work([{ set: "tea", options: { due: "1s", onFailure: { attempts: 1 } } }]);
-    // Somebody else takes the actor, before the commit of the handler is there.
+    // Another host takes the actor before the commit of the handler arrives.
     let isTaken = false;
     store.before = async () => {
       if (isTaken) return;
@@ -459,7 +460,7 @@ describe("onReminder", () => {
     assert.deepEqual(await store.reminders.count("default", 1), { all: 0, overdue: 0, dead: 0 });
   });
 
-  it("waits for its turn behind the calls of its actor, and they wait for it", async () => {
+  it("onReminder waits in the mailbox like a call, and calls wait for it", async () => {
     const order: string[] = [];
     class Slow extends Actor {
       async call(ms: number) {
@@ -482,7 +483,7 @@ describe("onReminder", () => {
     assert.deepEqual(order, ["call", "reminder begins", "reminder ends", "call"]);
   });
 
-  it("that takes longer than a call may is tried again, and given up in the end", async () => {
+  it("an onReminder that exceeds the call timeout is retried, and given up in the end", async () => {
     class Endless extends Actor {
       static attempts = 0;
       override async onReminder() {
@@ -500,7 +501,7 @@ describe("onReminder", () => {
     assert.equal(Endless.attempts, 1);
   });
 
-  it("cannot be called from outside", async () => {
+  it("onReminder cannot be called from outside", async () => {
     await using app = await open();
     const clerk = app.actor("Clerk", "a") as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
     for (const method of ["$remind", "onReminder"]) {
@@ -509,7 +510,7 @@ describe("onReminder", () => {
     assert.deepEqual(Clerk.seen, []);
   });
 
-  it("is needed: a reminder of a class without one is refused wherever it is set", async () => {
+  it("a reminder of a class without onReminder is rejected by every API", async () => {
     class Deaf extends Actor {
       async set() {
         await this.reminders.set("tea", { due: "1s" });
@@ -527,7 +528,7 @@ describe("onReminder", () => {
     assert.deepEqual(await app.store.reminders.count("default", 1), { all: 0, overdue: 0, dead: 0 });
   });
 
-  it("that a later version of the class has lost makes a dead letter, which names the reason", async () => {
+  it("a tick for a class that has lost its onReminder becomes a dead letter with the reason", async () => {
     const now = class extends Actor {
       static options = { name: "Clock" };
       override onReminder() {}
@@ -552,9 +553,9 @@ describe("onReminder", () => {
     assert.match(String(reminders[0]!.error), /Clock has no method onReminder/);
   });
 
-  it("may be a function in a field", async () => {
+  it("onReminder may be a function in a field", async () => {
     let ticks = 0;
-    // TypeScript has it as a method only; JavaScript has no such rule.
+    // TypeScript accepts a method only; JavaScript has no such rule.
     const code = `return class Field extends Actor { onReminder = () => tick(); }`;
     const fieldOf = new Function("Actor", "tick", code)(Actor, () => void ticks++) as ActorClass;
     await using app = await testLimpet({ actors: [fieldOf] });
@@ -563,7 +564,7 @@ describe("onReminder", () => {
     assert.equal(ticks, 1);
   });
 
-  it("is not waited for by hooks, which may set reminders as well", async () => {
+  it("hooks may set reminders, and do not wait for their delivery", async () => {
     class Waking extends Actor<{ woke: number }> {
       initial() {
         return { woke: 0 };

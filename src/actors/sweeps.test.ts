@@ -1,4 +1,4 @@
-// How often a host looks for idle actors.
+// Frequency of sweeps for idle actors.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Actor, type ActorClass } from "../index.ts";
@@ -38,7 +38,7 @@ test("days with a sticky actor in memory take no more steps than days without", 
     await app.advance("3d");
     steps.push(clock.timers - before);
   }
-  // Every ten minutes for three days, and what the rest of the process does.
+  // Every ten minutes for three days, plus the timers of the rest of the process.
   assert.ok(steps[0]! < 3 * 24 * 6 + 2 * steps[1]!, `${steps}`);
 });
 

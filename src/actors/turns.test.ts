@@ -13,7 +13,7 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("turns", () => {
-  it("of one actor run one at a time, in the order of the calls, from the very first one on", async () => {
+  it("turns of one actor run one at a time, in the order of the calls, starting with the first", async () => {
     const seen: string[] = [];
     class Diary extends Actor<{ n: number }> {
       initial() {
@@ -38,7 +38,7 @@ describe("turns", () => {
     assert.deepEqual(seen, ["activate", "activated", "begin 1", "end 1", "begin 2", "end 2", "begin 3", "end 3"]);
   });
 
-  it("never overlap and keep the order of their callers, whatever the turns do", async () => {
+  it("turns never overlap and keep the order of their callers, with any mix of actions", async () => {
     const step = fc.constantFrom("sync", "microtask", "macrotask", "throw", "change", "change then throw");
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(fc.nat(2), step), { maxLength: 30 }), async (calls) => {
@@ -82,7 +82,7 @@ describe("turns", () => {
     );
   });
 
-  it("of different actors do not wait for each other", async () => {
+  it("turns of different actors do not wait for each other", async () => {
     const held = gate();
     class Door extends Actor {
       async wait() {
@@ -99,7 +99,7 @@ describe("turns", () => {
     await stuck;
   });
 
-  it("give arguments and results as copies, so that nobody shares an object with an actor", async () => {
+  it("arguments and results are copies, so that callers share no object with an actor", async () => {
     class Box extends Actor<{ list: number[] }> {
       initial() {
         return { list: [] as number[] };
@@ -125,7 +125,7 @@ describe("turns", () => {
     assert.deepEqual(await box.get(), [1]);
   });
 
-  it("refuse arguments and results that cannot travel, and name the place", async () => {
+  it("arguments and results that cannot be serialized are rejected, and the error names the place", async () => {
     class Odd extends Actor {
       take(_value: unknown) {
         return "taken";
@@ -146,7 +146,7 @@ describe("turns", () => {
     });
   });
 
-  it("hand a thrown error to the caller with its name, message, code and cause", async () => {
+  it("a thrown error reaches the caller with its name, message, code and cause", async () => {
     class PaymentError extends Error {
       override name = "PaymentError";
       code = "CARD_DECLINED";
@@ -172,7 +172,7 @@ describe("turns", () => {
 });
 
 describe("a mailbox", () => {
-  it("refuses calls beyond its limit, and takes them again when there is room", async () => {
+  it("a mailbox rejects calls beyond its limit, and accepts them again when there is room", async () => {
     const held = gate();
     class Slow extends Actor {
       static options = { mailboxLimit: 2 };
@@ -190,7 +190,7 @@ describe("a mailbox", () => {
     assert.equal(await slow.go(5), 5);
   });
 
-  it("gives back the place of a call whose caller gave up", async () => {
+  it("a mailbox frees the place of a call whose caller gave up", async () => {
     const held = gate();
     const ran: number[] = [];
     class Slow extends Actor {
@@ -214,7 +214,7 @@ describe("a mailbox", () => {
 });
 
 describe("a call", () => {
-  it("that takes too long fails for its caller, and the actor learns it through its signal", async () => {
+  it("a call that times out fails for its caller, and the actor is notified through its signal", async () => {
     const aborted = gate();
     let reason: unknown;
     class Slow extends Actor {
@@ -242,7 +242,7 @@ describe("a call", () => {
     assert.ok(isLimpetError(reason, "CALL_TIMEOUT"));
   });
 
-  it("that its caller cancels reaches every actor it has gone through, and never starts where it still waits", async () => {
+  it("a cancelled call is cancelled in every actor it has reached, and never starts where it still waits", async () => {
     const held = gate();
     const signals: AbortSignal[] = [];
     const ran: string[] = [];
@@ -276,7 +276,7 @@ describe("a call", () => {
     assert.deepEqual(ran, ["last", "a", "b", "last"]);
   });
 
-  it("with a signal that is already aborted is not made", async () => {
+  it("a call with an already aborted signal is not made", async () => {
     class Never extends Actor {
       run() {
         assert.fail("it ran");
@@ -286,7 +286,7 @@ describe("a call", () => {
     await assert.rejects(app.actor(Never, "n", { signal: AbortSignal.abort() }).run(), { code: "CALL_CANCELLED" });
   });
 
-  it("made within a turn never waits longer than that turn may", async () => {
+  it("a call made within a turn never waits longer than the turn may", async () => {
     const deadlines: (number | undefined)[] = [];
     class Outer extends Actor {
       static options = { callTimeout: "5s" };
@@ -308,7 +308,7 @@ describe("a call", () => {
     assert.deepEqual(deadlines, [now + 5_000, now + 5_000, now + 1_000]);
   });
 
-  it("to a method that is not there, or not public, says what there is", async () => {
+  it("a call to a missing or private method gets an error that lists the methods", async () => {
     class Safe extends Actor<{ n: number }> {
       initial() {
         return { n: 1 };

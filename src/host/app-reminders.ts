@@ -1,4 +1,4 @@
-// Reminders and jobs, as the code around the actors uses them: `app.reminders`, `app.jobs`.
+// The public API of reminders and jobs for code outside actors: `app.reminders`, `app.jobs`.
 import { type ActorType, checkReminders, isActorClass } from "../actors/actor-type.ts";
 import type { ActorClass } from "../actors/routing/remote.ts";
 import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/names.ts";
@@ -8,26 +8,27 @@ import type { ReminderKey } from "../ports/store/reminders.ts";
 import type { JobHandler, ReminderNode } from "../reminders/node.ts";
 
 export interface AppReminders {
-  /** Sets a reminder of an actor, in place of one with the same name. Resolves when it is stored. */
+  /** Sets a reminder of an actor, and replaces one with the same name. Resolves when it is stored. */
   set(type: ActorClass | string, id: string, name: string, options: ReminderOptions): Promise<void>;
   get(type: ActorClass | string, id: string, name: string): Promise<ReminderInfo | undefined>;
   list(type: ActorClass | string, id: string): Promise<ReminderInfo[]>;
-  /** It is fine if there is none. */
+  /** A missing reminder is no error. */
   cancel(type: ActorClass | string, id: string, name: string): Promise<void>;
 }
 
 export interface AppJobs {
   /**
-   * Runs `handler` when the schedule says, in one of the processes that have said so; at least once for each tick, never early. Called
-   * again with the same schedule, by this process or another one, it changes nothing of it. Without options it only handles what others set.
+   * Runs `handler` on schedule in one of the processes that set this job; at least once for each tick, never
+   * early. Setting the same schedule again, in this or another process, changes nothing. Without options the
+   * process only handles ticks of a job that another process set.
    */
   set(name: string, options: ReminderOptions | undefined, handler: JobHandler): Promise<void>;
   get(name: string): Promise<ReminderInfo | undefined>;
-  /** It does not run any more, in any process. */
+  /** Cancels the job in all processes. */
   cancel(name: string): Promise<void>;
 }
 
-/** `types`: those of this process. */
+/** `types`: the types of this process. */
 export function appReminders(
   node: ReminderNode,
   { namespace, types }: { readonly namespace: string; readonly types: ReadonlyMap<string, ActorType> },

@@ -1,4 +1,4 @@
-// The shards of a type, as the code around the actors looks at them and steers them: `app.shards(Cart)`.
+// The public API for the shards of a type: `app.shards(Cart)`.
 import type { ActorClass } from "../actors/routing/remote.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkType } from "../kernel/names.ts";
@@ -7,20 +7,21 @@ import type { Host } from "../ports/host-admin.ts";
 import type { ShardPlace, ShardsHere, ShardsView } from "../ports/shard-admin.ts";
 
 export interface AppShards {
-  /** Where each lives, how many actors it has, and how they move; from the leader. */
+  /** The home of each shard, its number of actors, and moves in progress; from the leader. */
   view(): Promise<ShardsView>;
-  /** Those of this process. */
+  /** The shards of this process. */
   here(): ShardsHere;
-  /** The shard of an actor. This process has to host the type. */
+  /** The shard of an actor. This process must host the type. */
   shardOf(id: string): number;
-  /** Has one move to a host, by name or address, now and once. Resolves when that has begun. */
+  /** Moves a shard once to a host, by name or address. Resolves when the move has begun. */
   move(shard: number, host: string): Promise<void>;
-  /** None moves for the sake of balance until `resume()`, also when another process leads; those of a host that leaves do. */
+  /** Stops rebalancing until `resume()`, also under later leaders. Shards of a leaving host still move. */
   pause(): Promise<void>;
   resume(): Promise<void>;
   /**
-   * Says where shards are to live, by name or address of hosts, for a type whose strategy is `"told"`; undefined: wherever. It counts from
-   * now on, also for hosts that are not there yet, and for every later leader. Resolves when it is durable.
+   * Assigns shards to hosts, by name or address, for a type with the strategy `"told"`; undefined: any host.
+   * The assignment applies from now on, also to hosts that join later, and survives leader changes. Resolves
+   * when it is durable.
    */
   allocate(
     places: Readonly<Record<number, string | undefined>> | ReadonlyMap<number, string | undefined>,
@@ -55,12 +56,12 @@ export function appShards(
   };
 }
 
-/** A host that is left open may be written as null, as in JSON. */
+/** A shard without an assignment may have null as its host, as in JSON. */
 function readPlaces(given: unknown): ShardPlace[] {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw new LimpetError(
       "ARGUMENT_INVALID",
-      'places are an object or a Map from shards to hosts, such as { 7: "beta" }',
+      'places must be an object or a Map from shards to hosts, such as { 7: "beta" }',
     );
   }
   const entries: [unknown, unknown][] = given instanceof Map ? [...given] : Object.entries(given);

@@ -1,5 +1,5 @@
-// A Limpet process as its own code sees it: opens what the settings ask for, in order, and closes it in
-// reverse.
+// A Limpet process for application code: opens the components that the settings require, in order, and closes
+// them in reverse.
 
 import { isActorClass } from "../actors/actor-type.ts";
 import { Catalog } from "../actors/catalog.ts";
@@ -44,37 +44,36 @@ export interface Definitions {
   readonly actors?: readonly ActorClass[] | undefined;
   /** The workflows this process runs. */
   readonly workflows?: readonly AnyWorkflow[] | undefined;
-  /** What they may ask for, by name. */
+  /** The activities that workflows may call, by name. */
   readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
 }
 
 export interface LimpetOptions extends LimpetSettings, Definitions {}
 
-/** What a test may put in the place of the real thing. */
+/** Replacements of real components, for tests. */
 export interface Extras {
   readonly log?: Log | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
-  /** Stays open when the app stops: whoever opened it closes it. */
+  /** Stays open when the app stops: the code that opened it closes it. */
   readonly store?: Store | undefined;
   /** Apps that were given the same store form a cluster. */
   readonly clustered?: boolean | undefined;
-  /** Its scheduler is there to lead. */
+  /** True: the scheduler is dedicated, and preferred as leader. */
   readonly dedicated?: boolean | undefined;
-  /** Workflows are replayed after every step, and fail if their code does not do the same again. */
+  /** Workflows are replayed after every step, and fail if their code is not deterministic. */
   readonly checksReplay?: boolean | undefined;
-  /** What runs in the place of an activity. */
+  /** Runs in place of an activity. */
   readonly standIn?: StandIn | undefined;
-  /** Gets what runs its workflows, to look into it. */
+  /** Gets the workflow node, for inspection. */
   readonly opened?: ((flows: WorkflowNode) => void) | undefined;
-  /** How often it makes sure that the store answers. */
+  /** Interval of health checks of the store. */
   readonly pingMs?: number | undefined;
   /**
-   * How long the questions of the start are retried while the store does not answer; `storeTimeout` unless
-   * given.
+   * How long requests of the start are retried while the store does not answer; by default `storeTimeout`.
    */
   readonly startPatienceMs?: number | undefined;
-  /** The network and the machine it is part of. */
+  /** The network and the processes of the cluster. */
   readonly wire?: ClusterWire | undefined;
 }
 
@@ -83,30 +82,30 @@ export interface App extends AsyncDisposable {
   actor<A extends AnyActor>(type: ActorClass<A>, id: string, settings?: CallSettings): Remote<A>;
   actor<A extends AnyActor = never>(type: string, id: string, settings?: CallSettings): Remote<A>;
   /**
-   * All actors of a class: each call goes to the one that its first argument names. See `messageId` of
+   * All actors of a class: each call goes to the actor that its first argument names. See `messageId` of
    * `sharded()`, and `Envelope`.
    */
   region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): Region<A>;
   region<A extends AnyActor = never>(type: string, settings?: CallSettings): Region<A>;
-  /** Where the HTTP door listens, if it was asked for. */
+  /** Address of the HTTP server, if it is enabled. */
   readonly url: string | undefined;
-  /** What the doors serve: calls by name, listings, explanations. */
+  /** The interface of the servers: calls by name, listings, explanations. */
   readonly host: Host;
   /** Durable reminders of actors, from outside of them. */
   readonly reminders: AppReminders;
   /** Durable schedules that run a function instead of an actor. */
   readonly jobs: AppJobs;
-  /** Workflows: started, asked, signalled, waited for. */
+  /** Starts, queries, signals and awaits workflows. */
   readonly workflows: WorkflowClient;
-  /** The shards of a type: looked at and steered. */
+  /** The shards of a type: views and operations. */
   shards(type: ActorClass | string): AppShards;
-  /** Hosts one more class, from now on. */
+  /** Hosts an additional class from now on. */
   add(type: ActorClass): Promise<void>;
-  /** Hosts a class no longer: its actors move to other hosts, or leave memory when there is none. */
+  /** Stops hosting a class: its actors move to other hosts, or leave memory when there is none. */
   remove(type: ActorClass): Promise<void>;
-  /** Prometheus text, as the HTTP door serves it at /metrics. */
+  /** Prometheus text, as the HTTP server serves it at /metrics. */
   metrics(): string;
-  /** Refuses new calls, lets running turns end, lets every actor go, and closes the store. */
+  /** Rejects new calls, lets running turns end, deactivates every actor, and closes the store. */
   stop(): Promise<void>;
 }
 
@@ -129,8 +128,7 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
   try {
     return await open({ actors, workflows, activities }, settings, extras, parts);
   } catch (error) {
-    // A start that fails at any step leaves nothing behind: no member, no timer, no socket. The caller gets
-    // the reason it failed.
+    // A failed start leaves nothing behind: no member, no timer, no socket. The caller gets the error.
     await shutDown(parts);
     throw error;
   }
@@ -151,7 +149,7 @@ interface Parts {
   door?: HttpServer | undefined;
 }
 
-/** Closes what is open, in reverse order, whatever fails on the way. Returns the failures. */
+/** Closes the open parts in reverse order, and continues after a failure. Returns the failures. */
 async function shutDown(parts: Parts): Promise<ShutDown> {
   const { log, ownStore, alive, catalog, withdrawClaim, loop, reminders, flows, host, door } = parts;
   const shut = new ShutDown(log);
@@ -198,8 +196,8 @@ async function open(
   parts.reminders = reminders;
   catalog.reminders = reminders.book;
   meter.collect(() => reminders.measure());
-  // Before it joins: its first actors may get calls and start workflows while other types still wait for
-  // their tables.
+  // Before joining: the first actors may get calls and start workflows while other types still wait for their
+  // tables.
   const flows = new WorkflowNode(
     { workflows, activities, standIn: extras.standIn },
     { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
@@ -232,16 +230,16 @@ async function open(
     wire,
     startPatienceMs,
   };
-  // What is in memory nobody else can share, unless it was given.
+  // Other processes cannot share a store in memory, unless a test passed it.
   const shared = extras.store === undefined ? storeKind(settings.store) !== "memory" : extras.clustered === true;
   const clustered = settings.cluster && shared;
   if (!clustered) {
     await agreeOnShards(settings.namespace, world);
     catalog.remembering = openAlone(settings.storeTimeout, world);
   }
-  // Before anything can be set or started here.
+  // Must run before reminders are set or workflows are started here.
   if (extras.dedicated !== true) await untilAnswered(clock, startPatienceMs, () => reminders.learnTime());
-  // Whoever joins others may be given many actors as soon as it is there.
+  // A host may be assigned many actors as soon as it has joined.
   if (clustered) void store.warm?.().catch(() => {});
   const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
   if (cluster !== undefined) meter.collect(() => cluster.measure());
@@ -254,8 +252,8 @@ async function open(
   // Actors that start without a call find every component ready.
   catalog.remembering?.start();
   parts.door = settings.http ? await openServer(host, flows.remote, settings, meter, log) : undefined;
-  // An app keeps its process until it stops. One that is in a cluster does so by its sockets; a test's own
-  // clock stands still.
+  // An app keeps its process alive until it stops. In a cluster its sockets do so; the clock of a test does
+  // not run.
   if (clock === systemClock) {
     parts.alive = setInterval(() => {}, ALIVE_MS);
     const turnsAcross = (since: number, until: number) => catalog.turnsAcross(since, until);
@@ -273,13 +271,10 @@ const claimOf =
   (reason, promise) =>
     catalog.deref()?.isUnhandledCall(reason, promise) === true;
 
-/** Any time will do. */
+/** Any interval keeps the process alive. */
 const ALIVE_MS = 2 ** 30;
 
-/**
- * Of the time in which a process stops: what is delivered or worked on has so much of it, and actors have
- * what is left.
- */
+/** Share of the drain timeout for activities and reminders; actors get the rest. */
 const DRAIN_FIRST = 0.5;
 
 function checkClasses(actors: readonly ActorClass[]): void {

@@ -10,7 +10,7 @@ import type { LogFields } from "../ports/log.ts";
 import { openSqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { eventually, isBusy, TestApps } from "./cluster-kit.test.ts";
 
-/** Nothing else of this process runs meanwhile. */
+/** Blocks the whole process. */
 const block = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 class Blocking extends Actor<{ n: number }> {
@@ -23,7 +23,7 @@ class Blocking extends Actor<{ n: number }> {
     return ++this.state.n;
   }
 
-  /** It goes on after the block, when timers have run. */
+  /** Continues after the block, when timers have run. */
   async later(ms: number) {
     block(ms);
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -36,10 +36,10 @@ class Blocking extends Actor<{ n: number }> {
 }
 
 describe("a turn that blocks the event loop", () => {
-  it("is named in the log, and the delay is in the metrics", async () => {
+  it("a turn that blocks the event loop is named in the log, and the metrics show the delay", async () => {
     await using apps = new TestApps();
     const blocked: LogFields[] = [];
-    // The real log: it leaves out what it does not know.
+    // The real log, which omits unknown fields.
     const write = (line: string) => {
       const fields = JSON.parse(line) as LogFields;
       if (fields.event === "loop.blocked") blocked.push(fields);

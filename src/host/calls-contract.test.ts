@@ -1,5 +1,5 @@
 // One contract for calls: the same cases to an actor of the same process, of another host, and over HTTP.
-// Code that works with an actor here works with one that lives elsewhere.
+// Code that works with a local actor works with a remote one.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { connect } from "../client.ts";
@@ -13,7 +13,7 @@ class OutOfStock extends Error {
   override readonly name = "OutOfStock";
   readonly code = "E_STOCK";
   readonly details: unknown;
-  /** As errors of HTTP libraries have it. */
+  /** Errors of HTTP libraries have such a field. */
   readonly request = { headers: { authorization: "Bearer secret" } };
 
   constructor(details: unknown) {
@@ -106,8 +106,8 @@ const WAYS: Record<string, () => Promise<Way>> = {
 const MOST_ATTEMPTS = 20;
 
 /**
- * Repeats a call that did not arrive, as its error asks for. Client and server share one process here. On a
- * busy machine large values block it for so long that the server gives up the rest of a request.
+ * Repeats a call that was not delivered, as its error advises. Client and server share one process here. On a
+ * busy machine large values block the process so long that the server gives up the rest of a request.
  */
 async function arrived<T>(call: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -126,7 +126,7 @@ async function thrownBy(call: Promise<unknown>): Promise<Error & { code?: unknow
   );
 }
 
-/** Everything of an error that code may look at. */
+/** All parts of an error that code may read. */
 function shown(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, cause, code, details, ...rest } = error as Error & { code?: unknown; details?: unknown };
@@ -179,13 +179,13 @@ for (const [way, open] of Object.entries(WAYS)) {
     });
     after(() => chosen[Symbol.asyncDispose]());
 
-    it("carries values exactly, both ways, and none at all", async () => {
+    it("a call carries values exactly in both directions, and calls without values work", async () => {
       assert.deepEqual(await chosen.shop().echo(VALUES, undefined, 5n), [VALUES, undefined, 5n]);
       assert.equal(await chosen.shop().none(), undefined);
       assert.deepEqual(await chosen.shop().echo(), []);
     });
 
-    it("shares nothing with its arguments and its result", async () => {
+    it("a call shares no object with its arguments or its result", async () => {
       const list = [1];
       const answer = chosen.shop().echo(list);
       list.push(2);
@@ -200,7 +200,7 @@ for (const [way, open] of Object.entries(WAYS)) {
       });
     }
 
-    it("carries up to 15 MiB, and refuses more with the same error", async () => {
+    it("a call carries up to 15 MiB, and a larger value is rejected with the same error", async () => {
       const shop = chosen.shop({ timeout: "10m" });
       assert.equal(await arrived(() => shop.size("x".repeat(14 * MiB))), 14 * MiB);
       assert.equal((await arrived(() => shop.large(14 * MiB))).length, 14 * MiB);
@@ -214,12 +214,12 @@ for (const [way, open] of Object.entries(WAYS)) {
       }
     });
 
-    it("a call refuses an argument that is not a value", async () => {
+    it("an argument that is not a value is rejected", async () => {
       assert.ok(isLimpetError(await thrownBy(chosen.shop().echo(() => {})), "ARGUMENT_INVALID"));
       assert.ok(isLimpetError(await thrownBy(chosen.shop().odd()), "RESULT_INVALID"));
     });
 
-    it("fails with the same codes when there is no such method, and when it takes too long", async () => {
+    it("a call fails with the same codes for an unknown method and for a timeout", async () => {
       const shop = chosen.shop() as Remote<Shop> & { nothing(): Promise<void> };
       assert.ok(isLimpetError(await thrownBy(shop.nothing()), "METHOD_UNKNOWN"));
       assert.ok(isLimpetError(await thrownBy(chosen.shop({ timeout: "50ms" }).slow()), "CALL_TIMEOUT"));

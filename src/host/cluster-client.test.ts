@@ -19,7 +19,7 @@ const KEYED = { keys: ["a-key-of-a-cluster-in-a-test"] };
 const schedulerOf = (app: App): string => app.host.status().scheduler!.address!;
 
 describe("a client of a cluster", () => {
-  it("calls actors where they live, also after they moved", async () => {
+  it("a client calls actors on their hosts, also after the actors moved", async () => {
     await using apps = new TestApps(KEYED);
     const scheduler = await apps.open([], {}, { dedicated: true });
     const one = await apps.open([Tally]);
@@ -37,11 +37,11 @@ describe("a client of a cluster", () => {
     await assert.rejects(client.actor<Tally & { none(): void }>("Tally", "a").none(), { code: "METHOD_UNKNOWN" });
   });
 
-  it("goes on with another scheduler when the one it knew is gone", async () => {
+  it("a client continues with another scheduler when its scheduler is gone", async () => {
     await using apps = new TestApps(KEYED);
     const first = await apps.open([], {}, { dedicated: true });
     await apps.open([Tally]);
-    // It is named one that was never there, and one that goes; the others it is told of.
+    // The first scheduler never existed, and the second one stops; the client learns the others from it.
     await using client = connect({ schedulers: ["127.0.0.1:1", schedulerOf(first)], keys: KEYED.keys });
     assert.equal(await client.actor(Tally, "a").add(), 1);
     const second = await apps.open([], {}, { dedicated: true });
@@ -54,7 +54,7 @@ describe("a client of a cluster", () => {
     assert.ok(three.host.types()[0]!.active > 0);
   });
 
-  it("that never calls connects to nobody, so nothing keeps its process", async () => {
+  it("a client that never calls opens no connection, so its process can end", async () => {
     await using apps = new TestApps();
     const scheduler = await apps.open([], {}, { dedicated: true });
     const program = `
@@ -65,7 +65,7 @@ describe("a client of a cluster", () => {
     await promisify(execFile)(process.execPath, options, { timeout: 600_000 });
   });
 
-  it("stays while a call waits, and says why it waited in vain", async () => {
+  it("a client keeps its process while a call waits, and the timeout error names the reason", async () => {
     const program = `
       import { connect } from ${JSON.stringify(import.meta.resolve("../client.ts"))};
       const client = connect({ schedulers: ["127.0.0.1:1"], timeout: "300ms" });

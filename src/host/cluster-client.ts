@@ -1,5 +1,5 @@
-// A process that calls actors and hosts none: it listens to the leader for tables, and calls the owners of actors itself. It has
-// no store, no lease to keep and no door; nobody waits for it.
+// A process that calls actors and hosts none: it receives tables from the leader, and calls the owners of
+// actors directly. It has no store, no lease and no server, and no round waits for it.
 import { Catalog } from "../actors/catalog.ts";
 import { Router } from "../actors/routing/router.ts";
 import { OPTIONS } from "../config/options.ts";
@@ -21,7 +21,7 @@ export interface ClusterClientSettings {
   readonly schedulers: readonly string[];
   readonly namespace: string;
   readonly keys: readonly string[];
-  /** Of the store, where there is no key. */
+  /** Secret of the store, for a cluster without a key. */
   readonly secret?: string | undefined;
   readonly timeoutMs: number | undefined;
   readonly log?: Log | undefined;
@@ -87,7 +87,7 @@ export class ClusterClient {
     this.#membership.start();
   }
 
-  /** Names have been checked. */
+  /** The caller has checked the names. */
   call({ type, id, method, args, timeoutMs, signal }: ClientCall): Promise<unknown> {
     const options = { timeoutMs, signal };
     return this.#catalog.send(this.#catalog.target(type), id, method, [...args], undefined, options);

@@ -1,4 +1,4 @@
-// Several apps in one process that share a store in memory, for tests of what they do together.
+// Several apps in one process that share a store in memory, for tests of a cluster.
 import assert from "node:assert/strict";
 import { availableParallelism, loadavg } from "node:os";
 import { Actor } from "../actors/actor.ts";
@@ -40,7 +40,7 @@ export class Third extends Actor {
 
 /** On such a machine a process may wait for the CPU for seconds. */
 export const isBusy = loadavg()[0]! > 3 * availableParallelism();
-/** A second host waits for a quarter of the leader's lease, so that is not always long. */
+/** A second host waits for a quarter of the leader's lease, so long leases are not always usable. */
 export const LEASES = {
   lease: "30s",
   leaderLease: isBusy ? "10s" : "1s",
@@ -71,7 +71,7 @@ export class TestApps implements AsyncDisposable {
   readonly #cluster: LimpetSettings["cluster"];
   readonly #clock: Clock;
 
-  /** Settings of the cluster that all of them have, and their clock, which is the clock of the store too. */
+  /** Cluster settings and clock of all apps; the store uses the same clock. */
   constructor(cluster: Exclude<LimpetSettings["cluster"], boolean | undefined> = {}, clock: Clock = systemClock) {
     this.#cluster = { ...LEASES, ...cluster };
     this.#clock = clock;
@@ -99,7 +99,7 @@ export async function eventually(condition: () => Promise<boolean>, what: string
   assert.fail(`never came about: ${what}`);
 }
 
-/** Every table is in force and names so many hosts. */
+/** Waits until every table is in force and names this many hosts. */
 export async function settled(app: App, hosts: number): Promise<void> {
   await eventually(async () => {
     const { tables } = await app.host.cluster();
@@ -107,7 +107,7 @@ export async function settled(app: App, hosts: number): Promise<void> {
   }, `tables with ${hosts} hosts`);
 }
 
-/** How many hosts each type has. */
+/** The number of hosts of each type. */
 export async function hostsOf(app: App): Promise<Record<string, number>> {
   const { tables } = await app.host.cluster();
   return Object.fromEntries(tables.map(({ type, hosts }) => [type, hosts.length]));

@@ -1,5 +1,5 @@
-// How a process reaches the others of its cluster, and what it knows of them: real sockets, processes and machines. Everything
-// else in a cluster is the same wherever it runs; a virtual world puts its own network in the place of this one.
+// Connects a process to the others of its cluster: real sockets, processes and machines. The rest of the
+// cluster code is independent of it; the virtual world replaces it with its own network.
 import type { Settings } from "../config/settings.ts";
 import { hasEnded, ownIdentity } from "../placement/discovery/process-identity.ts";
 import type { LinkService, Links } from "../ports/links.ts";
@@ -17,23 +17,23 @@ import { secretOf } from "./open-store.ts";
 import { VERSION } from "./version.ts";
 
 export interface OpenServer {
-  /** Where it is reached. */
+  /** The address that other processes use. */
   readonly address: string;
   close(): Promise<void>;
 }
 
 export interface ClusterWire {
-  /** This process. */
+  /** Identity of this process. */
   readonly identity: ProcessIdentity;
   /** True only when it is certain. */
   hasEnded(process: ProcessIdentity): boolean;
   openLinkDoor(service: LinkService): Promise<OpenServer>;
-  /** `address`: where this host itself is called. */
+  /** `address`: the address of this host's own link server. */
   openLinks(address: string): Links;
   openControlDoor(service: ControlService): Promise<OpenServer>;
   /** The scheduler of another process. */
   connect(address: string, term: number): SchedulerClient;
-  /** There is time now for what would take a moment later. */
+  /** Loads modules in advance that would cost time later. */
   prepare(): void;
 }
 
@@ -45,7 +45,7 @@ export interface SystemWireDeps {
 
 export function systemWire(settings: Settings, { log, meter, coordination }: SystemWireDeps): ClusterWire {
   const { namespace, clusterHost: host, linkPort, schedulerPort, clusterKeys } = settings;
-  // Known once a door is open, and everything else comes after that.
+  // Set before the first server opens; the rest happens after that.
   let security: ClusterSecurity = { keys: clusterKeys };
   const secure = async (): Promise<void> => {
     if (clusterKeys.length > 0 || security.secret !== undefined) return;
@@ -60,7 +60,7 @@ export function systemWire(settings: Settings, { log, meter, coordination }: Sys
       return openLinkServer(service, { host, port: linkPort, namespace, security, version }, { log, meter });
     },
     openLinks: (address) => openLinks({ address, namespace, security, log, version }),
-    // Most processes are alone and need neither: the library of the control stream is loaded when it is.
+    // Most processes are alone, so the library of the control stream is loaded on first use.
     async openControlDoor(service) {
       await secure();
       const { openControlServer: openControlDoor } = await import("../wire/control/server.ts");

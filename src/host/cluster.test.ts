@@ -1,4 +1,5 @@
-// Several apps in one process that share a store in memory: a whole cluster with real sockets and a real clock.
+// Several apps in one process that share a store in memory: a whole cluster with real sockets and a real
+// clock.
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -60,7 +61,7 @@ class Ring extends Actor<{ entered: number }> {
     return ++this.state.entered;
   }
 
-  /** Waits for another one while it runs. */
+  /** Waits for another actor while it runs. */
   async pass(to: string): Promise<number> {
     await new Promise((resolve) => setTimeout(resolve, 2));
     return this.actor(Ring, to).enter();
@@ -80,7 +81,7 @@ class Open extends Ring {
   }
 }
 
-/** Actors whose turn of `until` has begun, and those that it was taken from. */
+/** Actors in which the turn of `until` has begun, and actors that lost it. */
 const begun = new Set<string>();
 const aborted = new Set<string>();
 
@@ -101,7 +102,7 @@ describe("apps that share a store", () => {
     return app;
   }
 
-  /** Ids whose actors live on another host than the one asked, as many as asked for. */
+  /** Ids of actors on another host than `app`, `count` of them. */
   async function idsElsewhere(app: App, type: string, count: number): Promise<string[]> {
     const ids: string[] = [];
     for (let i = 0; ids.length < count && i < 1_000; i++) {
@@ -111,7 +112,7 @@ describe("apps that share a store", () => {
     return ids;
   }
 
-  it("agree on one leader and on where every actor lives", async () => {
+  it("hosts agree on one leader and on the owner of every actor", async () => {
     const all = [await open(), await open(), await open()];
     await settled(all[0]!, 3);
     const view = await all[1]!.host.cluster();
@@ -127,7 +128,7 @@ describe("apps that share a store", () => {
     assert.equal(owners.size, 3);
   });
 
-  it("take any call for any actor", async () => {
+  it("every host accepts calls to every actor", async () => {
     const [one, two] = [await open(), await open()];
     await settled(one, 2);
     const [id] = await idsElsewhere(one, "Tally", 1);
@@ -138,7 +139,7 @@ describe("apps that share a store", () => {
     assert.equal((await one.host.where("Tally", id!)).activeHere, false);
   });
 
-  it("carry errors over with name, message, code and cause", async () => {
+  it("errors cross hosts with name, message, code and cause", async () => {
     const [one] = [await open(), await open()];
     await settled(one, 2);
     const [id] = await idsElsewhere(one, "Tally", 1);
@@ -151,11 +152,11 @@ describe("apps that share a store", () => {
     });
   });
 
-  it("carry cancellation and deadlines over", async () => {
+  it("cancellation and deadlines cross hosts", async () => {
     const [one] = [await open(), await open()];
     await settled(one, 2);
     const [late, given] = await idsElsewhere(one, "Tally", 2);
-    // A deadline can only be carried over by a call that gets there before it.
+    // Only a call that arrives before its deadline can carry the deadline over.
     await eventually(async () => {
       await assert.rejects(one.actor(Tally, late!, { timeout: "80ms" }).until(), { code: "CALL_TIMEOUT" });
       return begun.has(late!);
@@ -169,7 +170,7 @@ describe("apps that share a store", () => {
     await eventually(async () => aborted.has(late!) && aborted.has(given!), "the actors hear of it");
   });
 
-  it("know a call that comes back to its actor across hosts", async () => {
+  it("a call that comes back to its actor across hosts is recognised", async () => {
     const [one, two] = [await open([Ring, Open]), await open([Ring, Open])];
     await settled(one, 2);
     const [there] = await idsElsewhere(one, "Ring", 1);
@@ -183,7 +184,7 @@ describe("apps that share a store", () => {
     assert.equal(await two.actor(Open, there!).round(here!, there!), 2);
   });
 
-  it("move actors to a host that joins, between two turns and without a failed call", async () => {
+  it("actors move to a host that joins, between two turns and without a failed call", async () => {
     const one = await open();
     const ids = Array.from({ length: 60 }, (_, i) => `id-${i}`);
     const slow = one.actor(Tally, "id-0").slow(100);
@@ -210,7 +211,7 @@ describe("apps that share a store", () => {
     }
   });
 
-  it("do not keep each other waiting when actors that call each other move at the same moment", async () => {
+  it("actors that call each other and move at the same moment do not block each other", async () => {
     const one = await open([Ring]);
     const ids = Array.from({ length: 30 }, (_, i) => `id-${i}`);
     let over = false;
@@ -225,7 +226,7 @@ describe("apps that share a store", () => {
     await Promise.all(load);
   });
 
-  it("take over from a host that leaves, without a failed call", async () => {
+  it("other hosts take over from a host that leaves, without a failed call", async () => {
     const [one, two] = [await open(), await open()];
     await settled(one, 2);
     const ids = await idsElsewhere(one, "Tally", 20);
@@ -243,7 +244,7 @@ describe("apps that share a store", () => {
     for (const id of ids) assert.equal(await one.actor(Tally, id).add(), last.get(id)! + 1);
   });
 
-  it("go on when the leader leaves", async () => {
+  it("hosts continue when the leader leaves", async () => {
     const [one, two, three] = [await open(), await open(), await open()];
     await settled(two, 3);
     assert.equal(await two.actor(Tally, "a").add(), 1);
@@ -255,14 +256,14 @@ describe("apps that share a store", () => {
     assert.ok((await two.host.cluster()).term >= 2);
   });
 
-  it("may host different types, and say so when nobody hosts one", async () => {
+  it("hosts may host different types, and a call to a type without a host names the problem", async () => {
     const [one, two] = [await open([Tally]), await open([Other])];
     assert.equal(await one.actor(Other, "x").ping(), "pong");
     assert.equal(await two.actor(Tally, "x").add(), 1);
     await assert.rejects(one.actor<Tally>("Nothing", "x").add(), { code: "NO_HOST" });
   });
 
-  it("may host another type from now on, and no longer", async () => {
+  it("a host may add a type at run time, and remove it", async () => {
     const [one, two] = [await open([Tally]), await open([Tally])];
     await assert.rejects(one.actor(Other, "x").ping(), { code: "NO_HOST" });
     await two.add(Other);
@@ -276,7 +277,7 @@ describe("apps that share a store", () => {
     await assert.rejects(one.actor(Other, "x").ping(), { code: "NO_HOST" });
   });
 
-  it("hand over their actors when an operator asks", async () => {
+  it("a host hands over its actors when an operator drains it", async () => {
     const [one, two] = [await open(), await open([Tally], { cluster: { ...LEASES, name: "two" } })];
     await settled(one, 2);
     const ids = await idsElsewhere(one, "Tally", 5);
@@ -288,7 +289,7 @@ describe("apps that share a store", () => {
     await assert.rejects(one.host.drain("three"), { code: "HOST_UNKNOWN" });
   });
 
-  it("trust each other by their key, over TLS, and nobody else", async () => {
+  it("hosts with the cluster key trust each other over TLS, and reject processes without it", async () => {
     const keys = ["a-long-and-secret-text", "another-long-and-secret-text"];
     const withKeys = (own: readonly string[]) => ({ cluster: { ...LEASES, keys: own } });
     const [one, two] = [await open([Tally], withKeys(keys)), await open([Tally], withKeys([keys[1]!]))];
@@ -299,7 +300,7 @@ describe("apps that share a store", () => {
     await assert.rejects(open([Tally], stranger), { code: "NOT_READY" });
   });
 
-  it("of different namespaces see nothing of each other", async () => {
+  it("hosts of different namespaces do not see each other", async () => {
     const [one, two] = [await open(), await open([Tally, Other], { namespace: "blue" })];
     await assert.rejects(one.actor(Other, "x").ping(), { code: "NO_HOST" });
     assert.equal(await one.actor(Tally, "x").add(), 1);
@@ -314,7 +315,7 @@ describe("apps that share a store", () => {
     );
   });
 
-  it("count what happens when a host joins and leaves, on the leader and on hosts", async () => {
+  it("the metrics of the leader and of hosts count joins and leaves", async () => {
     const one = await open();
     const ids = Array.from({ length: 40 }, (_, i) => `id-${i}`);
     for (const id of ids) await one.actor(Tally, id).add();

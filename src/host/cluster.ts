@@ -1,5 +1,5 @@
-// Everything by which a process is part of a cluster: the link to other hosts, a scheduler of its own or the way to one,
-// membership, and the router that ties them to the actors here. Opened in order, closed in reverse.
+// Makes a process part of a cluster: links to other hosts, a scheduler or a connection to one, membership,
+// and the router between them and the actors here. Opened in order, closed in reverse.
 import { hostname } from "node:os";
 import type { Catalog } from "../actors/catalog.ts";
 import { Router } from "../actors/routing/router.ts";
@@ -37,20 +37,20 @@ export interface ClusterDeps {
   readonly log: Log;
   readonly meter: Meter;
   readonly catalog: Catalog;
-  /** What schedulers agree on; a process that is told its schedulers does without. */
+  /** Shared by schedulers; a process with configured schedulers does not use it. */
   readonly coordination: Coordination;
   readonly shards: Shards;
   readonly wire: ClusterWire;
-  /** How long a question of the start is retried while the store does not answer. */
+  /** How long a request of the start is retried while the store does not answer. */
   readonly startPatienceMs: number;
 }
 
 /**
- * Loading the library of the control stream takes a while. A process that has been there for this long loads it, so that it is not
- * when another process joins; nor when it is given its first shards, which is later.
+ * Loading the library of the control stream takes a while. A process loads it after this time, before other
+ * processes join and before its first shards arrive.
  */
 const GET_READY_MS = 200;
-/** When it takes this long to join, somebody may wonder. */
+/** A join that takes this long is logged. */
 const WORTH_SAYING_MS = 2_000;
 
 export async function openCluster(settings: Settings, deps: ClusterDeps, dedicated: boolean): Promise<Cluster> {
@@ -61,7 +61,7 @@ export async function openCluster(settings: Settings, deps: ClusterDeps, dedicat
     serve: (call, answer, line) =>
       parts!.companions.serve(call, answer) ? () => {} : parts!.router.serve(call, answer, line),
   };
-  // It asks the store for the secret of the cluster.
+  // Requests the secret of the cluster from the store.
   const door = await untilAnswered(clock, startPatienceMs, () => wire.openLinkDoor(service));
   let cluster: Cluster | undefined;
   try {
@@ -70,7 +70,7 @@ export async function openCluster(settings: Settings, deps: ClusterDeps, dedicat
     await cluster.start();
     return cluster;
   } catch (error) {
-    // It may have been given actors already, of types that were settled sooner than others.
+    // The host may have actors already, of types with earlier tables than others.
     catalog.close();
     await (cluster?.shutDown() ?? door.close());
     throw error;
@@ -81,7 +81,7 @@ interface Assembled extends Parts {
   readonly companions: Prewarm;
 }
 
-/** Nothing of it runs yet. */
+/** Builds the parts; none of them runs yet. */
 function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedicated: boolean): Assembled {
   const { namespace } = settings;
   const { clock, meter, catalog, wire } = deps;
@@ -104,7 +104,7 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
       changed: (types) => {
         links.retain(membership.tables.addresses());
         router.changed(types);
-        // Without a lease nobody can be asked.
+        // Without a lease the leader does not answer.
         if (types.length > 0 || membership.hasLease) remembered.changed();
       },
       gained: (type, shard, move) => {
@@ -136,11 +136,11 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
   return { door, links, source, membership, router, remembered, companions, dedicated };
 }
 
-/** As people know it; what is kept is in actors/options/sharded-options.ts. */
+/** For display; the stored form is in actors/options/sharded-options.ts. */
 const wayOf = (version: string): string =>
   version.startsWith("own ") ? `its own shardOf of version ${JSON.stringify(version.slice(4))}` : version;
 
-/** How ids become shards is settled for all hosts: who would do it otherwise would run actors that run elsewhere. */
+/** All hosts must map ids to shards alike: a host with another rule would run actors that run elsewhere. */
 export async function agreeOnShards(
   namespace: string,
   { clock, catalog, shards, startPatienceMs }: Pick<ClusterDeps, "clock" | "catalog" | "shards" | "startPatienceMs">,
@@ -153,11 +153,11 @@ export async function agreeOnShards(
     if (settled.shards === ours.shards && settled.version === ours.version) continue;
     const [theirs, said] = [settled, ours].map(({ shards, version }) => `${shards} shards by ${wayOf(version)}`);
     const cure = `stop every host of ${type}, then run limpet shards ${type} --reset`;
-    throw new LimpetError("OPTION_INVALID", `${type} has ${theirs}, and this host says ${said}; to change it ${cure}`);
+    throw new LimpetError("OPTION_INVALID", `${type} has ${theirs}, but this host has ${said}; to change it ${cure}`);
   }
 }
 
-/** Schedulers that were named, or one in this process that finds the others through the store. */
+/** The configured schedulers, or one in this process that finds the others through the store. */
 function openSource(settings: Settings, deps: ClusterDeps, dedicated: boolean): SchedulerNode | WatchedSchedulers {
   const { schedulers } = settings;
   const { clock, random, log, meter, coordination, shards, wire } = deps;
@@ -221,7 +221,7 @@ export class Cluster {
     return this.scheduler?.leads === true;
   }
 
-  /** Where hosts reach the scheduler of this process, and whether it leads. */
+  /** The address of the scheduler of this process, and whether it leads. */
   get scheduler(): { readonly address: string | undefined; readonly leads: boolean } | undefined {
     const { source } = this.#parts;
     return source instanceof SchedulerNode ? { address: source.address, leads: source.leads } : undefined;
@@ -233,13 +233,11 @@ export class Cluster {
     await source.start();
     membership.start();
     const { lease, leaderLease, roundTimeout } = this.#settings;
-    // A dead leader, then a dead host, then a silent one: nobody waits for more.
+    // Worst case: a dead leader, then a dead host, then a silent host.
     const longest = leaderLease + lease + roundTimeout;
-    const say = clock.after(WORTH_SAYING_MS, () =>
-      log.info("waiting to join the cluster", { why: membership.problem }),
-    );
+    const say = clock.after(WORTH_SAYING_MS, () => log.info("cluster.join-pending", { why: membership.problem }));
     const isReady = (): boolean => membership.problem === undefined;
-    // Who leads does not give up that soon: whoever leads next would have to wait for the same silent hosts from the beginning.
+    // A leader waits longer: its successor would have to wait for the same silent hosts from the beginning.
     const ready =
       (await membership.until(isReady, longest)) || (this.#leads && (await membership.until(isReady, longest)));
     say.cancel();
@@ -264,13 +262,10 @@ export class Cluster {
     if (found === undefined) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}`);
     if (more.length > 0) {
       const addresses = [found, ...more].map(({ address }) => address).join(", ");
-      throw new LimpetError(
-        "ARGUMENT_INVALID",
-        `several hosts are called ${which}; say which by address: ${addresses}`,
-      );
+      throw new LimpetError("ARGUMENT_INVALID", `several hosts are called ${which}; use an address: ${addresses}`);
     }
     if (found.state !== "member" && found.state !== "joining") {
-      throw new LimpetError("NOT_READY", `${which} is ${found.state} and cannot be told anything now`);
+      throw new LimpetError("NOT_READY", `${which} is ${found.state} and cannot be drained now`);
     }
     await leader.drain(found.incarnation);
   }
@@ -310,7 +305,7 @@ export class Cluster {
     return this.#parts.membership.shards.here(type);
   }
 
-  /** Brings the figures up to date; called when somebody looks. */
+  /** Updates the metrics; called when they are read. */
   measure(): void {
     const { source } = this.#parts;
     if (source instanceof SchedulerNode) source.measure();
@@ -321,7 +316,7 @@ export class Cluster {
     membership.sticky.measure();
   }
 
-  /** Who holds a sticky actor, as the leader knows it; without a leader, as far as is known here. */
+  /** The owner of a sticky actor, from the leader; without a leader, from the cache of this host. */
   async where(type: string, id: string): Promise<Whereabouts> {
     const ring = this.#onRing(type, id);
     const { membership, source } = this.#parts;
@@ -375,7 +370,10 @@ export class Cluster {
     return { ...where, ownerName, why: `the hash of its id falls to it in ${table}${moving}` };
   }
 
-  /** The types of this host have changed, or are about to, by one that goes. Resolves when its tables say so. */
+  /**
+   * The types of this host have changed, or `without` is about to be removed. Resolves when the tables show
+   * it.
+   */
   async rehost(without?: string): Promise<void> {
     const { membership } = this.#parts;
     if (without === undefined) await agreeOnShards(this.#settings.namespace, this.#deps);
@@ -390,22 +388,25 @@ export class Cluster {
     await membership.until(isClear, this.#settings.lease + this.#settings.roundTimeout);
     if (membership.disagreement !== undefined) throw new LimpetError("OPTION_INVALID", membership.disagreement);
     if (done()) {
-      // Until its shards are handed over it is their home, and would run actors of a class of that name that it may take up next.
+      // Until its shards are handed over, this host is their home, and would run actors of a class added
+      // later under the same name.
       const isFree = (): boolean => without === undefined || !membership.shards.holdsAny([without]);
       await membership.until(isFree, this.#settings.lease + this.#settings.roundTimeout);
       return;
     }
-    // What could not be removed is hosted as before: whoever asked can ask again.
+    // A type that could not be removed stays hosted; the caller can retry.
     if (without !== undefined) membership.report([...types, without]);
     throw new LimpetError(
       "NOT_READY",
       without === undefined
-        ? "the cluster has not taken note of it yet; it will when a scheduler leads again"
-        : `${without} still runs here: the cluster has not taken note in time; try again when a scheduler leads`,
+        ? "the cluster has not accepted the type yet; it will when a scheduler leads again"
+        : `${without} still runs here: the cluster did not respond in time; try again when a scheduler leads`,
     );
   }
 
-  /** Hands over what other hosts can take, lets the rest end, and leaves the cluster, whatever fails on the way. */
+  /**
+   * Hands its actors over to other hosts, lets the rest end, and leaves the cluster, even if a step fails.
+   */
   async shutDown(): Promise<ShutDown> {
     const shut = new ShutDown(this.#deps.log);
     await shut.close({ handover: () => this.#leave() });
@@ -414,7 +415,10 @@ export class Cluster {
     return shut;
   }
 
-  /** Other hosts take over what they can. If the leader has just left, its successor has to hear of it: others would wait. */
+  /**
+   * Other hosts take over. If the leader has just left, its successor must be notified, or other hosts would
+   * wait.
+   */
   async #leave(): Promise<void> {
     const { membership, remembered } = this.#parts;
     remembered.stop();
@@ -423,17 +427,17 @@ export class Cluster {
     await membership.leave(drainTimeout);
   }
 
-  /** Nothing is left here. Callers whose calls are on other hosts get their answers first. */
+  /** No actor is left here. Calls to other hosts get their answers first. */
   async #stop(shut: ShutDown): Promise<void> {
     const { door, links, source, membership, router } = this.#parts;
     await shut.close({ calls: () => router.settled(this.#settings.drainTimeout) });
     router.close();
     membership.goodbye();
-    // It must have been heard before the leader, which may be this process, stops.
+    // The message must be delivered before the leader, which may be this process, stops.
     await new Promise<void>((resolve) => this.#deps.clock.soon(() => this.#deps.clock.soon(resolve)));
-    // The leader may be leaving at this very moment, and its successor has to know all the same.
+    // The leader may be leaving too, and its successor must know.
     const noted = this.#deps.coordination.leave(membership.names).catch((err: unknown) => {
-      this.#deps.log.debug("the store could not note that this host has left", { err });
+      this.#deps.log.debug("host.leave-unsaved", { err });
     });
     await shut.close({ "link server": () => door.close(), scheduler: () => source.stop(), membership: () => noted });
     await shut.close({ links: () => links.close() });

@@ -1,11 +1,11 @@
-// An operator has hosts hand over their actors, and looks at the cluster.
+// An operator drains hosts, and looks at the cluster.
 import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { describe, it } from "node:test";
 import { eventually, Other, settled, Tally, TestApps } from "./cluster-kit.test.ts";
 
-describe("a host that is asked to hand over its actors", () => {
-  it("keeps what nobody else can take, until somebody can", async () => {
+describe("a drained host", () => {
+  it("a drained host keeps actors that no other host can take, until one can", async () => {
     await using apps = new TestApps();
     const one = await apps.open([Tally, Other]);
     assert.equal(await one.actor(Tally, "a").add(), 1);
@@ -20,7 +20,7 @@ describe("a host that is asked to hand over its actors", () => {
     assert.equal(await two.actor(Other, "a").ping(), "pong");
   });
 
-  it("is named by its address when several have the same name", async () => {
+  it("a drained host is named by its address when several hosts have the same name", async () => {
     await using apps = new TestApps();
     const [one, two] = [await apps.open([Tally]), await apps.open([Tally])];
     await settled(one, 2);
@@ -34,7 +34,7 @@ describe("a host that is asked to hand over its actors", () => {
     await settled(one, 1);
   });
 
-  it("belongs to the namespace of who asks; others are not even seen", async () => {
+  it("a host can be drained only from its own namespace", async () => {
     await using apps = new TestApps();
     const [one, stranger] = [await apps.open([Tally]), await apps.open([Tally], { namespace: "strange" })];
     const { address } = stranger.host.status();

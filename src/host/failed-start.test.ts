@@ -1,5 +1,5 @@
-// A start that fails at any step leaves nothing behind, and a start that meets a store which is silent for a
-// moment goes on.
+// A start that fails at any step leaves nothing behind. A start continues when the store is silent for a
+// moment.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
@@ -32,7 +32,7 @@ class Sharded extends Plain {
 
 const flow = workflow("flow", async (ctx) => ctx.activity("step"));
 const DEFINITIONS = { actors: [Plain, Sharded], workflows: [flow], activities: { step: async () => "done" } };
-/** A start that must work has so much longer on a busy machine. */
+/** Factor for the time of a successful start on a busy machine. */
 const TIMES = isBusy ? 20 : 1;
 const BRIEF: LimpetSettings = {
   worker: { build: "b1" },
@@ -43,7 +43,7 @@ const BRIEF: LimpetSettings = {
 
 type Call = (...args: unknown[]) => unknown;
 
-/** Everything that is called on `target`, by name, goes through `meet` first. */
+/** Every method call on `target` goes through `meet` first, by name. */
 function watched<T extends object>(target: T, meet: (name: string) => void, path = ""): T {
   return new Proxy(target, {
     get(on, name) {
@@ -68,7 +68,7 @@ function watched<T extends object>(target: T, meet: (name: string) => void, path
 interface Trial {
   readonly store: Store;
   readonly outcome: App | Error;
-  /** Everything that the start has called. */
+  /** Names of all methods that the start has called. */
   readonly names: ReadonlySet<string>;
 }
 
@@ -79,7 +79,7 @@ async function start(meet: (name: string) => void, code: LimpetSettings = BRIEF,
     names.add(name);
     meet(name);
   };
-  // Shorter than users may choose: a start that waits for its cluster gives up soon.
+  // Shorter than users may choose, so that a start that waits for its cluster gives up soon.
   const brief = { lease: 300 * TIMES, leaderLease: 100 * TIMES, roundTimeout: 250 * TIMES, moveTimeout: 100 * TIMES };
   const settings = { ...resolveSettings({ code, file: false, env: {} }), ...(code === BRIEF ? brief : {}) };
   const seen = watched<Store>(store, note);
@@ -114,7 +114,7 @@ const fails = (failing: string) => (name: string) => {
   if (name === failing) throw new LimpetError("STORE_INCOMPATIBLE", `${name} fails in this test`);
 };
 
-describe("a start that fails", () => {
+describe("a failed start", () => {
   for (const dedicated of [false, true]) {
     it(`a failed start leaves no member, socket or timer, whichever step fails (${dedicated ? "scheduler" : "host"})`, async () => {
       const before = process.getActiveResourcesInfo().sort();
@@ -137,7 +137,7 @@ describe("a start that fails", () => {
     });
   }
 
-  it("leaves nothing when its HTTP port is in use, and the next start is the only member", async () => {
+  it("a start that finds its HTTP port in use leaves nothing behind, and the next start is the only member", async () => {
     await using first = await openApp(
       {},
       resolveSettings({ code: { ...BRIEF, store: "memory:" }, file: false, env: {} }),
@@ -149,7 +149,7 @@ describe("a start that fails", () => {
   });
 });
 
-it("a start goes on when the store does not answer the first time", async () => {
+it("a start continues when the store does not answer the first request", async () => {
   const met = new Set<string>();
   let isStarted = false;
   const once = (name: string): void => {

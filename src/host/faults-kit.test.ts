@@ -1,4 +1,4 @@
-// What tests of faults share: a run that must not notice anything of them, and ways to look at those that do.
+// Helpers for tests of faults: a run that must not notice any fault, and checks of the runs that do.
 import assert from "node:assert/strict";
 import { isLimpetError, type LimpetError } from "../kernel/errors.ts";
 import type { Store } from "../ports/store/store.ts";
@@ -17,7 +17,7 @@ export const hasCode =
   (error: unknown): boolean =>
     isLimpetError(error, code) && about.test(error.message);
 
-/** Another run that must not notice anything. */
+/** Another run, which must not notice any fault. */
 export const healthy = workflow("healthy", async (ctx) => {
   await ctx.activity("step");
   await ctx.sleep("1m");
@@ -34,7 +34,7 @@ export async function isWell(app: TestApp): Promise<void> {
 export const blockedBy = async (handle: WorkflowHandle<unknown>): Promise<string> =>
   String((await handle.describe()).blocked);
 
-/** A store whose workflows do something else than they should. */
+/** A store with changed methods of its workflows. */
 export function storeWith(clock: VirtualClock, changes: (workflows: Workflows) => Partial<Workflows>): Store {
   const store = new MemoryStore(() => clock.now());
   const changed = changes(store.workflows);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { FirstFew } from "./first-few.ts";
 
-test("the first few of any items are those that sorting all of them gives", () => {
+test("the first few items equal the first items of a full sort", () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.integer()), fc.integer({ min: 1, max: 8 }), (items, count) => {
       const few = new FirstFew<number>(count, (a, b) => a - b);

@@ -4,7 +4,7 @@
 export class FirstFew<T> {
   readonly #count: number;
   readonly #compare: (a: T, b: T) => number;
-  /** At most twice as many as are wanted. */
+  /** At most twice the wanted number. */
   #items: T[] = [];
   /** The last wanted item, as far as it is known: items behind it are not kept. */
   #last: T | undefined;

@@ -1,4 +1,4 @@
-// A host: the catalog of actors, its store and its cluster, as the doors see them (ports/host-admin.ts).
+// A host: the catalog of actors, its store and its cluster, as the servers use them (ports/host-admin.ts).
 
 import type { Catalog } from "../actors/catalog.ts";
 import { addressed, messageIdOf } from "../actors/message-id.ts";
@@ -32,7 +32,7 @@ import type { Cluster } from "./cluster.ts";
 import { FirstFew } from "./first-few.ts";
 import { VERSION } from "./version.ts";
 
-/** How often the store is asked whether it is still there. */
+/** Interval of health checks of the store. */
 const PING_MS = 2_000;
 
 export class HostNode implements Host {
@@ -115,7 +115,7 @@ export class HostNode implements Host {
     return rows.map((row) => this.#summary(row.type, row.id, row));
   }
 
-  /** Those in memory, in the same order as those in the store; some of them keep no state and are only here. */
+  /** Activations in the order of stored actors; stateless actors exist only in memory. */
   #listActive({ type, prefix = "", after }: ListQuery, limit: number): ActorSummary[] {
     const page = new FirstFew(limit, compareNames);
     for (const { name, activations } of this.#catalog.types.values()) {
@@ -251,7 +251,7 @@ export class HostNode implements Host {
     });
   }
 
-  /** Other hosts say something else of the type. What this one had before it goes on to have. */
+  /** Other hosts declare the type differently. This host keeps its previous types. */
   async #withdraw({ options, name }: ActorClass): Promise<void> {
     this.#catalog.remove(this.#catalog.typeNamed(options?.name ?? name));
     await this.#cluster?.rehost().catch(() => {});
@@ -263,12 +263,12 @@ export class HostNode implements Host {
       const type = this.#catalog.typeNamed(name);
       await this.#cluster?.rehost(name);
       this.#catalog.remove(type);
-      // Who is in no cluster has nobody to take them: they are let go.
+      // Without a cluster no other host can take the actors, so they leave memory.
       await this.#catalog.moveAway(type, () => false, this.#catalog.hookTimeoutMs);
     });
   }
 
-  /** One change of the types at a time: each tells the cluster of all of them. */
+  /** One change of the types at a time: each change reports all types to the cluster. */
   #change(change: () => Promise<void>): Promise<void> {
     const changed = this.#changing.then(change);
     this.#changing = changed.catch(() => {});
@@ -288,7 +288,7 @@ export class HostNode implements Host {
     this.#pinging = this.#clock.after(this.#pingMs, () => void ping(), "background");
   }
 
-  /** Refuses new calls, and says so to whoever asks. */
+  /** Rejects new calls, and reports that the process stops. */
   close(): void {
     this.#problem = "this process is stopping";
     this.#pinging?.cancel();
@@ -296,7 +296,7 @@ export class HostNode implements Host {
     this.#catalog.close();
   }
 
-  /** Hands over what other hosts can take, lets the rest end, and leaves the cluster. */
+  /** Hands its actors over to other hosts, lets the rest end, and leaves the cluster. */
   async stop(): Promise<void> {
     this.close();
     try {
@@ -309,4 +309,7 @@ export class HostNode implements Host {
 }
 
 const alone = (): LimpetError =>
-  new LimpetError("NOT_READY", "this process is in no cluster: its store is in memory, or cluster is switched off");
+  new LimpetError(
+    "NOT_READY",
+    "this process is not in a cluster: its store is in memory, or the setting cluster is false",
+  );

@@ -42,7 +42,7 @@ class Sleepy extends Actor<{ count: number }> {
     return ++this.state.count;
   }
 
-  /** The loop stands still while the turn runs. */
+  /** The event loop is blocked while the turn runs. */
   crunch() {
     block();
     return ++this.state.count;
@@ -73,12 +73,12 @@ class SleepingMachine {
     monotonic: () => systemClock.monotonic() + this.#blocked,
   };
 
-  /** The monotonic clock stands still. */
+  /** The monotonic clock stops. */
   sleep(): void {
     this.#slept += 60_000;
   }
 
-  /** All clocks go on, and nothing else of the process does. */
+  /** All clocks continue, but the event loop of the process is blocked. */
   block(): void {
     this.#blocked += 60_000;
   }
@@ -95,12 +95,12 @@ class SlowStore extends MemoryStore {
   }
 }
 
-/** It sleeps longer than its lease by its wall clock. How long it waits for another one depends on the lease. */
+/** The sleep exceeds the lease by the wall clock. The wait for a new lease depends on its length. */
 const SLEEPERS = { ...SHORT_LEASES, lease: isBusy ? "20s" : "4s" } as const;
 
 describe("a host that slept through its lease", () => {
   for (const method of ["read", "refuse", "outer"] as const) {
-    it(`answers nobody whose turn ran then (${method})`, async () => {
+    it(`a host that slept through its lease sends no answer for the turn that ran (${method})`, async () => {
       await using apps = new TestApps();
       begun = Promise.withResolvers();
       asleep = Promise.withResolvers();
@@ -115,7 +115,7 @@ describe("a host that slept through its lease", () => {
     });
   }
 
-  it("brings nobody to life before it has another lease", async () => {
+  it("a host that slept through its lease activates no actor before it has a new one", async () => {
     await using apps = new TestApps();
     const machine = new SleepingMachine();
     const store = new SlowStore();
@@ -139,7 +139,7 @@ describe("an event loop that was blocked for longer than the lease", () => {
     ["add", 1],
     ["crunch", 1],
   ] as const) {
-    it(`a lone host goes on with its turns (${method})`, async () => {
+    it(`a lone host continues its turns after a blocked event loop (${method})`, async () => {
       await using apps = new TestApps();
       begun = Promise.withResolvers();
       asleep = Promise.withResolvers();
@@ -164,7 +164,7 @@ describe("an event loop that was blocked for longer than the lease", () => {
     });
   }
 
-  it("a lone host drops everything if another scheduler has led meanwhile", async () => {
+  it("a lone host drops all actors if another scheduler led meanwhile", async () => {
     await using apps = new TestApps();
     begun = Promise.withResolvers();
     asleep = Promise.withResolvers();
@@ -184,7 +184,7 @@ describe("an event loop that was blocked for longer than the lease", () => {
 });
 
 describe("a pause that is longer than the lease", () => {
-  /** The outcome of a turn of that host, which is paused meanwhile, and its number of actors right after. */
+  /** The outcome of a turn during which its host is paused, and the number of actors right after. */
   async function pausedFor(ms: number, { leads, alone = false }: { leads: boolean; alone?: boolean }) {
     begun = Promise.withResolvers();
     asleep = Promise.withResolvers();
@@ -212,15 +212,15 @@ describe("a pause that is longer than the lease", () => {
     return [await outcome, active];
   }
 
-  it("a host goes on if it is alone", async () => {
+  it("a lone host keeps its actors after a pause longer than the lease", async () => {
     assert.deepEqual(await pausedFor(60_000, { leads: true, alone: true }), [1, 1]);
   });
 
-  it("a host drops everything if its leader is in another process, also while that leader waits for it", async () => {
+  it("a host drops all actors after a pause if its leader is in another process, even while that leader waits for it", async () => {
     assert.deepEqual(await pausedFor(9_500, { leads: false }), ["LEASE_LOST", 0]);
   });
 
-  it("a host drops everything if it led, and another host leads now", async () => {
+  it("a host drops all actors after a pause if it led, and another host leads now", async () => {
     assert.deepEqual(await pausedFor(60_000, { leads: true }), ["LEASE_LOST", 0]);
   });
 });

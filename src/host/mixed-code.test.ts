@@ -1,4 +1,4 @@
-// Hosts whose code differs, as while a new version is rolled out, and names that no host has.
+// Hosts with different code, as during the rollout of a new version, and names that no host has.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, isLimpetError, type LimpetError } from "../index.ts";
@@ -47,7 +47,7 @@ async function refusal(call: Promise<unknown>): Promise<LimpetError> {
 }
 
 describe("a method that only the code of another host has", () => {
-  it("a call to it may be retried later, from every host", async () => {
+  it("a call to a method that only another host has may be retried, from every host", async () => {
     await using world = await open();
     const id = await livingOn(world, world.host("old"));
     for (const host of world.hosts) {
@@ -61,7 +61,7 @@ describe("a method that only the code of another host has", () => {
     assert.equal(await world.host("old").actor(OldAuction, id).bid(), 1);
   });
 
-  it("works once its actor lives where the method is", async () => {
+  it("a call to a new method works once the actor lives on a host that has it", async () => {
     await using world = await open();
     const id = await livingOn(world, world.host("old"));
     await world.host("old").actor(OldAuction, id).bid();
@@ -69,7 +69,7 @@ describe("a method that only the code of another host has", () => {
     assert.equal(await world.host("door").actor<NewAuction>("Auction", id).close(), "closed after 1");
   });
 
-  it("is never there when no host has it", async () => {
+  it("a method that no host has is unknown for good", async () => {
     await using world = await open();
     for (const host of [world.host("old"), world.host("new")]) {
       const id = await livingOn(world, host);
@@ -79,7 +79,7 @@ describe("a method that only the code of another host has", () => {
     }
   });
 
-  it("is not there for now either when the host that may have it cannot be reached", async () => {
+  it("a method is unknown for good when the host that may have it is unreachable", async () => {
     await using world = await open();
     const id = await livingOn(world, world.host("old"));
     world.partition(world.host("old"), world.host("new"));
@@ -87,7 +87,7 @@ describe("a method that only the code of another host has", () => {
     assert.equal(error.code, "METHOD_UNKNOWN");
   });
 
-  it("cannot be asked for by a caller", async () => {
+  it("a caller cannot call the internal question for methods", async () => {
     await using world = await open();
     const actor = world.host("door").actor<OldAuction & { $has(method: string): void }>("Auction", "a");
     assert.equal((await refusal(actor.$has("bid"))).code, "METHOD_UNKNOWN");
@@ -95,7 +95,7 @@ describe("a method that only the code of another host has", () => {
 });
 
 describe("a type that no host has", () => {
-  it("is answered with the type that may have been meant", async () => {
+  it("a call to an unknown type names the type that was probably meant", async () => {
     await using world = await open();
     const error = await refusal(world.host("door").actor<OldAuction>("Auctoin", "a").bid());
     assert.equal(error.code, "NO_HOST");

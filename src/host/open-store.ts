@@ -1,4 +1,4 @@
-// Opens the store a location names. Drivers are loaded only when they are needed.
+// Opens the store at a location. Drivers are loaded on first use.
 import { randomBytes } from "node:crypto";
 import { storeKind } from "../config/places.ts";
 import type { Log } from "../ports/log.ts";
@@ -9,7 +9,10 @@ export interface StoreSettings {
   readonly log?: Log | undefined;
   /** Connections of this process, at most. PostgreSQL only. */
   readonly connections?: number | undefined;
-  /** How long it may be silent before a caller gets an error. PostgreSQL only: a file has no connection to wait for. */
+  /**
+   * How long the store may be silent before a caller gets an error. PostgreSQL only: a file has no
+   * connection.
+   */
   readonly storeTimeoutMs?: number | undefined;
 }
 
@@ -33,11 +36,11 @@ export async function openStore(location: string, settings: StoreSettings = {}):
 
 const SECRET_BYTES = 32;
 
-/** The secret of the cluster on this store, which is made if there is none. */
+/** The secret of the cluster on this store; created if missing. */
 export const secretOf = (coordination: Pick<Coordination, "secret">): Promise<string> =>
   coordination.secret(randomBytes(SECRET_BYTES).toString("base64url"));
 
-/** Opens the store for this question alone. */
+/** Opens the store only to read the secret. */
 export async function clusterSecret(location: string): Promise<string> {
   const store = await openStore(location);
   try {

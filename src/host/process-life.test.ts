@@ -1,4 +1,4 @@
-// What keeps the process of an app alive, seen from outside.
+// Tests when the process of an app stays alive and when it ends, seen from outside.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { it } from "node:test";
@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const ENTRY = new URL("../index.ts", import.meta.url).href;
 
-/** Runs `code` in a process of its own until that ends by itself. */
+/** Runs `code` in a process of its own until that process ends by itself. */
 export async function runCode(code: string): Promise<{ stdout: string; stderr: string }> {
   const flags = [
     "--conditions=limpet-source",
@@ -21,7 +21,7 @@ export async function runCode(code: string): Promise<{ stdout: string; stderr: s
 it("a process stays while a call is pending, also without a cluster and with its store in memory, and ends after stop", async () => {
   const { stdout } = await runCode(`
     class Patient extends Actor {
-      // Like the timer of an actor, this one does not keep the process.
+      // Like the timer of an actor, this timer does not keep the process alive.
       wait() {
         return new Promise((resolve) => setTimeout(() => resolve("answered"), 200).unref());
       }

@@ -1,5 +1,5 @@
-// Refusals that follow an unanswered attempt. The store may apply that attempt later, so such a refusal must
-// not say that nothing happened.
+// Rejections that follow an unanswered attempt. The store may apply that attempt later, so such a rejection
+// must not claim that nothing happened.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
@@ -38,7 +38,7 @@ class Doubtful {
     throw new LimpetError("COMMIT_UNKNOWN", "no answer in time");
   }
 
-  /** The next attempt is lost, those after it are answered. */
+  /** Loses the next attempt; later ones are answered. */
   loseNext(workflowId: string): void {
     this.isLost = (request) => {
       if (request.workflowId !== workflowId) return false;
@@ -52,7 +52,7 @@ class Doubtful {
   }
 }
 
-/** Time passes until it is settled: the next attempt follows after a pause. */
+/** Advances time until the request is settled: the next attempt follows after a pause. */
 async function settled<T>(app: TestApp, asked: Promise<T>): Promise<T> {
   asked.catch(() => {});
   await app.advance("1s");
@@ -63,8 +63,8 @@ const unavailable = async (): Promise<never> => {
   throw new LimpetError("STORE_UNAVAILABLE", "not now");
 };
 
-describe("a start that the store refuses", () => {
-  it("is in doubt when an earlier attempt had no answer, for that attempt can still start the workflow", async () => {
+describe("a rejected start of a workflow", () => {
+  it("a rejected start is ambiguous after an unanswered attempt, because that attempt can still start the workflow", async () => {
     const doubtful = new Doubtful();
     await using app = await doubtful.open();
     const first = await app.workflows.start(waits, { id: "x", input: "first" });
@@ -76,12 +76,12 @@ describe("a start that the store refuses", () => {
     await doubtful.late[0]!();
     const late = app.workflows.get(waits, "x");
     await late.signal(go, 1);
-    // Its task is leased to the process that started it, which does not know.
+    // The task is leased to the process that started the workflow, which does not know it.
     await app.advance("2d");
     assert.equal(await late.result(), "second");
   });
 
-  it("is refused for certain when every attempt was answered", async () => {
+  it("a start is rejected for certain when every attempt was answered", async () => {
     const doubtful = new Doubtful();
     await using app = await doubtful.open();
     await app.workflows.start(waits, { id: "x", input: "first" });
@@ -89,7 +89,7 @@ describe("a start that the store refuses", () => {
     await assert.rejects(settled(app, second), hasCode("WORKFLOW_EXISTS"));
   });
 
-  it("gives the existing run where that is wanted, in doubt or not", async () => {
+  it("a start that accepts an existing run returns it, ambiguous or not", async () => {
     const doubtful = new Doubtful();
     await using app = await doubtful.open();
     const first = await app.workflows.start(waits, { id: "x", input: "first" });
@@ -98,7 +98,7 @@ describe("a start that the store refuses", () => {
     assert.equal((await settled(app, second)).runId, first.runId);
   });
 
-  it("stays in doubt when the run in its way cannot be ended", async () => {
+  it("a start stays ambiguous when the run in its way cannot be ended", async () => {
     const doubtful = new Doubtful();
     await using app = await doubtful.open();
     await app.workflows.start(waits, { id: "x", input: "first" });
@@ -109,8 +109,8 @@ describe("a start that the store refuses", () => {
   });
 });
 
-describe("a message to a workflow that is over", () => {
-  it("is in doubt when an earlier attempt had no answer, for that attempt may have arrived", async () => {
+describe("a message to a closed workflow", () => {
+  it("a message to a closed workflow is ambiguous after an unanswered attempt, because that attempt may have arrived", async () => {
     const doubtful = new Doubtful();
     await using app = await doubtful.open();
     const handle = await app.workflows.start(waits, { id: "x", input: "first" });
@@ -122,8 +122,8 @@ describe("a message to a workflow that is over", () => {
   });
 });
 
-describe("a workflow that was terminated", () => {
-  it("the run is not reported as untouched when the notification of its children fails", async () => {
+describe("a terminated workflow", () => {
+  it("a terminated run is not reported as untouched when the notification of its children fails", async () => {
     const doubtful = new Doubtful();
     await using app = await doubtful.open();
     const handle = await app.workflows.start(waits, { id: "x", input: "first" });
@@ -141,8 +141,8 @@ describe("a workflow that was terminated", () => {
   });
 });
 
-describe("an attempt at an activity that fails", () => {
-  it("is in doubt when the row is another worker's after an unanswered attempt to write it", async () => {
+describe("a failed attempt of an activity", () => {
+  it("a failed attempt is ambiguous when another worker has the row after an unanswered write", async () => {
     const clock = new VirtualClock();
     const answers: (() => Promise<boolean[]>)[] = [
       async () => {

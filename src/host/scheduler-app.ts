@@ -1,4 +1,4 @@
-// A dedicated scheduler: a process without actors, whose scheduler goes before those inside of hosts.
+// A dedicated scheduler: a process without actors, preferred as leader over the schedulers inside hosts.
 import type { Settings } from "../config/settings.ts";
 import { type App, type Extras, openApp } from "./app.ts";
 

@@ -1,4 +1,4 @@
-// A process stops while things are not as they should be.
+// A process stops under unfavourable conditions.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Actor } from "../actors/actor.ts";
@@ -24,7 +24,7 @@ it("a call that waits for a lease ends when its process stops", async () => {
   await Promise.all([assert.rejects(call, { code: "STOPPING" }), app.stop()]);
 });
 
-it("hosts that stop one right after the other, the leader first, leave nothing that others have to wait for", async () => {
+it("hosts that stop one after the other, the leader first, leave nothing that other hosts must wait for", async () => {
   await using apps = new TestApps();
   const cluster = { ...LEASES, lease: "30s", failover: "lease" } as const;
   const [leader, second, last] = [
@@ -41,7 +41,7 @@ it("hosts that stop one right after the other, the leader first, leave nothing t
   assert.deepEqual(new Set(counts), new Set([2]));
 });
 
-it("takes no longer than the drain timeout in all, whatever hangs: an activity, a job, a turn", async () => {
+it("a stop takes no longer than the drain timeout in all, with a hanging activity, job and turn", async () => {
   class Endless extends Actor {
     async go() {
       await new Promise(() => {});
@@ -59,12 +59,12 @@ it("takes no longer than the drain timeout in all, whatever hangs: an activity, 
   });
   await app.advance("1s");
   assert.ok(isRunning);
-  // Time goes on by that much and no further, so this would hang.
+  // Time advances by this much and no further, so a longer stop would hang.
   await app.stop();
   await call;
 });
 
-it("a process that has stopped does not ask for actors any more, though the store had not answered", async () => {
+it("a stopped process takes no more actors, even if the store had not answered yet", async () => {
   let takes = 0;
   class Refusing extends MemoryStore {
     override async take(): Promise<never> {

@@ -6,18 +6,18 @@ import { silentLog } from "../ports/log.ts";
 import { openApp } from "./app.ts";
 import { systemClock, systemRandom } from "./system.ts";
 
-describe("the chance of this machine", () => {
-  it("gives ids that are short, fit into a URL and are never the same", () => {
+describe("the random numbers of this machine", () => {
+  it("ids are short, fit into a URL and are never equal", () => {
     const ids = Array.from({ length: 5_000 }, () => systemRandom.id());
     for (const id of ids) assert.match(id, /^[\w-]{22}$/);
     assert.equal(new Set(ids).size, ids.length);
-    // Nor do they have anything in common that is not chance: every character is at every place.
+    // The ids have no common part: every character occurs at every place.
     for (let place = 0; place < 21; place++) assert.equal(new Set(ids.map((id) => id[place])).size, 64);
   });
 });
 
-describe("timers of more than 2^31 milliseconds, which Node would fire at once", () => {
-  it("the clock counts them down in parts", (t) => {
+describe("timers longer than 2^31 milliseconds, which Node would fire at once", () => {
+  it("the clock counts long timers down in parts", (t) => {
     const parts: number[] = [];
     const pending: (() => void)[] = [];
     t.mock.method(globalThis, "setTimeout", (then: () => void, ms: number) => {
@@ -43,7 +43,7 @@ describe("timers of more than 2^31 milliseconds, which Node would fire at once",
     assert.ok(parts.every((ms) => ms <= 2 ** 31 - 1));
   });
 
-  it("an actor's timer, a call's deadline and a reminder of 30 days wait, and shorter ones do not wait for them", async (t) => {
+  it("a timer, a deadline and a reminder of 30 days wait, and shorter ones do not wait for them", async (t) => {
     const overflows: string[] = [];
     const onWarning = ({ name }: Error) => void overflows.push(name);
     process.on("warning", onWarning);

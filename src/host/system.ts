@@ -1,4 +1,4 @@
-// The real world behind the ports: this machine's clock and chance.
+// Implements the ports with the clock and the random numbers of this machine.
 import { randomFillSync } from "node:crypto";
 // The global `performance` is a getter, which every call of an actor would run twice.
 import { performance } from "node:perf_hooks";
@@ -27,7 +27,10 @@ export const systemClock: Clock = {
   soon: (fn) => void setImmediate(fn),
 };
 
-/** Chance is drawn for many ids at once: for a single one it takes the system ten times as long. Each byte is used once. */
+/**
+ * Random bytes are drawn for many ids at once: one by one they cost ten times as much. Each byte is used
+ * once.
+ */
 const ID_BYTES = 16;
 const drawn = Buffer.alloc(256 * ID_BYTES);
 let used = drawn.length;
@@ -43,5 +46,5 @@ function newId(): string {
 
 export const systemRandom: Random = { number: () => Math.random(), id: newId };
 
-/** Ticks run when no promise has anything left to tell. */
+/** A tick runs when no promise callback is pending. */
 export const systemSettle: Settle = () => new Promise<void>((resolve) => process.nextTick(resolve));

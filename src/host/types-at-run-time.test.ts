@@ -1,10 +1,10 @@
-// Types that come and go while a process runs, also with calls and changes under way.
+// Types that are added and removed while a process runs, with calls and changes in progress.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { hostsOf, Other, settled, Tally, TestApps, Third } from "./cluster-kit.test.ts";
 
-describe("types that come and go", () => {
-  it("are reached through handles that were made before", async () => {
+describe("types that are added and removed at run time", () => {
+  it("a type added at run time is reached through older handles", async () => {
     await using apps = new TestApps();
     const app = await apps.open([Tally]);
     const other = app.actor(Other, "x", { timeout: "2s" });
@@ -18,7 +18,7 @@ describe("types that come and go", () => {
     for (let i = 2; i < 5; i++) assert.equal(await tally.add(), i);
   });
 
-  it("may all change at once", async () => {
+  it("all types of a host may change at once", async () => {
     await using apps = new TestApps();
     const [one] = [await apps.open([Tally, Other, Third]), await apps.open([Tally, Other, Third])];
     await settled(one, 2);
@@ -29,7 +29,7 @@ describe("types that come and go", () => {
     assert.deepEqual(await hostsOf(one), { Tally: 1, Other: 2, Third: 1 });
   });
 
-  it("leave a process that is alone while calls go on", async () => {
+  it("a type can be removed from a lone process while calls continue", async () => {
     await using apps = new TestApps();
     const app = await apps.open([Tally, Other], { cluster: false });
     const codes = new Set<unknown>();
@@ -47,7 +47,7 @@ describe("types that come and go", () => {
   });
 });
 
-/** Until it fails, and with what. */
+/** Repeats the call until it fails, and returns its error. */
 async function forever(call: () => Promise<unknown>): Promise<unknown> {
   for (;;) {
     try {

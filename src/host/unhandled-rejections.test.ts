@@ -13,7 +13,7 @@ class Careless extends Actor {
   }
 }
 
-/** Takes away the listeners of the test runner, which fail a test for each unhandled rejection. */
+/** Removes the listeners of the test runner, which fail a test for each unhandled rejection. */
 function withoutListeners(): Disposable {
   const listeners = process.listeners("unhandledRejection");
   process.removeAllListeners("unhandledRejection");

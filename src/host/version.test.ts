@@ -4,13 +4,13 @@ import { test } from "node:test";
 import { runtimeProblem } from "./runtime.ts";
 import { VERSION } from "./version.ts";
 
-test("the version in the code is that of the package", () => {
+test("the version in the code equals the version of the package", () => {
   const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   assert.equal(VERSION, manifest.version);
   assert.equal(manifest.engines.node, ">=24");
 });
 
-test("a Node that is too old is named with the way to a newer one; other runtimes are not taken for one", () => {
+test("a Node that is too old is rejected with the way to a newer one; other runtimes are not mistaken for Node", () => {
   const advice = "Install it next to your app with: npm install --save-dev node@24, and run it with npx.";
   for (const node of ["20.20.2", "22.1.0"]) {
     assert.equal(runtimeProblem({ node }), `limpet needs Node 24 or newer; this is Node ${node}. ${advice}`);

@@ -1,3 +1,4 @@
-// The version of this copy of Limpet. Not read from package.json, which a bundle of an app does not have; a test keeps the two equal.
+// The version of this copy of Limpet. It is not read from package.json, which a bundled app does not have; a
+// test keeps both equal.
 
 export const VERSION = "0.1.0";

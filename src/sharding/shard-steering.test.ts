@@ -235,10 +235,10 @@ describe("hosts that disagree about a type", () => {
     await apps.open([counting({})]);
     await assert.rejects(apps.open([counting({ shards: SHARDS + 1 })]), {
       code: "OPTION_INVALID",
-      message: /Counting has 12 shards by hash, and this host says 13 shards by hash.*limpet shards Counting --reset/,
+      message: /Counting has 12 shards by hash, but this host has 13 shards by hash.*limpet shards Counting --reset/,
     });
     await assert.rejects(apps.open([counting({ shardOf: (id) => id.length, version: "1" })]), {
-      message: /12 shards by hash, and this host says 12 shards by its own shardOf of version "1"; to change it/,
+      message: /12 shards by hash, but this host has 12 shards by its own shardOf of version "1"; to change it/,
       code: "OPTION_INVALID",
     });
     // The same when the class comes later.

@@ -17,7 +17,7 @@ function isRefused(outcome: Outcome): boolean {
 
 /** Every process has workflows on before its first actor is active, so this error is never expected. */
 const isUnknown = (outcome: Outcome): boolean =>
-  outcome !== undefined && "error" in outcome && String(outcome.error).includes("does not know workflows");
+  outcome !== undefined && "error" in outcome && String(outcome.error).includes("has no workflows");
 
 const startedOf = ({ events }: SeenRun): Started | undefined => events[0]?.event as Started | undefined;
 const wordOf = (run: SeenRun): string => (startedOf(run)?.input as ScriptInput | undefined)?.word ?? "";

@@ -1,12 +1,13 @@
-// An actor's place in memory: from the first call that needs it to the last trace of it. What lives in it, one life after
-// another, is an incarnation (incarnation.ts).
+// An actor's place in memory, from the first call that needs it until it is removed. Its lives follow one
+// another as incarnations (incarnation.ts).
 //
 //   cold → activating → active → deactivating → cold
 //
-// Calls are accepted in every phase. They run in the order they came, one at a time, while the phase is `active`; what waits
-// when it turns cold wakes it up again. An actor that has to live on another host lets its running turn end; what waits goes
-// there. After a life that was fenced the place stays `fenced` for a moment before the actor is taken back, so that two hosts
-// that both get calls for it do not snatch it from each other before either can commit.
+// Every phase accepts calls. They run in order of arrival, one at a time, while the phase is `active`. Calls
+// that still wait when the phase becomes cold activate the actor again. An actor that moves to another host
+// lets its running turn end, and waiting calls go to the new host. After a fenced life the phase stays
+// `fenced` for a moment before the host takes the actor again. Otherwise two hosts that both get calls for it
+// would take it from each other before either commits.
 import { formatDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Timer } from "../../ports/clock.ts";
@@ -21,14 +22,14 @@ import { type Place, Turn, type Work } from "./turn.ts";
 
 export type ActivationPhase = "cold" | "activating" | "active" | "deactivating" | "fenced";
 
-/** Why a life ended, as the metrics count it. */
+/** Reason for the end of a life, as the metrics count it. */
 export type EndReason = DeactivationReason | "fenced" | "store" | "failed" | "lease";
 
-/** A host stands back from an actor another one has taken about as long as that one needs to commit what it began. */
+/** A fenced host backs off about as long as the new owner needs to commit its first turn. */
 const SHORTEST_STAND_BACK_MS = 1;
 const SHORTEST_SPREAD_MS = 9;
 const LONGEST_SPREAD_MS = 1_000;
-/** A host that is not the home of a shard any more hears so about as soon. */
+/** About the time until the leader notifies a host that it is no longer the home of a shard. */
 const NOT_HOME_MS = 200;
 
 export class Activation implements Place {
@@ -46,9 +47,9 @@ export class Activation implements Place {
   #leaving: DeactivationReason | undefined;
   #standingBack: Timer | undefined;
   #looping = false;
-  /** It is sure that it is brought back to life when it stops. Whoever starts it because it is remembered knows. */
+  /** True: the actor is started again when it stops. The starter of remembered actors sets it as well. */
   isRemembered = false;
-  /** Called when it is gone from memory. */
+  /** Called when the activation has left memory. */
   onGone: (() => void) | undefined;
 
   constructor(type: ActorType, id: string, deps: ActivationDeps) {
@@ -57,7 +58,7 @@ export class Activation implements Place {
     this.#deps = deps;
   }
 
-  /** For people: `Cart/alice`. */
+  /** For display: `Cart/alice`. */
   get label(): string {
     return `${this.type.name}/${this.id}`;
   }
@@ -80,7 +81,7 @@ export class Activation implements Place {
     return this.phase === "active" && this.running === undefined && this.waiting === 0;
   }
 
-  /** Something the actor itself has to do: a hook, the tick of a timer. */
+  /** A turn of the actor itself: a hook, the tick of a timer. */
   ownTurn(name: string, timeoutMs: number, work: Work): Turn {
     const { clock, deadlines } = this.#deps;
     const turn = new Turn(this.type, this.id, name, [], undefined, timeoutMs, clock.monotonic(), deadlines, work);
@@ -124,20 +125,21 @@ export class Activation implements Place {
     else this.#refuse(turn, admission);
   }
 
-  /** A call that never got in must not leave an empty place behind. */
+  /** A rejected call must not leave an empty activation behind. */
   #refuse(turn: Turn, error: LimpetError): void {
     turn.fail(error);
     if (this.phase === "cold" && this.waiting === 0) this.#deps.gone(this, undefined);
   }
 
-  /** Takes a turn that has not begun out of wherever it waits. */
+  /** Removes a queued turn from its queue. */
   withdraw(turn: Turn): void {
     if (!this.life?.withdraw(turn)) this.#mailbox?.remove(turn);
   }
 
   /**
-   * A reminder whose handler never began has not failed, so the deliverer must not count it as an attempt. Undefined: the handler began,
-   * an earlier attempt at the same reminder blocks it, or this is a call, which simply times out.
+   * Error for a reminder that timed out in the mailbox. Its handler never began, so the deliverer must not
+   * count an attempt. Undefined: the handler began, an earlier attempt at the same reminder blocks it, or
+   * this is a call, which simply times out.
    */
   late(turn: Turn): LimpetError | undefined {
     if (turn.method !== REMIND || turn.phase !== "queued" || this.#isHandling(turn)) return undefined;
@@ -158,7 +160,7 @@ export class Activation implements Place {
     this.#next();
   }
 
-  /** It lives elsewhere from now on: what has not begun goes there, what runs may end. */
+  /** The actor lives on another host from now on: queued turns go there, the running turn may end. */
   moveAway(): void {
     if (this.#leaving === "moved") return;
     this.#leaving = "moved";
@@ -166,11 +168,11 @@ export class Activation implements Place {
     this.#next();
   }
 
-  /** Nothing more of it counts from this moment on. `error` is for those whose turns run. */
+  /** Nothing of this life counts from now on. `error` makes the answer for the running turns. */
   cutOff(reason: "moved" | "lease" | "stop", error: (turn: Turn) => LimpetError): void {
     this.#leaving = "moved";
     this.#handBackAll();
-    // A turn whose commit is under way hears how that ended.
+    // A turn with a commit in progress gets the outcome of its commit instead.
     for (let turn = this.running; turn !== undefined; turn = turn.outer) {
       if (turn.phase === "running") turn.cancel(error(turn));
     }
@@ -184,7 +186,7 @@ export class Activation implements Place {
     for (const turn of waiting) this.#handBack(turn);
   }
 
-  /** A tick of a timer dies with the life it belongs to; a call finds its way again. */
+  /** The tick of a timer ends with its life; a call is routed again. */
   #handBack(turn: Turn): void {
     turn.activation = undefined;
     turn.place = undefined;
@@ -192,7 +194,7 @@ export class Activation implements Place {
     else turn.fail(new LimpetError("LEASE_LOST", `${this.label} does not run here at the moment`));
   }
 
-  // ——— Waking up and going to sleep.
+  // ——— Activation and deactivation.
 
   async #activate(): Promise<void> {
     this.phase = "activating";
@@ -209,7 +211,7 @@ export class Activation implements Place {
       const isHome = kept === undefined || (await kept);
       if (this.life !== life) return;
       if (!isHome) {
-        // Its shard lives elsewhere by now, which this host is about to hear.
+        // The shard has another home by now, and the leader is about to notify this host.
         this.end("fenced", NOT_HOME_MS);
         return;
       }
@@ -218,7 +220,7 @@ export class Activation implements Place {
       type.instruments.activations.add(1);
       if (type.options.sticky !== undefined) type.instruments.stickyActivations.add(1);
       if (type.hasOnActivate) {
-        // The store may have taken longer than the lease of this host lasts.
+        // The take may have outlasted the lease of this host.
         if (!this.#deps.mayBegin(this.activeSince)) {
           this.cutOff("lease", lostLease);
           return;
@@ -228,7 +230,8 @@ export class Activation implements Place {
       if (this.life !== life) return;
       type.instruments.activationSeconds.observe((this.#deps.clock.monotonic() - begun) / 1_000);
     } catch (error) {
-      // A hook that was fenced or whose commit got lost has already ended this life, and the next may have begun.
+      // A fenced hook, or one with a lost commit, has already ended this life, and the next one may have
+      // begun.
       if (this.life === life) this.#failActivation(error);
       return;
     }
@@ -236,7 +239,7 @@ export class Activation implements Place {
     this.#next();
   }
 
-  /** Before anything of it runs. Undefined: it is remembered already. */
+  /** Runs before any code of the actor. Undefined: the actor is remembered already. */
   #remember(): Promise<boolean> | undefined {
     if (this.isRemembered) return undefined;
     return this.#deps.remembering?.keep(this.type, this.id).then((isKept) => {
@@ -245,14 +248,14 @@ export class Activation implements Place {
     });
   }
 
-  /** It is not to be brought back to life. Undefined: it would not be. */
+  /** Removes the actor from the remembered ones. Undefined: it is not remembered. */
   forget(): Promise<void> | undefined {
     if (!this.isRemembered) return undefined;
     this.isRemembered = false;
     return this.#deps.remembering?.forget(this.type, this.id);
   }
 
-  /** Everybody who waited is told why; the next call tries again. */
+  /** Rejects every waiting call with the cause; the next call activates again. */
   #failActivation(error: unknown): void {
     const waiting = this.#mailbox?.takeAll() ?? [];
     this.#mailbox = undefined;
@@ -268,13 +271,13 @@ export class Activation implements Place {
       try {
         await life!.runHook("onDeactivate", this.#deps.hookTimeoutMs, reason);
       } catch (err) {
-        this.#deps.log.warn("onDeactivate failed", { type: this.type.name, id: this.id, err });
+        this.#deps.log.warn("actor.deactivation-failed", { type: this.type.name, id: this.id, err });
       }
     }
     if (this.life === life) this.end(reason);
   }
 
-  /** Ends the life that is in it. What waits begins the next one. `lostMs`: how long the turn took that was fenced. */
+  /** Ends the current life; waiting calls begin the next one. `lostMs`: duration of the fenced turn. */
   end(reason: EndReason, lostMs = 0): void {
     this.life?.end(reason);
     this.life = undefined;
@@ -297,11 +300,11 @@ export class Activation implements Place {
     else this.#deps.gone(this, reason);
   }
 
-  // ——— What its incarnation tells it.
+  // ——— Callbacks of the incarnation.
 
   /** No turn runs any more. */
   turnOver(turn: Turn, now: number): void {
-    // Hooks and timers are the actor's own doing: they do not keep it in memory.
+    // Hooks and timers do not count as use, so they do not keep the actor in memory.
     if (turn.work === undefined) {
       this.lastUsed = now;
       this.type.useOrder.touch(this);
@@ -309,7 +312,7 @@ export class Activation implements Place {
     this.#next();
   }
 
-  /** What a failed turn did to the state could not be taken back in memory, so it is read again. */
+  /** The failed turn's changes could not be undone in memory, so the state is read from the store again. */
   async reload(): Promise<void> {
     this.phase = "activating";
     const life = this.life;
@@ -345,8 +348,8 @@ export class Activation implements Place {
   }
 
   /**
-   * Who has to leave because the process stops first answers everybody that waits; and nobody leaves a life in which it
-   * served no one while somebody waits, or it could come and go for ever.
+   * A stopping process first answers all waiting calls. A life that has served no call stays while calls
+   * wait; otherwise the actor could activate and deactivate forever.
    */
   #mayLeave(): boolean {
     if (this.#deps.stopping) this.#leaving ??= "stop";

@@ -46,7 +46,7 @@ const active = (app: Awaited<ReturnType<typeof open>>, type: string): number =>
   app.host.types().find((one) => one.type === type)!.active;
 
 describe("the limit on active actors of a type", () => {
-  it("lets the least recently used ones go, and leaves other types alone", async () => {
+  it("the least recently used actors of a type leave at its limit, and other types stay", async () => {
     await using app = await open();
     for (const id of ["o1", "o2", "o3", "o4"]) await app.actor(Other, id).ping();
     for (const id of ["a", "b", "c"]) await app.actor(Guest, id).inc();
@@ -62,7 +62,7 @@ describe("the limit on active actors of a type", () => {
     assert.ok(events.includes("-c memory"));
   });
 
-  it("holds when many come one after another while others are still on their way out", async () => {
+  it("the limit holds when many actors arrive one by one while others are still leaving", async () => {
     await using app = await open();
     for (let i = 0; i < 50; i++) assert.equal(await app.actor(Guest, `${i}`).inc(), 1);
     await app.advance("1s");
@@ -70,7 +70,7 @@ describe("the limit on active actors of a type", () => {
     assert.equal(events.filter((event) => event.startsWith("-")).length, 47, "nobody had to go who need not");
   });
 
-  it("spares those that are busy and refuses nobody; when they are idle it holds again", async () => {
+  it("busy actors exceed the limit without a rejected call, and the limit holds again when they are idle", async () => {
     await using app = await open();
     const busy = Array.from({ length: 100 }, (_, i) => app.actor(Guest, `busy-${i}`).wait());
     await app.advance("1s");
@@ -82,7 +82,7 @@ describe("the limit on active actors of a type", () => {
     assert.equal(active(app, "Guest"), 3);
   });
 
-  it("loses no call to those that have to go meanwhile", async () => {
+  it("no call to an actor that has to leave is lost", async () => {
     await using app = await open();
     const ids = Array.from({ length: 20 }, (_, i) => `${i}`);
     const counts = new Map<string, number[]>(ids.map((id) => [id, []]));

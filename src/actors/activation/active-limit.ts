@@ -1,22 +1,22 @@
-// A limit on how many actors of one type a host has in memory. Who was used least recently gives way. Those that are busy are spared, so there
-// may be more for a while: they go when they are idle and somebody comes, or it is swept.
+// Limits how many actors of one type a host keeps in memory. The least recently used actors leave first. Busy
+// actors stay, so the limit can be exceeded for a while; the next activation or sweep removes the excess.
 
 import type { ActorType } from "../actor-type.ts";
 import type { Activation } from "./activation.ts";
 
-/** How many busy actors a search for somebody to let go looks past. */
+/** Busy actors that one search skips, at most. */
 const SEARCH = 64;
 
 export class ActiveLimit {
   readonly #most: number;
-  /** On their way out. */
+  /** Activations that are about to leave. */
   readonly #dismissed = new Set<Activation>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** So many more are about to come. */
+  /** Makes room for this many new actors. */
   makeRoom({ activations, useOrder }: ActorType, coming: number): void {
     let excess = activations.size + coming - this.#most - this.#leaving();
     let at = useOrder.oldest;
@@ -27,14 +27,17 @@ export class ActiveLimit {
         at.deactivate("memory");
         excess--;
       } else if (at.phase !== "deactivating") {
-        // Who is busy is in use, so it moves to the other end and is not met again soon.
+        // A busy actor is in use: at the other end of the order the next searches do not meet it again soon.
         useOrder.touch(at);
       }
       at = newer;
     }
   }
 
-  /** Who was called meanwhile has stayed, or has come back. Those that were told first are done first. */
+  /**
+   * Counts the dismissed activations that are still leaving. A call may have kept one, or brought it back.
+   * The first ones dismissed leave first.
+   */
   #leaving(): number {
     for (const one of this.#dismissed) {
       if (one.phase === "deactivating") break;

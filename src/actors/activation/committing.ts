@@ -1,5 +1,5 @@
-// A turn that waits for its commit, with the reply that leaves when it is durable. One object instead of a promise and
-// two closures, because every durable turn makes one.
+// A turn that waits for its commit, with the reply that leaves when it is durable. One object instead of a
+// promise and two closures, because every durable turn makes one.
 import type { SentReminders } from "../../ports/reminder-writer.ts";
 import { type CommitOutcome, verdictOf } from "../../ports/store/store.ts";
 import type { Caller } from "../group-call.ts";

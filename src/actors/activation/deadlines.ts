@@ -1,5 +1,5 @@
-// Calls that wait, by when they stop waiting. Calls with the same timeout run out in the order in which they came, so
-// each timeout has one list, adding and removing is a few pointers, and one timer serves them all.
+// Waiting calls, ordered by deadline. Calls with the same timeout expire in order of arrival. So each timeout
+// has one linked list, adding and removing changes a few pointers, and one timer serves all lists.
 
 import { formatDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -12,7 +12,7 @@ class Line {
   last: Turn | undefined;
 }
 
-/** How long a moment is. */
+/** Width of a slot for orphans. */
 const ORPHAN_MS = 100;
 
 const due = (turn: Turn): number => (turn.line < 0 ? -turn.line : turn.deadlineAt);
@@ -21,7 +21,10 @@ const tooLate = (turn: Turn): LimpetError =>
   new LimpetError("CALL_TIMEOUT", `${turn.label} took longer than ${formatDuration(turn.timeoutMs)}`);
 
 export class Deadlines {
-  /** Where failed calls of actors are noted. Every turn of a host has its deadlines, so turns find it here. Undefined: nowhere. */
+  /**
+   * Records failed calls of actors; undefined: not recorded. It is here because every turn has a reference to
+   * its deadlines.
+   */
   readonly unhandled: UnhandledCalls | undefined;
   readonly #clock: Clock;
   readonly #lines = new Map<number, Line>();
@@ -38,12 +41,14 @@ export class Deadlines {
     this.#join(turn, turn.timeoutMs);
   }
 
-  /** The same for a turn that is not the newest of its timeout: those that end within the same moment share a line. */
+  /**
+   * The same for a turn out of order within its timeout: turns that expire within the same slot share a list.
+   */
   addOrphan(turn: Turn): void {
     this.#join(turn, -Math.ceil(turn.deadlineAt / ORPHAN_MS) * ORPHAN_MS);
   }
 
-  /** Within a line deadlines ascend; in the line of a moment all of them are taken for its end. */
+  /** Deadlines ascend within a list; a slot's turns all expire at its end. */
   #join(turn: Turn, key: number): void {
     turn.line = key;
     let line = this.#lines.get(key);

@@ -1,12 +1,15 @@
-// Who has to leave memory when a host has as many actors as it may have.
+// Evicts an actor when a host has as many actors in memory as it may have.
 
 import type { ActorType } from "../actor-type.ts";
 import type { Activation } from "./activation.ts";
 
-/** How many busy actors a search looks past. */
+/** Busy actors that one search skips, at most. */
 const SEARCH = 64;
 
-/** Lets the least recently used idle actor go; one that would be brought back only if there is no other. False: there is none. */
+/**
+ * Deactivates the least recently used idle actor; a remembered one only if there is no other. False: no actor
+ * is idle.
+ */
 export function evict(types: readonly ActorType[]): boolean {
   const victim =
     leastUsed(types.filter(({ isRemembered }) => !isRemembered)) ??
@@ -15,12 +18,12 @@ export function evict(types: readonly ActorType[]): boolean {
   return victim !== undefined;
 }
 
-/** Of those that are idle. */
+/** The least recently used idle activation. */
 function leastUsed(types: readonly ActorType[]): Activation | undefined {
   let found: Activation | undefined;
   for (const { useOrder } of types) {
     let candidate = useOrder.oldest;
-    // Who is busy is in use, so it moves to the other end and is not met again soon.
+    // A busy actor is in use: at the other end of the order the next searches do not meet it again soon.
     for (let i = 0; i < SEARCH && candidate !== undefined && !candidate.idle; i++) {
       const next: Activation | undefined = candidate.newer;
       useOrder.touch(candidate);

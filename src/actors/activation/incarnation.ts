@@ -1,10 +1,9 @@
 // One life of an actor: an instance of its class, its state, and the turns that run on it.
 //
-// Before the first turn of a stateful actor its epoch is raised in the store (the take). Every commit carries
-// that epoch: if somebody else has taken the actor since, the commit is refused, this life ends on the spot
-// and nothing more of it runs. A turn's reply leaves only after its commit; the next turn begins only after
-// that. Once it is over, a life is cut off: code of it that still runs reaches nothing, least of all the life
-// after it.
+// A stateful actor raises its epoch in the store before its first turn (the take). Every commit carries that
+// epoch. If another host has taken the actor since, the store rejects the commit and this life ends at once.
+// A turn's reply leaves only after its commit; the next turn begins only after that. An ended life is cut
+// off: its code may still run, but reaches nothing, least of all the next life.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { checkCallSize, LIGHT } from "../../kernel/call-size.ts";
 import { invariant, LimpetError } from "../../kernel/errors.ts";
@@ -36,25 +35,22 @@ import { LONG_MS } from "./long-turns.ts";
 import { ActivationTimers } from "./timers.ts";
 import { cancelled, type Turn } from "./turn.ts";
 
-// In a reentrant actor several turns are under way at once, one inside another, and a call must be charged to
-// the one whose code makes it. Asking the runtime costs as much as the rest of a call, so other actors do
-// without.
+// A reentrant actor has several nested turns in progress, and a call belongs to the turn of the code that
+// makes it. Asking the runtime costs as much as the rest of a call, so only reentrant actors pay for it.
 const codeOf = new AsyncLocalStorage<Turn>();
 
 const KEEP: StateWrite = { kind: "keep" };
 
 const neverAborted = new AbortController().signal;
 
-/**
- * A promise for what a method returned, if that takes time. What is not a promise of our own may do anything.
- */
+/** The promise that a method returned, if any. A foreign thenable may do anything, so it is wrapped. */
 function promiseOf(result: unknown): Promise<unknown> | undefined {
   if (result instanceof Promise) return result;
   const thenable = typeof result === "object" && result !== null && "then" in result;
   return thenable && typeof result.then === "function" ? Promise.resolve(result) : undefined;
 }
 
-/** A copy of what a method returned, which is not too large to travel. Throws RESULT_INVALID. */
+/** A copy of the method's result, checked against the size limit of messages. Throws RESULT_INVALID. */
 function replyOf({ method, work }: Turn, value: unknown): unknown {
   const isPlain = isPlainPrimitive(value);
   const reply = isPlain ? value : copyValue(value, `the result of ${method}`, "RESULT_INVALID");
@@ -63,7 +59,7 @@ function replyOf({ method, work }: Turn, value: unknown): unknown {
   return reply;
 }
 
-/** For the caller of a turn that ran when its host lost its lease. */
+/** Answer to the caller of a turn that ran when its host lost its lease. */
 export const lostLease = (turn: Turn): LimpetError =>
   new LimpetError("LEASE_LOST", `this host lost its lease while ${turn.label} ran; nothing of this turn was kept`);
 
@@ -79,7 +75,7 @@ export class Incarnation implements ActorContext {
   #ref = 0;
   #epoch = 0;
   #version = 0;
-  /** Calls that will run inside the running turn, one after another. */
+  /** Calls that will run inside the running turn, one by one. */
   #inside: Turn[] | undefined;
   #enteringInside = false;
   #timers: ActivationTimers | undefined;
@@ -88,7 +84,7 @@ export class Incarnation implements ActorContext {
   #outbox: TurnOutbox | undefined;
   /** Ticks of timers that wait or run. */
   #ticks: Set<Turn> | undefined;
-  /** The turn in which it has said that it is done, for now. */
+  /** The turn that called `passivate()`. */
   #parting: Turn | undefined;
   #over = false;
 
@@ -119,7 +115,7 @@ export class Incarnation implements ActorContext {
     return this.#timers?.list() ?? [];
   }
 
-  /** A hook is a turn of its own: what it changes is committed, and taken back if it throws. */
+  /** A hook runs as a turn of its own: its changes are committed, or undone if it throws. */
   runHook(hook: "onActivate", timeoutMs: number): Promise<unknown>;
   runHook(hook: "onDeactivate", timeoutMs: number, reason: DeactivationReason): Promise<unknown>;
   runHook(hook: "onActivate" | "onDeactivate", timeoutMs: number, reason?: DeactivationReason): Promise<unknown> {
@@ -142,7 +138,7 @@ export class Incarnation implements ActorContext {
     if (now - turn.startedAt >= LONG_MS) this.#deps.longTurns.ended(turn.label, turn.startedAt, now);
   }
 
-  // ——— What the actor may ask.
+  // ——— The context of actor code.
 
   get id(): string {
     return this.#activation.id;
@@ -233,7 +229,7 @@ export class Incarnation implements ActorContext {
     try {
       await turn.promise(undefined);
     } catch (err) {
-      if (!this.#over) this.#deps.log.warn("timer failed", { type: type.name, id, timer: name, err });
+      if (!this.#over) this.#deps.log.warn("timer.failed", { type: type.name, id, timer: name, err });
     } finally {
       this.#ticks.delete(turn);
     }
@@ -283,7 +279,7 @@ export class Incarnation implements ActorContext {
     else this.#await(turn, promise);
   }
 
-  // Closures have methods of their own here: a function that makes one allocates for it in every call.
+  // Closures are in methods of their own: a function that contains one allocates its context in every call.
 
   #executeInside(turn: Turn): unknown {
     return codeOf.run(turn, () => this.#execute(turn));
@@ -302,9 +298,7 @@ export class Incarnation implements ActorContext {
     );
   }
 
-  /**
-   * A turn may have slept through the lease of its host. Its result counts only if the host keeps the lease.
-   */
+  /** False: the turn outlasted the lease of its host, so its result does not count. */
   #lasted(): boolean {
     return this.#over || this.#deps.mayCommit();
   }
@@ -328,16 +322,16 @@ export class Incarnation implements ActorContext {
     // A row may be older than this code. The tick fails by its policy, and its dead letter names the reason.
     if (this.#instance.onReminder === Actor.prototype.onReminder) throw noHandler(this.typeName);
     const result = this.#instance.onReminder(args[0], data, tickOf(args));
-    // What it returns is nobody's business.
+    // The return value of the handler is ignored.
     return result instanceof Promise ? result.then(() => undefined) : undefined;
   }
 
-  /** A turn whose code has ended while turns inside it still run waits for them. */
+  /** The code has ended while turns inside it still run; the turn ends after them. */
   #returnLater(turn: Turn, value: unknown): void {
     turn.ended = () => this.#returned(turn, value);
   }
 
-  /** In a life that is over nothing counts. */
+  /** Results of an ended life are ignored. */
   #returned(turn: Turn, value: unknown): void {
     if (this.#over) return;
     if (this.running !== turn) {
@@ -364,7 +358,7 @@ export class Incarnation implements ActorContext {
     else this.#commit(turn, write ?? KEEP, outgoing, reply);
   }
 
-  /** Without state there is nothing to be fenced by: what the turn sets off is written on its own. */
+  /** Without state no fence is possible: reminders and workflows of the turn are written on their own. */
   #write(turn: Turn, { reminders = [], starts = [], arrivals = [] }: Outgoing, reply: unknown): void {
     turn.phase = "committing";
     const { reminders: book, workflows } = this.#deps;
@@ -386,10 +380,10 @@ export class Incarnation implements ActorContext {
     const { type, id, phase } = this.#activation;
     if (this.#parting === turn) this.#parting = undefined;
     type.instruments.failed.add(1);
-    this.#deps.log.debug("turn failed", { type: type.name, id, method: turn.method, err: error });
+    this.#deps.log.debug("turn.failed", { type: type.name, id, method: turn.method, err: error });
     const restored = this.#takeBack(turn, error);
     if (!(error instanceof MissingMethod) || !this.#deps.askElsewhere(turn, error)) turn.fail(error);
-    // A hook that failed ends this life anyway.
+    // A failed hook ends this life anyway.
     if (restored || phase !== "active") {
       this.#turnOver(turn);
     } else {
@@ -398,14 +392,14 @@ export class Incarnation implements ActorContext {
     }
   }
 
-  /** False: what the turn did to the state is still there, and it must be read again. */
+  /** False: the turn's changes are still in memory, so the state must be read again. */
   #takeBack(turn: Turn, error: unknown): boolean {
     this.#outbox?.rollback(turn.outer === undefined ? 0 : turn.outboxMark);
     try {
       if (turn.outer === undefined) return this.#buffer?.abandon() ?? true;
       if (this.#buffer?.rollback(turn.mark) === false) turn.outer.doomed = error;
     } catch (err) {
-      this.#deps.log.error("rollback failed", { type: this.typeName, id: this.id, err });
+      this.#deps.log.error("turn.rollback-failed", { type: this.typeName, id: this.id, err });
       if (turn.outer === undefined) return false;
       turn.outer.doomed = error;
     }
@@ -422,7 +416,7 @@ export class Incarnation implements ActorContext {
       return;
     }
     turn.phase = "committing";
-    // A reminder that has been handled is settled together with what its handler changed.
+    // A handled reminder is settled in the same commit as its handler's changes.
     const settle = turn.method === REMIND ? [settlementOf(turn.args as RemindArguments)] : undefined;
     const sent = outgoing?.reminders && this.#deps.reminders!.send(outgoing.reminders);
     const extras =
@@ -450,18 +444,17 @@ export class Incarnation implements ActorContext {
   }
 
   /**
-   * The tick that it handled is not its own any more, so it does not count. Its actor is as if it had not
-   * run.
+   * The tick was replaced, cancelled or claimed by another process, so the turn does not count and is undone.
    */
   #refused(turn: Turn): void {
     const [name] = turn.args as RemindArguments;
-    const message = `the reminder ${name} of ${this.#activation.label} was set anew, cancelled or taken on by another process`;
+    const message = `the reminder ${name} of ${this.#activation.label} was replaced, cancelled or claimed by another process`;
     const error = new LimpetError("REMINDER_VOID", `${message} while it was handled; nothing of this turn was kept`);
     if (this.#over) turn.fail(error);
     else this.#failed(turn, error);
   }
 
-  /** What is in memory can no longer be trusted to be what is stored: nothing more of this life runs. */
+  /** The state in memory may differ from the stored state: no more code of this life runs. */
   lost(turn: Turn, reason: EndReason, error: unknown): void {
     this.#activation.type.instruments.failed.add(1);
     turn.fail(error);
@@ -472,9 +465,9 @@ export class Incarnation implements ActorContext {
     if (this.#parting !== turn || !this.#part(turn, reply)) this.#conclude(turn, reply);
   }
 
-  /** It leaves memory. True: the reply waits until nobody brings it back to life. */
+  /** The actor leaves memory. True: the reply waits until the actor is no longer remembered. */
   #part(turn: Turn, reply: unknown): boolean {
-    // Of a turn inside another one nothing counts before that one has ended well.
+    // A nested turn counts only after its outer turn has succeeded.
     this.#parting = turn.outer;
     if (turn.outer !== undefined || this.#over) return false;
     this.#activation.deactivate("explicit");
@@ -489,7 +482,7 @@ export class Incarnation implements ActorContext {
   }
 
   #notForgotten(turn: Turn, cause: unknown): LimpetError {
-    const message = `${turn.label} has ended, but it is not known whether its actor is still remembered; it goes on for now`;
+    const message = `${turn.label} has ended, but it is not known whether its actor is still remembered; its host may start it again`;
     return new LimpetError("COMMIT_UNKNOWN", message, { cause });
   }
 
@@ -530,7 +523,7 @@ export class Incarnation implements ActorContext {
     }
   }
 
-  /** False: it does not wait here. */
+  /** False: the turn does not wait here. */
   withdraw(turn: Turn): boolean {
     const at = this.#inside?.indexOf(turn) ?? -1;
     if (at >= 0) this.#inside!.splice(at, 1);
@@ -538,7 +531,8 @@ export class Incarnation implements ActorContext {
   }
 
   #nextInside(outer: Turn): void {
-    // Turns that end at once come back here while the loop below still runs; it goes on by itself.
+    // A turn that ends at once re-enters this method while the loop below still runs; the loop continues by
+    // itself.
     if (this.#enteringInside) return;
     this.#enteringInside = true;
     while (this.running === outer) {

@@ -18,7 +18,7 @@ export class LongTurns {
     if (this.#turns.length > REMEMBERED) this.#turns.shift();
   }
 
-  /** Those that had begun at `since` and ended after it. */
+  /** Turns that began at or before `since` and ended after it. */
   across(since: number): readonly LongTurn[] {
     return this.#turns.filter(({ startedAt, endedAt }) => startedAt <= since && endedAt > since);
   }

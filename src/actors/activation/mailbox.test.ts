@@ -7,7 +7,7 @@ const turn = (id: string): Turn => ({ id, before: undefined, behind: undefined }
 const ids = (turns: Iterable<Turn>): string[] => [...turns].map(({ id }) => id);
 
 describe("a mailbox", () => {
-  it("gives turns in the order they came, also when some were taken out", () => {
+  it("a mailbox returns turns in order of arrival, also after some were removed", () => {
     const mailbox = new Mailbox();
     const [a, b, c, d] = [turn("a"), turn("b"), turn("c"), turn("d")];
     for (const one of [a, b, c, d]) mailbox.push(one);
@@ -20,13 +20,13 @@ describe("a mailbox", () => {
     assert.equal(mailbox.shift(), undefined);
   });
 
-  it("that is emptied gives turns which do not bring their neighbours into the next one", () => {
+  it("turns taken from an emptied mailbox do not bring their neighbours into the next one", () => {
     const mailbox = new Mailbox();
     for (const id of ["a", "b", "c"]) mailbox.push(turn(id));
     const [a, b] = mailbox.takeAll();
     assert.equal(mailbox.length, 0);
     assert.deepEqual(ids(mailbox), []);
-    // The actor of a was let go and comes back; the caller of b has given up meanwhile.
+    // The actor of a was deactivated and returns; the caller of b has given up meanwhile.
     const next = new Mailbox();
     next.push(a!);
     assert.deepEqual(ids(next), ["a"]);

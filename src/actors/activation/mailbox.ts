@@ -1,5 +1,5 @@
-// Turns that wait for their actor, first come first served. A turn whose caller gave up is taken out at once, so the
-// length is always what really waits.
+// Turns that wait for their actor, in order of arrival. A turn is removed as soon as its caller gives up, so
+// the length counts only turns with a caller.
 import type { Turn } from "./turn.ts";
 
 export class Mailbox {
@@ -29,7 +29,7 @@ export class Mailbox {
     return turn;
   }
 
-  /** Empties it. What is taken out may go to another mailbox, and must not bring its neighbours along. */
+  /** Empties the mailbox. A removed turn may enter another mailbox, so it must not keep its neighbours. */
   takeAll(): Turn[] {
     const turns: Turn[] = [];
     for (let turn = this.shift(); turn !== undefined; turn = this.shift()) turns.push(turn);

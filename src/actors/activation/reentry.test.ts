@@ -5,7 +5,7 @@ import { testLimpet } from "../../testing.ts";
 
 type Route = readonly string[];
 
-/** Calls the next one on its route, adding its own id to what comes back. */
+/** Calls the next actor on its route, and adds its own id to the result. */
 class Strict extends Actor<{ visits: number }> {
   initial() {
     return { visits: 0 };
@@ -55,7 +55,7 @@ class Open extends Strict {
 }
 
 describe("a call that comes back to an actor in its own chain", () => {
-  it("fails at once and shows the chain, when the type does not allow it", async () => {
+  it("a call that comes back fails at once and shows the chain, if the type is not reentrant", async () => {
     await using app = await testLimpet({ actors: [Strict, Open] });
     await assert.rejects(app.actor(Strict, "a").walk(["b", "c", "a"]), (error: LimpetError) => {
       assert.equal(error.code, "CALL_CYCLE");
@@ -66,7 +66,7 @@ describe("a call that comes back to an actor in its own chain", () => {
     assert.deepEqual(await app.actor(Strict, "a").walk(["b"]), ["a", "b"], "both are free again");
   });
 
-  it("runs inside the turn that waits for it, when the type allows it", async () => {
+  it("a call that comes back runs inside the waiting turn, if the type is reentrant", async () => {
     await using app = await testLimpet({ actors: [Strict, Open] });
     const route = ["open2", "strict", "open1", "open2"];
     assert.deepEqual(await app.actor(Open, "open1").walk(route), ["open1", ...route]);
@@ -74,32 +74,32 @@ describe("a call that comes back to an actor in its own chain", () => {
     assert.equal(await app.actor(Open, "open2").visits(), 2);
   });
 
-  it("waits like any other call, when it belongs to another chain", async () => {
+  it("a call of another chain waits like any other call", async () => {
     await using app = await testLimpet({ actors: [Strict, Open] });
     const calls = Array.from({ length: 5 }, () => app.actor(Open, "open1").walk(["s", "open1"]));
     for (const route of await Promise.all(calls)) assert.deepEqual(route, ["open1", "s", "open1"]);
     assert.equal(await app.actor(Open, "open1").visits(), 10);
   });
 
-  it("is taken back with the turn around it", async () => {
+  it("a nested call is rolled back together with its outer turn", async () => {
     await using app = await testLimpet({ actors: [Strict, Open] });
     await assert.rejects(app.actor(Open, "open1").walkThenThrow(["s", "open1"]), { message: "after all" });
     assert.equal(await app.actor(Open, "open1").visits(), 0);
     assert.equal(await app.actor(Strict, "s").visits(), 1, "another actor's turn stands on its own");
   });
 
-  it("takes back only itself when it throws and the turn around it goes on", async () => {
+  it("a nested call that throws is rolled back alone, if the outer turn continues", async () => {
     await using app = await testLimpet({ actors: [Strict, Open] });
     assert.equal(await app.actor(Open, "open1").surviveInside(), 2);
     assert.equal(await app.actor(Open, "open1").visits(), 2);
   });
 
-  it("runs alone among the calls that came back to the same turn", async () => {
+  it("several calls that come back to the same turn run one at a time", async () => {
     await using app = await testLimpet({ actors: [Open] });
     assert.equal(await app.actor(Open, "open1").fan(20), 20);
   });
 
-  it("may come back 32 times and not more", async () => {
+  it("a call may come back 32 times and no more", async () => {
     await using app = await testLimpet({ actors: [Open] });
     const route = (times: number): string[] => Array.from({ length: times }, () => "open1");
     assert.equal((await app.actor(Open, "open1").walk(route(32))).length, 33);
@@ -109,7 +109,7 @@ describe("a call that comes back to an actor in its own chain", () => {
 });
 
 describe("a call chain", () => {
-  it("through different actors is limited too, and leaves nobody behind", async () => {
+  it("a call chain through different actors is limited, and leaves no activation behind", async () => {
     await using app = await testLimpet({ actors: [Strict] });
     const route = (length: number): string[] => Array.from({ length }, (_, i) => `s${i}`);
     assert.equal((await app.actor(Strict, "first").walk(route(127))).length, 128);

@@ -1,14 +1,14 @@
-// May a call come back to an actor that is part of its own call chain? Decides, does nothing.
+// Decides whether a call may come back to an actor of its own call chain. Pure.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { type CallOrigin, chainHas, showChain } from "../routing/call-origin.ts";
 import type { Turn } from "./turn.ts";
 
 /**
- * - `queue`: an ordinary call, it waits its turn.
+ * - `queue`: an ordinary call; it waits in the mailbox.
  * - `enter`: it runs now, inside the running turn.
- * - `wait`: it will run inside a turn of its chain, when the one that runs inside it now has ended.
- * - an error: nobody could ever answer it, or the chain is too long.
+ * - `wait`: it runs inside a turn of its chain, after the nested turn that runs there now.
+ * - an error: the call could never be answered, or the chain is too long.
  */
 export type Admission = "queue" | "enter" | "wait" | LimpetError;
 

@@ -46,7 +46,7 @@ const open = async (log = silentLog) => {
 };
 
 describe("a timer", () => {
-  it("ticks once when it is due, as a turn that is committed", async () => {
+  it("a timer ticks once when it is due, as a committed turn", async () => {
     await using app = await open();
     const actor = app.actor(Clockwork, "c");
     assert.deepEqual(await actor.start("once", "5s"), ["once"]);
@@ -58,7 +58,7 @@ describe("a timer", () => {
     assert.equal((await app.store.find({ namespace: "default", type: "Clockwork", id: "c" }))?.version, 1);
   });
 
-  it("with a period ticks on its grid until it is cancelled", async () => {
+  it("a periodic timer ticks on its grid until it is cancelled", async () => {
     await using app = await open();
     const actor = app.actor(Clockwork, "c");
     await actor.start("beat", "500ms", "1s");
@@ -69,7 +69,7 @@ describe("a timer", () => {
     assert.equal((await actor.ticks()).length, 3);
   });
 
-  it("whose tick takes longer than the period has one tick at a time, and stays on its grid", async () => {
+  it("a tick that takes longer than the period runs alone, and the timer stays on its grid", async () => {
     await using app = await open();
     const actor = app.actor(Clockwork, "c");
     await actor.slow();
@@ -77,7 +77,7 @@ describe("a timer", () => {
     assert.deepEqual(await actor.ticks(), [1_000, 4_000, 7_000]);
   });
 
-  it("set again under its name replaces the one before", async () => {
+  it("a timer set again under the same name replaces the old one", async () => {
     await using app = await open();
     const actor = app.actor(Clockwork, "c");
     await actor.start("t", "1s");
@@ -86,7 +86,7 @@ describe("a timer", () => {
     assert.deepEqual(await actor.ticks(), [3_000]);
   });
 
-  it("whose tick throws is logged, leaves the state as it was, and goes on", async () => {
+  it("a tick that throws is logged and rolled back, and the timer continues", async () => {
     const lines: [string, LogFields | undefined][] = [];
     await using app = await open({ ...silentLog, warn: (event, fields) => lines.push([event, fields]) });
     const actor = app.actor(Clockwork, "c");
@@ -94,10 +94,10 @@ describe("a timer", () => {
     await app.advance("2500ms");
     assert.deepEqual(await actor.ticks(), []);
     assert.equal(lines.length, 2);
-    assert.equal(lines[0]![0], "timer failed");
+    assert.equal(lines[0]![0], "timer.failed");
   });
 
-  it("ends with its activation", async () => {
+  it("a timer ends with its activation", async () => {
     await using app = await open();
     const actor = app.actor(Clockwork, "c");
     await actor.start("beat", "1s", "1s");
@@ -106,7 +106,7 @@ describe("a timer", () => {
     assert.deepEqual(await actor.ticks(), []);
   });
 
-  it("that makes no sense is refused", async () => {
+  it("an invalid timer is rejected", async () => {
     await using app = await open();
     const actor = app.actor(Clockwork, "c");
     await assert.rejects(actor.start("t"), { code: "TIMER_INVALID" });

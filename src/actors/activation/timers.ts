@@ -1,5 +1,6 @@
-// Timers of one activation: kept in memory, run as turns, gone with the activation. A timer has at most one tick under
-// way; a tick that throws is logged and the timer goes on; a late tick does not move the ones after it.
+// Timers of one activation: kept in memory, run as turns, and removed with the activation. A timer has at
+// most one tick in progress. A tick that throws is logged, and the timer continues. A late tick does not
+// delay the next ones.
 
 import type { Duration } from "../../kernel/durations.ts";
 import { parseDuration } from "../../kernel/durations.ts";
@@ -33,7 +34,7 @@ interface Entry {
 
 export class ActivationTimers implements ActorTimers {
   readonly #clock: Clock;
-  /** Runs a tick as a turn; resolves when the turn is over, whatever came of it. */
+  /** Runs a tick as a turn; resolves when the turn ends, with success or failure. */
   readonly #runTick: (name: string, tick: () => unknown) => Promise<void>;
   readonly #entries = new Map<string, Entry>();
   #ended = false;
@@ -51,9 +52,12 @@ export class ActivationTimers implements ActorTimers {
     if (first === undefined) throw new LimpetError("TIMER_INVALID", `timer ${name} needs "due" or "every"`);
     const dueMs = parseDuration(first, `timer ${name}: due`);
     const everyMs = schedule.every === undefined ? undefined : parseDuration(schedule.every, `timer ${name}: every`);
-    if (everyMs === 0) throw new LimpetError("TIMER_INVALID", `timer ${name}: every must be longer than nothing`);
+    if (everyMs === 0) throw new LimpetError("TIMER_INVALID", `timer ${name}: every must be longer than 0`);
     if (this.#entries.size >= LIMITS.timersPerActor && !this.#entries.has(name)) {
-      throw new LimpetError("TIMER_INVALID", `an actor may have ${LIMITS.timersPerActor} timers`);
+      throw new LimpetError(
+        "TIMER_INVALID",
+        `timer ${name}: an actor may have at most ${LIMITS.timersPerActor} timers; cancel one first`,
+      );
     }
     this.cancel(name);
     const entry: Entry = { everyMs, tick, nextAt: this.#clock.monotonic() + dueMs, timer: undefined };
@@ -84,7 +88,7 @@ export class ActivationTimers implements ActorTimers {
   async #fire(name: string, entry: Entry): Promise<void> {
     if (entry.everyMs === undefined) this.#entries.delete(name);
     await this.#runTick(name, entry.tick);
-    // Replaced or cancelled while the tick waited or ran.
+    // The timer was replaced or cancelled while the tick waited or ran.
     if (entry.everyMs === undefined || this.#entries.get(name) !== entry) return;
     const missed = Math.max(0, Math.floor((this.#clock.monotonic() - entry.nextAt) / entry.everyMs));
     entry.nextAt += (missed + 1) * entry.everyMs;

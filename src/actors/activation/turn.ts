@@ -1,8 +1,6 @@
-// One turn: a call on its way through an actor, from the mailbox to the reply. It knows who waits for it (its caller's
-// promise), what it is part of (the turn that caused it), and what it waits for (the calls it made).
-//
-//   queued → running → committing → done      `cancel` answers the caller at once in any state; a turn that already
-//                                             runs is asked to stop through its signal, and runs to its end.
+// One turn: a call from the mailbox to the reply. It refers to its caller's promise, to the turn that caused
+// it, and to the calls it made. The phases are queued → running → committing → done. `cancel` answers the
+// caller at once in any phase. A running turn is notified through its signal, and runs to its end.
 import { LimpetError } from "../../kernel/errors.ts";
 import { copyError } from "../../kernel/serialized-error.ts";
 import type { CallOrigin } from "../routing/call-origin.ts";
@@ -13,28 +11,28 @@ import { type CallingActor, madeBy } from "./unhandled-calls.ts";
 
 export type TurnPhase = "queued" | "running" | "committing" | "done";
 
-/** What to run when it is not a method: a timer's callback, a hook. */
+/** Code that is not a method: a timer's callback, a hook. */
 export type Work = () => unknown;
 
 export function cancelled(label: string, reason: unknown): LimpetError {
   return new LimpetError("CALL_CANCELLED", `the caller of ${label} gave up`, { cause: reason });
 }
 
-/** Where a turn waits before it begins: a mailbox, the waiting room, another host. */
+/** A turn waits in a place before it begins: a mailbox, the waiting queue, another host. */
 export interface Place {
-  /** Nobody waits for it any more. */
+  /** The caller gave up. */
   withdraw(turn: Turn): void;
-  /** What its caller is told when its time runs out here, if there is more to say than that it did. */
+  /** A more precise error for a turn that times out here; undefined: CALL_TIMEOUT. */
   late?(turn: Turn): LimpetError | undefined;
 }
 
-/** What a turn needs to know of the type of its actor. */
+/** The parts of an actor type that a turn uses. */
 export interface TargetType {
   readonly name: string;
   readonly options: { readonly callTimeoutMs: number };
 }
 
-/** Who waits for the end of a turn. */
+/** Receives the result of a turn, without a promise. */
 export interface Waiter {
   value(result: unknown): void;
   error(error: unknown): void;
@@ -54,45 +52,48 @@ export class Turn implements CallOrigin {
   readonly queuedAt: number;
   startedAt = 0;
   phase: TurnPhase = "queued";
-  /** The actor that runs it, once it is there. */
+  /** The actor that runs the turn, once routed. */
   activation: Activation | undefined;
-  /** Where it waits, until it begins. */
+  /** The queue that holds the turn, until it begins. */
   place: Place | undefined;
-  /** It came from another host, which is told when its actor lives elsewhere, instead of passing it on. */
+  /** Set for calls from another host: notifies that host that it must route the call again. */
   rejectNotOwner: (() => void) | undefined;
-  /** It was in the waiting room, so that it did not get here when it was made. */
+  /** True: the call was in the waiting queue, so it arrived later than it was made. */
   waited = false;
-  /** Those with a lower one came before it, where that matters: in the waiting room, and on the way to sharded actors. */
+  /** Order of arrival; it matters in the waiting queue and for calls in flight to sharded actors. */
   arrival = 0;
-  /** On its way to a sharded actor, or about to be: with whom. The number counts only together with the lanes. */
+  /**
+   * Calls in flight to the same sharded type, and the number of this call there. The number is valid only
+   * with `lanes`.
+   */
   lanes: InFlightByShard | undefined;
   lane = 0;
-  /** Why it could not be sent where it belongs. */
+  /** Why the call could not be sent to its host. */
   obstacle: string | undefined;
-  /** Hosts that have turned it away. */
+  /** Hosts that rejected the call. */
   hops = 0;
-  /** Its number for other hosts, when calls it made are there. */
+  /** Number of the turn for other hosts, while calls it made are there. */
   number = 0;
-  /** The running turn inside which this one runs, by reentrancy, and where the state stood when it began. */
+  /** The outer turn of a reentrant call, and the marks of state and outbox when this turn began. */
   outer: Turn | undefined;
   mark = 0;
   outboxMark = 0;
-  /** Its code has ended while turns inside it still run. */
+  /** Set when the code has ended while turns inside it still run. */
   ended: (() => void) | undefined;
-  /** A turn inside it failed in a way that cannot be taken back alone. */
+  /** The error of a nested turn that could not be undone alone. */
   doomed: unknown;
-  /** Calls it made that are still under way. */
+  /** Calls it made that are still in progress. */
   pending: Set<Turn> | undefined;
-  /** The actor that made the call outside of a turn. */
+  /** The actor that made the call outside a turn. */
   caller: CallingActor | undefined;
 
-  // Places in the mailbox and in the line of deadlines.
+  // Links of the mailbox and of the list of deadlines.
   before: Turn | undefined;
   behind: Turn | undefined;
   earlier: Turn | undefined;
   later: Turn | undefined;
   timed = false;
-  /** Which line of deadlines it stands in. */
+  /** Key of the list of deadlines that holds the turn. */
   line = 0;
 
   readonly #deadlines: Deadlines;
@@ -129,12 +130,12 @@ export class Turn implements CallOrigin {
     this.#deadlines = deadlines;
   }
 
-  /** For people: `Cart/alice.add`. */
+  /** For display: `Cart/alice.add`. */
   get label(): string {
     return `${this.type.name}/${this.id}.${this.method}`;
   }
 
-  /** The caller's promise. Until then nothing is armed: most turns have ended by the time it is asked for. */
+  /** The caller's promise. Nothing is armed before this call: most turns have ended by then. */
   promise(signal: AbortSignal | undefined): Promise<unknown> {
     if (this.#answer === "value") return Promise.resolve(this.#result);
     if (this.#answer === "error") {
@@ -155,7 +156,7 @@ export class Turn implements CallOrigin {
     return this.#promise;
   }
 
-  /** The same without a promise, for a caller on another host: it is told at once what is known at once. */
+  /** The same without a promise, for a caller on another host; a known result is reported synchronously. */
   tell(waiter: Waiter): void {
     if (this.#answer === "value") {
       waiter.value(this.#result);
@@ -171,14 +172,15 @@ export class Turn implements CallOrigin {
   #arm(): void {
     const { parent } = this;
     if (parent instanceof Turn) {
-      // A call that only inherits its deadline is cancelled with the turn it is part of.
+      // A call that inherits its deadline is cancelled together with its parent turn.
       if (this.deadlineAt < parent.deadlineAt) this.#deadlines.add(this);
       parent.pending ??= new Set();
       parent.pending.add(this);
     } else if (this.rejectNotOwner === undefined) {
       this.#deadlines.add(this);
     } else {
-      // What is left of the time of a call from another host is any number; its own host watches it more closely.
+      // The remaining time of a remote call can be any number. Its own host enforces the deadline more
+      // precisely.
       this.#deadlines.addOrphan(this);
     }
   }
@@ -193,7 +195,7 @@ export class Turn implements CallOrigin {
     this.#unlisten = () => signal.removeEventListener("abort", abort);
   }
 
-  /** What user code sees as `this.signal`. */
+  /** The value of `this.signal` in actor code. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -206,7 +208,7 @@ export class Turn implements CallOrigin {
     return this.#cancelled;
   }
 
-  /** The caller gives up, or is made to. */
+  /** Ends the wait of the caller: it gave up, or its deadline passed. */
   cancel(reason: LimpetError): void {
     if (this.phase === "done" || this.#cancelled !== undefined) return;
     this.#cancelled = reason;
@@ -218,7 +220,8 @@ export class Turn implements CallOrigin {
     this.#controller?.abort(reason);
     if (this.pending === undefined) return;
     for (const child of [...this.pending]) {
-      // Whoever made these calls may not have come to wait for each of them yet: it is we who end them now.
+      // Actor code may not yet await each of these calls. Their rejection is caused here, so it is handled
+      // here.
       child.#promise?.catch(() => {});
       child.cancel(reason);
     }
@@ -232,12 +235,14 @@ export class Turn implements CallOrigin {
 
   fail(error: unknown): void {
     this.phase = "done";
-    // Hooks and timers are the actor's own: what they throw is for the log.
+    // Hooks and timers have no caller: their errors only go to the log.
     this.#settle("error", this.work === undefined ? copyError(error) : error);
     if (this.pending !== undefined) this.#leaveBehind(this.pending);
   }
 
-  /** Calls it did not wait for are no longer cancelled with it, so from now on their deadlines are watched. */
+  /**
+   * Calls that the turn did not await are no longer cancelled with it, so they get deadlines of their own.
+   */
   #leaveBehind(pending: Set<Turn>): void {
     for (const child of pending) if (!child.timed) this.#deadlines.addOrphan(child);
   }
@@ -258,7 +263,7 @@ export class Turn implements CallOrigin {
     }
   }
 
-  /** The code of the actor that made the call may not wait for it. */
+  /** Records the failure, because actor code may not await the call. */
   #noteFailure(promise: Promise<unknown>): void {
     const { unhandled } = this.#deadlines;
     if (unhandled === undefined) return;
@@ -266,7 +271,7 @@ export class Turn implements CallOrigin {
     if (call !== undefined) unhandled.note(promise, this.#result, call);
   }
 
-  /** Whoever sent it here takes it back: nobody here waits for it any more, and its promise stays open. */
+  /** The sending host takes the call back: no caller waits here any more, and the promise stays open. */
   dismiss(): void {
     this.phase = "done";
     this.#answer = "dismissed";

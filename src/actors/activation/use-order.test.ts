@@ -7,7 +7,7 @@ import { UseOrder } from "./use-order.ts";
 const fake = (id: number): Activation =>
   ({ id: String(id), older: undefined, newer: undefined }) as unknown as Activation;
 
-it("the order of use equals a list, whatever is added, used and removed", () => {
+it("the order of use equals a list after any additions, uses and removals", () => {
   const step = fc.record({ verb: fc.constantFrom("add", "touch", "remove"), which: fc.nat(20) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
@@ -36,7 +36,7 @@ it("the order of use equals a list, whatever is added, used and removed", () => 
   );
 });
 
-it("an activation that is not in it cannot leave it", () => {
+it("an activation that is not in the order cannot be removed from it", () => {
   const order = new UseOrder();
   order.add(fake(1));
   assert.throws(() => order.remove(fake(2)), { code: "INVARIANT" });

@@ -1,12 +1,12 @@
-// Activations of one type from the least to the most recently used. Each carries its own neighbours, so that noting a
-// use is a few pointers and an actor at rest costs no timer.
+// Activations of one type from the least to the most recently used. Each activation holds its own links, so
+// recording a use changes a few pointers, and an idle actor needs no timer.
 import { invariant } from "../../kernel/errors.ts";
 import type { Activation } from "./activation.ts";
 
 export class UseOrder {
   #oldest: Activation | undefined;
   #newest: Activation | undefined;
-  /** The newest of those that were counted as idle; so were all older ones. */
+  /** The newest activation counted as idle; all older ones are counted too. */
   #counted: Activation | undefined;
 
   get oldest(): Activation | undefined {
@@ -33,7 +33,7 @@ export class UseOrder {
     activation.newer = undefined;
   }
 
-  /** How many have been idle since before that moment and were not when this was asked last. */
+  /** Number of activations idle since `since` that earlier calls have not counted. */
   countIdle(since: number): number {
     let count = 0;
     let at = this.#counted === undefined ? this.#oldest : this.#counted.newer;

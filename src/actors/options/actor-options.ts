@@ -1,4 +1,5 @@
-// What a class of actors may say about itself in `static options`. Everything is checked when the class is registered.
+// Options that a class of actors declares in `static options`. All of them are checked when the class is
+// registered.
 
 import type { Duration } from "../../kernel/durations.ts";
 import { parseDuration } from "../../kernel/durations.ts";
@@ -15,41 +16,57 @@ import type { Placement, ResolvedSticky, StickyTypes } from "./sticky-options.ts
 import { resolveSticky } from "./sticky-options.ts";
 
 export interface ActorOptions {
-  /** The type's name in calls and in the store; the name of the class unless given. Set it if a bundler renames classes. */
+  /**
+   * Name of the type in calls and in the store; by default the name of the class. Set it if a bundler renames
+   * classes.
+   */
   readonly name?: string;
-  /** Without a call for this long an actor leaves memory. Too low: it is read from the store again and again. */
+  /**
+   * An actor without a call for this long leaves memory. Too low: hosts read it from the store again and
+   * again.
+   */
   readonly idleTimeout?: Duration;
-  /** How long a caller waits. Too low: slow turns look failed. Too high: a stuck one holds its callers that long. */
+  /**
+   * How long a caller waits for an answer. Too low: slow turns look failed. Too high: a stuck turn blocks its
+   * callers.
+   */
   readonly callTimeout?: Duration;
-  /** Calls that may wait for one actor. Too low: bursts are refused. Too high: callers wait for what nobody wants any more. */
+  /**
+   * Calls that may wait for one actor. Too low: bursts are rejected. Too high: calls wait until they time
+   * out.
+   */
   readonly mailboxLimit?: number;
-  /** May a call that this actor's own running turn caused come back to it? If so it runs inside that turn. */
+  /**
+   * True: a call that the actor's own running turn caused runs inside that turn. False: such a call fails
+   * with CALL_CYCLE.
+   */
   readonly reentrant?: boolean;
   /**
-   * Which host of a cluster an actor lives on. `"hash"`, unless given: its id says so, and some actors move when hosts join.
-   * `"sticky"`: the one on which it came to life, as long as that host lives. `sticky({ … })`: that, and what happens when the host
-   * is lost or full. The setting `sticky` outweighs it. `sharded({ … })`: it lives in a shard, a group of actors that moves as a whole.
+   * How the cluster chooses the host of an actor. `"hash"`, the default: by the hash of its id; some actors
+   * move when hosts join. `"sticky"`: the host that activated it first, while that host lives. `sticky({ …
+   * })`: the same, with rules for hosts that are lost or full. The setting `sticky` outweighs the class.
+   * `sharded({ … })`: the actor belongs to a shard, a group of actors that moves as a whole.
    */
   readonly placement?: Placement | ShardedPlacement;
 }
 
-/** The host's answers where a class says nothing. */
+/** The host's values for options that a class leaves out. */
 export interface ActorDefaults {
   readonly idleTimeoutMs: number;
   readonly callTimeoutMs: number;
   readonly mailboxLimit: number;
-  /** Outweighs what a class says; left out, the class decides. */
+  /** Outweighs the class; left out, the class decides. */
   readonly sticky?: StickyTypes | undefined;
-  /** Of sharded types. */
+  /** Defaults for sharded types. */
   readonly sharding?: ShardingDefaults | undefined;
 }
 
 export interface ResolvedOptions extends Omit<ActorDefaults, "sticky" | "sharding"> {
   readonly name: string;
   readonly reentrant: boolean;
-  /** Undefined: actors of the type follow the ring. */
+  /** Undefined: the ring places actors of the type. */
   readonly sticky: ResolvedSticky | undefined;
-  /** They live in shards. */
+  /** Undefined: actors of the type do not live in shards. */
   readonly sharded: ResolvedSharded | undefined;
 }
 
@@ -59,7 +76,10 @@ export function resolveOptions(className: string, options: ActorOptions, default
   const where = `${className}.options`;
   for (const key of Object.keys(options)) {
     if (!KNOWN.has(key)) {
-      throw new LimpetError("OPTION_INVALID", `${where}: unknown option "${key}"; known are ${[...KNOWN].join(", ")}`);
+      throw new LimpetError(
+        "OPTION_INVALID",
+        `${where}: unknown option "${key}"; known options are ${[...KNOWN].join(", ")}`,
+      );
     }
   }
   const name = options.name ?? className;
@@ -67,15 +87,18 @@ export function resolveOptions(className: string, options: ActorOptions, default
   if (name.startsWith(JOB_MARK)) {
     throw new LimpetError(
       "OPTION_INVALID",
-      `${where}.name must not begin with "${JOB_MARK}", which is how jobs are told apart`,
+      `${where}.name must not begin with "${JOB_MARK}", which is reserved for jobs; got ${JSON.stringify(name)}`,
     );
   }
   const { mailboxLimit = defaults.mailboxLimit, reentrant = false } = options;
   if (!Number.isInteger(mailboxLimit) || mailboxLimit < 1) {
-    throw new LimpetError("OPTION_INVALID", `${where}.mailboxLimit must be a whole number of at least 1`);
+    throw new LimpetError(
+      "OPTION_INVALID",
+      `${where}.mailboxLimit must be a whole number of at least 1; got ${String(mailboxLimit)}`,
+    );
   }
   if (typeof reentrant !== "boolean")
-    throw new LimpetError("OPTION_INVALID", `${where}.reentrant must be true or false`);
+    throw new LimpetError("OPTION_INVALID", `${where}.reentrant must be true or false; got ${String(reentrant)}`);
   return {
     name,
     reentrant,
@@ -86,7 +109,7 @@ export function resolveOptions(className: string, options: ActorOptions, default
   };
 }
 
-/** A type is one or the other: the setting `sticky` says nothing of those that live in shards. */
+/** A type is sticky or sharded, never both: the setting `sticky` does not apply to sharded types. */
 function readPlacement(
   name: string,
   placement: ActorOptions["placement"],
@@ -100,6 +123,6 @@ function readPlacement(
 function duration(given: Duration | undefined, fallback: number, what: string): number {
   if (given === undefined) return fallback;
   const ms = parseDuration(given, what);
-  if (ms === 0) throw new LimpetError("OPTION_INVALID", `${what} must be longer than nothing`);
+  if (ms === 0) throw new LimpetError("OPTION_INVALID", `${what} must be longer than 0`);
   return ms;
 }

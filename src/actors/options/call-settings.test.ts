@@ -16,7 +16,7 @@ class Cart extends Actor {
 const refused = (about: RegExp) => (error: unknown) =>
   isLimpetError(error, "OPTION_INVALID") && about.test(error.message);
 
-test("a misspelt setting of a call is refused wherever calls are made", async () => {
+test("a misspelt setting of a call is rejected by every kind of handle", async () => {
   await using app = await testLimpet({ actors: [Cart] });
   await using client = connect({ url: "http://127.0.0.1:1" });
   const wrong = { timeuot: "1s" } as object;
@@ -28,14 +28,14 @@ test("a misspelt setting of a call is refused wherever calls are made", async ()
   await assert.rejects(app.actor(Cart, "a").addTo("b", wrong), meant);
 });
 
-test("settings of another kind are refused", async () => {
+test("settings of the wrong type are rejected", async () => {
   await using app = await testLimpet({ actors: [Cart] });
   assert.throws(() => app.actor(Cart, "a", "1s" as never), refused(/must be an object such as \{ timeout: "5s" \}/));
   assert.throws(() => app.actor(Cart, "a", { abort: 1 } as object), refused(/no "abort"; known are timeout, signal/));
   assert.throws(() => app.actor(Cart, "a", { signal: 5 } as object), refused(/signal must be an AbortSignal/));
 });
 
-test("known settings count, and may be undefined", async () => {
+test("known settings apply, and may be undefined", async () => {
   await using app = await testLimpet({ actors: [Cart] });
   const { signal } = new AbortController();
   assert.equal(await app.actor(Cart, "a", { timeout: "1s", signal }).add(), 1);

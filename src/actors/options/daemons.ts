@@ -7,7 +7,7 @@ import { isActorClass } from "../actor-type.ts";
 import type { ActorClass, AnyActor } from "../routing/remote.ts";
 import { isSharded, type ShardedOptions, sharded } from "./sharded-options.ts";
 
-/** More could not be started within a reasonable time. */
+/** A larger number could not be started within a reasonable time. */
 export const MOST_DAEMONS = 100_000;
 
 /**
@@ -48,7 +48,7 @@ function alwaysRunning<A extends AnyActor>(
     daemons: count,
   });
   const Base = type as ActorClass<AnyActor>;
-  // The name is that of the class, so that handles of the class itself lead to them as well.
+  // The name of the class is kept, so handles of the class itself reach these actors too.
   const Daemon = class extends Base {
     static options = { ...type.options, name: type.options?.name ?? type.name, placement };
   };
@@ -57,7 +57,7 @@ function alwaysRunning<A extends AnyActor>(
 
 const SET_HERE = ["shardOf", "version", "messageId", "maxActive"] as const;
 
-/** The sharding options of the class. The shard of each actor, and that it runs, are decided here. */
+/** The sharding options of the class. It may not set options that `daemons()` and `singleton()` decide. */
 function placementOf(type: ActorClass, called: string): ShardedOptions {
   const { placement } = type.options ?? {};
   if (placement === undefined || placement === "hash") return {};

@@ -1,72 +1,82 @@
-// How long actors that live in shards stay in memory: how many of them at most, and whether they are brought back to life without a call.
+// Options for the lifetime of sharded actors: how many stay in memory, and whether hosts start them without a
+// call.
 import type { Duration } from "../../kernel/durations.ts";
 import { formatDuration, parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 
 export interface LifetimeOptions {
   /**
-   * Actors of the type that one host has in memory, at most. Who comes when there are so many takes the place of the one that was used least
-   * recently; those that are busy are spared. Too low: they are read from the store again and again. Unless given, only `maxResident` counts.
+   * Actors of the type that one host keeps in memory, at most. A new actor evicts the least recently used
+   * one; busy actors are not evicted. Too low: hosts read actors from the store again and again. By default
+   * only `maxResident` limits them.
    */
   readonly maxActive?: number | undefined;
   /**
-   * Actors that have come to life are remembered, and are brought back to life, without a call, wherever their shard lives: after it has
-   * moved, after a crash, and when one has stopped by itself. They stay in memory until they say `this.passivate()`.
+   * Activated actors are remembered. The home of their shard starts them again without a call: after a move,
+   * after a crash, and after an actor has stopped by itself. They stay in memory until they call
+   * `this.passivate()`.
    */
   readonly remember?: boolean | undefined;
   /**
-   * Remembered actors that one host starts in a second, at most. Too high: a host that takes over many is busy with that, and so is the
-   * store. Too low: it takes long until all of them run. 1,000 unless given.
+   * Remembered actors that one host starts per second, at most. Too high: a take-over of many actors loads
+   * the host and the store. Too low: it takes long until all of them run. 1,000 by default.
    */
   readonly startsPerSecond?: number | undefined;
-  /** How long after one has stopped, or could not be started, it is started again. Too low: what is broken keeps the host busy. 10 s unless given. */
+  /**
+   * Pause before an actor that stopped, or failed to start, is started again. Too low: broken actors keep the
+   * host busy. 10 s by default.
+   */
   readonly restartAfter?: Duration | undefined;
   /**
-   * The longest pause of an actor that keeps failing: it waits for `restartAfter` after its first failure, and twice as long after each
-   * further one. Too low: broken actors keep the host busy. Too high: a repaired actor starts late. 5 min unless given.
+   * The longest pause of an actor that keeps failing. The pause is `restartAfter` after the first failure,
+   * and doubles with each further one. Too low: broken actors keep the host busy. Too high: a repaired actor
+   * starts late. 5 min by default.
    */
   readonly restartAtMost?: Duration | undefined;
 }
 
-/** What becomes of actors that have come to life once. */
+/** How hosts start remembered actors. */
 export interface RememberedRule {
   readonly startsPerSecond: number;
   readonly restartAfterMs: number;
   /** Not less than restartAfterMs. */
   readonly restartAtMostMs: number;
-  /** How many actors always run, with the ids "0", "1" and so on. Left out: actors run after their first call. */
+  /**
+   * Number of actors that always run, with the ids "0", "1" and so on. Left out: actors run after their first
+   * call.
+   */
   readonly daemons?: (() => number) | undefined;
 }
 
 export interface Lifetime {
   readonly maxActive: number | undefined;
-  /** Undefined: they come to life when they are called. */
+  /** Undefined: a call activates them. */
   readonly remembered: RememberedRule | undefined;
 }
 
 const REMEMBER_KEYS = ["startsPerSecond", "restartAfter", "restartAtMost"] as const;
 export const LIFETIME_KEYS: readonly string[] = ["maxActive", "remember", ...REMEMBER_KEYS];
 
-/** More could not be kept in memory anyway. */
+/** A host cannot keep more in memory anyway. */
 const MOST = 100_000_000;
 const FASTEST = 1_000_000;
 const LONGEST_WAIT_MS = 300_000;
 
-/** `where` it was written, for errors. */
+/** `where` names the place of the option in error messages. */
 export function resolveLifetime(options: LifetimeOptions, where: string): Lifetime {
   const { maxActive, remember = false } = options;
-  if (typeof remember !== "boolean") throw invalid(`${where}.remember must be true or false, not ${String(remember)}`);
+  if (typeof remember !== "boolean") throw invalid(`${where}.remember must be true or false; got ${String(remember)}`);
   if (maxActive !== undefined) checkWhole(maxActive, MOST, `${where}.maxActive`);
   if (remember && maxActive !== undefined) {
     throw invalid(
-      `${where}: maxActive has those leave memory that were used least recently, and remember has all of them stay; choose one`,
+      `${where}: maxActive evicts actors from memory, but remember keeps all of them there; set only one of them`,
     );
   }
   const remembered = readRemembered(options, where);
   if (remember) return { maxActive, remembered };
   for (const key of REMEMBER_KEYS) {
     if (options[key] !== undefined)
-      throw invalid(`${where}.${key} says something of remembered actors: set remember: true`);
+      throw invalid(`${where}.${key} applies to remembered actors only; set remember: true or remove it`);
   }
   return { maxActive, remembered: undefined };
 }
@@ -75,7 +85,7 @@ function readRemembered(options: LifetimeOptions, where: string): RememberedRule
   const { startsPerSecond = 1_000, restartAfter, restartAtMost } = options;
   checkWhole(startsPerSecond, FASTEST, `${where}.startsPerSecond`);
   const restartAfterMs = restartAfter === undefined ? 10_000 : parseDuration(restartAfter, `${where}.restartAfter`);
-  if (restartAfterMs === 0) throw invalid(`${where}.restartAfter must be longer than nothing`);
+  if (restartAfterMs === 0) throw invalid(`${where}.restartAfter must be longer than 0`);
   if (restartAtMost === undefined) {
     return { startsPerSecond, restartAfterMs, restartAtMostMs: Math.max(LONGEST_WAIT_MS, restartAfterMs) };
   }
@@ -89,7 +99,7 @@ function readRemembered(options: LifetimeOptions, where: string): RememberedRule
 
 function checkWhole(value: unknown, most: number, where: string): void {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 1 && value <= most) return;
-  throw invalid(`${where} must be a whole number between 1 and ${most}, not ${String(value)}`);
+  throw invalid(`${where} must be a whole number from 1 to ${most}; got ${String(value)}`);
 }
 
 const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);

@@ -19,7 +19,7 @@ test("a class with a name option may have any minified class name", () => {
   assert.ok(looksMinified({ name: "a", options: {} }));
 });
 
-test("a process warns when it begins to host a class whose name looks minified, and of no other", async () => {
+test("a process warns when it starts to host a class with a minified name, and of no other class", async () => {
   const warned: { event: string; type: unknown }[] = [];
   const warn: Log["warn"] = (event, fields) => void warned.push({ event, type: fields?.type });
   const log: Log = { debug() {}, info() {}, warn, error() {} };
@@ -31,5 +31,5 @@ test("a process warns when it begins to host a class whose name looks minified, 
   }.t;
   class Cart extends Actor {}
   await using _app = await testLimpet({ actors: [renamed, named, Cart], log });
-  assert.deepEqual(warned, [{ event: "actor.name_minified", type: "e" }]);
+  assert.deepEqual(warned, [{ event: "actor.name-minified", type: "e" }]);
 });

@@ -1,5 +1,5 @@
-// Whether a class seems to have got its name from a bundler. The name of a class is the name of its type in
-// the store: under another name its actors begin anew, and the old ones are never found. Pure.
+// Detects class names that a bundler made up. The name of a class is the name of its type in the store: under
+// a new name its actors start from nothing, and the rows of the old name are never read. Pure.
 
 /**
  * One or two characters; or three, with a digit or a sign among them; or a leading underscore, which bundlers

@@ -1,13 +1,14 @@
-// Which shard an actor is in, as the application says. That is code of others: it may throw, answer nonsense, or say something else the next
-// time. Whatever it does, the caller hears of it before anything has happened. What it has said of an id is remembered for a while, and it is
-// asked twice before that: one that changes its mind would have an actor come to life in two places, where only the store could tell them apart.
+// Wraps the application's `shardOf`, which may throw, return an invalid value, or change its result. The
+// caller gets an error before anything else happens. Each new id is extracted twice and the result is cached.
+// Otherwise an inconsistent function could activate one actor on two hosts, and only the fence of the store
+// would stop it.
 import { LimpetError } from "../../kernel/errors.ts";
 import { shardOf } from "../../kernel/shards.ts";
 
-/** Ids of which it is remembered. */
+/** Ids in the cache. */
 const REMEMBERED = 10_000;
 
-/** `where` it was written, for errors. */
+/** `where` names the place of the option in error messages. */
 export function ownExtractor(own: (id: string) => unknown, shards: number, where: string): (id: string) => number {
   const said = new Map<string, number>();
 
@@ -21,9 +22,7 @@ export function ownExtractor(own: (id: string) => unknown, shards: number, where
     if (typeof answer === "number" && Number.isSafeInteger(answer) && answer >= 0) return answer % shards;
     if (typeof answer === "string") return shardOf(answer, shards);
     disown(answer);
-    throw invalid(
-      `${where}.shardOf must give a text or a whole number of at least 0, and gave ${show(answer)} for ${id}`,
-    );
+    throw invalid(`${where}.shardOf must return a text or a whole number of at least 0; got ${show(answer)} for ${id}`);
   };
 
   return (id) => {
@@ -31,7 +30,7 @@ export function ownExtractor(own: (id: string) => unknown, shards: number, where
     if (known !== undefined) return known;
     const shard = ask(id);
     if (ask(id) !== shard)
-      throw invalid(`${where}.shardOf must always say the same of an id, and changed its mind on ${id}`);
+      throw invalid(`${where}.shardOf must return the same shard for the same id; got two for ${id}`);
     if (said.size >= REMEMBERED) said.clear();
     said.set(id, shard);
     return shard;
@@ -40,10 +39,12 @@ export function ownExtractor(own: (id: string) => unknown, shards: number, where
 
 const invalid = (what: string): LimpetError => new LimpetError("SHARD_INVALID", what);
 
-/** Of what is told of something that was thrown. */
+/** Characters of a thrown value that an error message quotes. */
 const MOST_TEXT = 1_000;
 
-/** What code of others threw, as a text. It need not be an error, and an error need not have a text in it. */
+/**
+ * A value thrown by application code, as text. It need not be an error, and an error need not have a message.
+ */
 export function textOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return show(error);
@@ -54,13 +55,16 @@ export function textOf(error: unknown): string {
   }
 }
 
-/** An object may not even be willing to become text, and a text may be a whole message. */
+/** Text for an error message. Converting an object may throw, and a long text may be a whole message. */
 export function show(value: unknown): string {
   if (typeof value === "object" && value !== null) return value instanceof Promise ? "a promise" : "an object";
   return typeof value === "string" && value.length > 60 ? "a text" : String(value);
 }
 
-/** Code that must not wait, and did, may yet fail: nobody is there to hear of it, and that must not end the process. */
+/**
+ * Ignores the failure of a promise from code that must be synchronous; an unhandled rejection would end the
+ * process.
+ */
 export function disown(value: unknown): void {
   if (value instanceof Promise) value.catch(() => {});
 }

@@ -4,8 +4,8 @@ import { resolveSharded, type ShardedOptions, sharded } from "./sharded-options.
 
 const resolve = (options?: unknown) => resolveSharded(sharded(options as ShardedOptions), "Cart.options.placement");
 
-describe("how shards are spread, as a class says it", () => {
-  it("is evenly, within limits, unless it says something else", () => {
+describe("options of sharded types", () => {
+  it("shards are spread evenly, within limits, by default", () => {
     assert.deepEqual(resolve().rule, {
       shards: 1_000,
       ownShards: false,
@@ -37,7 +37,7 @@ describe("how shards are spread, as a class says it", () => {
     assert.deepEqual([bufferSize, retryMs], [10_000, 1_000]);
   });
 
-  it("may be decided by code of the application, of which the leader only hears that there is some", () => {
+  it("the application may provide a custom strategy, and the leader only learns that there is one", () => {
     const own = { home: () => "a", moves: () => [] };
     const resolved = resolve({ strategy: own });
     assert.deepEqual(resolved.rule.strategy, { kind: "own" });
@@ -50,36 +50,36 @@ describe("how shards are spread, as a class says it", () => {
     assert.deepEqual(resolve({ strategy: new Balanced() }).rule.strategy, { kind: "own" });
   });
 
-  it("is refused when it makes no sense, with a word on what would", () => {
+  it("an invalid option is rejected with advice", () => {
     const wrong: [options: object, message: RegExp][] = [
-      [{ strategy: "leest" }, /strategy is not known: leest.*least/],
+      [{ strategy: "leest" }, /strategy must be one of least, .*; got leest.*"least"/],
       [{ strategy: null }, /strategy/],
       [{ strategy: {} }, /strategy must have a method home\(shard, hosts, asker\)/],
       [{ strategy: { home: "a" } }, /method home/],
       [{ strategy: { home: () => "a", moves: [] } }, /moves must be a method moves\(hosts, moving\)/],
-      [{ strategy: () => "a" }, /strategy is not known/],
+      [{ strategy: () => "a" }, /strategy must be one of least, .*, or an object/],
       [{ relativeLimit: 2 }, /relativeLimit must be a share/],
       [{ absoluteLimit: 0 }, /absoluteLimit must be a whole number/],
-      [{ shards: 0 }, /shards must be a whole number between 1 and 100000/],
-      [{ rebalance: "0s" }, /rebalance must be longer than nothing/],
-      [{ shards: "10" }, /100000, not "10"$/],
-      [{ relativeLimit: "0.5" }, /relativeLimit must be a share between 0 and 1, not "0\.5"/],
-      [{ strategy: "hashed", absoluteLimit: 3 }, /absoluteLimit says something of the strategy "least"/],
-      [{ strategy: { home: () => "a" }, relativeLimit: 0.5 }, /relativeLimit says something of the strategy "least"/],
-      [{ strategy: "told", rebalanceThreshold: 2 }, /rebalanceThreshold says something of the strategy "least"/],
-      [{ rebalanceThreshold: 0 }, /rebalanceThreshold must be a whole number between 1 and/],
-      [{ bufferSize: 0.5 }, /bufferSize must be a whole number between 1 and 10000000, not 0.5/],
-      [{ retryInterval: 0 }, /retryInterval must be longer than nothing/],
+      [{ shards: 0 }, /shards must be a whole number from 1 to 100000/],
+      [{ rebalance: "0s" }, /rebalance must be longer than 0/],
+      [{ shards: "10" }, /100000; got "10"$/],
+      [{ relativeLimit: "0.5" }, /relativeLimit must be a share from 0 to 1; got "0\.5"/],
+      [{ strategy: "hashed", absoluteLimit: 3 }, /absoluteLimit applies to the strategy "least" only/],
+      [{ strategy: { home: () => "a" }, relativeLimit: 0.5 }, /relativeLimit applies to the strategy "least" only/],
+      [{ strategy: "told", rebalanceThreshold: 2 }, /rebalanceThreshold applies to the strategy "least" only/],
+      [{ rebalanceThreshold: 0 }, /rebalanceThreshold must be a whole number from 1 to/],
+      [{ bufferSize: 0.5 }, /bufferSize must be a whole number from 1 to 10000000; got 0.5/],
+      [{ retryInterval: 0 }, /retryInterval must be longer than 0/],
       [{ startTimeout: "soon" }, /startTimeout: "soon" is not a duration/],
-      [{ minHosts: 0 }, /minHosts must be a whole number between 1 and 10000, not 0/],
-      [{ version: "2" }, /version names how shardOf works, and there is no shardOf/],
-      [{ shardOf: (id: string) => id }, /version must name how shardOf works/],
-      [{ shardOf: (id: string) => id, version: "1\0" }, /version must be a text of .* not "1\\u0000"/],
+      [{ minHosts: 0 }, /minHosts must be a whole number from 1 to 10000; got 0/],
+      [{ version: "2" }, /version applies to shardOf only; set shardOf as well/],
+      [{ shardOf: (id: string) => id }, /version must name the version of shardOf and change with it/],
+      [{ shardOf: (id: string) => id, version: "1\0" }, /version must be a text of .*; got "1\\u0000"/],
       [{ shardOf: (id: string) => id, version: "\ud800" }, /version must be a text of/],
       [{ shardOf: (id: string) => id, version: "1".repeat(1_000) }, /version must be a text of at most \d+ bytes/],
       [{ role: 5 }, /role must be a string, not number/],
       [{ role: "" }, /role must not be empty/],
-      [{ role: "backend,reports" }, /role must be one name, without commas .* not "backend,reports"/],
+      [{ role: "backend,reports" }, /role must be one name, without commas .*; got "backend,reports"/],
       [{ role: " backend" }, /role must be one name/],
       [{ stratgy: "least" }, /no option "stratgy".*strategy/],
     ];

@@ -1,4 +1,5 @@
-// How a class says that its actors live in shards, and how those are spread over hosts. Everything is checked when the class is registered.
+// Options of sharded types: how their actors are grouped into shards, and how shards spread over hosts. All
+// options are checked when the class is registered.
 import type { Duration } from "../../kernel/durations.ts";
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -15,69 +16,78 @@ import { ownExtractor } from "./shard-extractor.ts";
 /** Everything is optional: `sharded()` spreads 1,000 shards evenly. */
 export interface ShardedOptions extends LifetimeOptions {
   /**
-   * How many shards there are: about ten times as many as there will ever be hosts. Too few: some hosts have nothing to do. Too many: each
-   * first call has to ask where its shard lives. Every host has to say the same, and it cannot be changed while one runs.
+   * Number of shards: about ten times the highest number of hosts. Too few: some hosts get none. Too many:
+   * the first call to each shard requests its home from the leader. It must be equal on all hosts, and cannot
+   * change while a host runs.
    */
   readonly shards?: number | undefined;
   /**
-   * Which shard an actor belongs to, from its id: any text or number, always the same for the same id. Unless given, its hash. What it
-   * depends on is named by `version`, which has to change whenever it does.
+   * Maps an id to its shard: any text or number, always the same for the same id. By default its hash.
+   * `version` names this function, and must change whenever its result does.
    */
   readonly shardOf?: ((id: string) => string | number) | undefined;
   readonly version?: string | undefined;
   /**
-   * For whom a message is that was sent to the type as a whole, by `app.region()` or over HTTP: an id; or `{ id, message }`, if the actor
-   * shall get something else than the message itself. Unless given, such messages are envelopes, which say both.
+   * Maps a message that was sent to the whole type, by `app.region()` or over HTTP, to an actor. It returns
+   * an id; or `{ id, message }`, if the actor gets another message. By default messages are envelopes with
+   * both.
    */
   readonly messageId?: MessageId | undefined;
-  /** Only hosts with this role run actors of the type; others that have the class send calls there. Unless given, all of them do. */
+  /**
+   * Only hosts with this role run actors of the type; other hosts with the class forward calls. By default
+   * all hosts do.
+   */
   readonly role?: string | undefined;
   /**
-   * `"least"`, unless given: each shard goes to the host with the fewest, and some move when hosts come. `"hashed"`: shards of the same
-   * number live on the same host, whatever their type. `"told"`: where the application says, by the names of hosts; see `app.shards()`.
-   * Or a strategy of your own: every host of the type brings it, and one of them is asked.
+   * `"least"`, the default: a shard goes to the host with the fewest, and some move when hosts join.
+   * `"hashed"`: shards with equal numbers live on the same host, for all types. `"told"`: the application
+   * assigns shards to hosts by name; see `app.shards()`. Or a custom strategy: every host of the type
+   * provides it, and the leader asks one of them.
    */
   readonly strategy?: "least" | "hashed" | "told" | ShardStrategy | undefined;
-  /** For `"least"`: shards that move in one round, at most; and the same as a share of all shards. */
+  /** For `"least"`: the most shards that move in one round, as a number and as a share of all shards. */
   readonly absoluteLimit?: number | undefined;
   readonly relativeLimit?: number | undefined;
   /**
-   * For `"least"`: shards move for balance when the difference between two hosts exceeds this number. Too high: a new host gets none.
-   * Unless given, the setting `sharding.rebalanceThreshold`, which is 1.
+   * For `"least"`: shards move for balance when the difference between two hosts exceeds this number. Too
+   * high: a new host gets none. By default the setting `sharding.rebalanceThreshold`, which is 1.
    */
   readonly rebalanceThreshold?: number | undefined;
   /**
-   * Calls that one process keeps while shards of the type move or have no home; more are refused with BUFFER_FULL. Unless given, the
-   * setting `sharding.bufferSize`, which is 10,000.
+   * Calls that one process buffers while shards of the type move or have no home; further calls fail with
+   * BUFFER_FULL. By default the setting `sharding.bufferSize`, which is 10,000.
    */
   readonly bufferSize?: number | undefined;
   /**
-   * How often a call that waits for the home of its shard checks again, and a request to the leader is repeated. Unless given, the setting
-   * `sharding.retryInterval`, which is 1 s.
+   * How often a call that waits for the home of its shard checks again, and a request to the leader is
+   * repeated. By default the setting `sharding.retryInterval`, which is 1 s.
    */
   readonly retryInterval?: Duration | undefined;
   /**
-   * How long a host may take to confirm that it is the home of a shard; then the leader notifies it again. Unless given, the setting
-   * `sharding.startTimeout`, which is 10 s.
+   * How long a host may take to confirm that it is the home of a shard; then the leader notifies it again. By
+   * default the setting `sharding.startTimeout`, which is 10 s.
    */
   readonly startTimeout?: Duration | undefined;
   /**
-   * Hosts of the type that must have joined before its first shard gets a home. Too low: the first host gets all shards, which then move.
-   * Unless given, the setting `sharding.minHosts`, which is 1.
+   * Hosts of the type that must have joined before its first shard gets a home. Too low: the first host gets
+   * all shards, which then move. By default the setting `sharding.minHosts`, which is 1.
    */
   readonly minHosts?: number | undefined;
-  /** Shards that move at the same time. Too high: many actors wait at once. Too low: it takes long until a new host has its share. */
+  /**
+   * Shards that move at the same time. Too high: many actors wait at once. Too low: a new host gets its share
+   * late.
+   */
   readonly movesAtOnce?: number | undefined;
-  /** How often it is looked whether shards should move. */
+  /** Interval between rounds of rebalancing. */
   readonly rebalance?: Duration | undefined;
-  /** How long actors of a shard that moves may take to end their turns; what runs longer is given up. */
+  /** How long actors of a moving shard may take to end their turns; longer turns are cancelled. */
   readonly handOff?: Duration | undefined;
 }
 
-/** What `sharded()` makes. */
+/** The result of `sharded()`. */
 export interface ShardedPlacement extends ShardedOptions {
   readonly kind: "sharded";
-  /** How many actors always run; made by `daemons()` and `singleton()`. */
+  /** Number of actors that always run; set by `daemons()` and `singleton()`. */
   readonly daemons?: () => number;
 }
 
@@ -98,9 +108,9 @@ export const SHARDING_DEFAULTS: ShardingDefaults = {
 
 export interface ResolvedSharded extends Lifetime, Pick<ShardingDefaults, "bufferSize" | "retryMs"> {
   readonly rule: ShardedRule;
-  /** What the application wrote; undefined: it uses one of ours. */
+  /** The custom strategy of the application; undefined: a built-in one. */
   readonly strategy: ShardStrategy | undefined;
-  /** Of how ids become shards. */
+  /** Version of the function that maps ids to shards. */
   readonly version: string;
   readonly shardOf: (id: string) => number;
   readonly messageId: MessageId | undefined;
@@ -108,7 +118,10 @@ export interface ResolvedSharded extends Lifetime, Pick<ShardingDefaults, "buffe
   readonly role: string | undefined;
 }
 
-/** For `static options`: actors of this class live in shards, which move between hosts as a whole. `placement: sharded({ shards: 200 })`. */
+/**
+ * For `static options`: actors of this class live in shards, which move between hosts as a whole. `placement:
+ * sharded({ shards: 200 })`.
+ */
 export function sharded(options: ShardedOptions = {}): ShardedPlacement {
   if (typeof options !== "object" || options === null) {
     throw invalid("sharded() takes an object, such as sharded({ shards: 200 })");
@@ -126,10 +139,10 @@ const KEYS = [
 ];
 const MOST_HOSTS = 10_000;
 const MOST_BUFFERED = 10_000_000;
-/** Besides "least", which is the only one with limits of its own. */
+/** Strategies besides "least", which is the only one with limits of its own. */
 const STRATEGIES = ["hashed", "told"] as const;
 
-/** `where` it was written, for errors. */
+/** `where` names the place of the option in error messages. */
 export function resolveSharded(
   placement: ShardedPlacement,
   where: string,
@@ -170,13 +183,16 @@ export function resolveSharded(
   return { ...own, ...readExtractor(placement, shards, where), ...lifetime };
 }
 
-/** It has to be one that a host can have: lists of them are written with commas, and without what is around those. */
+/**
+ * A role must be a name that a host can have: settings list roles with commas, and trim the spaces around
+ * them.
+ */
 function checkRole(role: unknown, where: string): void {
   const problem = nameProblem(role, LIMITS.wordBytes);
   if (problem !== undefined) throw invalid(`${where}.role ${problem}`);
   const name = role as string;
   if (name !== name.trim() || name.includes(",")) {
-    throw invalid(`${where}.role must be one name, without commas and without spaces around it, not ${show(name)}`);
+    throw invalid(`${where}.role must be one name, without commas and without spaces around it; got ${show(name)}`);
   }
 }
 
@@ -185,7 +201,7 @@ function readStrategy(options: ShardedOptions, where: string, defaultThreshold: 
   if (strategy === "least") {
     const share = relativeLimit ?? 0.1;
     if (!(typeof share === "number" && share >= 0 && share <= 1)) {
-      throw invalid(`${where}.relativeLimit must be a share between 0 and 1, not ${show(share)}`);
+      throw invalid(`${where}.relativeLimit must be a share from 0 to 1; got ${show(share)}`);
     }
     return {
       kind: "least",
@@ -197,7 +213,7 @@ function readStrategy(options: ShardedOptions, where: string, defaultThreshold: 
   const rule = readOther(strategy, where);
   for (const key of ["absoluteLimit", "relativeLimit", "rebalanceThreshold"] as const) {
     if (options[key] === undefined) continue;
-    throw invalid(`${where}.${key} says something of the strategy "least"; how many move at once is movesAtOnce`);
+    throw invalid(`${where}.${key} applies to the strategy "least" only; movesAtOnce limits the others`);
   }
   return rule;
 }
@@ -206,10 +222,11 @@ function readOther(strategy: unknown, where: string): StrategyRule {
   if (typeof strategy === "object" && strategy !== null) return readOwn(strategy as ShardStrategy, where);
   const kind = STRATEGIES.find((known) => known === strategy);
   if (kind !== undefined) return { kind };
-  const rest = didYouMean(String(strategy), ["least", ...STRATEGIES]) || `; known are least, ${STRATEGIES.join(", ")}`;
-  throw invalid(`${where}.strategy is not known: ${String(strategy)}${rest}`);
+  const known = ["least", ...STRATEGIES];
+  const hint = didYouMean(String(strategy), known);
+  throw invalid(`${where}.strategy must be one of ${known.join(", ")}, or an object; got ${String(strategy)}${hint}`);
 }
-/** Functions are looked at here; what they say is looked at whenever they say it. */
+/** Checks that the methods exist; their results are checked with every call. */
 function readOwn({ home, moves }: ShardStrategy, where: string): StrategyRule {
   if (typeof home !== "function") throw invalid(`${where}.strategy must have a method home(shard, hosts, asker)`);
   if (moves !== undefined && typeof moves !== "function") {
@@ -224,17 +241,18 @@ function readExtractor(
   where: string,
 ): Pick<ResolvedSharded, "version" | "shardOf"> {
   if (own === undefined) {
-    if (version !== undefined) throw invalid(`${where}.version names how shardOf works, and there is no shardOf`);
+    if (version !== undefined)
+      throw invalid(`${where}.version applies to shardOf only; set shardOf as well, or remove it`);
     return { version: "hash", shardOf: (id) => shardOf(id, shards) };
   }
   if (typeof own !== "function") throw invalid(`${where}.shardOf must be a function from an id to a text or number`);
   if (typeof version !== "string" || version === "") {
-    throw invalid(`${where}.version must name how shardOf works, and change whenever that does, as in version: "1"`);
+    throw invalid(`${where}.version must name the version of shardOf and change with it, as in version: "1"`);
   }
-  // It is kept, and held against what other hosts say.
+  // The version is stored, and compared with the version of other hosts.
   if (!version.isWellFormed() || /\p{Cc}/u.test(version) || Buffer.byteLength(version) > LIMITS.wordBytes) {
     const most = `at most ${LIMITS.wordBytes} bytes, without control characters`;
-    throw invalid(`${where}.version must be a text of ${most}, not ${show(version.slice(0, 40))}`);
+    throw invalid(`${where}.version must be a text of ${most}; got ${show(version.slice(0, 40))}`);
   }
   return {
     version: `own ${version}`,
@@ -245,17 +263,17 @@ function readExtractor(
 function whole(value: unknown, fallback: number, most: number, where: string): number {
   if (value === undefined) return fallback;
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
-  throw invalid(`${where} must be a whole number between 1 and ${most}, not ${show(value)}`);
+  throw invalid(`${where} must be a whole number from 1 to ${most}; got ${show(value)}`);
 }
 
 function duration(given: Duration | undefined, fallback: number, where: string): number {
   if (given === undefined) return fallback;
   const ms = parseDuration(given, where);
   if (ms > 0) return ms;
-  throw invalid(`${where} must be longer than nothing`);
+  throw invalid(`${where} must be longer than 0`);
 }
 
-/** As it would be written. */
+/** The value as source code. */
 const show = (value: unknown): string => (typeof value === "string" ? JSON.stringify(value) : String(value));
 
 const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);

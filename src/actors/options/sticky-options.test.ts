@@ -22,11 +22,11 @@ function refused(make: () => unknown): string {
   return assert.fail("nothing was refused");
 }
 
-/** What a program without types may write. */
+/** A placement that a program without types may pass. */
 const wrong = (placement: unknown): string => refused(() => resolved({ placement: placement as Placement }));
 const wrongly = (options: unknown): string => wrong(sticky(options as Parameters<typeof sticky>[0]));
 
-test("a class that says nothing, or hash, follows the ring", () => {
+test("a class without a placement, or with hash, follows the ring", () => {
   assert.equal(resolved({}), undefined);
   assert.equal(resolved({ placement: "hash" }), undefined);
   assert.equal(resolveOptions("Player", {}, DEFAULTS).sticky, undefined);
@@ -36,7 +36,7 @@ test("the word sticky, sticky() and sticky({}) mean the same", () => {
   for (const placement of ["sticky", sticky(), sticky({})] as const) assert.deepEqual(resolved({ placement }), PLAIN);
 });
 
-test("what sticky() is told is kept, and what it is not told is as usual", () => {
+test("options of sticky() are kept, and missing ones get their defaults", () => {
   assert.deepEqual(resolved({ placement: sticky({ lost: "reassign" }) }), PLAIN);
   assert.deepEqual(resolved({ placement: sticky({ lost: "never" }) }), { ...PLAIN, lost: "never" });
   assert.deepEqual(resolved({ placement: sticky({ lost: { after: "10m" } }) }), { ...PLAIN, lost: 600_000 });
@@ -49,7 +49,7 @@ test("what sticky() is told is kept, and what it is not told is as usual", () =>
   assert.deepEqual(resolved({ placement: sticky({ limit: undefined, full: undefined, lost: undefined }) }), PLAIN);
 });
 
-test("what sticky() makes cannot be changed, nor through what it was told", () => {
+test("the result of sticky() cannot be changed, not even through its argument", () => {
   const lost = { after: "10m" };
   const placement = sticky({ lost });
   lost.after = "1s";
@@ -58,16 +58,16 @@ test("what sticky() makes cannot be changed, nor through what it was told", () =
   assert.ok(Object.isFrozen(placement.lost));
 });
 
-test("a wrong placement is refused with what may be written, and with what was meant", () => {
+test("a wrong placement is rejected with the allowed values and the probable one", () => {
   assert.equal(
     wrong("stikcy"),
-    'Player.options.placement must be "hash", "sticky" or sticky({ … }), not "stikcy"; did you mean "sticky"?',
+    'Player.options.placement must be "hash", "sticky" or sticky({ … }); got "stikcy"; did you mean "sticky"?',
   );
-  assert.match(wrong("somewhere"), /not "somewhere"$/);
-  assert.match(wrong(true), /not true$/);
-  assert.match(wrong(null), /not null$/);
-  assert.match(wrong(["sticky"]), /not a list$/);
-  assert.match(wrong({ lost: "never" }), /or sticky\(\{ … \}\), not a plain object$/);
+  assert.match(wrong("somewhere"), /got "somewhere"$/);
+  assert.match(wrong(true), /got true$/);
+  assert.match(wrong(null), /got null$/);
+  assert.match(wrong(["sticky"]), /got a list$/);
+  assert.match(wrong({ lost: "never" }), /or sticky\(\{ … \}\); got a plain object$/);
   assert.match(
     refused(() => sticky("never" as never)),
     /^sticky\(\) takes an object, such as sticky\(/,
@@ -78,7 +78,7 @@ test("a wrong placement is refused with what may be written, and with what was m
   );
 });
 
-test("an option that sticky() does not have is refused", () => {
+test("an unknown option of sticky() is rejected", () => {
   assert.equal(
     wrongly({ limits: 5 }),
     'Player.options.placement: sticky() has no option "limits"; did you mean "limit"?',
@@ -86,35 +86,35 @@ test("an option that sticky() does not have is refused", () => {
   assert.match(wrongly({ colour: "red" }), /has no option "colour"; known are lost, limit, full$/);
 });
 
-test("what happens to the lost is one of three things", () => {
+test("the rule for lost hosts is reassign, never, or a time", () => {
   assert.match(
     wrongly({ lost: "nevr" }),
-    /^Player\.options\.placement\.lost must be "reassign", "never" or .*, not "nevr"; did you mean "never"\?$/,
+    /^Player\.options\.placement\.lost must be "reassign", "never" or .*; got "nevr"; did you mean "never"\?$/,
   );
-  for (const lost of ["10m", 5_000, true, null]) assert.match(wrongly({ lost }), /\{ after: "10m" \}, not /);
-  assert.match(wrongly({ lost: {} }), /must hold "after" alone, .*; it holds nothing$/);
-  assert.match(wrongly({ lost: { after: "1m", before: "2m" } }), /it holds "before"$/);
+  for (const lost of ["10m", 5_000, true, null]) assert.match(wrongly({ lost }), /\{ after: "10m" \}; got /);
+  assert.match(wrongly({ lost: {} }), /must hold "after" alone, .*; got nothing$/);
+  assert.match(wrongly({ lost: { after: "1m", before: "2m" } }), /got "before"$/);
   assert.match(
     wrongly({ lost: { after: 0 } }),
-    /lost\.after must be longer than nothing; write lost: "reassign" to keep them for nobody$/,
+    /lost\.after must be longer than 0; write lost: "reassign" to reassign actors at once$/,
   );
   for (const after of [-1, "-5s", "soon", Number.POSITIVE_INFINITY]) {
     assert.match(wrongly({ lost: { after } }), /^Player\.options\.placement\.lost\.after: .* is not a duration/);
   }
 });
 
-test("a limit is a whole number of at least 1, and a full host has two ways to be full", () => {
+test("a limit is a whole number of at least 1, and a full host evicts or refuses", () => {
   for (const limit of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "5", null]) {
     assert.match(
       wrongly({ limit }),
-      /^Player\.options\.placement\.limit must be a whole number of at least 1, not .*; leave it out for no limit$/,
+      /^Player\.options\.placement\.limit must be a whole number of at least 1; got .*; leave it out for no limit$/,
     );
   }
   assert.match(
     wrongly({ full: "refused" }),
-    /full must be "oldest" or "refuse", not "refused"; did you mean "refuse"\?$/,
+    /full must be "oldest" or "refuse"; got "refused"; did you mean "refuse"\?$/,
   );
-  assert.match(wrongly({ full: 1 }), /not 1$/);
+  assert.match(wrongly({ full: 1 }), /got 1$/);
 });
 
 test("the settings outweigh the class, in both directions", () => {
@@ -129,25 +129,25 @@ test("the settings outweigh the class, in both directions", () => {
   assert.equal(resolved({ placement }, ["Cart"]), undefined);
 });
 
-test("where the settings agree with the class, its details hold", () => {
+test("the options of the class apply where the settings agree with it", () => {
   const placement = sticky({ lost: "never", limit: 5 });
   for (const types of ["all", ["Player"]] as const) {
     assert.deepEqual(resolved({ placement }, types), { lost: "never", limit: 5, full: "oldest" });
   }
 });
 
-test("a type is named by its name and not by its class", () => {
+test("the settings name a type by its name and not by its class", () => {
   const options = { name: "player" };
   assert.equal(resolved(options, ["Player"]), undefined);
   assert.deepEqual(resolved(options, ["player"]), PLAIN);
 });
 
-test("a list names types whatever they are called", () => {
+test("a list names any types, also types called all or none", () => {
   assert.equal(resolved({}, ["all"]), undefined);
   assert.deepEqual(resolved({ name: "all" }, ["all"]), PLAIN);
 });
 
-test("a mistake of the class is found although the settings say something else", () => {
+test("a mistake in the class is found even if the settings outweigh it", () => {
   for (const types of ["none", "all", []] as const) {
     assert.match(
       refused(() => resolved({ placement: "stick" as "sticky" }, types)),
@@ -156,7 +156,7 @@ test("a mistake of the class is found although the settings say something else",
   }
 });
 
-test("what an app is told reaches its types: sticky ones are not idle, the others are", async () => {
+test("the setting sticky of an app applies to its types: sticky actors stay, the others leave when idle", async () => {
   const left: string[] = [];
   class Guest extends Actor {
     static options = { name: "guest", idleTimeout: "1s" } satisfies ActorOptions;

@@ -1,5 +1,6 @@
-// How a class says that its actors are sticky, and how limpet.yaml and its like outweigh that. What was written is checked and
-// completed when the class is registered, also where the settings say something else: a wrong word does not wait for its day.
+// Options of sticky types, and how the setting `sticky` outweighs them. Options are checked and completed
+// when the class is registered, even if the setting outweighs them: a misspelt word must not stay hidden
+// until the setting changes.
 import type { Duration } from "../../kernel/durations.ts";
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -9,59 +10,70 @@ import { didYouMean } from "../../kernel/nearest.ts";
 /** Everything is optional: `sticky()` is `"sticky"`. */
 export interface StickyOptions {
   /**
-   * What becomes of the actors of a host that is lost. A host that stops or is drained hands its actors over and is not lost.
+   * Rule for the actors of a lost host. A host that stops or is drained hands its actors over and is not
+   * lost.
    *
-   * - `"reassign"`, unless given: they may live on another host as soon as the lost one's lease is over.
-   * - `{ after: "10m" }`: for this long they are kept for a host of the same name, and calls fail with OWNER_AWAY. Too low: a host that
-   *   restarts finds its actors elsewhere. Too high: nobody reaches the actors of a machine that is gone for good.
-   * - `"never"`: they are kept until a host of that name is back, or somebody lets go of them by `limpet sticky … --release`.
+   * - `"reassign"`, the default: they may live on another host once the lease of the lost host has expired.
+   * - `{ after: "10m" }`: they stay reserved for a host of the same name this long, and calls fail with
+   * OWNER_AWAY. Too low: a restarted host finds its actors elsewhere. Too high: the actors of a machine that
+   * is gone for good stay unreachable.
+   * - `"never"`: they stay reserved until a host of that name returns, or an operator runs `limpet sticky …
+   * --release`.
    *
-   * Every host of the type has to say the same.
+   * The rule must be equal on all hosts of the type.
    */
   readonly lost?: "reassign" | "never" | { readonly after: Duration } | undefined;
   /**
-   * Sticky actors of this type that one host holds; no limit unless given. They stay in memory when nobody calls them. Too low:
-   * actors lose their place, or calls are refused, although there is room. Too high: memory fills with actors nobody calls any more.
+   * Sticky actors of this type that one host holds; no limit by default. They stay in memory without calls.
+   * Too low: actors lose their place, or calls are rejected, although memory is free. Too high: unused actors
+   * fill the memory.
    */
   readonly limit?: number | undefined;
   /**
-   * When a host that holds `limit` of them is to hold one more: `"oldest"`, unless given, lets go of the one used least recently, and
-   * its next call places it anew; `"refuse"` fails the call with HOST_FULL, so that nobody loses their place.
+   * When a host with `limit` actors gets one more: `"oldest"`, the default, releases the least recently used
+   * actor, and its next call places it anew. `"refuse"` fails the call with HOST_FULL, and every actor keeps
+   * its place.
    */
   readonly full?: "oldest" | "refuse" | undefined;
 }
 
-/** What `sticky()` makes. */
+/** The result of `sticky()`. */
 export interface StickyPlacement extends StickyOptions {
   readonly kind: "sticky";
 }
 
-/** Where actors of a class live: by `"hash"` of their id, unless given, or `"sticky"`, where they first came to life. */
+/**
+ * How the host of an actor is chosen: by `"hash"` of its id, the default, or `"sticky"`, the host that
+ * activated it first.
+ */
 export type Placement = "hash" | "sticky" | StickyPlacement;
 
-/** Which types are sticky: what their classes say, all, none, or exactly these. */
+/** The sticky types: as their classes declare, all, none, or exactly these. */
 export type StickyTypes = "by class" | "all" | "none" | readonly string[];
 
 export interface ResolvedSticky {
   readonly lost: LostRule;
-  /** Infinity: as many as there are. */
+  /** Infinity: no limit. */
   readonly limit: number;
   readonly full: "oldest" | "refuse";
 }
 
 /**
- * For `static options`: actors of this class stay on the host on which they came to life while that host lives, also when others
- * join. `placement: sticky({ lost: "never" })`.
+ * For `static options`: actors of this class stay on the host that activated them while that host lives, also
+ * when others join. `placement: sticky({ lost: "never" })`.
  */
 export function sticky(options: StickyOptions = {}): StickyPlacement {
   if (!isObject(options as unknown)) throw invalid('sticky() takes an object, such as sticky({ lost: "never" })');
   const { lost } = options;
-  // A copy, so that nobody changes what was said by changing what they said it with.
+  // A copy, so that a later change of the argument has no effect.
   const kept = typeof lost === "object" && lost !== null ? Object.freeze({ ...lost }) : lost;
   return Object.freeze({ ...options, lost: kept, kind: "sticky" });
 }
 
-/** Of a type, by its final name; `where` its placement was written, for errors. Undefined: its actors follow the ring. */
+/**
+ * `name` is the final name of the type; `where` names the place of its placement in error messages.
+ * Undefined: the ring places its actors.
+ */
 export function resolveSticky(
   name: string,
   placement: Placement | undefined,
@@ -85,7 +97,7 @@ function readPlacement(placement: unknown, where: string): ResolvedSticky | unde
   if (placement === "sticky") return DEFAULTS;
   if (!isObject(placement) || placement.kind !== "sticky") {
     throw invalid(
-      `${where} must be "hash", "sticky" or sticky({ … }), not ${show(placement)}${hint(placement, PLACEMENTS)}`,
+      `${where} must be "hash", "sticky" or sticky({ … }); got ${show(placement)}${hint(placement, PLACEMENTS)}`,
     );
   }
   for (const key of Object.keys(placement)) {
@@ -104,28 +116,28 @@ function readLost(lost: unknown, where: string): LostRule {
   if (lost === undefined || lost === "reassign") return DEFAULTS.lost;
   if (lost === "never") return lost;
   if (!isObject(lost)) {
-    throw invalid(`${where} must be "reassign", "never" or { after: "10m" }, not ${show(lost)}${hint(lost, LOST)}`);
+    throw invalid(`${where} must be "reassign", "never" or { after: "10m" }; got ${show(lost)}${hint(lost, LOST)}`);
   }
   const stranger = Object.keys(lost).find((key) => key !== "after");
   if (stranger !== undefined || lost.after === undefined) {
     const what = stranger === undefined ? "nothing" : JSON.stringify(stranger);
-    throw invalid(`${where} must hold "after" alone, as in { after: "10m" }; it holds ${what}`);
+    throw invalid(`${where} must hold "after" alone, as in { after: "10m" }; got ${what}`);
   }
   const ms = parseDuration(lost.after as Duration, `${where}.after`);
   if (ms > 0) return ms;
-  throw invalid(`${where}.after must be longer than nothing; write lost: "reassign" to keep them for nobody`);
+  throw invalid(`${where}.after must be longer than 0; write lost: "reassign" to reassign actors at once`);
 }
 
 function readLimit(limit: unknown, where: string): number {
   if (limit === undefined) return DEFAULTS.limit;
   if (typeof limit === "number" && Number.isSafeInteger(limit) && limit >= 1) return limit;
-  throw invalid(`${where} must be a whole number of at least 1, not ${show(limit)}; leave it out for no limit`);
+  throw invalid(`${where} must be a whole number of at least 1; got ${show(limit)}; leave it out for no limit`);
 }
 
 function readFull(full: unknown, where: string): "oldest" | "refuse" {
   if (full === undefined) return DEFAULTS.full;
   if (full === "oldest" || full === "refuse") return full;
-  throw invalid(`${where} must be "oldest" or "refuse", not ${show(full)}${hint(full, FULL)}`);
+  throw invalid(`${where} must be "oldest" or "refuse"; got ${show(full)}${hint(full, FULL)}`);
 }
 
 const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);

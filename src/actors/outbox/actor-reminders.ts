@@ -1,5 +1,5 @@
-// What an actor may do with its reminders. In a turn nothing is written before the turn ends; what it has set or cancelled it sees all
-// the same.
+// The reminders of an actor, as its code sees them. Writes are buffered until the turn ends; reads see the
+// turn's own writes.
 import { LimpetError } from "../../kernel/errors.ts";
 import { checkReminderName } from "../../kernel/names.ts";
 import type { ReminderOptions } from "../../ports/reminder-options.ts";
@@ -10,13 +10,14 @@ import type { TurnOutbox } from "./turn-outbox.ts";
 
 export interface ActorReminders {
   /**
-   * Sets a reminder of this actor, in place of one with the same name. It is stored when this turn commits, survives everything, and
-   * calls `onReminder` when it is due: at least once, never early.
+   * Sets a reminder of this actor, and replaces one with the same name. The reminder is stored when this turn
+   * commits. It survives crashes and restarts, and calls `onReminder` when it is due: at least once, never
+   * early.
    */
   set(name: string, options: ReminderOptions): Promise<void>;
   get(name: string): Promise<ReminderInfo | undefined>;
   list(): Promise<ReminderInfo[]>;
-  /** When this turn commits. It is fine if there is none. */
+  /** Cancels the reminder when this turn commits. A missing reminder is no error. */
   cancel(name: string): Promise<void>;
 }
 
@@ -25,9 +26,9 @@ export interface ActorReminderDeps {
   readonly typeName: string;
   readonly id: string;
   readonly book: ReminderWriter | undefined;
-  /** Its class has an `onReminder` of its own. */
+  /** True: the class defines `onReminder`. */
   readonly hasHandler: boolean;
-  /** Of the running turn. Throws when none runs. */
+  /** The outbox of the running turn. Throws outside a turn. */
   outbox(): TurnOutbox;
 }
 
@@ -41,7 +42,7 @@ export class TurnReminders implements ActorReminders {
   #book(): ReminderWriter {
     const { book } = this.#deps;
     if (book !== undefined) return book;
-    throw new LimpetError("NOT_READY", "this process does not know reminders");
+    throw new LimpetError("NOT_READY", "this process has no reminders");
   }
 
   #key(name: string): ReminderKey {

@@ -1,14 +1,14 @@
-// What an actor may do with workflows. In a turn nothing is written before the turn ends: what it starts and signals is stored together
-// with its state, or not at all.
+// The workflows of an actor, as its code sees them. Starts and signals are buffered until the turn ends, and
+// are stored in the same commit as the state, or not at all.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { InputArgument, InputOptions } from "../../kernel/input-types.ts";
 import type { TurnStart, WorkflowWriter } from "../../ports/workflow-writer.ts";
 import type { TurnOutbox } from "./turn-outbox.ts";
 
-/** Anything that `workflow(…)` made, or its name. */
-// biome-ignore lint/suspicious/noExplicitAny: whatever its function takes beside its input and gives.
+/** A workflow made by `workflow(…)`, or its name. */
+// biome-ignore lint/suspicious/noExplicitAny: any context and any result.
 type WorkflowOf<Input> = { readonly name: string; readonly run: (ctx: any, input: Input) => any };
-// biome-ignore lint/suspicious/noExplicitAny: whatever input it takes.
+// biome-ignore lint/suspicious/noExplicitAny: any input.
 type AnyStart = WorkflowOf<any> | string;
 type StartArguments<W> =
   W extends WorkflowOf<infer Input> ? InputOptions<Input, Omit<TurnStart, "input">> : [options?: TurnStart];
@@ -16,7 +16,7 @@ interface NameOf<Input> {
   readonly signal: string;
   readonly input?: Input;
 }
-/** The type argument that a caller wrote counts for names only. */
+/** An explicit type argument applies only when the workflow is given by name. */
 type SignalInput<Explicit, Given> = [Given] extends [NameOf<infer Input>]
   ? InputArgument<Input>
   : unknown extends Explicit
@@ -24,15 +24,15 @@ type SignalInput<Explicit, Given> = [Given] extends [NameOf<infer Input>]
     : InputArgument<Explicit>;
 
 export interface ActorWorkflows {
-  /** Starts a workflow when this turn commits, unless one of that id runs already. Gives its id. */
+  /** Starts a workflow when this turn commits, unless one of that id runs already. Returns its id. */
   start<W extends AnyStart>(workflow: W, ...options: StartArguments<W>): Promise<string>;
-  /** Signals the open run of a workflow when this turn commits. If none is open, nobody hears it. */
+  /** Signals the open run of a workflow when this turn commits. Without an open run the signal is dropped. */
   signal<Input = unknown, Name extends NameOf<unknown> | string = NameOf<Input> | string>(
     workflowId: string,
     name: Name,
     ...input: SignalInput<Input, Name>
   ): Promise<void>;
-  /** Asks a workflow to end when this turn commits. */
+  /** Requests the cancellation of a workflow when this turn commits. */
   cancel(workflowId: string, reason?: string): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export class TurnWorkflows implements ActorWorkflows {
   readonly #book: WorkflowWriter | undefined;
   readonly #outbox: () => TurnOutbox;
 
-  /** `outbox`: of the running turn; throws when none runs. */
+  /** `outbox` returns the outbox of the running turn, and throws outside a turn. */
   constructor(book: WorkflowWriter | undefined, outbox: () => TurnOutbox) {
     this.#book = book;
     this.#outbox = outbox;
@@ -48,7 +48,7 @@ export class TurnWorkflows implements ActorWorkflows {
 
   get #known(): WorkflowWriter {
     if (this.#book !== undefined) return this.#book;
-    throw new LimpetError("NOT_READY", "this process does not know workflows");
+    throw new LimpetError("NOT_READY", "this process has no workflows");
   }
 
   async start(workflow: string | { readonly name: string }, options: TurnStart = {}): Promise<string> {

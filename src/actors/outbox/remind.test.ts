@@ -1,4 +1,4 @@
-// What travels with a tick: as links carry it best, and the same when it arrives.
+// The arguments of a tick: in a form that links carry without conversion, and equal on arrival.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -15,9 +15,9 @@ const NEXT: Settlement = {
   tick: { at: 80, due: 75, number: 4, attempt: 0 },
 };
 
-describe("the call by which a tick reaches its actor", () => {
+describe("the call that delivers a tick", () => {
   for (const settlement of [DONE, NEXT]) {
-    test(`brings its tick and what is to be stored when it was handled, ${settlement.kind}`, () => {
+    test(`the call carries its tick and its settlement, ${settlement.kind}`, () => {
       const args = remindArguments("tea", '{"cups":2}', TICK, settlement);
       assert.equal(args[0], "tea");
       assert.deepEqual(tickOf(args), { due: 60, number: 3, attempt: 2 });
@@ -25,7 +25,7 @@ describe("the call by which a tick reaches its actor", () => {
       assert.deepEqual(dataOf(args), { cups: 2 });
     });
 
-    test(`has no argument that would have to be written as text, ${settlement.kind}`, () => {
+    test(`the call has no argument that needs to be serialized as text, ${settlement.kind}`, () => {
       for (const data of [undefined, "1", '{"cups":2}']) {
         const kinds = remindArguments("tea", data, TICK, settlement).map((one) => (one === null ? "null" : typeof one));
         assert.deepEqual(
@@ -36,12 +36,12 @@ describe("the call by which a tick reaches its actor", () => {
     });
   }
 
-  test("has no data when none is stored, and null when that is", () => {
+  test("the call has no data when none is stored, and null when null is stored", () => {
     assert.equal(dataOf(remindArguments("tea", undefined, TICK, DONE)), undefined);
     assert.equal(dataOf(remindArguments("tea", "null", TICK, DONE)), null);
   });
 
-  test("says so when its data cannot be read, and does not take that for a failure of its handler", () => {
+  test("a call with unreadable data fails, but not as a failure of the handler", () => {
     const args: RemindArguments = remindArguments("tea", "{", TICK, DONE);
     assert.throws(
       () => dataOf(args),

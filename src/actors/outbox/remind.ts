@@ -1,12 +1,13 @@
-// The call by which a tick reaches its actor. It travels as every call does, under a name that nobody else may call. There may be very
-// many of them at once, half of them to other hosts, so its arguments and its answer are such that links carry them as they are.
+// The call that delivers a tick to its actor. It travels as every call does, under a name that other callers
+// cannot use. Many ticks may travel at once, half of them to other hosts, so links carry arguments and answer
+// without conversion.
 import { invariant, isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { type ReminderTick, readData } from "../../ports/reminder-writer.ts";
 import type { Settlement, Tick } from "../../ports/store/reminders.ts";
 
 export const REMIND = "$remind";
 
-/** The tick, what the store is told when it has been handled (the next tick, if there is one), and the data as it is stored. */
+/** The tick, its settlement (the next tick, if any), and the stored data. */
 export type RemindArguments = readonly [
   name: string,
   due: number,
@@ -37,10 +38,10 @@ export function remindArguments(
   return [name, due, number, attempt, generation, token, ...after, data ?? null];
 }
 
-/** There is nothing that a handler could be called with. */
+/** The stored data cannot be parsed, so the handler cannot be called. */
 class UnreadableData extends LimpetError {}
 
-/** The refusal of a reminder that nothing would handle. */
+/** Rejects a reminder of a class without a handler. */
 export const noHandler = (type: string): LimpetError =>
   new LimpetError("REMINDER_INVALID", `${type} has no method onReminder to handle its reminders; write one`);
 
@@ -61,14 +62,17 @@ export function settlementOf([, , , , generation, token, at, due, number, attemp
 }
 
 /**
- * What a handler lets through is its own failure, whatever it is: that an actor it has called could not be reached does not mean that the
- * tick did not arrive. So errors of ours that come from a handler are told apart from those on the way to it.
+ * Wraps Limpet errors that a handler throws, so that they differ from errors of the delivery. When a handler
+ * calls an unreachable actor, the handler has failed, although the tick arrived.
  */
 export function ownError(error: unknown): unknown {
   if (!isLimpetError(error) || error instanceof UnreadableData) return error;
   return new LimpetError("ACTOR_FAILED", `${error.code}: ${error.message}`, { cause: error });
 }
 
-/** The answer: whether the settlement was stored together with what the handler changed. If not, whoever delivers it does that. */
+/**
+ * The answer: whether the settlement was stored together with the handler's changes. If not, the deliverer
+ * stores it.
+ */
 export const SETTLED = true;
 export const UNSETTLED = false;

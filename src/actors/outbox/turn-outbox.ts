@@ -1,5 +1,5 @@
-// What the running turn sets off: reminders that it sets and cancels, workflows that it starts and signals. Kept until it ends, written
-// together with its state, and taken back if it throws.
+// Buffers the effects of the running turn: reminders that it sets and cancels, workflows that it starts and
+// signals. They are written together with the state when the turn ends, and dropped if it throws.
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type { Commit } from "../../ports/store/store.ts";
 import type { InboxMessage, RunStart } from "../../ports/store/workflows.ts";
@@ -26,7 +26,7 @@ export class TurnOutbox {
     this.#entries.push({ kind: "arrival", arrival });
   }
 
-  /** The last word of this turn on a reminder. */
+  /** The last write of this turn to a reminder. */
   find(name: string): ReminderWrite | undefined {
     return this.reminders().find(({ key }) => key.name === name);
   }
@@ -39,13 +39,13 @@ export class TurnOutbox {
     this.#entries.length = mark;
   }
 
-  /** The last word on each. */
+  /** The last write to each reminder. */
   reminders(): readonly ReminderWrite[] {
     const writes = this.#entries.flatMap((entry) => (entry.kind === "reminder" ? [entry.write] : []));
     return [...new Map(writes.map((write) => [write.key.name, write])).values()];
   }
 
-  /** Ends the turn: what is to be written, or `undefined` when there is nothing. */
+  /** Ends the turn: returns the buffered writes, or `undefined` if there are none. */
   take(): Outgoing | undefined {
     if (this.#entries.length === 0) return undefined;
     const reminders = this.reminders();

@@ -1,7 +1,11 @@
-// Who of a sharded type is in memory, shard by shard: when one of very many shards moves, nobody has to look at all actors.
+// Activations of a sharded type, indexed by shard: when one of many shards moves, the host need not search
+// all actors.
 import type { Activation } from "../activation/activation.ts";
 
-/** Of actors whose shard the application's own rule could not say, although they were found by it. They leave with whichever leaves first. */
+/**
+ * Bucket of activations for which the application's `shardOf` fails now. They leave together with the first
+ * shard that leaves.
+ */
 const NOBODY_KNOWS = -1;
 
 export class ByShard {
@@ -21,7 +25,8 @@ export class ByShard {
 
   delete(activation: Activation): void {
     if (this.#take(this.#of(activation.id), activation)) return;
-    // A rule that has changed its mind says another shard than the one it was in.
+    // A `shardOf` that has changed its result returns another shard than the one the activation is stored
+    // under.
     for (const shard of this.#shards.keys()) if (this.#take(shard, activation)) return;
   }
 
@@ -40,7 +45,7 @@ export class ByShard {
     }
   }
 
-  /** Those that must not be here any more when the shard is not. */
+  /** Activations that must leave this host together with the shard. */
   leavingWith(shard: number): Activation[] {
     return [...(this.#shards.get(shard) ?? []), ...(this.#shards.get(NOBODY_KNOWS) ?? [])];
   }

@@ -1,5 +1,5 @@
-// What made a call: a turn of an actor, here or on another host, that waits for it. Chains of causes tell whether a call comes
-// back to an actor that waits for it, wherever the links of the chain are.
+// The origin of a call: a turn of an actor, on this or another host, that waits for it. Chains of origins
+// show whether a call comes back to an actor that waits for it, on any host.
 import type { Activation } from "../activation/activation.ts";
 import type { TurnPhase } from "../activation/turn.ts";
 
@@ -7,13 +7,13 @@ export interface CallOrigin {
   readonly type: { readonly name: string };
   readonly id: string;
   readonly method: string;
-  /** For people: `Cart/alice.add`. */
+  /** For display: `Cart/alice.add`. */
   readonly label: string;
   readonly parent: CallOrigin | undefined;
   /** Undefined: it runs on another host. */
   readonly activation: Activation | undefined;
   readonly phase: TurnPhase;
-  /** The running turn inside which it runs, by reentrancy. */
+  /** The outer turn, if this turn is reentrant. */
   readonly outer: CallOrigin | undefined;
 }
 
@@ -23,7 +23,7 @@ export class DistantTurn implements CallOrigin {
   readonly id: string;
   readonly method: string;
   readonly host: string;
-  /** Its number over there. */
+  /** Number of the turn on its host. */
   readonly number: number;
   readonly parent: CallOrigin | undefined;
   readonly activation = undefined;
@@ -44,7 +44,7 @@ export class DistantTurn implements CallOrigin {
   }
 }
 
-/** Does it, or one that caused it, satisfy the condition? */
+/** True: the origin, or one that caused it, satisfies the condition. */
 export function chainHas(cause: CallOrigin | undefined, found: (cause: CallOrigin) => boolean): boolean {
   for (let at = cause; at !== undefined; at = at.parent) if (found(at)) return true;
   return false;

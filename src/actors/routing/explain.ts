@@ -1,11 +1,11 @@
-// Why is this actor waiting? Puts what an activation is doing into words. Reads, decides nothing.
+// Explains why an actor waits: describes the state of an activation in words. It only reads.
 import { formatDuration } from "../../kernel/durations.ts";
 import type { Explanation } from "../../ports/host-admin.ts";
 import type { StoredActor } from "../../ports/store/store.ts";
 import type { Activation } from "../activation/activation.ts";
 import type { Turn } from "../activation/turn.ts";
 
-/** `now` is monotonic, `wall` the same moment for people. */
+/** `now` is monotonic, `wall` the same moment for display. */
 export function explain(
   type: string,
   id: string,

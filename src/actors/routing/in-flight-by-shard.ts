@@ -1,19 +1,24 @@
-// How many calls are on their way in each lane, and to where. A lane is a shard of a type, or, where nobody here knows its shards, an actor.
+// Counts the calls in flight per lane and destination. A lane is a shard of a type, or an actor if this host
+// cannot compute its shard.
 //
-// Lanes have numbers, and what is usual is kept in arrays by number: between a call's leaving and its coming back so much else happens that
-// an object for each lane would be out of the processor's reach both times, which would cost more than all the rest of finding the way.
+// Lanes have numbers, and the common case is kept in arrays by number. Much memory is touched between the
+// departure of a call and its return. An object per lane would be out of the CPU cache both times, which
+// would cost more than the rest of routing.
 
 export class InFlightByShard {
   readonly type: string;
   readonly areShards: boolean = true;
-  /** Where those are that left last, and how many there are. */
+  /** Destination of the latest calls in each lane, and their number. */
   readonly #addresses: string[] = [];
   readonly #counts: number[] = [];
-  /** Those that left before, for other addresses: there are some for a moment after a move. None of these is empty. */
+  /** Earlier calls to other destinations, which exist for a moment after a move. No inner map is empty. */
   readonly #before = new Map<number, Map<string, number>>();
-  /** Lanes and addresses that have sent one back while others were on their way there, which will come back, too. */
+  /**
+   * Lanes and destinations that rejected a call while others were in flight there: those will be rejected
+   * too.
+   */
   readonly #refusing = new Set<string>();
-  /** Somebody waits until all of some address have come back. */
+  /** Lanes with calls that wait until all calls to some destination have returned. */
   readonly #awaited = new Set<number>();
 
   constructor(type: string) {
@@ -24,7 +29,7 @@ export class InFlightByShard {
     return !(this.#counts[lane]! > 0) && !this.#before.has(lane);
   }
 
-  /** Nobody is on the way to anywhere else, or to where it will be sent back. */
+  /** True: no call is in flight to another destination, or to one that will reject it. */
   isFree(lane: number, to: string | undefined): boolean {
     if (lane >= this.#counts.length) this.#grow(lane);
     if (this.#refusing.size > 0 && this.#refusing.has(keyOf(lane, to))) return false;
@@ -32,7 +37,7 @@ export class InFlightByShard {
     return this.#before.size === 0 || !this.#before.has(lane);
   }
 
-  /** Without a gap, so that they stay what arrays are fast for. */
+  /** Fills the arrays without holes, which keeps them fast. */
   #grow(lane: number): void {
     while (this.#counts.length <= lane) {
       this.#counts.push(0);
@@ -40,7 +45,7 @@ export class InFlightByShard {
     }
   }
 
-  /** One was sent back from there. */
+  /** The destination rejected a call. */
   refused(lane: number, by: string): void {
     const isCurrent = this.#addresses[lane] === by && this.#counts[lane]! > 0;
     if (isCurrent || this.#before.get(lane)?.has(by)) this.#refusing.add(keyOf(lane, by));
@@ -52,7 +57,7 @@ export class InFlightByShard {
     this.#counts[lane]!++;
   }
 
-  /** From now on they leave for another address. */
+  /** Later calls in this lane go to another destination. */
   #turn(lane: number, to: string): void {
     if (!this.isEmpty(lane)) {
       const before = this.#before.get(lane) ?? new Map<string, number>();
@@ -69,7 +74,7 @@ export class InFlightByShard {
     else this.#before.delete(lane);
   }
 
-  /** True: nobody else is on the way there any more. */
+  /** True: no other call is in flight to that destination. */
   leave(lane: number, to: string): boolean {
     const isLast = this.#leave(lane, to);
     if (isLast && this.#refusing.size > 0) this.#refusing.delete(keyOf(lane, to));
@@ -90,7 +95,7 @@ export class InFlightByShard {
     this.#awaited.add(lane);
   }
 
-  /** Was it waited for? From now on it is not. */
+  /** True: calls wait for this lane. Resets the mark. */
   told(lane: number): boolean {
     return this.#awaited.size > 0 && this.#awaited.delete(lane);
   }
@@ -98,7 +103,7 @@ export class InFlightByShard {
 
 const keyOf = (lane: number, address: string | undefined): string => `${lane} ${address}`;
 
-/** Lanes of actors, which are many: each has a number for as long as calls to it are on their way. */
+/** Lanes of single actors. There are many, so an actor has a number only while calls to it are in flight. */
 export class InFlightByActor extends InFlightByShard {
   override readonly areShards = false;
   readonly #numbers = new Map<string, number>();

@@ -6,9 +6,9 @@ import { InFlightCalls } from "./in-flight.ts";
 const callTo = (id: string): Turn => ({ type: { name: "Cart" }, id }) as Turn;
 
 for (const shard of [7, undefined]) {
-  const what = shard === undefined ? "an actor whose shard nobody knows" : "a shard";
+  const what = shard === undefined ? "an actor without a known shard" : "a shard";
 
-  test(`a call to ${what} waits for those that are on their way elsewhere, and for no others`, () => {
+  test(`a call to ${what} waits for the calls in flight to other hosts, and for no others`, () => {
     const underway = new InFlightCalls();
     assert.equal(underway.waitsFor(callTo("a"), "new:1", shard), false);
     underway.left(callTo("a"), "old:1", shard);
@@ -18,7 +18,7 @@ for (const shard of [7, undefined]) {
     assert.equal(underway.waitsFor(callTo("b"), "new:1", shard && shard + 1), false);
   });
 
-  test(`the last call to ${what} that comes back tells whether somebody waited for it`, () => {
+  test(`the last returning call to ${what} reports whether other calls waited for it`, () => {
     const underway = new InFlightCalls();
     const [first, second, third] = [callTo("a"), callTo("a"), callTo("a")];
     underway.left(first, "old:1", shard);
@@ -33,7 +33,7 @@ for (const shard of [7, undefined]) {
     assert.equal(underway.landed(third, "new:1"), undefined, "nobody waited");
   });
 
-  test(`calls to ${what} are counted for each address, however it moves`, () => {
+  test(`the calls to ${what} are counted per address after any move`, () => {
     const underway = new InFlightCalls();
     const turns = ["one:1", "two:1", "one:1", "three:1", "two:1"].map((to) => ({ to, turn: callTo("a") }));
     for (const { to, turn } of turns) underway.left(turn, to, shard);
@@ -44,7 +44,7 @@ for (const shard of [7, undefined]) {
     assert.equal(underway.isEmpty, true);
   });
 
-  test(`calls to ${what} do not follow those that will be sent back as the one before them was`, () => {
+  test(`a call to ${what} does not follow calls that will be rejected like the one before them`, () => {
     const underway = new InFlightCalls();
     const [first, second, third] = [callTo("a"), callTo("a"), callTo("a")];
     underway.left(first, "old:1", shard);

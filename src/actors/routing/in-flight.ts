@@ -1,11 +1,12 @@
-// Where the calls of this host to sharded actors are at the moment, so that none overtakes an earlier one to the same actor: when a shard
-// has moved while calls were on their way to where it lived before, those that were made later wait until these have come back. That is
-// soon: who lets go of a shard has nothing to do with it any more. They are counted and not listed, because this happens at every call.
+// Tracks this host's calls in flight to sharded actors, so that no call overtakes an earlier one to the same
+// actor. When a shard moves, later calls wait until the calls to its old home have returned. That is soon: a
+// host that gave up a shard rejects its calls at once. Calls are counted, not listed, because this runs for
+// every call.
 
 import type { Turn } from "../activation/turn.ts";
 import { InFlightByActor, InFlightByShard } from "./in-flight-by-shard.ts";
 
-/** Calls to this shard, or to this actor where nobody here knows its shard, need not wait any more. */
+/** Waiting calls to this shard may continue; or to this actor, if this host cannot compute its shard. */
 export interface Followed {
   readonly type: string;
   readonly key: number | string;
@@ -18,7 +19,7 @@ interface TypeInFlight {
 
 export class InFlightCalls {
   readonly #types = new Map<string, TypeInFlight>();
-  /** Of the type that was called last, which is often that of the next call as well. */
+  /** The type called last, which is often the type of the next call. */
   #latest: TypeInFlight | undefined;
   #count = 0;
 
@@ -26,14 +27,14 @@ export class InFlightCalls {
     return this.#count === 0;
   }
 
-  /** `shard`: of its actor; undefined: nobody knows. */
+  /** `shard`: shard of the actor; undefined: not computable here. */
   left(turn: Turn, to: string, shard: number | undefined): void {
     const lanes = turn.lanes ?? this.#join(turn, shard);
     lanes.enter(turn.lane, to);
     this.#count++;
   }
 
-  /** From now on it belongs to the lane of its actor. */
+  /** Assigns the call to the lane of its actor. */
   #join(turn: Turn, shard: number | undefined): InFlightByShard {
     const { name } = turn.type;
     let of = this.#latest;
@@ -60,7 +61,7 @@ export class InFlightCalls {
     return lane !== undefined && !of.actors.isEmpty(lane);
   }
 
-  /** It is there no more. What is given: it was the last one, and somebody waited for that. */
+  /** The call is no longer in flight. A result: it was the last one, and other calls waited for that. */
   landed(turn: Turn, to: string): Followed | undefined {
     const { lanes, lane } = turn;
     if (lanes === undefined) return undefined;
@@ -72,7 +73,10 @@ export class InFlightCalls {
     return isAwaited ? { type: lanes.type, key: lanes.areShards ? lane : turn.id } : undefined;
   }
 
-  /** It was sent back from there. Those that are still on their way there will be, too: nobody follows them. */
+  /**
+   * The destination rejected the call. It will reject the others in flight there too, so later calls do not
+   * follow them.
+   */
   refused({ type, id }: Turn, by: string, shard: number | undefined): void {
     const of = this.#types.get(type.name);
     const lane = shard ?? of?.actors.known(id);
@@ -80,12 +84,12 @@ export class InFlightCalls {
   }
 
   /**
-   * Some are on their way to another address than `to`, or will be sent back from there. If so they are to be waited for; if not, it may leave
-   * now. A host that has left all tables may still have to say what became of some, and says so before it closes its connections; one that
-   * says nothing any more loses them. So nobody waits for ever.
+   * True: calls are in flight to another destination than `to`, or `to` will reject them, so this call must
+   * wait. A host that has left all tables still reports the outcome of its calls before it closes its
+   * connections. When a connection is lost, its calls are lost too. So no call waits forever.
    */
   waitsFor(turn: Turn, to: string | undefined, shard: number | undefined): boolean {
-    // Who goes nowhere joins nobody.
+    // A call without a destination joins no lane.
     if (to === undefined && !this.has(turn.type.name, turn.id, shard)) return false;
     const lanes = this.#join(turn, shard);
     if (to === undefined) turn.lanes = undefined;

@@ -1,5 +1,5 @@
-// A call on its way to another host, and what becomes of it: an answer, a refusal that sends it elsewhere, or the loss of
-// the connection. A call that was delivered is never sent again; one that surely was not finds another way.
+// A call to another host and its outcome: an answer, a rejection that sends it elsewhere, or a lost
+// connection. A delivered call is never sent again. A call that certainly was not delivered is routed again.
 import type { LimpetError } from "../../kernel/errors.ts";
 import type { Cancel, Links, Ownership, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Place, Turn } from "../activation/turn.ts";
@@ -7,9 +7,9 @@ import type { Place, Turn } from "../activation/turn.ts";
 export interface Dispatcher {
   readonly links: Links;
   describe(turn: Turn): RemoteCall;
-  /** The call has come to its end, here or there. */
+  /** The call has ended, on this or the other host. */
   arrived(turn: Turn, at: string): void;
-  /** That host has run it, which is worth knowing. */
+  /** The other host has run the call, so it owns the actor; this is worth caching. */
   ran(turn: Turn, at: string): void;
   turnedAway(turn: Turn, from: string, belief: Ownership): void;
   unsent(turn: Turn, error: LimpetError): void;
@@ -23,7 +23,7 @@ export class OutboundCall implements RemoteCaller, Place {
   readonly #cancel: Cancel;
   #over = false;
 
-  /** `isNews`: where it ran is not clear from the tables. */
+  /** `isNews`: the tables do not show which host runs the actor. */
   constructor(turn: Turn, to: string, isNews: boolean, dispatcher: Dispatcher) {
     this.#turn = turn;
     this.#to = to;
@@ -59,7 +59,7 @@ export class OutboundCall implements RemoteCaller, Place {
     this.#dispatcher.unsent(this.#turn, error);
   }
 
-  /** Its caller gave up: the other host is told. */
+  /** The caller gave up: notifies the other host. */
   withdraw(_turn: Turn): void {
     if (this.#end()) this.#cancel();
   }

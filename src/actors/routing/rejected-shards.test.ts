@@ -4,7 +4,7 @@ import { RejectedShards } from "./rejected-shards.ts";
 
 const [line, other] = [{}, {}];
 
-test("what is on a line behind a call that was sent back goes back, too, if it is for the same shard", () => {
+test("a call behind a rejected one on the same connection is rejected too, if it is for the same shard", () => {
   const sentBack = new RejectedShards();
   assert.equal(sentBack.isEmpty, true);
   sentBack.add(line, "Cart", 7);
@@ -16,7 +16,7 @@ test("what is on a line behind a call that was sent back goes back, too, if it i
   assert.equal(sentBack.isBehind(other, "Cart", 7, 0), false);
 });
 
-test("a call that was sent back itself may stay, and so may those that come after it", () => {
+test("a call that was rejected before may stay, and so may later ones", () => {
   const sentBack = new RejectedShards();
   sentBack.add(line, "Cart", 7);
   assert.equal(sentBack.isBehind(line, "Cart", 7, 1), false);

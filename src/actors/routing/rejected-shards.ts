@@ -1,13 +1,14 @@
-// Of which shards calls were sent back, by the line that they came over. Behind such a call there may be others to the same shard on the
-// line, made before their caller heard of it. They go back as well, also if the shard has come here meanwhile: else they would
-// overtake the one that was sent back. A call that was sent back before says so by its hops: then its caller has heard of it.
-// What is kept is gone with the line, and never more than there are shards.
+// Shards with rejected calls, per connection. Later calls to the same shard may follow on the connection,
+// sent before their caller received the rejection. They are rejected too, even if the shard has arrived here
+// meanwhile: otherwise they would overtake the rejected call. A rejected call carries its hops when it is
+// sent again, which proves that its caller knows. Entries disappear with the connection, and never exceed the
+// number of shards.
 
 export class RejectedShards {
   readonly #lines = new WeakMap<object, Map<string, Set<number>>>();
   #isEmpty = true;
 
-  /** Nothing ever was. */
+  /** True: no call was ever rejected. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }
@@ -20,7 +21,10 @@ export class RejectedShards {
     types.set(type, shards.add(shard));
   }
 
-  /** One before it went back, and its caller did not know when it made this one. `hops`: how often this one was sent back itself. */
+  /**
+   * True: an earlier call was rejected, and the caller did not know it when it sent this one. `hops`:
+   * rejections of this call.
+   */
   isBehind(line: object, type: string, shard: number, hops: number): boolean {
     const shards = this.#lines.get(line)?.get(type);
     if (shards === undefined) return false;

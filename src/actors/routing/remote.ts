@@ -1,4 +1,5 @@
-// The types by which a class becomes something callable from afar: no code is generated, TypeScript infers it all.
+// Types that make the methods of a class callable from other hosts. No code is generated: TypeScript infers
+// all of them.
 import type { Duration } from "../../kernel/durations.ts";
 import type { Actor, OwnMethod } from "../actor.ts";
 import type { ActorOptions } from "../options/actor-options.ts";
@@ -13,16 +14,16 @@ export interface ActorClass<A extends AnyActor = AnyActor> {
   readonly options?: ActorOptions;
 }
 
-/** Names that are never called from afar: what Limpet itself gives an actor, its hooks, and names with an underscore. */
+/** Names that are not callable: members of Limpet's own base class, hooks, and names with an underscore. */
 type NotCallable = Exclude<keyof AnyActor, OwnMethod> | `_${string}`;
 
-/** Whether a class has a method of its own under a name that Limpet uses too. */
+/** True: the class defines a method of its own under a name that Limpet uses too. */
 type IsOwn<K, M> = K extends OwnMethod ? (unknown extends ThisParameterType<M> ? true : false) : true;
 
 // biome-ignore lint/suspicious/noExplicitAny: a method with any arguments at all.
 type Method = (...args: any[]) => unknown;
 
-/** What can be called on an actor of class `A`: its public methods, each returning a promise. */
+/** The callable methods of an actor of class `A`: its public methods, each returning a promise. */
 export type Remote<A> = {
   readonly [K in keyof A as K extends NotCallable
     ? never
@@ -36,8 +37,11 @@ export type Remote<A> = {
 };
 
 export interface CallSettings {
-  /** How long the caller waits; by default what the type says, and never longer than the call it is part of. */
+  /**
+   * How long the caller waits; by default the timeout of the type, and never longer than the call it is part
+   * of.
+   */
   readonly timeout?: Duration;
-  /** Aborting it tells the actor through its own `signal`, and the caller by CALL_CANCELLED. */
+  /** Aborting it aborts the actor's own `signal`, and rejects the call with CALL_CANCELLED. */
   readonly signal?: AbortSignal;
 }

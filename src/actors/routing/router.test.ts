@@ -1,4 +1,4 @@
-// The way of a call to other hosts, with tables and hosts that a test makes up.
+// Routing of calls to other hosts, with tables and hosts made up by the tests.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
@@ -12,7 +12,7 @@ import { VirtualClock } from "../../world/virtual-clock.ts";
 import { Catalog } from "../catalog.ts";
 import { Router } from "./router.ts";
 
-/** Whatever is put off happens at once, and what is done in the background never. */
+/** Deferred work runs at once, and background work never. */
 const clock: Clock = {
   now: () => 0,
   monotonic: () => 0,
@@ -79,7 +79,7 @@ function caller(
   return { router, call };
 }
 
-/** The same, with all actors in one shard, and hosts that answer when a test says so. */
+/** The same, with all actors in one shard, and hosts that answer on command of the test. */
 function shardedCaller(time: Clock = clock) {
   const place: { home: Route; hosts: string[] } = { home: "old:1", hosts: ["old:1", "new:1"] };
   const sent: { readonly to: string; readonly its: RemoteCaller }[] = [];
@@ -96,7 +96,7 @@ function shardedCaller(time: Clock = clock) {
 }
 
 describe("calls to a shard that has moved", () => {
-  it("wait for what its former home, which leaves, sends back late", async () => {
+  it("a call to a moved shard waits for the calls that its leaving former home rejects late", async () => {
     const time = new VirtualClock();
     const { call, place, sent, settle, addresses } = shardedCaller(time);
     const first = call();
@@ -113,7 +113,7 @@ describe("calls to a shard that has moved", () => {
     assert.deepEqual(await Promise.all([first, second]), ["first", "second"]);
   });
 
-  it("go on when the connection to its former home is lost", async () => {
+  it("a call to a moved shard continues when the connection to the former home is lost", async () => {
     const { call, place, sent, settle, addresses } = shardedCaller(new VirtualClock());
     const first = call();
     first.catch(() => {});
@@ -129,7 +129,7 @@ describe("calls to a shard that has moved", () => {
     assert.equal(await second, "second");
   });
 
-  it("do not follow to a host those that it will send back", async () => {
+  it("a call does not follow earlier calls to a host that will reject them", async () => {
     const { call, sent, settle, addresses } = shardedCaller();
     const calls = [call(), call()];
     await settle();
@@ -145,11 +145,11 @@ describe("calls to a shard that has moved", () => {
   });
 });
 
-describe("calls that come over one line", () => {
+describe("calls over one connection", () => {
   const belief = { term: 1, version: 5, owner: "owner:1" };
   const came = { namespace: "n", type: "Cart", id: "a", method: "add", args: [], timeoutMs: 10_000 };
 
-  it("are sent back behind one to the same shard that was, until their caller has heard of it", async (t) => {
+  it("a call behind a rejected one to the same shard is rejected, until its caller has received the rejection", async (t) => {
     const { router, place, sent, settle } = shardedCaller();
     t.after(() => router.close());
     const answers: string[] = [];
@@ -167,7 +167,7 @@ describe("calls that come over one line", () => {
     serve("one", 0, line);
     await settle();
     assert.deepEqual(answers, ["one went back true"]);
-    // From now on calls stay here until it is clear where they go.
+    // From now on calls wait here until their route is known.
     Object.assign(place, { home: WAIT });
     serve("two", 0, line);
     await settle();
@@ -182,8 +182,8 @@ describe("calls that come over one line", () => {
   });
 });
 
-describe("a call that is turned away", () => {
-  it("by a host that knows less waits until it knows as much, however often it asks", async () => {
+describe("a rejected call", () => {
+  it("a call rejected by a host with an older table waits until that table is as new", async () => {
     let asked = 0;
     const { call } = caller((its) => {
       if (++asked < 100) its.notOwner({ term: 1, version: 4, owner: "former:1" });
@@ -193,7 +193,7 @@ describe("a call that is turned away", () => {
     assert.equal(asked, 100);
   });
 
-  it("by hosts that know more follows them, up to a limit", async () => {
+  it("a call rejected by hosts with newer tables follows them, up to a limit", async () => {
     const asked: string[] = [];
     const { call } = caller((its, to) => {
       asked.push(to);
@@ -204,7 +204,7 @@ describe("a call that is turned away", () => {
     assert.equal(asked.length, 17);
   });
 
-  it("and cannot be sent is sent again, until this process stops", async () => {
+  it("a rejected call that cannot be sent is retried until this process stops", async () => {
     let asked = 0;
     const { call, router } = caller((its) => {
       if (++asked === 3) router.close();

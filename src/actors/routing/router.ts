@@ -1,15 +1,13 @@
-// Finds the way of a call whose actor is not in memory here: to a new life here, to the host that owns it, or
-// to the waiting room until it is clear. It also serves the calls that other hosts send.
+// Routes a call to an actor that is not in memory here: to a new activation, to the host that owns the actor,
+// or to the waiting queue until the owner is known. It also serves the calls that other hosts send.
 //
-// - Only the owner runs a call. A host that gets one for somebody else's actor answers `not owner` with the
-//   version of its
-//   table; the caller then follows the hint, or waits until its own table is as new. Each refusal counts, and
-//   they are limited.
-// - A call that comes back along its own chain goes to where its actor waits for it, whatever the table says
-//   by now.
-// - Calls to a sharded actor do not overtake each other on their way from here, also when its shard moves
-//   meanwhile: who comes later stands
-//   behind those that wait here, and waits for those that are still on their way to where the actor was.
+// - Only the owner runs a call. Another host answers `not owner` with the version of its table. The caller
+// then follows the hint, or waits until its own table is as new. Each rejection counts as a hop, and hops are
+// limited.
+// - A call that comes back along its own chain goes to the host where its actor waits, even if the
+// table shows another host.
+// - Calls from this host to a sharded actor do not overtake each other, even when its shard moves. A later
+// call queues behind the ones that wait here, and waits for the ones in flight to the old home.
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
@@ -35,22 +33,22 @@ import { type Dispatcher, OutboundCall } from "./outbound-call.ts";
 import { RejectedShards } from "./rejected-shards.ts";
 import { LOOK_AGAIN_MS, WaitingQueue } from "./waiting-queue.ts";
 
-/** Another host's table is about to change like ours, or ours like its. */
+/** The tables of two hosts differ only for a moment. */
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 200;
-/** How often a host that leaves looks whether its calls are answered. */
+/** How often a stopping host checks whether its calls are answered. */
 const LOOK_MS = 10;
-/** For the answer of another host about a reminder whose time is over. */
+/** Reserved for the other host's answer about a reminder that timed out. */
 const ANSWER_MS = 1_000;
-/** A host that cannot be reached is either back soon or soon in no table any more. */
+/** An unreachable host soon returns, or disappears from all tables. */
 const UNREACHABLE_PAUSE_MS = 50;
 export interface RouterDeps {
   readonly placement: Placement;
   readonly links: Links;
   readonly clock: Clock;
-  /** A call to a sharded type was refused because too many wait already. */
+  /** A call to a sharded type was rejected because the buffer is full. */
   refused?(type: string): void;
-  /** How long calls wait for a store that is silent; undefined: until their time is over. */
+  /** How long calls wait for an unresponsive store; undefined: until they time out. */
   readonly storeTimeoutMs?: number | undefined;
 }
 
@@ -65,10 +63,10 @@ export class Router implements Routes, Dispatcher, LinkService {
   readonly #missing: MissingMethods;
   readonly #refused: ((type: string) => void) | undefined;
   readonly #storeTimeoutMs: number;
-  /** Turns of this host that other hosts know by number, and how many calls of theirs are there. */
+  /** Turns of this host that other hosts know by number, with the number of their calls there. */
   readonly #exportedTurns = new Map<number, { readonly turn: Turn; calls: number }>();
   #lastNumber = 0;
-  /** Calls that are on other hosts. */
+  /** Calls in progress on other hosts. */
   #departed = 0;
 
   constructor(catalog: Catalog, { placement, links, clock, refused, storeTimeoutMs }: RouterDeps) {
@@ -103,7 +101,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     return this.#room.size;
   }
 
-  /** Calls of a type that wait here until it is clear where they go. */
+  /** Calls of a type in the waiting queue. */
   buffered(type: string): number {
     return this.#room.waiting(type);
   }
@@ -131,7 +129,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     return new LimpetError("NO_HOST", `no host of the cluster runs actors of type ${type}${cure}${known}`);
   }
 
-  /** Resolves when every call that started here has been answered elsewhere, or the time is up. */
+  /** Resolves when every call that started here has been answered elsewhere, or on timeout. */
   async settled(ms: number): Promise<void> {
     const end = this.#clock.monotonic() + ms;
     while (this.#departed + this.#room.size > 0 && this.#clock.monotonic() < end) {
@@ -139,7 +137,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     }
   }
 
-  /** Who still waits here is told that this process stops. */
+  /** Rejects the waiting calls, because this process stops. */
   close(): void {
     this.#room.close();
   }
@@ -166,18 +164,18 @@ export class Router implements Routes, Dispatcher, LinkService {
     return !this.#underway.has(type, id, shard) && !this.#room.has(type, id, shard);
   }
 
-  /** Tables have changed, or there is a lease again. Empty: all of them. */
+  /** Tables have changed, or the lease is back. Empty: all types. */
   changed(types: readonly string[]): void {
     if (types.length === 0) this.#room.releaseAll();
     for (const type of types) this.#room.release(type);
   }
 
-  /** It is clear where these shards live. */
+  /** The homes of these shards are known. */
   opened(type: string, shards: Iterable<number>): void {
     for (const shard of shards) this.#room.release(type, shard);
   }
 
-  /** It is clear where this actor lives, or why it cannot be called. */
+  /** The host of this actor is known, or the error of its calls. */
   answered(type: string, id: string, error?: LimpetError): void {
     this.#room.releaseOne(type, id, error);
   }
@@ -186,7 +184,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     this.#placement.left(type, id, reason);
   }
 
-  // ——— Calls that start here, or have to start again.
+  // ——— Calls that start here, or are routed again.
 
   route(turn: Turn): void {
     const cameFrom = turn.parent && this.#waitsFor(turn.parent, turn);
@@ -213,20 +211,16 @@ export class Router implements Routes, Dispatcher, LinkService {
     else this.#depart(turn, route);
   }
 
-  /**
-   * An actor may have come to life here by another call while earlier ones were on their way to where it
-   * lived before.
-   */
+  /** Another call may have activated the actor here while earlier calls were in flight to its old host. */
   queueBehindEarlier(turn: Turn): boolean {
-    // All of them have their number, also who need not wait: what waits in a mailbox may have to find its way
-    // again.
+    // Every turn gets a number, even if it need not wait: a turn in a mailbox may be routed again.
     this.#room.number(turn);
     if (turn.parent !== undefined || (this.#room.size === 0 && this.#underway.isEmpty)) return false;
     const way = this.#placement.inShards(turn.type.name);
     return way !== undefined && this.#queueBehindEarlier(turn, HERE, shardIn(way, turn.id));
   }
 
-  /** True: the way is clear, but others that are to go before it are not there yet. */
+  /** True: the route is known, but earlier calls have not arrived yet. */
   #queueBehindEarlier(turn: Turn, route: Route, shard: number | undefined): boolean {
     this.#room.number(turn);
     if (route === WAIT || route === NOBODY || !this.#isBehind(turn, route, shard)) return false;
@@ -241,19 +235,16 @@ export class Router implements Routes, Dispatcher, LinkService {
     return this.#underway.waitsFor(turn, to, shard);
   }
 
-  /**
-   * What is told of an actor that moved away is true for good, so it is not told before the actor is gone
-   * from here.
-   */
+  /** "Not owner" is final, so it is answered only after the actor has left this host. */
   #rejectNotOwner(turn: Turn, reject: () => void): void {
     if (this.#catalog.types.get(turn.type.name)?.activations.has(turn.id)) this.#room.add(turn, FIRST_PAUSE_MS);
     else reject();
   }
 
   /**
-   * An actor that moves here is asked for where it lived before: it may still run there, and if not it may
-   * come to life here. A host that has lost its lease knows nothing any more: a call from elsewhere need not
-   * wait until it does.
+   * A call to an actor that moves here goes to the previous owner first. The actor may still run there; if
+   * not, it may be activated here. A host without a lease cannot route, so it rejects calls of other hosts
+   * instead of queueing them.
    */
   #wait(turn: Turn): void {
     const before = this.#placement.ownerBefore(turn.type.name, turn.id);
@@ -268,7 +259,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     else this.#room.add(turn);
   }
 
-  /** The call waits for a lease that no leader can grant: it fails as soon as a commit would. */
+  /** True: the call waits for a lease that no leader can grant. It fails as soon as a commit would fail. */
   #isStoreSilent({ queuedAt }: Turn): boolean {
     const now = this.#clock.monotonic();
     const silentMs = this.#placement.silentFor?.(now) ?? 0;
@@ -278,13 +269,13 @@ export class Router implements Routes, Dispatcher, LinkService {
   #wake(turn: Turn): void {
     const type = this.#catalog.types.get(turn.type.name);
     if (this.#catalog.stopping) {
-      // Everybody here has been let go, or is about to be: nobody comes any more.
+      // All actors have left or are about to leave, so no actor is activated any more.
       if (turn.rejectNotOwner !== undefined) turn.rejectNotOwner();
       else turn.fail(new LimpetError("STOPPING", `this process stops; nothing of ${turn.label} has happened`));
     } else if (type === undefined || !this.#placement.mayBegin(this.#clock.monotonic())) {
       this.#room.add(turn);
     } else if (type.activations.has(turn.id)) {
-      // It was on its way out when the table changed again. Its next life begins when this one is over.
+      // The actor was leaving when the table changed again. Its next life begins when this one has ended.
       this.#room.add(turn, FIRST_PAUSE_MS);
     } else {
       try {
@@ -295,7 +286,7 @@ export class Router implements Routes, Dispatcher, LinkService {
     }
   }
 
-  /** The host on which the actor of a call waits for that very call. */
+  /** The host on which the actor waits for this very call. */
   #waitsFor(cause: CallOrigin, { type, id }: Turn): string | undefined {
     for (let at: CallOrigin | undefined = cause; at !== undefined; at = at.parent) {
       if (!(at instanceof DistantTurn) || at.host === this.#placement.address) continue;
@@ -313,7 +304,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       const way = this.#placement.inShards(turn.type.name);
       if (way !== undefined) this.#underway.left(turn, to, shardIn(way, turn.id));
     }
-    // Where a shard lives that is known only the leader says.
+    // Only the leader can change the home of a known shard.
     const isNews = turn.lanes?.areShards !== true && this.#placement.isSticky(turn.type.name);
     new OutboundCall(turn, to, isNews, this);
   }
@@ -346,7 +337,7 @@ export class Router implements Routes, Dispatcher, LinkService {
       this.#catalog.deliver(turn);
       return;
     }
-    // It lost its lease, and is soon in no table any more; that is no sign of tables that do not agree.
+    // The other host lost its lease, and soon leaves all tables. The tables do not disagree.
     if (belief.version === 0) {
       this.#room.add(turn, UNREACHABLE_PAUSE_MS);
       return;
@@ -355,8 +346,8 @@ export class Router implements Routes, Dispatcher, LinkService {
     const newer = belief.term - mine.term || belief.version - mine.version;
     const { owner } = belief;
     const isOurs = newer > 0 && owner === this.#placement.address;
-    // Who knows less than we do will know as much, or be gone, when the move is over: that is waited for. So
-    // is our own table, when another host knows before us that the actor is ours.
+    // A host with an older table will catch up or leave by the end of the move, so the call waits for it. The
+    // same holds for our own table, when another host already knows that the actor is ours.
     turn.hops = newer < 0 || isOurs ? Math.min(turn.hops + 1, LIMITS.hops / 2) : turn.hops + 1;
     if (this.#isAstray(turn)) return;
     if (newer > 0 && owner !== undefined && !isOurs && owner !== from) {
@@ -367,23 +358,23 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /**
-   * Where a sticky actor lives is not a matter of tables. The one that does not have it may know who does;
-   * and whoever has to ask the leader asks anew when it hears that the call was turned away.
+   * Tables do not show the owner of a sticky actor. The rejecting host may know the owner. Otherwise the
+   * leader is asked again, because the cached owner is invalidated here.
    */
   #turnedAwaySticky(turn: Turn, from: string, { version, owner }: Ownership): void {
     const { name } = turn.type;
     const way = this.#placement.inShards(name);
     if (way !== undefined) this.#underway.refused(turn, from, shardIn(way, turn.id));
-    // It has just begun, or lost its lease: what is known of it does not count much longer, or does again in
-    // a moment.
+    // The host has just started, or lost its lease: the cached owner is either dropped soon, or valid again
+    // in a moment.
     if (version === 0) {
       this.#room.add(turn, UNREACHABLE_PAUSE_MS);
       return;
     }
     this.#placement.invalidateOwner(name, turn.id, from);
-    // What has to arrive first does so within its time, or not at all.
+    // A missing update arrives before the deadline, or not at all.
     turn.hops = Math.min(turn.hops + 1, LIMITS.hops / 2);
-    // Twice it may be followed at once. Then something is on its way that has to arrive first.
+    // Two hints may be followed at once. After that an update must be in flight, so the call waits for it.
     const isKnown = owner !== undefined && owner !== from && owner !== this.#placement.address;
     const isHint = isKnown && this.#placement.isHost(name, owner);
     if (isHint) this.#placement.cacheOwner(name, turn.id, owner);
@@ -407,7 +398,7 @@ export class Router implements Routes, Dispatcher, LinkService {
 
   // ——— Chains of calls across hosts.
 
-  /** Oldest first. Turns of this host get a number by which they are found when the chain comes back. */
+  /** Oldest first. Turns of this host get a number, which finds them when the chain comes back. */
   #causesOf(parent: CallOrigin): RemoteCause[] {
     const causes: RemoteCause[] = [];
     for (let at: CallOrigin | undefined = parent; at !== undefined; at = at.parent) {
@@ -442,8 +433,8 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /**
-   * Those that waited for it may go, once it is clear what becomes of it: it may have to go elsewhere, and
-   * goes first.
+   * Releases the calls behind this one, after its own next step is decided: if it is routed again, it goes
+   * first.
    */
   #followed({ type, key }: Followed): void {
     void Promise.resolve().then(() => {
@@ -462,9 +453,8 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 
   /**
-   * What a host that stops says of an actor. That it is not here must be true for good: whoever owns it next
-   * may take it for granted, and one that still has a turn to end is here. And who owned it until now cannot
-   * say where it will be.
+   * A stopping host's answer about an actor. "Not here" must be final, because the next owner relies on it,
+   * and an actor with a running turn is still here. The previous owner cannot know the next one.
    */
   #lastBelief(type: string, id: string): Ownership {
     const belief = this.#placement.cachedOwner(type, id);
@@ -472,11 +462,11 @@ export class Router implements Routes, Dispatcher, LinkService {
     return isHere || belief.owner === this.#placement.address ? NOTHING_KNOWN : belief;
   }
 
-  // ——— Calls of other hosts.
+  // ——— Calls from other hosts.
 
   /**
-   * One to the same shard was sent back over this line, and this one was made before its caller heard of it:
-   * it has to follow.
+   * True: an earlier call to the same shard was rejected on this connection, and the caller did not know it
+   * when it sent this one. This call must follow it.
    */
   #follows({ type, id, hops }: RemoteCall, line: object): boolean {
     const shard = this.#sentBack.isEmpty ? undefined : shardIn(this.#placement.inShards(type), id);
@@ -526,7 +516,7 @@ export class Router implements Routes, Dispatcher, LinkService {
   }
 }
 
-/** Undefined when the application's own rule fails: whoever calls such an actor has been told so. */
+/** Undefined: the application's `shardOf` failed. Callers of such an actor got the error already. */
 function shardIn(way: ShardRouting | undefined, id: string): number | undefined {
   try {
     return way?.shardOf(id);
@@ -553,5 +543,5 @@ const storeSilent = ({ label, obstacle }: Turn): LimpetError =>
   );
 
 const NO_CAUSES: readonly RemoteCause[] = [];
-/** As good as no table: whoever hears it asks again when the tables have changed. */
+/** Equivalent to no table: the receiver asks again when the tables have changed. */
 const NOTHING_KNOWN: Ownership = { term: 0, version: 0, owner: undefined };

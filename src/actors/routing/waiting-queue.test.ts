@@ -15,7 +15,7 @@ class StandingClock implements Clock {
   readonly alarms = new Set<Alarm>();
   time = 0;
 
-  /** Moves on, and rings what is due. */
+  /** Advances the clock, and runs the due timers. */
   pass(ms: number): void {
     this.time += ms;
     for (const alarm of [...this.alarms]) {
@@ -49,7 +49,7 @@ function callTo(id: string, clock: Clock): Turn {
   return new Turn(type, id, "add", [], undefined, 1_000, 0, new Deadlines(clock), undefined);
 }
 
-test("a process stays while somebody waits, and looks again by itself", () => {
+test("a process stays alive while calls wait, and waiting calls retry by themselves", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
   const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
@@ -63,7 +63,7 @@ test("a process stays while somebody waits, and looks again by itself", () => {
   assert.equal(clock.alarms.size, 0);
 });
 
-test("a call whose caller gave up while others left is not sent on its way", () => {
+test("a call whose caller gave up while others left is not routed", () => {
   const clock = new StandingClock();
   const [first, second] = [callTo("a", clock), callTo("b", clock)];
   const left: Turn[] = [];
@@ -81,7 +81,7 @@ test("a call whose caller gave up while others left is not sent on its way", () 
   assert.deepEqual(left, [first]);
 });
 
-test("when the room closes, own calls fail and those of other hosts go back", async () => {
+test("when the queue closes, own calls fail and calls of other hosts are rejected", async () => {
   const clock = new StandingClock();
   const room = new WaitingQueue(clock, { leave: () => assert.fail("nobody leaves"), problem });
   const [own, late] = [callTo("a", clock), callTo("b", clock)];
@@ -99,7 +99,7 @@ test("when the room closes, own calls fail and those of other hosts go back", as
   assert.ok([...clock.alarms].every(({ background }) => background));
 });
 
-test("who waited in vain is told why", () => {
+test("a call that timed out in the queue names the reason", () => {
   const clock = new StandingClock();
   let why: string | undefined = "no scheduler leads";
   const room = new WaitingQueue(clock, { leave() {}, problem: () => why });
@@ -110,7 +110,7 @@ test("who waited in vain is told why", () => {
   assert.match(room.late(turn).message, /10\.0\.0\.7:41 cannot be reached/);
 });
 
-test("each waits for as long as it should, also when others are in more of a hurry", () => {
+test("each call waits for its own time, even if others retry sooner", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
   const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
@@ -130,7 +130,7 @@ test("each waits for as long as it should, also when others are in more of a hur
   assert.equal(clock.alarms.size, 0);
 });
 
-test("calls to one actor leave together in the order they came, whoever of them is due", () => {
+test("all calls to one actor leave together in order of arrival when one of them is due", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
   const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
@@ -143,7 +143,7 @@ test("calls to one actor leave together in the order they came, whoever of them 
   assert.equal(room.size, 1);
 });
 
-test("who has to wait again stands in front of those who came later, and they do not leave before it", () => {
+test("a call that must wait again stays in front of later ones, and they do not leave before it", () => {
   const clock = new StandingClock();
   const [first, second] = [callTo("a", clock), callTo("a", clock)];
   const left: Turn[] = [];
@@ -166,7 +166,7 @@ test("who has to wait again stands in front of those who came later, and they do
   assert.deepEqual(left, [first, second]);
 });
 
-test("what is called by one that leaves stands behind those that are still to leave, and follows them", () => {
+test("a call made by a leaving call queues behind the ones still to leave, and follows them", () => {
   const clock = new StandingClock();
   const [first, second, third] = [callTo("a", clock), callTo("a", clock), callTo("a", clock)];
   const left: Turn[] = [];
@@ -189,7 +189,7 @@ test("what is called by one that leaves stands behind those that are still to le
   assert.equal(room.size, 0);
 });
 
-test("those who wait for a shard leave when it is clear where that lives, and others stay", () => {
+test("the calls that wait for a shard leave when its home is known, and others stay", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
   const leave = (turn: Turn): void => void left.push(turn);
@@ -204,7 +204,7 @@ test("those who wait for a shard leave when it is clear where that lives, and ot
   assert.deepEqual(left, [one, unknown, two]);
 });
 
-test("each in a line has a try, also behind one that comes right back, and the order stays", () => {
+test("each call of a line is tried, also behind one that returns at once, and the order is kept", () => {
   const clock = new StandingClock();
   const [first, second, third] = ["a", "a", "a"].map((id) => callTo(id, clock)) as [Turn, Turn, Turn];
   const tried: Turn[] = [];

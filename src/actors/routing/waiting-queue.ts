@@ -1,21 +1,21 @@
-// Calls that cannot be on their way yet: their actor is moving, its host is not known, or cannot be reached. They wait by
-// type, those of a sharded type by shard, for the next change of where they may go or a while of their own, whichever comes
-// first. Calls to one actor stand in line: they leave together, in the order they came, and who has to wait again is in front of
-// those who came later. Their deadlines are watched as everybody's; their number has a limit. A process stays for as long as
-// somebody waits here.
+// Calls that cannot be routed yet: their actor is moving, its host is unknown, or unreachable. They wait by
+// type, and by shard for sharded types, until the next change of the tables or until a timer expires. Calls
+// to one actor form a line: they leave together in order of arrival, and a call that must wait again goes in
+// front of later ones. Deadlines apply as usual, and the number of waiting calls is limited. The process
+// stays alive while calls wait here.
 import { formatDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Place, Turn } from "../activation/turn.ts";
 
-/** So often each tries again, whether or not there was a change: nobody waits for ever for one that was missed. */
+/** Retry interval without a change, in case a change was missed. */
 export const LOOK_AGAIN_MS = 1_000;
 
 interface ByShard {
   readonly type: string;
   readonly shard: number;
-  /** By actor; each line in the order of arrival, and never empty. */
+  /** By actor; each line is in order of arrival and never empty. */
   readonly lines: Map<string, Turn[]>;
   timer: Timer | undefined;
   timerAt: number;
@@ -23,32 +23,32 @@ interface ByShard {
 
 interface Entry {
   readonly bench: ByShard;
-  /** When it tries again by itself. */
+  /** Time of the next retry. */
   readonly at: number;
 }
 
-/** Those who wait for one type. */
+/** The waiting calls of one type. */
 interface ByType {
   readonly benches: Map<number, ByShard>;
   waiting: number;
 }
 
 export interface WayOut {
-  /** Sends a turn on its way again; it may come right back. */
+  /** Routes a turn again; it may return at once. */
   leave(turn: Turn): void;
-  /** Why this host cannot find the way at the moment, if it cannot. */
+  /** Why this host cannot route at the moment; undefined: it can. */
   problem(): string | undefined;
-  /** Which of the shards of its type it waits for. Undefined, as of every turn unless given: that is not known, or there are none. */
+  /** The shard that the turn waits for. Undefined, the default: not known, or the type is not sharded. */
   shardOf?(turn: Turn): number | undefined;
   /** Calls of the type that may wait here. */
   capacity?(type: string): number;
-  /** How often each of them tries again, whether or not there was a change. */
+  /** Retry interval of calls of the type. */
   lookAgainMs?(type: string): number;
-  /** What those are told for whom there is no room. */
+  /** Error for a call that exceeds the capacity. */
   full?(type: string): LimpetError;
 }
 
-/** Where those wait of whom no shard is known. */
+/** Key of calls without a known shard. */
 const NO_SHARD = -1;
 
 export class WaitingQueue implements Place {
@@ -72,17 +72,17 @@ export class WaitingQueue implements Place {
     return this.#halls.get(type)?.waiting ?? 0;
   }
 
-  /** Somebody waits for this actor. */
+  /** True: calls wait for this actor. */
   has(type: string, id: string, shard = NO_SHARD): boolean {
     return this.#halls.get(type)?.benches.get(shard)?.lines.has(id) === true;
   }
 
-  /** From now on it is older than those who come after it. */
+  /** Assigns the arrival number, which orders the turn before later ones. */
   number(turn: Turn): void {
     if (turn.arrival === 0) turn.arrival = ++this.#lastArrival;
   }
 
-  /** Somebody waits for the same actor who came before it. */
+  /** True: an earlier call waits for the same actor. */
   isBehind(turn: Turn): boolean {
     const hall = this.#halls.get(turn.type.name);
     if (hall === undefined) return false;
@@ -90,14 +90,14 @@ export class WaitingQueue implements Place {
     return first !== undefined && first.arrival < turn.arrival;
   }
 
-  /** `forMs`: it may not have to wait for a change, so it tries again after this. */
+  /** `forMs`: the call may not need a change, so it retries after this time. */
   add(turn: Turn, forMs?: number): void {
     if (this.#closed) {
       this.#sendAway(turn);
       return;
     }
     const type = turn.type.name;
-    // Who has been here before has been promised that it may wait.
+    // A call that was admitted before keeps its right to wait.
     if (!turn.waited && this.waiting(type) >= (this.#way.capacity?.(type) ?? LIMITS.waitingRoom)) {
       turn.fail(this.#way.full?.(type) ?? full(type));
       return;
@@ -136,7 +136,7 @@ export class WaitingQueue implements Place {
     return bench;
   }
 
-  /** False: it does not wait here any more. */
+  /** False: the turn no longer waits here. */
   #take(turn: Turn): boolean {
     const bench = this.#spots.get(turn)?.bench;
     if (bench === undefined) return false;
@@ -159,7 +159,10 @@ export class WaitingQueue implements Place {
     bench.timer = this.#clock.after(ms, () => this.#ring(bench));
   }
 
-  /** Only those whose time has come, and who stands in line with them: who came later must not make the others hurry. */
+  /**
+   * Releases only due turns and the lines they stand in: a later arrival must not make earlier turns retry
+   * sooner.
+   */
   #ring(bench: ByShard): void {
     // A timer may be a hair early.
     const now = Math.max(this.#clock.monotonic(), bench.timerAt);
@@ -179,7 +182,7 @@ export class WaitingQueue implements Place {
     this.#take(turn);
   }
 
-  /** It never was on its way, so nothing can have happened. */
+  /** The call was never sent, so it certainly had no effect. */
   late(turn: Turn): LimpetError {
     const waited = formatDuration(turn.timeoutMs);
     const why = this.#way.problem() ?? turn.obstacle ?? "its actor is moving";
@@ -187,7 +190,7 @@ export class WaitingQueue implements Place {
     return new LimpetError("NOT_READY", message);
   }
 
-  /** Everybody who waits for this type, or for this shard of it, tries again, in order. */
+  /** Routes the waiting calls of this type, or of this shard, again, in order. */
   release(type: string, shard?: number): void {
     const benches = this.#halls.get(type)?.benches;
     if (benches === undefined) return;
@@ -197,7 +200,7 @@ export class WaitingQueue implements Place {
     }
   }
 
-  /** Those who wait for this one actor try again, in order; or hear why they cannot. */
+  /** Routes the waiting calls of this actor again, in order; or rejects them with `error`. */
   releaseOne(type: string, id: string, error?: LimpetError): void {
     for (const bench of [...(this.#halls.get(type)?.benches.values() ?? [])]) {
       if (error === undefined) this.#sendOff(bench, id);
@@ -206,8 +209,9 @@ export class WaitingQueue implements Place {
   }
 
   /**
-   * Everybody in this line, one by one: who is still here is not overtaken by what the one that leaves may set off. Each has one try, also
-   * behind one that comes right back: a call of another host may be sent back there, when one of this host has to wait.
+   * Releases the turns of this line one by one, so that calls caused by one of them do not overtake the rest.
+   * Each turn gets one try, even behind one that returns at once: a call of another host may be rejected to
+   * it while a call of this host must wait.
    */
   #sendOff({ lines }: ByShard, id: string): void {
     let last = 0;
@@ -219,7 +223,7 @@ export class WaitingQueue implements Place {
     }
   }
 
-  /** Nobody may wait here any more: the process stops. */
+  /** The process stops: no call may wait here any more. */
   close(): void {
     this.#closed = true;
     for (const turn of [...this.#spots.keys()]) if (this.#take(turn)) this.#sendAway(turn);
@@ -236,14 +240,14 @@ export class WaitingQueue implements Place {
   }
 }
 
-/** Behind everybody who came before it: nearly always at the end. */
+/** Behind all earlier arrivals: nearly always at the end. */
 function placeIn(line: readonly Turn[], { arrival }: Turn): number {
   let at = line.length;
   while (at > 0 && line[at - 1]!.arrival > arrival) at--;
   return at;
 }
 
-/** The first that came after that one: who came before has just come back. */
+/** The first turn that arrived after `last`; earlier ones have just returned. */
 function nextIn(line: readonly Turn[] | undefined, last: number): Turn | undefined {
   if (line === undefined || line[0]!.arrival > last) return line?.[0];
   let [low, high] = [0, line.length];

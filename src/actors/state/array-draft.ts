@@ -1,5 +1,5 @@
-// The draft of an array. Every change is a splice or a reordering, so that a push or a shift costs one entry in the
-// journal and not one for each item behind it. Arrays never have holes or keys of their own.
+// The draft of an array. Every change is a splice or a reordering, so that a push or a shift costs one entry
+// in the journal and not one for each item behind it. Arrays never have holes or keys of their own.
 import { RAW, unwrap } from "../../kernel/values.ts";
 import { Draft, inward, NODE, outward, refuse } from "./draft.ts";
 import { splice } from "./splice.ts";
@@ -41,7 +41,8 @@ export class ArrayNode extends Draft {
     const gone = splice(raw, start, removed, items);
     if (gone.length === 0 && items.length === 0) return gone;
     this.touchSplice({ start, removed: gone.length, items });
-    // An item that was in here already and may have changed: a splice alone would not tell both of its places.
+    // The item is in the array already and may have changed: a splice alone would not describe both of its
+    // places.
     if (items.some((item) => this.journal.isChild(item, this))) this.rewrite();
     this.journal.record(() => {
       this.splices!.pop();
@@ -64,7 +65,7 @@ export class ArrayNode extends Draft {
 
 const arrayNode = (draft: unknown): ArrayNode => (draft as { [NODE]: ArrayNode })[NODE];
 
-/** Methods that would go through the draft item by item, or compare drafts with what they stand for. */
+/** Methods that would go through the draft item by item, or compare drafts with the items they represent. */
 const arrayMethods: Record<string, unknown> = {
   push(this: unknown[], ...items: unknown[]): number {
     const node = arrayNode(this);

@@ -1,11 +1,12 @@
-// What changed in a turn, as text to append to the stored state, and back: applying it to the state as it was before.
+// Encodes the changes of a turn as text to append to the stored state, and applies them to the state before
+// the turn.
 //
-// A change is a JSON list of steps in order. A path is a list of keys: a string in an object, a number in an array,
-// and [key] in a Map.
-//   ["=", path, value]                    put the value there
-//   ["-", path]                           remove that key, or that member of a Set
-//   ["+", path, member]                   add to the Set at the path
-//   ["~", path, start, removed, items]    splice the array at the path
+// A change is a JSON list of steps in order. A path is a list of keys: a string in an object, a number in an
+// array, and [key] in a Map.
+//   ["=", path, value] put the value there
+//   ["-", path] remove that key, or that member of a Set
+//   ["+", path, member] add to the Set at the path
+//   ["~", path, start, removed, items] splice the array at the path
 import { invariant } from "../../kernel/errors.ts";
 import { copyValue, fromWire, putOwn, toWire } from "../../kernel/values.ts";
 import type { Journal, Node } from "./journal.ts";
@@ -20,8 +21,9 @@ type Step =
   | readonly ["~", Path, number, number, unknown[]];
 
 /**
- * The changes of a turn as text; `undefined` when the state must be written whole. Objects that were put into the state
- * are to be replaced by copies once this is committed, so that nobody outside shares them: the journal is told how.
+ * The changes of a turn as text; `undefined` when the state must be written whole. Objects put into the state
+ * are replaced by copies after the commit, so that no outside code shares them; this registers the
+ * replacements in the journal.
  */
 export function encodeChanges(journal: Journal): string | undefined {
   const root = journal.root;
@@ -31,7 +33,10 @@ export function encodeChanges(journal: Journal): string | undefined {
   return JSON.stringify(steps);
 }
 
-/** Does it have to be written as a whole? A key of a Map or a member of a Set that is an object has no address. */
+/**
+ * True: the container must be written whole. An object as the key of a Map or the member of a Set has no
+ * address.
+ */
 function isWhole(node: Node): boolean {
   if (node.rewritten) return true;
   if (!(node.raw instanceof Map || node.raw instanceof Set)) return false;
@@ -47,7 +52,7 @@ function describe(node: Node, path: Path, steps: Step[]): void {
   const fresh = freshItems(node);
   for (const child of node.changed) {
     const key = keyOf(node, child);
-    // What was put there in this turn is already written with everything in it; what is gone needs no words.
+    // A value put there in this turn is already written with all its contents; a removed one needs no step.
     if (key === undefined || node.keys?.has(key) || fresh?.has(child.raw)) continue;
     const at = [...path, address(node, key)];
     if (isWhole(child)) {
@@ -129,7 +134,7 @@ function address(node: Node, key: unknown): Key {
   return key as string | number;
 }
 
-/** Puts a copy of an object, as it is now, where the object is, once everything is committed. */
+/** Replaces an object by a copy of its present contents, after the commit. */
 function put(node: Node, key: unknown, value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   const copied = copyValue(value, "state", "STATE_INVALID");

@@ -3,7 +3,7 @@ import { RAW, unwrap } from "../../kernel/values.ts";
 import { Draft, inward, NODE, outward, refuse } from "./draft.ts";
 import { MAP_KEY, type Node } from "./journal.ts";
 
-/** Maps and Sets keep their contents where a proxy cannot reach, so every method is ours. */
+/** A proxy cannot reach the contents of Maps and Sets, so every method is replaced. */
 abstract class CollectionNode extends Draft {
   abstract readonly methods: Record<PropertyKey, unknown>;
 
@@ -13,7 +13,7 @@ abstract class CollectionNode extends Draft {
     if (key === "size") return target.size;
     if (Object.hasOwn(this.methods, key)) return this.methods[key];
     const inherited: unknown = Reflect.get(target, key, target);
-    // A method we do not know might change the collection behind our back.
+    // An unknown method might change the collection without a record in the journal.
     return typeof inherited === "function" && key !== "constructor" ? undefined : inherited;
   }
 
@@ -31,7 +31,7 @@ export class MapNode extends CollectionNode {
     return mapMethods;
   }
 
-  /** A key that changed has no address any more. */
+  /** A changed key has no address any more. */
   override noteChild(child: Node): void {
     super.noteChild(child);
     if (child.key === MAP_KEY) this.rewritten = true;

@@ -1,12 +1,12 @@
-// Drafts: what user code holds when it holds state. A draft looks and behaves like the object, array, Map or Set it
-// stands for; reading goes through, changing goes through and is noted in the journal of the turn. Drafts are made
-// only for what is touched, and die with their turn. Dates and bytes are handed out as they are.
+// Drafts: the view of the state that user code holds. A draft behaves like the object, array, Map or Set
+// behind it. Reads go through; changes go through and are recorded in the journal of the turn. Drafts are
+// made only for touched containers, and end with their turn. Dates and bytes are handed out as they are.
 import { LimpetError } from "../../kernel/errors.ts";
 import { isJsonPrimitive, unwrap } from "../../kernel/values.ts";
 import type { Container, Journal } from "./journal.ts";
 import { Node } from "./journal.ts";
 
-/** Answers with the node behind a draft. */
+/** A draft answers this key with its node. */
 export const NODE: unique symbol = Symbol("limpet.node");
 
 export function draftOf(journal: Journal, raw: Container, parent: Node | undefined, key: unknown): object {
@@ -15,7 +15,7 @@ export function draftOf(journal: Journal, raw: Container, parent: Node | undefin
   return node.draft;
 }
 
-/** What user code gets for a value found at `key` of a container. */
+/** The value that user code gets for a value at `key` of a container. */
 export function outward(node: Node, key: unknown, value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Date || value instanceof Uint8Array) {
@@ -29,11 +29,11 @@ export function outward(node: Node, key: unknown, value: unknown): unknown {
     prototype === null ||
     value instanceof Map ||
     value instanceof Set;
-  // Anything else cannot be stored and is named when the turn ends; until then it is left alone.
+  // Any other object cannot be stored, and the end of the turn reports it; until then it is left alone.
   return container ? draftOf(node.journal, unwrap(value), node, key) : value;
 }
 
-/** What goes into a container when user code puts a value there. */
+/** The value stored in a container when user code puts `value` there. */
 export function inward(journal: Journal, value: unknown): unknown {
   if (typeof value !== "object" || value === null) {
     if (!isJsonPrimitive(value)) journal.special = true;
@@ -47,7 +47,7 @@ export function refuse(what: string): never {
   throw new LimpetError("STATE_INVALID", `state must stay plain data: ${what}`);
 }
 
-/** Traps that mean the same for every kind of container. */
+/** Traps with the same meaning for every kind of container. */
 export abstract class Draft extends Node {
   setPrototypeOf(): boolean {
     refuse("its prototype cannot be changed");

@@ -1,15 +1,15 @@
-// What one turn did to the state: enough to write only what changed, and to take it back.
+// Records the changes of one turn to the state: enough to write only the changes, and to undo them.
 //
-// The state itself is a tree of plain objects, arrays, Maps and Sets, changed in place. User code sees it through
-// drafts (draft.ts); each container it touches gets a node here for the length of the turn. A node knows what
-// changed in its container and which of its children changed, so a walk from the root visits what was touched and
-// nothing else. The undo list restores every container exactly, entry by entry, newest first.
+// The state itself is a tree of plain objects, arrays, Maps and Sets, changed in place. User code sees it
+// through drafts (draft.ts); each touched container gets a node here for the length of the turn. A node
+// records the changes of its container and its changed children, so a walk from the root visits only touched
+// containers. The undo list restores every container exactly, entry by entry, newest first.
 import { LimpetError } from "../../kernel/errors.ts";
 import { putOwn } from "../../kernel/values.ts";
 
 export type Container = object;
 
-/** How a key stands at the end: `set` in its old place, or `moved` to the end of the order by delete and set. */
+/** Final position of a key: `set` in its old place, or `moved` to the end of the order by delete and set. */
 export type KeyChange = "set" | "moved";
 
 /** One splice of an array, in the order it happened. */
@@ -24,7 +24,7 @@ export abstract class Node {
   readonly journal: Journal;
   readonly raw: Container;
   readonly parent: Node | undefined;
-  /** Where it was found in its parent. May be out of date after the parent was reordered. */
+  /** Position in its parent; may be out of date after the parent was reordered. */
   readonly key: unknown;
   draft: object | undefined;
   /** The same container put at a second place within the turn. */
@@ -32,7 +32,7 @@ export abstract class Node {
   changed: Set<Node> | undefined;
   keys: Map<unknown, KeyChange> | undefined;
   splices: Splice[] | undefined;
-  /** So much changed, or in such a way, that it is written as a whole. */
+  /** The container is written whole: too many changes, or changes without an address. */
   rewritten = false;
 
   constructor(journal: Journal, raw: Container, parent: Node | undefined, key: unknown) {
@@ -82,10 +82,12 @@ export abstract class Node {
   }
 }
 
-/** Stands for the key of a child that is itself a key of its Map: changing it changes the Map as a whole. */
+/** Key of a child that is itself a key of its Map: changing it rewrites the whole Map. */
 export const MAP_KEY: unique symbol = Symbol("limpet.map-key");
 
-/** Containers up to this size are copied before a key is deleted, so that undo restores the order of keys too. */
+/**
+ * Containers up to this size are copied before a key is deleted, so that undo restores the order of keys too.
+ */
 const COPY_BEFORE_DELETE = 256;
 
 type Undo = () => void;
@@ -94,19 +96,19 @@ export type NodeMaker = (journal: Journal, raw: Container, parent: Node | undefi
 
 export class Journal {
   readonly #newNode: NodeMaker;
-  /** The state will be written whole, so nobody asks what changed in it. */
+  /** True: the state will be written whole, so changes are not tracked in detail. */
   readonly coarse: boolean;
   #root: Node | undefined;
   // Most turns touch the root and nothing else, so the map is made for the second container.
   #nodes: Map<Container, Node> | undefined;
   readonly #undo: Undo[] = [];
-  /** Dates and bytes that were handed out: they cannot be watched, so they are compared at the end of the turn. */
+  /** Dates and bytes that were handed out: they cannot be watched, so the end of the turn compares them. */
   #exposed: Map<object, Exposure> | undefined;
   #afterwards: (() => void)[] | undefined;
   dirty = false;
-  /** An object was put into the state; it must not stay shared with whoever put it there. */
+  /** An object was put into the state; it must not stay shared with the code that put it there. */
   attached = false;
-  /** A value was put into the state that plain JSON does not have. */
+  /** A value outside plain JSON was put into the state. */
   special = false;
   /** The root itself was replaced. */
   replaced = false;
@@ -120,7 +122,10 @@ export class Journal {
     this.coarse = coarse;
   }
 
-  /** The node of a container, the same one for the whole turn. The root is asked for first, and without a parent. */
+  /**
+   * The node of a container, the same one for the whole turn. The root is requested first, and without a
+   * parent.
+   */
   nodeOf(raw: Container, parent: Node | undefined, key: unknown): Node {
     if (this.#root?.raw === raw) return this.#root;
     let node = this.#nodes?.get(raw);
@@ -169,13 +174,13 @@ export class Journal {
     return node !== undefined && (node.parent === parent || node.otherParents?.includes(parent) === true);
   }
 
-  /** To be done when the turn is committed. */
+  /** Runs `work` after the commit of the turn. */
   afterwards(work: () => void): void {
     this.#afterwards ??= [];
     this.#afterwards.push(work);
   }
 
-  /** The turn is over, and what was put off until its commit is done if there was one. */
+  /** Ends the turn; deferred work runs if the turn was committed. */
   close(committed: boolean): void {
     this.closed = true;
     if (committed) for (const work of this.#afterwards ?? []) work();
@@ -187,7 +192,7 @@ export class Journal {
     this.#undo.push(undo);
   }
 
-  /** Undo for the deletion of a key: a deleted key would come back at the end, so the whole order is kept. */
+  /** Undo for the deletion of a key: a restored key would be last, so the whole order is kept. */
   recordDelete(raw: Container): void {
     const size = raw instanceof Map || raw instanceof Set ? raw.size : Object.keys(raw).length;
     if (size > COPY_BEFORE_DELETE) this.lost = true;
@@ -228,7 +233,7 @@ export class Journal {
     if (!this.#exposed.has(value)) this.#exposed.set(value, { value, before: snapshot(value), holder, key });
   }
 
-  /** Finds out which of the Dates and bytes that were handed out have been changed in place since the last look. */
+  /** Detects Dates and bytes that were changed in place since the last check. */
   settle(): void {
     if (this.#exposed === undefined) return;
     for (const exposure of this.#exposed.values()) if (!same(exposure)) this.#noteExposed(exposure);
@@ -249,12 +254,12 @@ export class Journal {
     else if (!Array.isArray(holder.raw)) holder.touchKey(key, true);
   }
 
-  /** Takes back everything after `mark`. False: not everything could be restored. */
+  /** Undoes every change after `mark`. False: not everything could be restored. */
   rollback(mark: number): boolean {
     this.settle();
     for (let i = this.#undo.length - 1; i >= mark; i--) this.#undo[i]!();
     this.#undo.length = mark;
-    // What a key did to the order before the mark and after it can no longer be told apart.
+    // The effects of a key on the order before and after the mark can no longer be distinguished.
     for (const node of this.#allNodes()) if (node.keys?.values().some((how) => how === "moved")) node.rewrite();
     if (mark === 0) this.dirty = false;
     return !this.lost;
@@ -281,7 +286,7 @@ function same({ value, before }: Exposure): boolean {
   return Buffer.compare(value, before as Uint8Array) === 0;
 }
 
-/** Puts a copy in the place of a Date or bytes that user code may have kept: changing it later must change nothing. */
+/** Replaces a Date or bytes by a copy, because user code may have kept the original and change it later. */
 function exchange({ value, holder, key }: Exposure): void {
   const { raw } = holder;
   const copied = value instanceof Date ? new Date(value.getTime()) : value.slice();

@@ -2,7 +2,7 @@
 
 const ARGUMENTS = 10_000;
 
-/** Like `list.splice(start, removed, ...items)`. Returns what was removed. */
+/** Like `list.splice(start, removed, ...items)`. Returns the removed items. */
 export function splice(list: unknown[], start: number, removed: number, items: readonly unknown[]): unknown[] {
   if (items.length <= ARGUMENTS) return list.splice(start, removed, ...items);
   const tail = list.splice(start);

@@ -6,7 +6,7 @@ import { StateBuffer } from "./state-buffer.ts";
 
 type Any = Record<string, never>;
 
-/** The rows a store would hold, written by what the buffer says. */
+/** The rows of a store, written by the buffer's writes. */
 class Rows {
   stored: StoredState | undefined;
 
@@ -69,7 +69,7 @@ const action: fc.Arbitrary<Action> = fc.record({
   value,
 });
 
-/** Does the same to a draft and to a plain object. */
+/** Applies the same action to a draft and to a plain object. */
 function act(root: unknown, { walk, verb, key, at, value: given }: Action): void {
   const fresh = structuredClone(given);
   let here = root;
@@ -125,7 +125,10 @@ function actOnArray(list: unknown[], verb: number, at: number, fresh: unknown): 
   else list.push(fresh, { fresh: true });
 }
 
-/** What the stored text says: within one turn an object may stand at two places; once committed they are two objects. */
+/**
+ * The value as stored: within one turn an object may stand at two places; after the commit they are two
+ * objects.
+ */
 const normal = (value: unknown): unknown =>
   plain(new StateBuffer({ whole: encode(value), changes: [] }, () => ({})).draft);
 
@@ -151,7 +154,7 @@ describe("the state of an activation", () => {
       ["small", 0],
       ["large", 5_000],
     ] as const) {
-      it(`equals a plain object after any turns, in memory and read back, when it is ${size} and ${name}`, () => {
+      it(`the state equals a plain object after any turns, in memory and read back, when it is ${size} and ${name}`, () => {
         fc.assert(
           fc.property(fc.array(turn, { maxLength: 8 }), (turns) => {
             const initial = () => ({ filler: "x".repeat(filler), ...structuredClone(start) });
@@ -193,7 +196,7 @@ describe("the state of an activation", () => {
     }
   }
 
-  it("holds more in one turn than an argument list can, forwards and backwards", () => {
+  it("the state takes more items in one turn than an argument list can hold, forwards and backwards", () => {
     const rows = new Rows();
     const many = 200_000;
     const buffer = new StateBuffer(undefined, () => ({ filler: "x".repeat(3_000_000), list: [] as number[] }));
@@ -209,7 +212,7 @@ describe("the state of an activation", () => {
     assert.equal((buffer.draft as { list: number[] }).list.at(-1), many - 1);
   });
 
-  it("is untouched by a Date, bytes or a key of a Map that user code kept from an earlier turn", () => {
+  it("the state is not changed by a Date, bytes or a key of a Map that user code kept from an earlier turn", () => {
     const rows = new Rows();
     const initial = () => ({
       when: new Date(1),
@@ -238,7 +241,7 @@ describe("the state of an activation", () => {
     assert.deepStrictEqual(view(new StateBuffer(rows.stored, initial)), expected);
   });
 
-  it("is as before when it cannot be encoded, whatever had been encoded already", () => {
+  it("the state is restored when it cannot be encoded, at any point of the encoding", () => {
     for (const filler of [0, 5_000]) {
       const rows = new Rows();
       const initial = () => ({ filler: "x".repeat(filler), a: [3, 1, 2], b: {} as Record<string, unknown> });
@@ -255,7 +258,7 @@ describe("the state of an activation", () => {
     }
   });
 
-  it("cannot be replaced while it is being committed", () => {
+  it("the state cannot be replaced during a commit", () => {
     const buffer = new StateBuffer(undefined, () => ({ n: 0 }));
     (buffer.draft as { n: number }).n = 1;
     buffer.prepare();
@@ -263,7 +266,7 @@ describe("the state of an activation", () => {
     assert.throws(() => buffer.clear(() => ({ n: 0 })), { code: "STATE_OUTSIDE_TURN" });
   });
 
-  it("is refused when it grows deeper than it could be written whole", () => {
+  it("a state that is nested too deeply to be written whole is rejected", () => {
     const rows = new Rows();
     const buffer = new StateBuffer(undefined, () => ({
       filler: "x".repeat(9_000),
@@ -284,7 +287,7 @@ describe("the state of an activation", () => {
     assert.throws(deepen, { code: "STATE_INVALID", message: /nested deeper/ });
   });
 
-  it("costs a commit as much as was touched, however large it is", () => {
+  it("the cost of a commit depends on the touched part, not on the size of the state", () => {
     const rows = new Rows();
     const buffer = new StateBuffer(undefined, () => ({
       users: new Map(Array.from({ length: 10_000 }, (_, i) => [`user${i}`, { visits: 0, tags: ["a"] }])),
@@ -305,7 +308,7 @@ describe("the state of an activation", () => {
     });
   });
 
-  it("is written whole again when the appended changes have grown as long as it", () => {
+  it("the state is written whole again when the appended changes are as long as the whole", () => {
     const rows = new Rows();
     const buffer = new StateBuffer(undefined, () => ({ filler: "x".repeat(3_000), n: 0 }));
     const kinds: string[] = [];
@@ -319,7 +322,7 @@ describe("the state of an activation", () => {
     assert.ok(kinds.filter((kind) => kind === "whole").length <= 4);
   });
 
-  it("is not written when a turn only reads it, or sets what is already there", () => {
+  it("the state is not written when a turn only reads it, or sets equal values", () => {
     const buffer = new StateBuffer(undefined, () => ({ n: 1, list: [1], at: new Date(5), map: new Map([["a", 1]]) }));
     const draft = buffer.draft as { n: number; list: number[]; at: Date; map: Map<string, number> };
     draft.n = 1;
@@ -330,7 +333,7 @@ describe("the state of an activation", () => {
     assert.equal(buffer.prepare(), undefined);
   });
 
-  it("takes in an object that is changed after it was put there, until the turn ends", () => {
+  it("an object put into the state may be changed until the turn ends", () => {
     const rows = new Rows();
     const buffer = new StateBuffer(undefined, () => ({ lines: [] as { qty: number }[] }));
     const line = { qty: 0 };
@@ -342,7 +345,7 @@ describe("the state of an activation", () => {
     assert.deepEqual(view(new StateBuffer(rows.stored, () => ({}))), ordered({ lines: [{ qty: 5 }] }));
   });
 
-  it("refuses a change through a draft that outlived its turn", () => {
+  it("a change through a draft that outlived its turn is rejected", () => {
     const buffer = new StateBuffer(undefined, () => ({ list: [1], map: new Map([["a", 0]]), set: new Set() }));
     const kept = buffer.draft as { list: number[]; map: Map<string, number>; set: Set<number>; x?: number };
     buffer.prepare();
@@ -361,7 +364,7 @@ describe("the state of an activation", () => {
     }
   });
 
-  it("names the place of a value that cannot be stored, and is as before", () => {
+  it("the error for a value that cannot be stored names its place, and the state is restored", () => {
     for (const filler of [0, 5_000]) {
       const rows = new Rows();
       const buffer = new StateBuffer(undefined, () => ({ filler: "x".repeat(filler), a: { list: [{}] as object[] } }));
@@ -378,7 +381,7 @@ describe("the state of an activation", () => {
     }
   });
 
-  it("that was damaged in the store is refused with a sentence", () => {
+  it("a stored state that was damaged is rejected with a clear error", () => {
     const damaged = [
       { whole: "{", changes: [] },
       { whole: '{"$":"bigint","v":"x"}', changes: [] },
@@ -389,7 +392,7 @@ describe("the state of an activation", () => {
     }
   });
 
-  it("refuses what would make it something other than plain data", () => {
+  it("a change that would make the state anything but plain data is rejected", () => {
     const buffer = new StateBuffer(undefined, () => ({ list: [1] }));
     const draft = buffer.draft as Any & { list: number[] };
     const refused = { code: "STATE_INVALID" };
@@ -404,7 +407,7 @@ describe("the state of an activation", () => {
     assert.throws(() => buffer.replace(5), refused);
   });
 
-  it("can be replaced as a whole, cleared, and rolled back from both", () => {
+  it("the state can be replaced as a whole, cleared, and rolled back from both", () => {
     const rows = new Rows();
     const initial = () => ({ n: 0 });
     const buffer = new StateBuffer(undefined, initial);
@@ -426,7 +429,7 @@ describe("the state of an activation", () => {
     assert.deepEqual(view(buffer), ordered({ n: 9 }));
   });
 
-  it("returns to a mark and keeps what happened before it", () => {
+  it("a rollback to a mark keeps the changes before it", () => {
     const buffer = new StateBuffer(undefined, () => ({
       filler: "x".repeat(5_000),
       list: [1],
@@ -454,7 +457,7 @@ describe("the state of an activation", () => {
 });
 
 describe("the limit of a state", () => {
-  it("counts bytes, and appended changes with the whole", () => {
+  it("the limit of a state counts bytes, and appended changes together with the whole", () => {
     const MB = 1024 * 1024;
     const wide = new StateBuffer(undefined, () => ({}));
     wide.replace({ text: "\u20ac".repeat(6 * MB) });
@@ -469,7 +472,7 @@ describe("the limit of a state", () => {
     (buffer.draft as { c: string }).c = "z".repeat(2 * MB);
     assert.throws(() => buffer.prepare(), { code: "STATE_TOO_LARGE" });
     assert.equal(buffer.abandon(), true);
-    // A state that becomes no larger is written whole, and there is room again.
+    // A state that does not grow is written whole, which makes room again.
     (buffer.draft as { b: string }).b = "w".repeat(2 * MB);
     assert.equal(commit(buffer, rows)?.kind, "whole");
   });

@@ -1,8 +1,8 @@
-// The state of one activation: the tree in memory, what the running turn did to it, and how it is to be stored.
+// The state of one activation: the tree in memory, the changes of the running turn, and the way to store it.
 //
-// A small state is written whole at each commit. A large one is written whole once; after that a commit appends what
-// changed, until the appended text is as long as the whole was: so the cost of a turn follows what it touched, and
-// reading it back costs at most twice its size.
+// A small state is written whole at each commit. A large one is written whole once. After that a commit
+// appends its changes, until the appended text is as long as the whole. So the cost of a turn depends on its
+// changes, and reading the state costs at most twice its size.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { copyValue, decodeValue, encodeValue, hasTags, unwrap } from "../../kernel/values.ts";
@@ -12,12 +12,12 @@ import { draftOf } from "./draft.ts";
 import { openJournal } from "./drafts.ts";
 import type { Journal } from "./journal.ts";
 
-/** What an appended change costs beyond its text: a row and its key. */
+/** The cost of an appended change beyond its text: a row and its key. */
 const CHANGE_OVERHEAD = 64;
 
 export class StateBuffer {
   #root: object;
-  /** Length of the stored whole, and of what was appended since. Zero: nothing is stored. */
+  /** Length of the stored whole, and of the changes appended since. Zero: no state is stored. */
   #whole = 0;
   #appended = 0;
   /** Bytes of both: the limit is in bytes. */
@@ -25,7 +25,7 @@ export class StateBuffer {
   /** The stored whole had no tags, so the tree is plain JSON unless this turn changed that. */
   #plain = false;
   #journal: Journal | undefined;
-  /** The turn asked for the stored state to be removed, and has not changed the fresh one. */
+  /** The turn cleared the stored state, and has not changed the fresh one. */
   #cleared = false;
   #prepared: StateWrite | undefined;
 
@@ -54,7 +54,7 @@ export class StateBuffer {
   replace(value: unknown): void {
     const next = unwrap(value);
     if (typeof next !== "object" || next === null) {
-      throw new LimpetError("STATE_INVALID", `state must be an object, not ${next === null ? "null" : typeof next}`);
+      throw new LimpetError("STATE_INVALID", `state must be an object; got ${next === null ? "null" : typeof next}`);
     }
     if (next === this.#root) return;
     this.#exchange(next, false);
@@ -91,24 +91,24 @@ export class StateBuffer {
     return this.#journal?.mark() ?? 0;
   }
 
-  /** Takes back what happened since `mark`, within the turn. False: not everything could be. */
+  /** Undoes the changes since `mark`, within the turn. False: not everything could be restored. */
   rollback(mark: number): boolean {
     return this.#journal?.rollback(mark) ?? true;
   }
 
-  /** Takes back the whole turn and ends it. False: the state must be read from the store again. */
+  /** Undoes the whole turn and ends it. False: the state must be read from the store again. */
   abandon(): boolean {
     const restored = this.rollback(0);
     this.#end();
     return restored;
   }
 
-  /** Ends the turn: what must be written, or `undefined` when nothing changed. */
+  /** Ends the turn: returns the write, or `undefined` when nothing changed. */
   prepare(): StateWrite | undefined {
     const journal = this.#journal;
     if (journal === undefined) return undefined;
     journal.settle();
-    // A promise that nobody awaited may still hold a draft: from here on it would change what is being written.
+    // A promise that was not awaited may still hold a draft, and would change the state during the write.
     journal.closed = true;
     if (!journal.dirty && !journal.replaced) {
       this.#end();
@@ -125,7 +125,7 @@ export class StateBuffer {
       const isShort = data !== undefined && this.#appended + data.length + CHANGE_OVERHEAD <= this.#whole;
       if (isShort && this.#bytes + bytesOf(data) <= LIMITS.stateBytes) return { kind: "change", data };
     }
-    // Nothing came from outside and nothing in it needs a tag: JSON can be trusted to say all there is.
+    // No value came from outside and none needs a tag, so JSON represents the state completely.
     const known = this.#plain && !journal.attached && !journal.special;
     const data = known ? JSON.stringify(this.#root) : encodeValue(this.#root, "state", "STATE_INVALID");
     const bytes = bytesOf(data);
@@ -135,7 +135,7 @@ export class StateBuffer {
     return { kind: "whole", data };
   }
 
-  /** What was prepared is durable now. */
+  /** The prepared write is durable. */
   committed(): void {
     const write = this.#prepared;
     if (write?.kind === "change") {
@@ -147,7 +147,7 @@ export class StateBuffer {
       this.#bytes = write.kind === "whole" ? bytesOf(write.data) : 0;
       this.#appended = 0;
       this.#plain = write.kind === "whole" && !hasTags(write.data);
-      // Objects that came from outside in this turn must not stay shared with whoever put them there.
+      // Objects put into the state in this turn must not stay shared with the code that put them there.
       if (write.kind === "whole" && this.#journal?.attached) this.#root = decodeValue(write.data) as object;
     }
     this.#end(true);
@@ -161,7 +161,7 @@ export class StateBuffer {
   }
 }
 
-/** A text that is far from the limit, however it is encoded, is not counted letter by letter. */
+/** A text far below the limit in any encoding is not counted byte by byte. */
 const bytesOf = (text: string): number =>
   text.length * 3 <= LIMITS.inlineStateBytes ? text.length : Buffer.byteLength(text);
 
@@ -180,7 +180,7 @@ function freshState(initial: () => object): object {
   if (typeof state !== "object" || state === null) {
     throw new LimpetError(
       "STATE_INVALID",
-      `initial() must return an object, not ${state === null ? "null" : typeof state}`,
+      `initial() must return an object; got ${state === null ? "null" : typeof state}`,
     );
   }
   return copyValue(state, "initial()", "STATE_INVALID");

@@ -110,12 +110,12 @@ test("a log line for display keeps event, fields and the frames of the app", () 
     "TypeError: bad\n    at f (file:///app/cart.ts:3:5)\n    at node:internal/x:1:1\n    at g (/app/node_modules/y.js:1:1)";
   const err = { name: "TypeError", message: "bad\u001b[2J", stack };
   const text = prettyLine(
-    JSON.stringify({ level: "warn", time: "2030-01-01T00:00:00.000Z", event: "timer failed", type: "Cart", err }),
+    JSON.stringify({ level: "warn", time: "2030-01-01T00:00:00.000Z", event: "timer.failed", type: "Cart", err }),
     plain,
   );
   assert.match(
     text,
-    /^\d\d:\d\d:\d\d warn {2}timer failed type=Cart\n {2}TypeError: bad\n {6}at f \(file:\/\/\/app\/cart\.ts:3:5\)$/,
+    /^\d\d:\d\d:\d\d warn {2}timer\.failed type=Cart\n {2}TypeError: bad\n {6}at f \(file:\/\/\/app\/cart\.ts:3:5\)$/,
   );
   assert.equal(prettyLine("not json\n", plain), "not json");
 });

@@ -301,7 +301,7 @@ describe("a remembered actor", () => {
     const opened = testLimpet({ actors: [Otherwise], stateStore: store });
     await assert.rejects(opened, {
       code: "OPTION_INVALID",
-      message: /Guard has 4 shards by hash, and this host says 5/,
+      message: /Guard has 4 shards by hash, but this host has 5/,
     });
   });
 
