@@ -71,12 +71,16 @@ export const singleRunner: CheckerKind = {
       }
     }
 
-    /** Place of a newer activation in another process, if there is one. */
-    function superseded(life: Life): string | undefined {
+    /**
+     * Place of a newer activation in another process, if there is one. `isExcused`: the clocks of either
+     * process err. The newer one may have slept while its wall clock was set back, as in `alone`.
+     */
+    function superseded(life: Life): { readonly where: string; readonly isExcused: boolean } | undefined {
       const latest = newest.get(nameOf(life));
       if (latest === undefined || latest.process === life.process) return undefined;
       if ((orders.get(latest.number) ?? 0) <= (orders.get(life.number) ?? 0)) return undefined;
-      return `process ${life.process.number} after it has come to life at process ${latest.process.number}`;
+      const where = `process ${life.process.number} after it has come to life at process ${latest.process.number}`;
+      return { where, isExcused: clocksErr(life) || excuses.isSlow(latest.process) };
     }
 
     return {
@@ -94,14 +98,14 @@ export const singleRunner: CheckerKind = {
       },
       deactivated: forget,
       turnBegan({ life, op }) {
-        const where = superseded(life);
-        if (where !== undefined && clocksErr(life)) stage.excuse("single runner");
-        else if (where !== undefined) report(`${labelOf(life)} begins ${op} at ${where}`);
+        const newer = superseded(life);
+        if (newer?.isExcused === true) stage.excuse("single runner");
+        else if (newer !== undefined) report(`${labelOf(life)} begins ${op} at ${newer.where}`);
         alone(life);
       },
       turnEnded({ life, op }) {
-        const where = superseded(life);
-        if (where !== undefined && !clocksErr(life)) late.set(op, where);
+        const newer = superseded(life);
+        if (newer?.isExcused === false) late.set(op, newer.where);
       },
       answered({ token, outcome, call }) {
         const where = late.get(token);
