@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Contender, Measurement, Settings } from "./case.ts";
 import type { Answer, Order } from "./contender-process.ts";
 
-/** Far beyond what any step needs; a step that takes longer hangs. */
+/** Far beyond the time of any step; a step that takes longer hangs. */
 const LIMIT_MS = { start: 120_000, run: 600_000, close: 60_000, kill: 2_000 } as const;
 
 export class ContenderProcess {

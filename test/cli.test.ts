@@ -1,4 +1,4 @@
-// The command line as people meet it: real processes, a real app, signals, pipes and files that change.
+// The command line with real processes, a real app, signals, pipes and files that change.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -28,16 +28,16 @@ const APP = `import { Actor } from ${LIMPET};
   }
   export const stock = [class Stock extends Actor { level() { return 7; } }];`;
 
-/** Where the process is, once it says so. */
+/** The URL of the process, once it prints it. */
 async function urlOf(process: CliProcess): Promise<string> {
   return (await process.until("stdout", /HTTP\s+(http:\S+)/))[1]!;
 }
 
-describe("against a running app", () => {
+describe("the command line with a running app", () => {
   const folder = tempFolder();
   let dev: CliProcess;
   let url: string;
-  /** In this process: a new one for each question would take most of the time. */
+  /** In this process: a new one for each command would take most of the time. */
   const cli = (...argv: string[]) => runCli(argv, { cwd: folder.path, env: { LIMPET_URL: url } });
 
   before(async () => {
@@ -51,7 +51,7 @@ describe("against a running app", () => {
     folder[Symbol.dispose]();
   });
 
-  test("dev says where it is, what runs, and two commands that work as they are printed", async () => {
+  test("dev prints its address, its actors, and two commands that work as printed", async () => {
     await dev.until("stdout", /Ctrl-C/);
     assert.match(dev.stdout, /is ready \(\d+ ms after start\)/);
     assert.match(dev.stdout, /Actors +Cart, Stock/);
@@ -80,7 +80,7 @@ describe("against a running app", () => {
     assert.deepEqual(await cli("call", "Cart", "bob", "nothing"), { code: 0, stdout: "", stderr: "" });
   });
 
-  test("what the actor throws, and what does not exist, is exit code 1 and a sentence", async () => {
+  test("an error of the actor, and an unknown name, give exit code 1 and a sentence", async () => {
     const thrown = await cli("call", "Cart", "bob", "fail");
     assert.deepEqual(thrown, { code: 1, stdout: "", stderr: "limpet: fail of Cart bob threw TypeError: out of tea\n" });
     const method = await cli("call", "Cart", "bob", "ad", "--json");
@@ -91,7 +91,7 @@ describe("against a running app", () => {
     assert.match(type.stderr, /Carts/);
   });
 
-  test("actors lists what there is, by type and prefix, for people and programs", async () => {
+  test("actors lists existing actors by type and prefix, for display and as JSON", async () => {
     for (const id of ["list-a", "list-b", "茶"]) await cli("call", "Cart", id, "add", "1");
     const table = await cli("actors", "--type", "Cart", "--prefix", "list-");
     assert.equal(table.code, 0);
@@ -102,7 +102,7 @@ describe("against a running app", () => {
     assert.match(some.stderr, /Only the first \d+ are shown/);
   });
 
-  test("explain says what an actor is doing", async () => {
+  test("the explain command shows the work of an actor", async () => {
     await cli("call", "Cart", "carol", "add", "1");
     const idle = await cli("explain", "Cart", "carol");
     assert.equal(idle.code, 0);
@@ -112,7 +112,7 @@ describe("against a running app", () => {
     assert.equal(JSON.parse((await cli("explain", "Cart", "carol", "--json")).stdout).phase, "idle");
   });
 
-  test("explain sees what runs now", async () => {
+  test("the explain command shows the running turn", async () => {
     await using hanging = new CliProcess(["call", "Cart", "hung", "never"], {
       cwd: folder.path,
       env: { LIMPET_URL: url },
@@ -132,7 +132,7 @@ describe("against a running app", () => {
     assert.ok(!stdout.includes(ESCAPE));
   });
 
-  test("a reader that leaves early is no error", async () => {
+  test("a reader that leaves early causes no error", async () => {
     const script = `"$NODE" "$BIN" actors --all | head -n 1; echo "\${PIPESTATUS[0]}"`;
     const shell = spawn("bash", ["-c", script], {
       env: {
@@ -185,14 +185,14 @@ test("a second Ctrl-C ends an app that does not finish", async () => {
   await dev.until("stderr", /never has begun/);
   dev.child.kill("SIGINT");
   await dev.until("stderr", /Stopping/);
-  // One press may arrive twice, so only a later one counts; keep pressing as a person would.
+  // One press may arrive twice, so only a later one counts; the test repeats it as a person would.
   const pressing = setInterval(() => dev.child.kill("SIGINT"), 100);
   const { code } = await dev.exited;
   clearInterval(pressing);
   assert.equal(code, 130);
 });
 
-test("for programs, dev writes one object when it is ready and one when it has stopped", async () => {
+test("dev with JSON output writes one object when it is ready and one when it has stopped", async () => {
   using folder = tempFolder();
   folder.write("app.ts", `${APP}\nexport const tryThese = ["limpet call Cart alice add 5", "curl localhost"];`);
   await using dev = new CliProcess(["dev", "app.ts", "--port", "0", "--json", "--store", "memory:"], {
@@ -212,7 +212,7 @@ test("for programs, dev writes one object when it is ready and one when it has s
   assert.deepEqual(stopped, { event: "stopped" });
 });
 
-test("two apps on one store join: ps, where and drain say and do the same at both", async () => {
+test("two apps on one store join: ps, where and drain give the same results at both", async () => {
   using folder = tempFolder();
   folder.write("app.ts", APP);
   const start = (name: string) =>
@@ -247,7 +247,7 @@ test("two apps on one store join: ps, where and drain say and do the same at bot
   for (const app of [beta, alpha]) assert.deepEqual(await app.end("SIGTERM"), { code: 0, signal: null }, app.stderr);
 });
 
-test("a scheduler says that it is ready, answers over HTTP, and stops cleanly", async () => {
+test("a scheduler prints that it is ready, answers over HTTP, and stops cleanly", async () => {
   using folder = tempFolder();
   const argv = ["scheduler", "--port", "0", "--scheduler-port", "0"];
   await using scheduler = new CliProcess(argv, { cwd: folder.path });
@@ -263,7 +263,7 @@ test("a scheduler says that it is ready, answers over HTTP, and stops cleanly", 
   assert.match(scheduler.stderr, /Stopping; Ctrl-C ends it at once\.[\s\S]*Stopped\.\n$/);
 });
 
-test("for programs, a scheduler writes one object when it is ready and one when it has stopped", async () => {
+test("a scheduler with JSON output writes one object when it is ready and one when it has stopped", async () => {
   using folder = tempFolder();
   const argv = ["scheduler", "--port", "0", "--scheduler-port", "0", "--json"];
   await using scheduler = new CliProcess(argv, { cwd: folder.path });
@@ -274,7 +274,7 @@ test("for programs, a scheduler writes one object when it is ready and one when 
   assert.deepEqual(JSON.parse(stopped!), { event: "stopped" });
 });
 
-test("a port that was asked for and is taken is an error; the usual one gives way to the next", async () => {
+test("a requested port that is taken is an error; the default port gives way to the next", async () => {
   using folder = tempFolder();
   folder.write("app.ts", APP);
   const taken = createServer();
@@ -294,7 +294,7 @@ test("a port that was asked for and is taken is an error; the usual one gives wa
   assert.match(second.stdout, new RegExp(`--url ${secondUrl}`));
 });
 
-test("an app that cannot be loaded is exit code 1 and a sentence, also when it keeps the process busy", async () => {
+test("an app that cannot be loaded gives exit code 1 and a sentence, also when it keeps the process busy", async () => {
   using folder = tempFolder();
   folder.write("busy.ts", "setInterval(() => {}, 1000); export const x = 1;");
   const busy = await spawnCli(["dev", "busy.ts"], { cwd: folder.path });
@@ -310,7 +310,7 @@ test("an app that cannot be loaded is exit code 1 and a sentence, also when it k
   assert.ok(!existsSync(join(folder.path, ".limpet")), "nothing was opened");
 });
 
-test("an error nobody catches stops the app with exit code 1, after what was running has ended", async () => {
+test("an uncaught error stops the app with exit code 1, after running turns have ended", async () => {
   using folder = tempFolder();
   folder.write(
     "app.ts",
@@ -324,7 +324,7 @@ test("an error nobody catches stops the app with exit code 1, after what was run
   assert.match(dev.stderr, /Stopped\.\n$/);
 });
 
-test("a token keeps strangers out, and the settings of the folder let its owner in", async () => {
+test("a token rejects other clients, and the settings of the folder give its owner access", async () => {
   using folder = tempFolder();
   folder.write("app.ts", APP);
   await using dev = new CliProcess(["dev", "app.ts", "--port", "0", "--store", "memory:"], {
@@ -344,7 +344,7 @@ test("a token keeps strangers out, and the settings of the folder let its owner 
   assert.ok(!(dev.stdout + dev.stderr).includes("a-token-that"));
 });
 
-test("--watch starts anew on a change, survives a mistake, and stops on Ctrl-C", async () => {
+test("--watch restarts on a change, survives a mistake, and stops on Ctrl-C", async () => {
   using folder = tempFolder();
   const word = folder.write("word.ts", 'export const word = "one";\n');
   folder.write(
@@ -372,14 +372,14 @@ test("--watch starts anew on a change, survives a mistake, and stops on Ctrl-C",
   assert.match(dev.stderr, /Stopped\.\n$/);
 });
 
-test("when the watcher dies, the app does not stay behind", async () => {
+test("an app does not outlive its watcher", async () => {
   using folder = tempFolder();
   folder.write("app.ts", APP);
   await using dev = new CliProcess(["dev", "app.ts", "--watch", "--port", "0", "--store", "memory:", "--json"], {
     cwd: folder.path,
   });
   await dev.until("stdout", /"event":"ready"/);
-  // The app writes into the same pipe, so that closes only when the app has gone too.
+  // The app writes into the same pipe, which closes only when the app has ended too.
   await dev.end("SIGKILL");
   assert.match(dev.stdout, /\{"event":"stopped"\}\n$/);
 });

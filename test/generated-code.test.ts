@@ -1,4 +1,4 @@
-// Generated code is checked in; here is checked that it is what its sources make.
+// Generated code is checked in; this test checks that it matches its sources.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -8,7 +8,7 @@ import { it } from "node:test";
 
 const root = join(import.meta.dirname, "..");
 
-it("has generated code that is current; npm run proto makes it anew", (t) => {
+it("the generated code is current; npm run proto updates it", (t) => {
   const fresh = mkdtempSync(join(tmpdir(), "limpet-proto-"));
   t.after(() => rmSync(fresh, { recursive: true, force: true }));
   execFileSync(process.execPath, ["scripts/generate-proto.ts", fresh], { cwd: root, stdio: "pipe" });

@@ -1,4 +1,5 @@
-// kill -9 in the middle of load. What a caller was told is there afterwards; what was under way may be there, once.
+// kill -9 in the middle of load. Acknowledged increments are stored afterwards; pending ones may be stored,
+// once.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -20,7 +21,7 @@ for (const { name, open } of STORES) {
     });
     after(() => place?.[Symbol.asyncDispose]());
 
-    test("has lost nothing it acknowledged when it is started again, each time", async (t) => {
+    test("a killed process has lost nothing it acknowledged when it starts again, each time", async (t) => {
       const chance = dice(t);
       const ledger = new Ledger();
       for (let round = 0; round < ROUNDS; round++) {
@@ -35,7 +36,7 @@ for (const { name, open } of STORES) {
       assert.deepEqual([...ledger.errors.keys()], ["DIED"], "a process that comes after a dead one waits for nobody");
     });
 
-    test("is replaced by another one that was there all the time, which waits for nothing", async (t) => {
+    test("a killed process is replaced by another running one without waiting", async (t) => {
       const chance = dice(t);
       const ledger = new Ledger();
       await using survivor = await HostProcess.start(place);
@@ -65,7 +66,7 @@ async function killUnderLoad(host: HostProcess, ledger: Ledger, chance: Dice, gr
   const lanes = Array.from({ length: LANES }, lane);
   await Promise.race([reached.promise, ...lanes]);
   assert.ok(ledger.acked >= enough, `it ended by itself: ${host.output}`);
-  // Not only right behind an acknowledgement.
+  // Not only right after an acknowledgement.
   await pause(chance.below(20));
   dead = true;
   await host.kill();

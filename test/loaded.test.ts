@@ -14,7 +14,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** A process that was killed is there until the system has noticed. */
+/** A killed process exists until the system has reaped it. */
 async function gone(pids: readonly number[]): Promise<void> {
   const end = performance.now() + 300_000;
   while (pids.some(isAlive)) {
@@ -48,7 +48,7 @@ it("the burners of a loaded run end with it when it is killed", async () => {
   await gone(pids);
 });
 
-it("the loaded run refuses a number of burners that makes no sense", async () => {
+it("the loaded run rejects an invalid number of burners", async () => {
   const refused = promisify(execFile)(process.execPath, [SCRIPT, "--burners", "many"]);
   await assert.rejects(refused, { code: 2, stderr: /--burners must be a whole number from 0 to 1000; got "many"/ });
 });

@@ -1,4 +1,5 @@
-// What people get: the tarball, built from a copy of the sources, installed into an empty folder, and used there.
+// The package as users get it: the tarball, built from a copy of the sources, installed into an empty folder,
+// and used there.
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
@@ -9,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { Command, run } from "./support/command.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** Not part of what a clean checkout holds. */
+/** Not part of a clean checkout. */
 const LEFT_BEHIND = new Set([".git", "node_modules", "dist", ".limpet"]);
 
 const CART = `class Cart extends Actor {
@@ -126,7 +127,7 @@ describe("the packed package, installed into an empty folder", { timeout: 600_00
     if (place !== undefined) await rm(place, { recursive: true, force: true });
   });
 
-  test("holds what is needed to run and read, and nothing else", async () => {
+  test("the package holds the files that are needed to run and read it, and no others", async () => {
     const files = globSync("**/*", { cwd: installed, withFileTypes: true }).filter((entry) => entry.isFile());
     const names = files.map((file) => join(file.parentPath, file.name).slice(installed.length + 1));
     const expected = /^(package\.json|LICENSE|[A-Z]+\.md|docs\/.+\.md|bin\/limpet\.js|dist\/.+\.(js|js\.map|d\.ts))$/;
@@ -149,7 +150,7 @@ describe("the packed package, installed into an empty folder", { timeout: 600_00
     assert.deepEqual(leaks, [], "paths of the machine that built it");
   });
 
-  test("names files that are there", async () => {
+  test("the package names only files that exist", async () => {
     const { exports, bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
     assert.deepEqual(Object.keys(exports), [".", "./client", "./testing", "./sqlite-worker", "./package.json"]);
     assert.deepEqual(Object.keys(bin), ["limpet"]);
@@ -160,7 +161,7 @@ describe("the packed package, installed into an empty folder", { timeout: 600_00
     await readFile(join(installed, bin.limpet));
   });
 
-  test("runs a plain JavaScript app: the library, the client, the testing kit", async () => {
+  test("the package runs a plain JavaScript app: the library, the client, the testing kit", async () => {
     await write("plain.mjs", PLAIN_JS);
     const answers = [];
     for (let start = 0; start < 2; start++) answers.push(JSON.parse(await run(folder, "node", "plain.mjs")));
@@ -171,7 +172,7 @@ describe("the packed package, installed into an empty folder", { timeout: 600_00
     ]);
   });
 
-  test("runs a TypeScript app as it is, and gives it types", async () => {
+  test("the package runs a TypeScript app without a build, and gives it types", async () => {
     await write("typed-app.mts", TYPED_APP);
     assert.equal(await run(folder, "node", "typed-app.mts"), "2 function function function function\n");
 
@@ -190,7 +191,7 @@ describe("the packed package, installed into an empty folder", { timeout: 600_00
     await run(folder, join(ROOT, "node_modules/.bin/tsc"), "-p", ".");
   });
 
-  test("has a command line: it tells its version, runs an app, calls it, and stops when asked", async () => {
+  test("the package has a command line: it prints its version, runs an app, calls it, and stops on request", async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
     assert.equal(await run(folder, "npx", "limpet", "--version"), `${version}\n`);
 

@@ -1,5 +1,5 @@
-// The database crashes under load and comes back, twice. Callers wait, or are told that nothing happened, or that they
-// cannot know; nothing acknowledged is lost, nothing is applied twice, and no process has to be started again.
+// The database crashes under load and comes back, twice. Callers wait, or get a definite failure, or an
+// unknown outcome. Nothing acknowledged is lost, nothing is applied twice, and no process has to restart.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -43,7 +43,7 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 600_000
       await load.until(() => load.ledger.acked >= SOME, "the load runs");
       for (let outage = 1; outage <= 2; outage++) {
         await server.stop("immediate");
-        // The second one lasts until everybody who asks has had an answer, although there is nobody to give it.
+        // The second outage lasts until every caller has had an answer, although the database gives none.
         const asked = running.map((host) => host.newestCall);
         const answered = () => running.every((host, i) => host.oldestCall > asked[i]!);
         if (outage === 2) await load.until(answered, "every call is answered while the database is away");
@@ -65,7 +65,7 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 600_000
     });
   }
 
-  test("a commit whose answer was lost is recognised when it is sent again, and acknowledged", async () => {
+  test("a commit whose response was lost is recognised when it is sent again, and acknowledged", async () => {
     await using pair = await pairWithMiddleman();
     const { one, two, ledger } = pair;
     assert.equal(await ledger.add(one, "a"), "acked");
@@ -75,7 +75,7 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 600_000
     await pair.audit();
   });
 
-  test("if another process has gone on from it meanwhile, its caller is told that nobody knows", async () => {
+  test("a commit that another process has built upon meanwhile has an unknown outcome", async () => {
     await using pair = await pairWithMiddleman();
     const { one, two, ledger } = pair;
     assert.equal(await ledger.add(one, "a"), "acked");
@@ -85,7 +85,7 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 600_000
     await pair.audit();
   });
 
-  /** Two processes on one database; the answers to the first one can get lost. */
+  /** Two processes on one database; responses to the first one can get lost. */
   async function pairWithMiddleman() {
     await using stack = new AsyncDisposableStack();
     const url = new URL(await server.createDatabase());
@@ -102,7 +102,7 @@ describe("when PostgreSQL crashes under load and comes back", { timeout: 600_000
       one,
       two,
       ledger,
-      /** The increment is stored, then something else happens, then its process can reach the database again. */
+      /** The increment is stored, then `meanwhile` runs, then its process can reach the database again. */
       async addAndLoseAnswer(actor: string, meanwhile: () => Promise<unknown>): Promise<"acked" | "unknown"> {
         const before = (await two.version(actor)) ?? 0;
         middleman.loseAnswersFrom(COMMIT);
@@ -129,7 +129,7 @@ async function until(condition: () => boolean | Promise<boolean>, what: string):
   assert.fail(`never happened: ${what}`);
 }
 
-/** Callers that never stop asking. */
+/** Callers that never stop. */
 class Load {
   readonly ledger = new Ledger();
   readonly #chance: Dice;
@@ -148,7 +148,7 @@ class Load {
     while (!this.#stopping && !host.dead) await this.ledger.add(host, `actor ${this.#chance.below(ACTORS)}`);
   }
 
-  /** A lane that fails, or ends before it should, ends the waiting. */
+  /** A lane that fails, or ends before it should, ends the wait. */
   async until(condition: () => boolean, what: string): Promise<void> {
     const lost = this.#lanes.map((lane) => lane.then(() => assert.fail("a process ended by itself")));
     await Promise.race([until(condition, what), ...lost]);

@@ -78,7 +78,7 @@ describe("when PostgreSQL is silent", { timeout: 600_000 }, () => {
       outcome("a start", workflows.start(flow, { id: "w", input: undefined })),
       outcome("a description", workflows.get("w").describe()),
     ]);
-    // What was sent and not answered may have been done; what only reads, or takes, changed nothing.
+    // An unanswered write may have taken effect; reads and takes changed nothing.
     assert.deepEqual(
       { commit, reminder, start },
       { commit: "COMMIT_UNKNOWN", reminder: "COMMIT_UNKNOWN", start: "COMMIT_UNKNOWN" },
@@ -87,10 +87,10 @@ describe("when PostgreSQL is silent", { timeout: 600_000 }, () => {
       { take, read, run },
       { take: "STORE_UNAVAILABLE", read: "STORE_UNAVAILABLE", run: "STORE_UNAVAILABLE" },
     );
-    // By now the lease is over, because no leader can renew it: the reason is still the store.
+    // By now the lease has ended, because no leader can renew it: the reason is still the store.
     assert.equal(await outcome("a call without a lease", app.actor(Counter, "late").add()), "STORE_UNAVAILABLE");
     middleman.isSilent = false;
-    // The scheduler may still wait for an answer to what it asked before.
+    // The scheduler may still wait for an earlier request.
     for (let tries = 0; tries < 20; tries++) {
       if ((await outcome("a call afterwards", app.actor(Counter, "late").add())) === "done") return;
     }

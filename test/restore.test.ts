@@ -24,7 +24,7 @@ type App = Awaited<ReturnType<typeof open>>;
 const open = (store: string, namespace = "default") =>
   limpet({ actors: [Diary], store, namespace, cluster: false, http: false });
 
-/** What the store says about the actor's row. */
+/** Version of the actor's row in the store. */
 async function versionOf(app: App, id: string): Promise<number | undefined> {
   return (await app.host.explain("Diary", id)).stored?.version;
 }
@@ -74,7 +74,7 @@ for (const { name, open: openPlace } of STORES) {
         assert.equal(await versionOf(writer, bob), 2);
         assert.deepEqual(await writer.actor(Diary, bob).lines(), ["Bob 1", "Bob 2"]);
         assert.deepEqual(await writer.actor(Diary, bob).add("Bob 3"), ["Bob 1", "Bob 2", "Bob 3"]);
-        // What Alice did after the backup is lost, and Alice goes on from there.
+        // Alice's work after the backup is lost, and Alice continues from there.
         assert.deepEqual(await addUntilDone(first, alice, "Alice 4"), ["Alice 4"]);
         if (place.store.startsWith("postgres:")) await dropBackup(place.store);
       });

@@ -74,7 +74,7 @@ describe("the built package", { timeout: 3 * LIMIT_MS }, () => {
     ["bun", []],
     ["deno", ["run", "-A"]],
   ] as const) {
-    it(`runs on ${name}, with both stores that need nothing else`, async (t) => {
+    it(`the package runs on ${name}, with both stores that need no server`, async (t) => {
       const reason = missing(name);
       if (reason !== undefined) return t.skip(reason);
       for (const store of ["memory:", join(folder, `${name}.db`)]) {
@@ -84,14 +84,14 @@ describe("the built package", { timeout: 3 * LIMIT_MS }, () => {
     });
   }
 
-  it("runs as one bundle with its worker beside it, and names the worker when it is not there", async (t) => {
+  it("the package runs as one bundle with its worker beside it, and names a missing worker", async (t) => {
     const reason = missing("esbuild");
     if (reason !== undefined) return t.skip(reason);
     const shared = ["--bundle", "--platform=node", "--format=esm", "--outdir=out", `--banner:js=${BANNER}`];
     const bundle = (...entries: string[]) => run(folder, findTool("esbuild")!, ...entries, ...shared);
     assert.equal((await bundle("app=app.mjs")).code, 0);
     await writeFile(join(folder, "out", "package.json"), JSON.stringify({ type: "module" }));
-    // Nothing of it may come from the folders around it.
+    // No part of it may come from the folders around it.
     const away = await mkdtemp(join(tmpdir(), "limpet-bundle-"));
     try {
       await cp(join(folder, "out"), away, { recursive: true });

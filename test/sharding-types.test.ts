@@ -1,5 +1,6 @@
-// What TypeScript infers of shards: which options make sense, which messages a region takes, and how shards are steered. The assertions are
-// types: `npm run check` compiles this file. The test at the end runs the calls that are meant to compile.
+// TypeScript inference for shards: valid options, messages of a region, and operations on shards. The
+// assertions are types: `npm run check` compiles this file. The test at the end runs the calls that must
+// compile.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Actor, type ActorOptions, type App, type Region, type ShardStrategy, sharded } from "../src/index.ts";
@@ -27,7 +28,7 @@ const placements: readonly ActorOptions[] = [
   { placement: sharded() },
   { placement: sharded({ shardOf: (id) => id.length, version: "1", role: "backend" }) },
   { placement: sharded({ strategy: first, remember: true, restartAfter: "1s" }) },
-  // @ts-expect-error: what only sharded() makes.
+  // @ts-expect-error: a value that only sharded() makes.
   { placement: { shards: 10 } },
 ];
 const misplaced = [
@@ -41,9 +42,9 @@ const misplaced = [
   () => sharded({ shardOf: (id: number) => id, version: "1" }),
   // @ts-expect-error: a strategy that there is not.
   () => sharded({ strategy: "leest" }),
-  // @ts-expect-error: a strategy that cannot say where a shard shall live.
+  // @ts-expect-error: a strategy without a function that returns a home.
   () => sharded({ strategy: { moves: () => [] } }),
-  // @ts-expect-error: one that may say nothing.
+  // @ts-expect-error: a function that may return nothing.
   () => sharded({ strategy: { home: (_shard, hosts) => hosts[0] } }),
   // @ts-expect-error: a number is no id.
   () => sharded({ messageId: () => 5 }),
@@ -60,7 +61,7 @@ const unsound = (app: App, region: Region<Counter>) => [
   () => region.add({ id: 5, message: { counter: "a", by: 1 } }),
   // @ts-expect-error: a wrong argument behind the message.
   () => region.add({ counter: "a", by: 1 }, "twice"),
-  // @ts-expect-error: nobody is said.
+  // @ts-expect-error: the id is missing.
   () => region.read(),
   // @ts-expect-error: a method that is not there.
   () => region.remove({ id: "a" }),

@@ -1,4 +1,5 @@
-// Checks the rules of the code: modules and purity, errors, headers, syntax, and the counted rules of tidy/rules.ts.
+// Checks the rules of the code: modules and purity, errors, headers, syntax, and the counted rules of
+// tidy/rules.ts.
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -8,7 +9,7 @@ import { FEATURES, MAY_IMPORT } from "./tidy/modules.ts";
 import { sourceFiles } from "./tidy/rules.ts";
 
 const graph = new ModuleGraph();
-// What is generated follows the rules of its generator.
+// Generated code follows the rules of its generator.
 const sources = globSync("src/**/*.ts", { cwd: root })
   .map(slashed)
   .filter((path) => !path.startsWith("src/wire/proto/gen/"));
@@ -76,19 +77,19 @@ describe("the code", () => {
     );
   });
 
-  it("raises errors from the catalogue only", () => {
+  it("the code raises errors from the catalogue only", () => {
     assert.deepEqual(
       offences(shipped, [/\bthrow new (?:Type|Range|Syntax|Reference)?Error\b/, /\bPromise\.reject\(new Error\b/]),
       [],
     );
   });
 
-  it("opens each file by saying what it is", () => {
+  it("each file opens with a header comment", () => {
     const silent = shipped.filter((path) => !/^(?:#!.*\n)?(?:\/\/|\/\*)/.test(textOf(path)));
     assert.deepEqual(silent, []);
   });
 
-  it("uses only syntax that can be erased", () => {
+  it("the code uses only erasable syntax", () => {
     assert.deepEqual(offences(shipped, [/^\s*(?:export )?(?:const )?enum /m, /^\s*(?:export )?namespace /m]), []);
   });
 
@@ -96,7 +97,7 @@ describe("the code", () => {
     assert.deepEqual(excess(sourceFiles()), []);
   });
 
-  it("skips and focuses no test", () => {
+  it("no test is skipped or focused", () => {
     const tests = globSync("{src,test,bench,examples,sim}/**/*.test.ts", {
       cwd: root,
       exclude: ["**/node_modules/**"],
@@ -108,7 +109,7 @@ describe("the code", () => {
     );
   });
 
-  it("speaks of itself alone: no paths of a machine, no addresses of a registry", () => {
+  it("the repository contains no paths of a machine and no addresses of a registry", () => {
     const files = globSync("{src,sim,test,bench,examples,docs,scripts,bin}/**/*.{ts,js,mjs,md,json,yaml}", {
       cwd: root,
       exclude: ["**/node_modules/**"],

@@ -18,7 +18,7 @@ it("the tools command lists missing programs and exits 0 where it can install no
   assert.match(stdout, /Tests that need .*Chromium.* will be skipped\./);
 });
 
-it("the tools command refuses an argument that it does not know", () => {
+it("the tools command rejects an unknown argument", () => {
   const { status, stderr } = spawnSync(process.execPath, [script, "--lits"], { encoding: "utf8" });
   assert.equal(status, 2);
   assert.match(stderr, /unknown argument --lits/);

@@ -1,5 +1,6 @@
-// Two processes that were told to stay alone, and so know nothing of each other, call the same actors on one store. Whoever took an actor last may
-// commit; the other one is fenced, and finds out before it has told anybody anything.
+// Two processes that run alone, and so know nothing of each other, call the same actors on one store. The
+// process that took an actor last may commit; the other one is fenced, and detects it before it has
+// acknowledged anything.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { effort } from "./support/effort.ts";
@@ -10,7 +11,7 @@ import { type Place, STORES } from "./support/two-stores.ts";
 
 const INCREMENTS = effort(4_000, 10_000);
 const ACTORS = 40;
-/** Calls under way at once from each side; now and then several wait for the same actor. */
+/** Concurrent calls from each side; now and then several wait for the same actor. */
 const LANES = 30;
 
 for (const { name, open } of STORES) {
@@ -21,7 +22,7 @@ for (const { name, open } of STORES) {
     });
     after(() => place?.[Symbol.asyncDispose]());
 
-    test("the older activation is fenced, its caller may try again at once, and then sees what the newer one did", async () => {
+    test("the older activation is fenced, its caller may retry at once, and then sees the changes of the newer one", async () => {
       await using one = await HostProcess.start({ ...place, alone: true });
       await using two = await HostProcess.start({ ...place, alone: true });
       assert.equal(await one.add("a", "first"), 1);
@@ -53,14 +54,14 @@ for (const { name, open } of STORES) {
       await ledger.audit(third);
     });
 
-    test("turns that take long get through from both sides, although each side takes the actor from the other", async (t) => {
+    test("long turns get through from both sides, although each side takes the actor from the other", async (t) => {
       await using one = await HostProcess.start({ ...place, alone: true });
       await using two = await HostProcess.start({ ...place, alone: true });
       const ledger = new Ledger();
       const lane = async (host: HostProcess): Promise<void> => {
         for (let i = 0; i < 10; i++) await ledger.add(host, "slow", "addSlowly");
       };
-      // On each side somebody always waits, so that an actor that was taken away is taken back at once.
+      // On each side a call always waits, so that an actor that was taken away is taken back at once.
       await Promise.all([one, two, one, two, one, two].map(lane));
       t.diagnostic(`${ledger.told("FENCED")} times fenced for ${ledger.acked} increments`);
       assert.ok(ledger.told("FENCED") < 12 * ledger.acked, "they keep each other from committing");

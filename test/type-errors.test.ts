@@ -1,4 +1,4 @@
-// The first words of what TypeScript reports to users who make a mistake: the mistake itself, and not another
+// The first words of TypeScript's reports to users who make a mistake: the mistake itself, and not another
 // overload that fits even less.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

@@ -1,5 +1,5 @@
-// What TypeScript infers for callers. The assertions are types: `npm run check` compiles this file, and a wrong
-// inference, or an error that is expected and does not come, fails there. The one test at the end runs the same calls.
+// TypeScript inference for callers. The assertions are types: `npm run check` compiles this file, and a wrong
+// inference, or a missing error, fails there. The one test at the end runs the same calls.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { Actor, type ActorOptions, type Remote, type StickyPlacement, sticky } from "../src/index.ts";
@@ -68,7 +68,7 @@ const placements: readonly ActorOptions[] = [
   { placement: sticky({ lost: "never" }) },
   // @ts-expect-error: a word that is no placement.
   { placement: "stikcy" },
-  // @ts-expect-error: what only sticky() makes.
+  // @ts-expect-error: a value that only sticky() makes.
   { placement: { lost: "never" } },
 ];
 const misplaced = [
@@ -87,7 +87,7 @@ expectType<Equal<RemoteCart["lines"], () => Promise<Line[]>>>();
 expectType<Equal<RemoteCart["nothing"], () => Promise<void>>>();
 expectType<Equal<RemoteCart["find"], (...skus: string[]) => Promise<Line | undefined>>>();
 
-it("calls are typed by inference: arguments, results, and what cannot be called at all", async () => {
+it("calls are typed by inference: arguments, results, and members that cannot be called", async () => {
   await using app = await testLimpet({ actors: [Cart, Shopper, Player, Guest] });
   assert.deepEqual([placements.length, misplaced.length], [5, 3]);
   const cart = app.actor(Cart, "alice");

@@ -1,5 +1,6 @@
-// What TypeScript infers for those who write and use workflows. The assertions are types: `npm run check` compiles this file, and a wrong
-// inference, or an error that is expected and does not come, fails there. The one test at the end runs what can run.
+// TypeScript inference for authors and users of workflows. The assertions are types: `npm run check` compiles
+// this file, and a wrong inference, or a missing error, fails there. The one test at the end runs the calls
+// that can run.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import {
@@ -50,7 +51,7 @@ class Cart extends Actor<{ n: number }> {
   async wrong() {
     // @ts-expect-error It has an input.
     await this.workflows.start(double, { id: "d" });
-    // @ts-expect-error A text is told.
+    // @ts-expect-error The signal carries a text.
     await this.workflows.signal("d", told, 5);
   }
 }
@@ -68,7 +69,7 @@ class Loose extends Actor {
   }
 }
 
-/** Never run: what it waits for has its type. */
+/** Never runs: only its types are checked. */
 export async function inside(ctx: WorkflowContext): Promise<void> {
   const receipt = await ctx.activity(charge, { id: "o" }, { retry: { attempts: 2 } });
   expectType<Equal<typeof receipt, { paid: string; attempt: number }>>();
@@ -124,13 +125,13 @@ export async function inside(ctx: WorkflowContext): Promise<void> {
   ctx.onUpdate(add, () => "more");
   // @ts-expect-error A promise is always true.
   await ctx.condition(async () => false);
-  // @ts-expect-error Nobody could look for it.
+  // @ts-expect-error No query could find it.
   ctx.setAttributes({ at: new Date(0) });
-  // @ts-expect-error A text is told.
+  // @ts-expect-error The signal carries a text.
   ctx.workflow("other").signal(told, 1);
 }
 
-/** Never run, either: a workflow by its name, or by its definition. */
+/** Never runs, either: a workflow by its name, or by its definition. */
 export async function starting(workflows: WorkflowClient): Promise<void> {
   const byName = await workflows.start<boolean>("double", { input: "anything" });
   expectType<Equal<typeof byName, WorkflowHandle<boolean>>>();
@@ -154,7 +155,7 @@ export async function starting(workflows: WorkflowClient): Promise<void> {
   workflows.get("d", { run: "r" });
 }
 
-/** Never run, either. */
+/** Never runs, either. */
 export async function outside(handle: WorkflowHandle<number>): Promise<void> {
   const answers = [await handle.query(count), await handle.query(lengthOf, "x"), await handle.update(add, { by: 1 })];
   expectType<Equal<typeof answers, number[]>>();
@@ -173,11 +174,11 @@ export async function outside(handle: WorkflowHandle<number>): Promise<void> {
   await handle.signal(done);
   await handle.signal("anything");
   await handle.signal("anything", 5);
-  // @ts-expect-error A text is told.
+  // @ts-expect-error The signal carries a text.
   await handle.signal(told, 5);
-  // @ts-expect-error Something is told.
+  // @ts-expect-error The signal carries a value.
   await handle.signal(told);
-  // @ts-expect-error Of what?
+  // @ts-expect-error The name is missing.
   await handle.query(lengthOf);
   // @ts-expect-error By how much?
   await handle.update(add);
@@ -185,7 +186,7 @@ export async function outside(handle: WorkflowHandle<number>): Promise<void> {
   await handle.update(add, { by: "1" });
 }
 
-it("what is started without an input, and told nothing, needs none", async () => {
+it("a workflow without an input needs none", async () => {
   await using app = await testLimpet({ workflows: [plain, maybe, double], actors: [Cart] });
   const handle = await app.workflows.start(plain);
   await handle.signal(done);

@@ -1,4 +1,4 @@
-// Names of the figures that one measurement of a cluster yields: contenders use them as keys, tables show them.
+// Names of the figures of a cluster, shared by cases and contenders.
 
 export const GAP_OF_MOVED = "longest gap of actors that moved";
 export const GAP_OF_OTHERS = "longest gap of the others";

@@ -143,7 +143,7 @@ const OLD = { future: 0, quickFuture: 0, oldTransaction: true } as const;
 const burdens: BenchCase[] = [
   burdened("beside 1,000,000 of later", { ...MINUTE, future: 1_000_000, quickFuture: 10_000 }),
   burdened("while an old transaction holds vacuum back", { ...MINUTE, ...OLD }),
-  // Where claims begin must be known among rows of the same moment, too.
+  // Claims must also find their start among rows of the same moment.
   burdened("in one millisecond while an old transaction holds vacuum back", { spanMs: 0, ...OLD }),
   {
     ...burdened("beside 10,000,000 of later", { ...MINUTE, future: 10_000_000, quickFuture: 0 }),

@@ -1,4 +1,4 @@
-// Limpet: reminders are set at a steady rate, one to four seconds ahead, and handled in the same process meanwhile.
+// Limpet: reminders are set at a steady rate, one to four seconds ahead, and handled in the same process.
 import type { Make, Measurement } from "../case.ts";
 import { quantile } from "../report/latencies.ts";
 import { pause, until } from "../until.ts";

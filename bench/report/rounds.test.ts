@@ -78,7 +78,7 @@ test("a failing peer leaves nothing behind but a note, and the others continue",
   assert.ok(seen.includes("close peer"));
 });
 
-test("work that turns out wrong at the end counts as a failure of ours", async () => {
+test("a wrong result at the end counts as a failure of ours", async () => {
   const { plan } = world({ fail: (what) => what === "close ours" });
   const measured = await measure(benchCase, plan(1));
   assert.deepEqual(measured.ours, []);

@@ -26,7 +26,7 @@ export const take: Make = async ({ postgres, params, warmupMs, durationMs }) => 
   }));
   await store.commit(commits);
 
-  /** Of one step. */
+  /** Rate of one step. */
   async function rateOf(batch: typeof bare, bytes: number): Promise<number> {
     const start = performance.now();
     const [first] = await store.take(batch);

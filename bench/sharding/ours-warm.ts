@@ -10,7 +10,8 @@ export const { local, remote } = warmCalls({
   settled,
   figures: WARM_FIGURES,
   async targets(app, count, here) {
-    // A shard lives nowhere before it was asked for. So of both kinds there are some elsewhere, which are not called again.
+    // A shard has no home before its first request. So both kinds have some actors elsewhere, which are not
+    // called again.
     const sharded = await idsOf(app, ShardedPinger.name, count, here, (id) => app.actor(ShardedPinger, id).ping(0));
     const hash = await idsOf(app, HashPinger.name, count, here, (id) => app.actor(HashPinger, id).ping(0));
     return [sharded.map((id) => app.actor(ShardedPinger, id)), hash.map((id) => app.actor(HashPinger, id))];

@@ -1,4 +1,4 @@
-// Limpet: calls to running actors without state, sticky ones and ones placed by the hash of their id, in turn.
+// Limpet: calls to running actors without state, sticky and placed by the hash of their id, in turn.
 import { idsOf, warmCalls } from "../warm-calls.ts";
 import { answered, HashPinger, openHost, StickyPinger, settled, startOtherHost } from "./actors.ts";
 import { WARM_FIGURES } from "./figures.ts";

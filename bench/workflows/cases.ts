@@ -125,7 +125,7 @@ const replays: BenchCase[] = [
   },
 ];
 
-/** A run that is in memory is woken; short histories have 10 steps, long ones 2,000. */
+/** Wakes a run in memory; short histories have 10 steps, long ones 2,000. */
 const sticky: BenchCase = {
   name: "a task whose run is in memory",
   figures: {

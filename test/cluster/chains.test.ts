@@ -1,5 +1,5 @@
-// Calls that lead from actor to actor across hosts: coming back to one that waits for them, giving up, running out of time, and
-// failing look the same as within one process.
+// Calls from actor to actor across hosts: reentrant calls, cancellation, timeouts and failures behave as
+// within one process.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
@@ -17,7 +17,7 @@ for (const { store, open } of groundsFor("SQLite")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("come back, are cancelled, end in time, and fail as they do within one process", async (t) => {
+    test("chains of calls come back, are cancelled, end in time, and fail as they do within one process", async (t) => {
       await using place = await grounds.place();
       await using cluster = new TestCluster(t, place);
       const [one, two, three] = (await cluster.startAll(["one", "two", "three"], { types: TYPES })) as [
@@ -52,7 +52,7 @@ for (const { store, open } of groundsFor("SQLite")) {
           assert.equal(error.code, "CALL_CYCLE");
           assert.ok(error.message.includes(chain), error.message);
         }
-        // Nobody is left waiting.
+        // No call is left waiting.
         assert.equal(((await begin(two, a, "walk", [b, c])) as unknown[]).length, 3);
       });
 

@@ -1,4 +1,4 @@
-// Hosts join and leave while everybody is busy. Nobody is told of an error because of it.
+// Hosts join and leave under load. No caller gets an error because of it.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
@@ -31,7 +31,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       await cluster.audit();
     });
 
-    test("a host that leaves in good order costs nobody a failed call", async (t) => {
+    test("a host that stops in an orderly way causes no failed call", async (t) => {
       await using place = await grounds.place();
       await using cluster = new TestCluster(t, place);
       const hosts = await cluster.startAll(["one", "two", "three"]);
@@ -51,13 +51,13 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       await cluster.audit();
     });
 
-    test("a process that leaves waits for the answers of calls that came in through it and are elsewhere", async (t) => {
+    test("a process that stops waits for the answers of calls that it has forwarded", async (t) => {
       await using place = await grounds.place();
       await using cluster = new TestCluster(t, place);
       await cluster.start("host");
       const caller = await cluster.start("caller", { types: [] });
       const { ledger } = cluster.load;
-      // They run one after another, and nothing else keeps the process from leaving.
+      // They run one after another, and nothing else keeps the process from stopping.
       const calls = Array.from({ length: 20 }, () => ledger.add(caller, "a", "addSlowly"));
       await cluster.load.until(() => ledger.acked > 0, "the first answer");
       await caller.leave();

@@ -1,11 +1,11 @@
-// kill -9 of a host under load, and of the one that leads. Calls that were there may or may not have happened, and their callers
-// are told so; all others find their way.
+// kill -9 of a host under load, and of the leader. Calls that were there may or may not have happened, and
+// their callers get this outcome; all other calls succeed.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
 import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 
-/** What callers may be told when a process dies: it was theirs, or the one that had their call. */
+/** Errors that callers may get when a process dies: it was their own, or had their call. */
 const LOST = ["DIED", "ANSWER_LOST"];
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
@@ -16,9 +16,9 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("what is seen to have ended is waited for by nobody, host or leader, and can be started again at once", async (t) => {
+    test("an ended process is replaced without waiting, host or leader, and can start again at once", async (t) => {
       await using place = await grounds.place();
-      // A lease so long that nobody in this test has waited for it.
+      // A lease that is far longer than the test.
       await using cluster = new TestCluster(t, place, { lease: "5m" });
       const hosts = await cluster.startAll(["one", "two", "three"]);
       await cluster.settled(3);
@@ -40,7 +40,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       await cluster.audit();
     });
 
-    test("when nobody looks at processes, a host is replaced after its lease and a leader after its own", async (t) => {
+    test("without process monitoring, a host is replaced after its lease and a leader after its own", async (t) => {
       await using place = await grounds.place();
       await using cluster = new TestCluster(t, place, { failover: "lease" });
       const hosts = await cluster.startAll(["one", "two", "three"]);

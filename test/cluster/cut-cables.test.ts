@@ -1,6 +1,6 @@
-// The cable between a host and the leader is cut, in one direction or in both, while the hosts reach each other. The host lets
-// go of its actors in time, others serve them, and when the cable is whole again, with all that was under way on it, the host
-// comes back.
+// The cable between a host and the leader is cut, in one direction or in both, while the hosts reach each
+// other. The host releases its actors in time, and others serve them. When the cable is mended, with all held
+// bytes, the host rejoins.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
@@ -43,8 +43,8 @@ for (const { store, open } of groundsFor("SQLite")) {
 
         cable.interrupt(...directions);
         await load.until(async () => (await far.metric("limpet_host_leases_lost_total")) > lost, "its lease is over");
-        // Through the host that is cut off nobody is found, so callers there wait; everybody else is served, also those
-        // whose calls were there when it lost its lease.
+        // Calls through the isolated host find no owner, so callers there wait. All others get answers, also
+        // for calls that were there when it lost its lease.
         await load.until(near.caughtUp(), "who called an actor of the host that is cut off is answered");
         for (let i = 0; i < ACTORS; i++) assert.equal(await load.ledger.add(near, `actor ${i}`), "acked");
 

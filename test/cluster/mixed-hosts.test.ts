@@ -1,4 +1,5 @@
-// Hosts with different types of actors, and one with none: whoever is asked, the call gets to a host that has the type.
+// Hosts with different types of actors, and one with none: through any host, a call reaches a host that has
+// the type.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
@@ -12,7 +13,7 @@ for (const { store, open } of groundsFor("SQLite")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("calls find the hosts of their type, from everywhere, and say so when there are none", async (t) => {
+    test("calls reach the hosts of their type from every host, and fail with a clear error when there are none", async (t) => {
       await using place = await grounds.place();
       await using cluster = new TestCluster(t, place);
       const { load } = cluster;
@@ -38,7 +39,7 @@ for (const { store, open } of groundsFor("SQLite")) {
       }
       await assert.rejects(nothing.call("Other", "x", "noSuchMethod"), { code: "METHOD_UNKNOWN" });
 
-      // The type is gone with its only host, and back with another one. The others have never stopped.
+      // The type is removed with its only host, and back with another one. The others never stop.
       await others.leave();
       await load.until(async () => {
         const told = await nothing.call("Other", "x", "whoAmI").catch((error: { code: string }) => error.code);
@@ -53,7 +54,7 @@ for (const { store, open } of groundsFor("SQLite")) {
       await cluster.audit();
     });
 
-    test("a host that is asked to hand over its actors keeps passing calls on, and no call fails", async (t) => {
+    test("a drained host keeps forwarding calls, and no call fails", async (t) => {
       await using place = await grounds.place();
       await using cluster = new TestCluster(t, place);
       const [one, two] = await cluster.startAll(["one", "two"]);

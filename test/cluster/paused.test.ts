@@ -1,5 +1,6 @@
-// A process that stands still for longer than its lease, as one does whose machine is suspended, and then goes on as if nothing
-// had happened. Others have its actors by then: it must not begin a turn with what it remembers, and can commit nothing.
+// A process stops for longer than its lease, as on a suspended machine, and then continues with its old
+// state. Other hosts have its actors by then: it must not begin a turn with its old state, and can commit
+// nothing.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
@@ -7,7 +8,7 @@ import { ACTORS } from "../support/cluster-load.ts";
 import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import type { ClusterProcess } from "../support/cluster-process.ts";
 
-/** A turn that the pause fell into ends like this; its own lease is over, or somebody has taken its actor. */
+/** Errors of a turn during the pause: its lease has ended, or another host has taken its actor. */
 const CUT_SHORT = ["LEASE_LOST", "FENCED", "COMMIT_UNKNOWN", "ANSWER_LOST"];
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
@@ -37,7 +38,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
           await cluster.load.until(async () => await owns(others, sleeper), "its actors are elsewhere");
           await Promise.all(actors().map((actor) => cluster.load.ledger.add(others[0]!, actor)));
           known = await Promise.all(actors().map(async (actor) => (await others[0]!.report(actor)).n));
-          // They wait in front of it and are the first thing it sees.
+          // They wait at the process and are the first messages it gets.
           reads = actors().map((actor) => sleeper.report(actor));
         });
         const seen = await Promise.all(reads);
@@ -56,14 +57,14 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
 
 const actors = (): string[] => Array.from({ length: ACTORS }, (_, i) => `actor ${i}`);
 
-/** By which the cluster knows it. */
+/** Its incarnation in the cluster. */
 async function incarnation(host: ClusterProcess): Promise<string> {
   const address = await host.address();
   const { hosts } = await host.view();
   return hosts.find((one) => one.address === address)!.incarnation;
 }
 
-/** All actors live on these hosts, as each of them sees it. */
+/** All actors are on these hosts, by the table of each. */
 async function owns(hosts: readonly ClusterProcess[], but: ClusterProcess): Promise<boolean> {
   const address = await but.address();
   for (const host of hosts) {

@@ -1,5 +1,5 @@
-// Hosts that were told their schedulers. One of those leaves, all of them die, and they are started again: an outage within the
-// lease is noticed by nobody, and after one that lasts longer everything comes back by itself.
+// Hosts with configured schedulers. One of the schedulers stops, all of them die, and they start again: an
+// outage within the lease has no effect, and after a longer one everything recovers by itself.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
@@ -15,9 +15,9 @@ for (const { store, open } of groundsFor("SQLite")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("goes on without a failed call when the leader leaves, and when all schedulers are killed for a while", async (t) => {
+    test("a cluster continues without a failed call when the leader stops, and when all schedulers are killed for a while", async (t) => {
       await using place = await grounds.place();
-      // Much longer than it takes to start a process, on a machine that is busy too.
+      // Much longer than the start of a process, also on a busy machine.
       await using cluster = new TestCluster(t, place, { lease: "1m" });
       const ports = [await freePort(), await freePort()];
       const schedulers = ports.map((port) => `127.0.0.1:${port}`);
@@ -31,7 +31,7 @@ for (const { store, open } of groundsFor("SQLite")) {
       await leader.leave();
       const follower = pair.find((one) => one !== leader)!;
       assert.equal(await cluster.leader(), follower);
-      // It can do what the one before could.
+      // The new leader can do all that the previous one could.
       const three = await cluster.start("three", { schedulers });
       cluster.load.through(three);
       await cluster.settled(3);
@@ -47,7 +47,7 @@ for (const { store, open } of groundsFor("SQLite")) {
       await cluster.audit();
     });
 
-    test("recovers by itself from being without them for longer than the lease", async (t) => {
+    test("a cluster recovers by itself after an outage of its schedulers that is longer than the lease", async (t) => {
       await using place = await grounds.place();
       await using cluster = new TestCluster(t, place);
       const port = await freePort();
@@ -63,7 +63,7 @@ for (const { store, open } of groundsFor("SQLite")) {
       await startScheduler(cluster, "scheduler again", port);
       await cluster.settled(2);
       await cluster.load.more(100);
-      // Callers that came meanwhile have waited.
+      // Calls of this time have waited.
       cluster.expectOnly("LEASE_LOST");
       await cluster.audit();
     });

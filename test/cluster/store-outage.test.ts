@@ -1,5 +1,5 @@
-// The store cannot be written to for a while, under the whole cluster. Callers wait, or are told that nothing happened, or that
-// they cannot know. When it is back everything goes on, without a process that was started again.
+// The store rejects writes for a while, under the whole cluster. Callers wait, or get a definite failure, or
+// an unknown outcome. When the store is back everything continues, without the restart of a process.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -9,9 +9,9 @@ import { GROUNDS, type Grounds } from "../support/cluster-places.ts";
 import { lockSqlite } from "../support/sqlite-lock.ts";
 
 const AWAY = ["STORE_UNAVAILABLE", "COMMIT_UNKNOWN", "LEASE_LOST", "NOT_READY", "FENCED"];
-/** Longer than the lease of a leader, shorter than the time for which a store is waited for; and the other way round. */
+/** Longer than the lease of a leader and shorter than the store timeout; and the reverse. */
 const OUTAGES_MS = [stretchedMs(1_500), stretchedMs(4_000)];
-/** All processes of the cluster compete for the lock of the file, and SQLite keeps no queue. */
+/** All processes of the cluster compete for the lock of the file, and SQLite has no queue. */
 const LOCK_PATIENCE_MS = 60_000;
 
 for (const { store, open } of GROUNDS) {
@@ -22,7 +22,7 @@ for (const { store, open } of GROUNDS) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    /** Resolves with a way to bring it back. */
+    /** Resolves with a function that ends the outage. */
     async function takeAway(file: string): Promise<() => Promise<void>> {
       const { server } = grounds;
       if (server === undefined) {
@@ -33,7 +33,7 @@ for (const { store, open } of GROUNDS) {
       return () => server.start();
     }
 
-    test("works on when it is back, and has lost nothing it acknowledged", async (t) => {
+    test("a cluster continues after an outage of its store, and has lost nothing it acknowledged", async (t) => {
       await using place = await grounds.place();
       await using cluster = new TestCluster(t, place);
       const hosts = await cluster.startAll(["one", "two", "three"], { storeTimeout: "2s" });
@@ -45,7 +45,7 @@ for (const { store, open } of GROUNDS) {
         try {
           const acked = cluster.load.ledger.acked;
           await pause(ms);
-          // Answers to what was written before may still have been on their way.
+          // Acknowledgements of earlier writes may still have been in flight.
           assert.ok(cluster.load.ledger.acked - acked < 100, "nothing is acknowledged that cannot be durable");
         } finally {
           await bringBack();

@@ -1,4 +1,4 @@
-// Every metric of the cluster that no other test looks at counts what its description says, on virtual time.
+// Metrics of the cluster without a test elsewhere: each counts the events of its description, on virtual time.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, type ActorOptions, sharded } from "../../src/index.ts";
@@ -93,7 +93,7 @@ describe("the metrics of the cluster", () => {
     await using world = await openWorld({ actors: [Plain], hosts: 3 });
     const leader = leaderOf(world);
     const others = world.hosts.filter((host) => host !== leader);
-    // A host that hears nothing acknowledges nothing, and a join makes the leader ask it.
+    // A host that gets no messages acknowledges nothing, and a join makes the leader wait for it.
     await world.stopHost(others[0]!);
     await world.settled();
     world.cut(leader, others[1]!);

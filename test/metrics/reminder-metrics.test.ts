@@ -1,4 +1,4 @@
-// Every metric of reminders counts what its description says, on virtual time.
+// Metrics of reminders: each counts the events of its description, on virtual time.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor } from "../../src/index.ts";

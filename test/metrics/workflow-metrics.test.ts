@@ -1,4 +1,4 @@
-// Every metric of workflows that no other test looks at counts what its description says, on virtual time.
+// Metrics of workflows without a test elsewhere: each counts the events of its description, on virtual time.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { workflow } from "../../src/index.ts";

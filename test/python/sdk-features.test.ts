@@ -1,6 +1,6 @@
-// The released Python SDK, as it is, runs workflows against a host: selections, memos, local activities,
-// cancellation with a cleanup, and what the control plane answers. Each scenario is a function of
-// sdk_features.py, which prints what came of it.
+// The released Python SDK runs workflows against a host: selections, memos, local activities, cancellation
+// with a cleanup, and responses of the control plane. Each scenario is a function of sdk_features.py, which
+// prints its result.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -61,7 +61,7 @@ describe("the released Python SDK", { timeout: 600_000 }, async () => {
   const told = "python" in found ? runScenarios(found.python) : undefined;
   told?.catch(() => {});
   for (const [name, expected] of Object.entries(EXPECTED)) {
-    it(`gets the expected result of scenario ${name}`, async (t: TestContext) => {
+    it(`the Python SDK gets the expected result of scenario ${name}`, async (t: TestContext) => {
       if ("missing" in found) return t.skip(found.missing);
       const scenario = (await told)!.get(name);
       assert.deepEqual(scenario?.error ?? scenario?.result, expected);

@@ -1,6 +1,6 @@
-// The application whose stores are saved at each release: one of everything that a store can hold. A store of
-// an earlier release was written by this code as it was then, so a type or workflow may gain methods and may
-// not change what it stores.
+// The application whose stores are saved at each release: one of everything that a store can hold. The stores
+// of earlier releases were written by this code as it was then, so a type or workflow may gain methods and
+// must not change its stored form.
 import { Actor, type ActorOptions, type LimpetOptions, limpet, sharded, signal, workflow } from "../../src/index.ts";
 
 const KEPT_LINES = 400;

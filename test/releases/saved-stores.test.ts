@@ -64,7 +64,7 @@ async function checkWorkflows(app: App): Promise<void> {
 }
 
 async function checkAll(store: string): Promise<void> {
-  // Twice: what the newest code has made of the store, it opens again.
+  // Twice: the newest code must also open the store that it has migrated itself.
   {
     await using app = await savedApp(store);
     await checkActors(app);

@@ -1,5 +1,6 @@
-// Processes that share one store full of reminders, for one test: starts and ends them, sets reminders from outside, and afterwards
-// reads what each of them wrote down about every tick (support/bells.ts). Whatever happens, nothing of it outlives the test.
+// Processes that share one store full of reminders, for one test: starts and ends them, sets reminders from
+// outside, and afterwards reads their records of every tick (support/bells.ts). Nothing of it outlives the
+// test.
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,13 +18,15 @@ import { standStill } from "../support/stand-still.ts";
 import { tracedLines } from "../support/trace-file.ts";
 import type { Place } from "../support/two-stores.ts";
 
-/** Long enough to start on a busy machine. Nobody waits for a lease of a process that is known to be dead. */
+/**
+ * Long enough to start on a busy machine. No test waits for the lease of a process that is known to be dead.
+ */
 const CALM = { lease: "15s", leaderLease: "3s", roundTimeout: "8s", moveTimeout: "2s" } satisfies ClusterSettings;
 /** Far more than it takes, also on a busy machine. */
 const PATIENCE_MS = 300_000;
 const LIST_LIMIT = 100_000;
 
-/** Of one tick: that its handler began, or has ended. Times are milliseconds since 1970. */
+/** Start or end of the handler of one tick. Times are milliseconds since 1970. */
 export interface Stroke {
   readonly kind: StrokeKind;
   readonly at: number;
@@ -33,7 +36,7 @@ export interface Stroke {
   readonly number: number;
   readonly attempt: number;
   readonly due: number;
-  /** In which process. */
+  /** Name of the process. */
   readonly process: string;
 }
 
@@ -123,7 +126,7 @@ export class Belfry implements AsyncDisposable {
     }
   }
 
-  /** The ids of some bells that live there. */
+  /** The ids of some bells on this host. */
   async idsOn(host: ClusterProcess, type: "Bell" | "Chimes", count: number): Promise<string[]> {
     const address = await host.address();
     const ids: string[] = [];
@@ -133,7 +136,7 @@ export class Belfry implements AsyncDisposable {
     return ids;
   }
 
-  /** Everybody knows of this many hosts, and nothing is moving. */
+  /** All hosts know of this many hosts, and nothing is moving. */
   async settled(hosts: number): Promise<void> {
     await this.until(async () => {
       const view = await this.alive[0]!.view().catch(() => undefined);
@@ -144,7 +147,7 @@ export class Belfry implements AsyncDisposable {
 
   // ——— Reminders.
 
-  /** From outside: nobody has them at first. */
+  /** Set from outside: no process has claimed them at first. */
   async set(type: string, id: string, name: string, options: ReminderOptions): Promise<void> {
     await this.#app.reminders.set(type, id, name, options);
   }
@@ -161,7 +164,7 @@ export class Belfry implements AsyncDisposable {
     return await this.#store.reminders.list({ namespace: "default", limit: LIST_LIMIT });
   }
 
-  /** Nothing is left to do. */
+  /** No reminder is left. */
   async done(): Promise<void> {
     await this.until(async () => (await this.counts().catch(() => undefined))?.all === 0, "no reminder is left");
     assert.equal((await this.counts()).dead, 0, "nothing was given up");
@@ -175,14 +178,14 @@ export class Belfry implements AsyncDisposable {
     }
   }
 
-  /** How often those that run have lost a lease, or were told that a tick did not count any more. */
+  /** Number of leases that running processes lost, and of ticks that they could not settle. */
   async lostLeases(): Promise<number> {
     const names = ["limpet_reminders_lease_lost_total", "limpet_reminders_replaced_total"];
     const counts = this.alive.flatMap((host) => names.map((name) => host.metric(name)));
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
-  // ——— What they wrote down.
+  // ——— Records.
 
   /** In the order of time. */
   async strokes(): Promise<Stroke[]> {
@@ -196,7 +199,7 @@ export class Belfry implements AsyncDisposable {
     return all.sort((one, other) => one.at - other.at);
   }
 
-  /** The ticks that are kept in the state of all bells that have one. */
+  /** The ticks in the state of all bells that have one. */
   async rung(): Promise<string[]> {
     const host = this.alive[0]!;
     const ids = new Set((await this.begun()).map(({ bell }) => bell).filter((bell) => bell.startsWith("Chimes/")));
@@ -212,8 +215,8 @@ export class Belfry implements AsyncDisposable {
   }
 
   /**
-   * Each of these ticks has run to its end at least once, no other has, and none was early by the clock of the store. Gives those that
-   * began more than once, all the times they did.
+   * Each of these ticks has completed at least once, no other has, and none was early by the clock of the
+   * store. Returns ticks that began more than once, with all their starts.
    */
   async check(expected: ReadonlySet<string>): Promise<Stroke[][]> {
     await Promise.all(this.alive.map((one) => one.leave()));
@@ -242,7 +245,7 @@ export class Belfry implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A process that was stopped does not hear anything else.
+    // A stopped process reacts to no other signal.
     for (const one of this.alive) one.signal("SIGKILL");
     await Promise.all(this.#processes.map(({ ended }) => ended));
     await this.#app.stop();

@@ -1,5 +1,5 @@
-// Reminders that nobody sane would set, over HTTP, on stores that are files and servers: each is refused with a reason, or kept, shown and
-// delivered exactly as it was said. No timer overflows, and nobody else is kept waiting.
+// Extreme reminders, over HTTP, on stores that are files and servers: each is rejected with a reason, or
+// stored, shown and delivered exactly. No timer overflows, and no other reminder is delayed.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -16,7 +16,7 @@ interface Heard {
 }
 
 let heard: Heard[] = [];
-/** Of floods: how many are in their handlers at once, at most. */
+/** Most concurrent handlers of floods. */
 let [inside, most] = [0, 0];
 const hear = ({ type, id }: Actor, name: string, data: unknown, { number }: ReminderTick): void => {
   heard.push({ type, id, name, data, number });
@@ -84,7 +84,7 @@ for (const { store, open } of GROUNDS) {
         cluster: false,
         http: { port: 0 },
         logLevel: "silent",
-        // What never ends is not waited for.
+        // A stop does not wait for handlers that never end.
         drainTimeout: "200ms",
         reminders: { pollInterval: "100ms", fetchAhead: "300ms", lease: "2s", batchSize: 100, concurrency: 200 },
       });
@@ -98,7 +98,7 @@ for (const { store, open } of GROUNDS) {
 
     const path = (name: string, id = "a", type = "Note"): string =>
       `${app.url}/v1.0/actors/${type}/${encodeURIComponent(id)}/reminders/${encodeURIComponent(name)}`;
-    /** Its status, and what it says. */
+    /** Status and body of the response. */
     async function answer(request: Promise<Response>): Promise<{ status: number; said: Record<string, unknown> }> {
       const response = await request;
       const text = await response.text();
@@ -122,7 +122,7 @@ for (const { store, open } of GROUNDS) {
       ["a ttl before it is due", { dueTime: "2040-01-01T00:00:00Z", period: "1s", ttl: "2030-01-01T00:00:00Z" }],
       ["nothing", {}],
     ] as const) {
-      test(`${what} is refused, and nothing is stored`, async () => {
+      test(`${what} is rejected, and nothing is stored`, async () => {
         const { status, said } = await post(body, "refused");
         assert.deepEqual([status, said.errorCode], [400, "REMINDER_INVALID"]);
         assert.match(`${said.message}`, /; |^reminder: /);
@@ -130,7 +130,7 @@ for (const { store, open } of GROUNDS) {
       });
     }
 
-    test("more data than there may be is refused, by the door and behind it", async () => {
+    test("data above the limit is rejected, by the server and behind it", async () => {
       const data = "x".repeat(LIMITS.reminderBytes);
       assert.equal((await post({ dueTime: "1h", data }, "refused")).status, 400);
       const body = "x".repeat(LIMITS.httpBodyBytes);
@@ -139,7 +139,7 @@ for (const { store, open } of GROUNDS) {
       assert.equal(await app.reminders.get(Note, "a", "refused"), undefined);
     });
 
-    test("in code, what is no time at all is refused, and so is a day that never comes", async () => {
+    test("an invalid time is rejected in code, and so is a day that never comes", async () => {
       for (const due of [Number.NaN, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, -1, new Date(Number.NaN)]) {
         await assert.rejects(app.reminders.set(Note, "a", "refused", { due }), { code: "REMINDER_INVALID" });
       }
@@ -158,7 +158,7 @@ for (const { store, open } of GROUNDS) {
       assert.equal(await app.reminders.get(Note, "a", "refused"), undefined);
     });
 
-    test("what is centuries away waits, and no timer overflows", async () => {
+    test("a reminder centuries ahead waits, and no timer overflows", async () => {
       assert.equal((await post({ dueTime: "9999-12-31T23:59:59Z" }, "last")).status, 204);
       for (const [name, period] of [
         ["years", "P100Y"],
@@ -172,7 +172,7 @@ for (const { store, open } of GROUNDS) {
         const info = await app.reminders.get(Note, "a", name);
         return (info!.next - Date.now()) / (365.25 * 86_400_000);
       };
-      // The tick is heard before the next one is stored.
+      // The tick arrives before the next one is stored.
       for (let attempt = 0; attempt < 500 && (await years("hours")) < 1; attempt++) await pause(10);
       assert.deepEqual([Math.round(await years("years")), Math.round(await years("hours"))], [100, 100]);
       assert.equal(Date.parse(`${(await show("last")).said.dueTime}`), Date.UTC(9999, 11, 31, 23, 59, 59));
@@ -220,7 +220,7 @@ for (const { store, open } of GROUNDS) {
       }
     });
 
-    test("thousands that are due in the same millisecond all fire, within bounds, and keep no other waiting", async () => {
+    test("thousands that are due in the same millisecond all fire, within bounds, and delay no other", async () => {
       const count = 3_000;
       const due = new Date();
       const claimed = (): number => Number(/limpet_reminders_claimed_total\S* (\d+)/.exec(app.metrics())?.[1] ?? 0);
@@ -236,7 +236,7 @@ for (const { store, open } of GROUNDS) {
       await Promise.all(
         Array.from({ length: count }, (_, i) => app.reminders.set(Flood, `${i % 500}`, `${i}`, { due })),
       );
-      // What nobody lets end takes its share, and no more.
+      // Handlers that never end take their share of the capacity, and no more.
       for (let i = 0; i < 50; i++) await app.reminders.set(Endless, `${i}`, "endless", { due: 0 });
       await app.reminders.set(Note, "b", "between", { due: 0 });
       await elsewhere.reminders.set(Note, "b", "elsewhere", { due: 0 });
@@ -244,7 +244,7 @@ for (const { store, open } of GROUNDS) {
       await until(() => heard.some(({ name }) => name === "elsewhere"), "another namespace is heard");
       const done = from("Flood").length;
       assert.ok(done < count, "the flood was over before it was looked");
-      // Four batches are held at most, and a claim may be under way while others are set.
+      // At most four batches are claimed, and a claim may be in progress while others are set.
       assert.ok(claimed() - before - done <= 5 * 100, `${claimed() - before - done} are held at once`);
       await until(() => from("Flood").length >= count, "all of them are over");
       assert.equal(new Set(from("Flood").map(({ name }) => name)).size, count);

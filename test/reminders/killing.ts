@@ -1,7 +1,7 @@
-// kill -9 of processes that deliver reminders, at random moments, while others take their place. Every reminder fires, none early, and
-// only what a kill fell into may fire twice; what handlers do to the state counts once. On a machine that is so busy that processes lose
-// leases, they say so, and what they lost may fire twice as well.
-//
+// kill -9 of processes that deliver reminders, at random moments, while others take their place. Every
+// reminder fires, none early, and only those hit by a kill may fire twice; changes of state by handlers count
+// once. On a machine that is so busy that processes lose leases, they report it, and these reminders may fire
+// twice as well.
 // REMINDERS=200000 SPREAD_S=60 sets more of them, spread over a longer time, with more kills.
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
@@ -12,7 +12,7 @@ import { Belfry, type Stroke, tickOf } from "./belfry.ts";
 const SPREAD_MS = Number(process.env.SPREAD_S ?? 6) * 1_000;
 const PROCESSES = 4;
 const KILLS = Math.ceil(SPREAD_MS / 1_500);
-/** Kills come while between so much and so much of it is left, so that some reminders are out of their reach. */
+/** Kills happen in this part of the time, so that some reminders are not affected. */
 const FIRST_KILL = 0.8;
 const LAST_KILL = 0.4;
 /** Most of them are set by then. */
@@ -63,6 +63,6 @@ export async function killProcesses(t: TestContext, place: Place, usually: numbe
   assert.deepEqual(rung.sort(), kept.sort(), "what a handler does to the state counts with the end of its tick: once");
 }
 
-/** A kill at that moment explains that the tick began again: it was under way, or sent off and about to begin. */
+/** A kill at that moment explains a repeated tick: it was in progress, or sent and about to begin. */
 const fellInto = (kill: number, [first, second]: readonly Stroke[]): boolean =>
   kill > first!.at - LEASE_MS && kill < second!.at;

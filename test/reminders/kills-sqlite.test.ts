@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { tempPlace } from "../support/two-stores.ts";
 import { KILLING_TIMEOUT_MS, killProcesses } from "./killing.ts";
 
-test("every reminder on SQLite fires, none early, and twice only what a kill fell into", {
+test("every reminder on SQLite fires, none early, and only those hit by a kill fire twice", {
   timeout: KILLING_TIMEOUT_MS,
 }, async (t) => {
   await using place = await tempPlace();

@@ -1,5 +1,5 @@
-// Four processes on one PostgreSQL server deliver 20,000 reminders while they are killed and replaced (killing.ts). And the reminders of a
-// killed process do not wait for the end of its lease.
+// Four processes on one PostgreSQL server deliver 20,000 reminders while they are killed and replaced
+// (killing.ts). And the reminders of a killed process do not wait for the end of its lease.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import pg from "pg";
@@ -8,7 +8,7 @@ import { tempPlace } from "../support/two-stores.ts";
 import { Belfry, tickOf } from "./belfry.ts";
 import { KILLING_TIMEOUT_MS, killProcesses } from "./killing.ts";
 
-test("every reminder on PostgreSQL fires, none early, and twice only what a kill fell into", {
+test("every reminder on PostgreSQL fires, none early, and only those hit by a kill fire twice", {
   timeout: KILLING_TIMEOUT_MS,
 }, async (t) => {
   await using server = await startPostgres();

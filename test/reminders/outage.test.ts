@@ -1,5 +1,5 @@
-// PostgreSQL is stopped in the middle, once in good order and once as in a crash, while processes deliver reminders. Nothing is lost,
-// nothing is early, nothing is given up, and the processes go on by themselves.
+// PostgreSQL is stopped in the middle, once in an orderly way and once as in a crash, while processes deliver
+// reminders. Nothing is lost, early or given up, and the processes continue by themselves.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -23,7 +23,7 @@ describe("reminders while PostgreSQL is restarted", { timeout: 600_000 }, () => 
 
   for (const mode of ["fast", "immediate"] satisfies StopMode[]) {
     const how = mode === "fast" ? "stopped in good order" : "crashed";
-    test(`nothing is lost, early or given up when it is ${how}, and everybody goes on`, async (t) => {
+    test(`nothing is lost, early or given up when PostgreSQL is ${how}, and all processes continue`, async (t) => {
       const chance = dice(t);
       await using temp = await tempPlace();
       const place = { ...temp, store: await server.createDatabase() };
@@ -47,7 +47,7 @@ describe("reminders while PostgreSQL is restarted", { timeout: 600_000 }, () => 
       await server.start();
 
       await belfry.done();
-      // Those that were there all the time still hear of what is new.
+      // Processes that ran all the time still get notifications of new reminders.
       await set(COUNT, Date.now() + 100);
       await belfry.done();
       assert.equal(belfry.alive.length, hosts.length, "none of them had to be started again");

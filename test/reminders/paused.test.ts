@@ -1,6 +1,6 @@
-// A process stands still in the middle of a tick, for longer than its lease on the reminder and on its
-// actors. Others go on meanwhile. What it says about that tick when it goes on touches nothing: neither the
-// state nor the ticks that others have counted since.
+// A process stops in the middle of a tick, for longer than its lease on the reminder and on its actors.
+// Others continue meanwhile. Its settlement of that tick has no effect: neither on the state nor on the ticks
+// that others have counted since.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ClusterSettings } from "../../src/config/settings.ts";
@@ -12,7 +12,7 @@ const TICKS = 8;
 const EVERY_MS = 500;
 /** Long enough to be stopped in the middle of it, also on a busy machine. */
 const LINGER_MS = 3_000;
-/** Short, because all of it is waited for, and long enough to be kept up. */
+/** Short, because the test waits for all of it, and long enough to be renewed. */
 const CALMER = { lease: "5s", leaderLease: "2s", roundTimeout: "4s", moveTimeout: "1s" } satisfies ClusterSettings;
 const UNSAID = "reminder.settle.failed";
 
@@ -24,7 +24,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("comes too late: what it says does not count, and the ticks of others do", async (t) => {
+    test("a late settlement of a paused process does not count, and the ticks of others do", async (t) => {
       await using place = await grounds.place();
       const short = { pollInterval: "100ms", fetchAhead: "500ms", lease: "4s" } as const;
       await using belfry = await Belfry.open(t, place, short);
@@ -40,7 +40,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       const options = { due: "300ms", every: EVERY_MS, times: TICKS, missed: "all", data: { lingerMs: LINGER_MS } };
       await Promise.all(bells.map(({ type, id }) => sleeper.call(type, id, "set", ["tick", options])));
       await belfry.until(async () => (await belfry.begun()).length === bells.length, "all of them have begun");
-      // Those without state for sure; of the others each process may have taken on some, and has them
+      // Certainly those without state; each process may have claimed some of the others, and has them
       // delivered there.
       const taken = await sleeper.metric("limpet_reminders_claimed_total");
       assert.ok(taken >= bells.length / 2, `it has taken on ${taken}`);
@@ -55,8 +55,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
         assert.deepEqual(await ticks("sleeper", "end", 1), [], "it stood still before it was done");
       });
       await belfry.until(async () => (await ticks("sleeper", "end", 1)).length === bells.length, "it wakes up");
-      // Its connections may have been given up while it stood still: then it could not even say it, and
-      // writes so.
+      // Its connections may have been closed meanwhile: then it could not even send it, and logs this.
       const said = async () =>
         (await sleeper.metric("limpet_reminders_replaced_total")) + sleeper.output.split(UNSAID).length - 1;
       await belfry.until(

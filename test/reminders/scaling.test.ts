@@ -1,5 +1,6 @@
-// Processes that deliver reminders come and go while they fire. Work spreads over whoever is there. Who leaves gives back what it holds at
-// once; what a dead one holds is taken on when its lease is over, and not before.
+// Processes that deliver reminders come and go while they fire. Work spreads over all running processes. A
+// stopping process releases its reminders at once; those of a dead one are claimed when its lease has ended,
+// and not before.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Grounds, groundsFor } from "../support/cluster-places.ts";
@@ -16,9 +17,9 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("share the work with those that join, and pass it on when they leave", async (t) => {
+    test("processes share the work with new ones, and pass it on when they stop", async (t) => {
       await using place = await grounds.place();
-      // They are free between two ticks, and nobody can take them all.
+      // They are free between two ticks, and no process can claim them all.
       const small = { pollInterval: "100ms", fetchAhead: "300ms", lease: "30s", batchSize: 20 } as const;
       await using belfry = await Belfry.open(t, place, small);
       const one = await belfry.start("one");
@@ -55,14 +56,14 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       assert.deepEqual(await belfry.check(expected), [], "nothing fires twice when nobody is lost");
     });
 
-    /** Reminders that the process has taken on, because they were set there, and soon due. */
+    /** Reminders that the process has claimed, because they were set there and are due soon. */
     async function held(belfry: Belfry, host: ClusterProcess, due: string): Promise<Set<string>> {
       const ids = await belfry.idsOn(host, "Bell", 50);
       await Promise.all(ids.map((id) => host.call("Bell", id, "set", ["held", { due }])));
       return new Set(ids.map((id) => tickOf({ bell: `Bell/${id}`, name: "held", number: 1 })));
     }
 
-    test("give back what they hold when they leave: others fire it long before the lease would have ended", async (t) => {
+    test("a stopping process releases its reminders: others deliver them long before the lease would have ended", async (t) => {
       await using place = await grounds.place();
       const long = { pollInterval: "100ms", fetchAhead: "10s", lease: "10m" } as const;
       await using belfry = await Belfry.open(t, place, long);
@@ -95,7 +96,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       await belfry.done();
       const again = await belfry.check(expected);
       const begun = (await belfry.begun()).filter(({ process }) => process === "two");
-      // The database notices the end of the process, or the lease ends: kills.test.ts tells the two apart.
+      // The database detects the end of the process, or the lease ends: kills.test.ts distinguishes the two.
       for (const { key } of rows) assert.equal(begun.find(({ bell }) => bell === `Bell/${key.id}`)?.attempt, 1);
       t.diagnostic(`${rows.length} had a lease when it was killed, ${again.length} had begun`);
     });

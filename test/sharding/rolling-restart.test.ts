@@ -1,4 +1,5 @@
-// Every host of a cluster is replaced, one after the other, while everybody is busy with sharded actors. Nobody is told of an error.
+// Every host of a cluster is replaced, one after the other, under load on sharded actors. No caller gets an
+// error.
 import { after, before, describe, test } from "node:test";
 import { TestCluster } from "../support/cluster.ts";
 import { type Grounds, groundsFor } from "../support/cluster-places.ts";

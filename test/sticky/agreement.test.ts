@@ -1,6 +1,6 @@
-// Every host of a type has to say the same about whether it is sticky, and what becomes of its actors when their host is lost. One
-// that says something else is refused, with both sides in the message, and nobody is harmed by it. How types are made sticky from
-// outside is here, too: by a flag, or by the block of limpet.yaml.
+// All hosts of a type must agree on its sticky options. A host with other options is rejected, with both
+// sides in the message, and has no effect on the others. Sticky types by configuration are here, too: by a
+// flag, or by the block of limpet.yaml.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -14,7 +14,7 @@ const appWith = (options: string): string => `import { Actor, sticky } from ${LI
   export class Cart extends Actor {
     static options = ${options};
     #calls = 0;
-    /** How often it was asked since it came to life. */
+    /** Number of calls since its activation. */
     calls() { return ++this.#calls; }
   }
   export class Stock extends Actor { level() { return 7; } }`;
@@ -22,7 +22,7 @@ const appWith = (options: string): string => `import { Actor, sticky } from ${LI
 const PLAIN = "{}";
 const STICKY = `{ placement: "sticky" }`;
 
-/** A process that is not let in gives up after these together, by its own clock. */
+/** A process that cannot join gives up after the sum of these, by its own clock. */
 const IMPATIENT = ["--lease", "2s", "--leader-lease", "1s", "--round-timeout", "1s", "--move-timeout", "500ms"];
 
 const CASES = [
@@ -37,7 +37,7 @@ const CASES = [
 
 type Folder = ReturnType<typeof tempFolder>;
 
-/** `limpet dev` on the store of that folder, with an HTTP door of its own. */
+/** `limpet dev` on the store of that folder, with its own HTTP server. */
 function dev(folder: Folder, app: string, ...flags: string[]): CliProcess {
   const store = join(folder.path, "limpet.db");
   return new CliProcess(["dev", app, "--port", "0", "--store", store, ...flags], { cwd: folder.path });
@@ -47,11 +47,11 @@ async function urlOf(process: CliProcess): Promise<string> {
   return (await process.until("stdout", /HTTP\s+(http:\S+)/))[1]!;
 }
 
-/** What a command prints for programs, asked of that process. */
+/** JSON output of a command that is sent to that process. */
 async function ask(process: CliProcess, ...argv: string[]): Promise<unknown> {
   const env = { LIMPET_URL: await urlOf(process) };
   let stdout = "";
-  // While no scheduler leads nothing happens, and the command is repeated, as its error asks for.
+  // Without a leader the command has no effect and is repeated, as its error requests.
   await until(
     async () => {
       const ran = await runCli([...argv, "--json"], { env });
@@ -67,7 +67,7 @@ async function ask(process: CliProcess, ...argv: string[]): Promise<unknown> {
 
 const calls = (process: CliProcess, id: string): Promise<unknown> => ask(process, "call", "Cart", id, "calls");
 
-/** Sticky types, as the cluster of that process knows them. */
+/** Sticky types in the cluster of that process. */
 async function stickyTypes(process: CliProcess): Promise<string[]> {
   const { types } = (await ask(process, "sticky")) as { types: { type: string }[] };
   return types.map(({ type }) => type);
@@ -75,7 +75,7 @@ async function stickyTypes(process: CliProcess): Promise<string[]> {
 
 describe("hosts that differ about a sticky type", { timeout: 600_000 }, () => {
   for (const { first, second, why } of CASES) {
-    test(`cannot form a cluster: ${why}`, async () => {
+    test(`hosts with different sticky options cannot form a cluster: ${why}`, async () => {
       using folder = tempFolder();
       folder.write("first.ts", appWith(first));
       folder.write("second.ts", appWith(second));
@@ -88,7 +88,7 @@ describe("hosts that differ about a sticky type", { timeout: 600_000 }, () => {
         end = how;
       });
       await until(async () => {
-        // All the time, and in the same life.
+        // All the time, and in the same activation.
         assert.equal(await calls(here, "alice"), ++asked);
         assert.doesNotMatch(there.stdout, /ready/);
         return end !== undefined;
@@ -102,7 +102,7 @@ describe("hosts that differ about a sticky type", { timeout: 600_000 }, () => {
     });
   }
 
-  test("agree when a flag says of one what the class of the other says", async () => {
+  test("hosts agree when a flag gives one the options of the class of the other", async () => {
     using folder = tempFolder();
     folder.write("first.ts", appWith(STICKY));
     folder.write("second.ts", appWith(PLAIN));
@@ -123,7 +123,7 @@ const BLOCKS = [
 
 describe("limpet.yaml", { timeout: 600_000 }, () => {
   for (const { block, sticky } of BLOCKS) {
-    test(`with stickiness: ${block} outweighs the classes`, async () => {
+    test(`limpet.yaml with stickiness: ${block} overrides the classes`, async () => {
       using folder = tempFolder();
       folder.write("app.ts", appWith(STICKY));
       folder.write("limpet.yaml", `kind: Configuration\nspec: { actor: { placement: { stickiness: ${block} } } }\n`);
@@ -133,7 +133,7 @@ describe("limpet.yaml", { timeout: 600_000 }, () => {
     });
   }
 
-  test("has actors stay when another process with the same file joins", async () => {
+  test("actors stay when another process with the same limpet.yaml joins", async () => {
     using folder = tempFolder();
     folder.write("app.ts", appWith(PLAIN));
     const stickiness = "{ enabled: true, byType: [Cart] }";
@@ -142,7 +142,7 @@ describe("limpet.yaml", { timeout: 600_000 }, () => {
     const ids = Array.from({ length: 30 }, (_, i) => `cart-${i}`);
     for (const id of ids) assert.equal(await calls(one, id), 1);
     await using two = dev(folder, "app.ts");
-    // In its memory, although the ring says of half of them that they belong to the other.
+    // In its memory, although the ring assigns half of them to the other.
     for (const id of ids) assert.equal(await calls(two, id), 2);
     const { tables } = (await ask(two, "ps")) as { tables: { type: string; hosts: string[] }[] };
     assert.equal(tables.find(({ type }) => type === "Cart")!.hosts.length, 2);

@@ -1,5 +1,5 @@
-// What the leader makes of hosts that ask for sticky actors, or say that they hold some, in every wrong way. The scheduler is a real
-// process; the hosts are streams on which this test says what it likes.
+// Invalid requests and reports of sticky actors, and the responses of the leader. The scheduler is a real
+// process; the hosts are streams on which this test sends any message.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { StickyActor } from "../../src/ports/host-admin.ts";
@@ -7,7 +7,7 @@ import { type Place, tempPlace } from "../support/two-stores.ts";
 import { until } from "./callers.ts";
 import { HandHost, HandScheduler } from "./hand-host.ts";
 
-describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 }, () => {
+describe("a scheduler and invalid messages of hosts about sticky actors", { timeout: 600_000 }, () => {
   let place: Place;
   let scheduler: HandScheduler;
   before(async () => {
@@ -19,13 +19,13 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     await place?.[Symbol.asyncDispose]();
   });
 
-  /** Each test has a namespace of its own, so that their hosts do not meet. */
+  /** Each test has its own namespace, so that their hosts do not meet. */
   let namespaces = 0;
   const newNamespace = (): string => `space-${++namespaces}`;
   const holderOf = async (namespace: string, id: string): Promise<StickyActor | undefined> =>
     (await scheduler.client.sticky(namespace, { type: "Cart", id, limit: 1 })).actors[0];
 
-  test("does not listen to one that has not said hello, and serves the others", async () => {
+  test("a scheduler ignores a host before its hello, and serves the others", async () => {
     const namespace = newNamespace();
     const good = await scheduler.host({ name: "good", namespace });
     const rude = new HandHost(scheduler.client, undefined);
@@ -45,7 +45,7 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     assert.equal(await good.outcome("Cart", "a"), "granted");
   });
 
-  test("refuses types that are not sticky, and types the host does not have, with a reason", async () => {
+  test("a scheduler rejects types that are not sticky, and types the host does not have, with a reason", async () => {
     const namespace = newNamespace();
     const one = await scheduler.host({ name: "one", namespace });
     const stock = await scheduler.host({ name: "stock", namespace, types: ["Stock"], sticky: new Map([["Stock", 0]]) });
@@ -60,7 +60,7 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     assert.equal(await one.outcome("Cart", "a"), "granted");
   });
 
-  test("knows each namespace by itself", async () => {
+  test("a scheduler keeps namespaces apart", async () => {
     const [here, there] = [newNamespace(), newNamespace()];
     const ours = await scheduler.host({ name: "ours", namespace: here });
     const theirs = await scheduler.host({ name: "theirs", namespace: there });
@@ -71,19 +71,19 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     assert.equal((await holderOf(there, "a"))?.name, "theirs");
     assert.equal(await holderOf(there, "only ours"), undefined);
     await assert.rejects(scheduler.client.release(there, "Cart", "only ours"), { code: "NOT_STICKY" });
-    // Letting go of what another namespace has changes nothing there.
+    // A release of an actor of another namespace has no effect there.
     theirs.send({ kind: "released", type: "Cart", ids: ["only ours"] });
     assert.equal(await theirs.outcome("Cart", "only ours"), "granted");
     assert.equal((await holderOf(here, "only ours"))?.name, "ours");
     assert.deepEqual(ours.toRelease, []);
   });
 
-  test("grants whoever asks first, whatever the ring says, and tells the others who that was", async () => {
+  test("a scheduler grants an actor to its first requester, independent of the ring, and names it to the others", async () => {
     const namespace = newNamespace();
     const one = await scheduler.host({ name: "one", namespace });
     const two = await scheduler.host({ name: "two", namespace });
     const ids = Array.from({ length: 100 }, (_, i) => `cart-${i}`);
-    // Of these the ring gives about half to the other.
+    // The ring assigns about half of these to the other.
     const granted = await one.acquire("Cart", ...ids);
     assert.deepEqual(new Set(granted.map(({ kind }) => kind)), new Set(["granted"]));
     const told = await two.acquire("Cart", ...ids);
@@ -92,9 +92,9 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
       assert.ok(answer.kind === "owner");
       assert.deepEqual({ ...answer.host }, { address, incarnation, name });
     }
-    // Again, by its owner: it is still its own.
+    // A repeated request of its owner: it is still its own.
     assert.equal(await one.outcome("Cart", "cart-7"), "granted");
-    // Somebody else cannot let go of it.
+    // Another host cannot release it.
     two.send({ kind: "released", type: "Cart", ids: ["cart-7"] });
     assert.equal(await two.outcome("Cart", "cart-7"), "one");
     one.send({ kind: "released", type: "Cart", ids: ["cart-7", "cart-7", "never-had"] });
@@ -112,7 +112,7 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     );
   });
 
-  test("answers a host that asks before it has said what it holds when it has said so", async () => {
+  test("a scheduler answers an early request of a host after the host's report", async () => {
     const namespace = newNamespace();
     const hasty = new HandHost(scheduler.client, { name: "hasty", namespace });
     await hasty.joined();
@@ -120,7 +120,7 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     hasty.claim("Cart", ["b", "c"]);
     await hasty.everythingNoted();
     assert.deepEqual(answers(), [undefined, undefined]);
-    // Others do not wait for it: this leader gave it nothing that it could have forgotten.
+    // Others do not wait for it: this leader granted it nothing that it could have lost.
     const other = await scheduler.host({ name: "other", namespace });
     assert.equal(await other.outcome("Cart", "a"), "granted");
     assert.equal(await other.outcome("Cart", "c"), "hasty");
@@ -131,7 +131,7 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     assert.equal(b?.kind, "granted");
   });
 
-  test("believes a claim of what nobody has, once, and has the second who claims it let go", async () => {
+  test("a scheduler accepts the first claim of a free actor, and orders the second claimant to release it", async () => {
     const namespace = newNamespace();
     const one = new HandHost(scheduler.client, { name: "one", namespace });
     await one.joined();
@@ -159,14 +159,14 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     );
     assert.equal(await two.outcome("Cart", "c"), "one");
     assert.equal(await one.outcome("Cart", "d"), "two");
-    // Who has said that this was everything has nothing more to claim.
+    // A host that has completed its report has nothing more to claim.
     two.claim("Cart", ["e"]);
     await two.everythingNoted();
     assert.deepEqual(two.toRelease, ["c", "e"]);
     assert.equal(await holderOf(namespace, "e"), undefined);
   });
 
-  test("has everything released that is claimed of a type that is not sticky or not there", async () => {
+  test("a scheduler orders the release of claims of a type that is not sticky or not there", async () => {
     const namespace = newNamespace();
     const one = new HandHost(scheduler.client, { name: "one", namespace });
     await one.joined();
@@ -180,7 +180,7 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     assert.equal(await one.outcome("Plain", "a"), "OPTION_INVALID");
   });
 
-  test("takes what a host says on its new stream for all it has", async () => {
+  test("a scheduler takes the report on a new stream as the whole set of a host", async () => {
     const namespace = newNamespace();
     const other = await scheduler.host({ name: "other", namespace });
     const before = await scheduler.host({ name: "before", namespace });
@@ -189,7 +189,7 @@ describe("a scheduler, of hosts that ask for sticky actors", { timeout: 600_000 
     assert.equal((await before.over())?.code, "PROTOCOL");
     again.claim("Cart", ["b", "new"]);
     await again.everythingNoted();
-    // Half way through, what it had is still its own.
+    // During the report, its earlier actors are still its own.
     assert.equal(await other.outcome("Cart", "c"), "before");
     again.send({ kind: "claimed" });
     assert.equal(await again.outcome("Cart", "b"), "granted");

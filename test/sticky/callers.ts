@@ -1,5 +1,6 @@
-// Callers that never stop asking some sticky actors, through some processes, and the ledger of what they were told. Actors that may
-// suffer and actors that must not get callers of their own, so that it is known whose calls failed.
+// Callers that never stop calling some sticky actors, through some processes, and the ledger of the outcomes.
+// Actors that may fail and actors that must not have separate callers, so that failed calls can be
+// attributed.
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ClusterProcess } from "../support/cluster-process.ts";
@@ -7,7 +8,7 @@ import { Ledger } from "../support/ledger.ts";
 import type { Dice } from "../support/seed.ts";
 
 const LANES = 4;
-/** One in so many takes longer than the others. */
+/** One call in this number takes longer than the others. */
 const SLOW = 8;
 const LONGEST_PAUSE_MS = 12;
 const PATIENCE_MS = 300_000;
@@ -51,7 +52,7 @@ export class Callers {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** That many more increments are acknowledged. A lane that fails ends the waiting. */
+  /** Waits for that many more acknowledged increments. A lane that fails ends the wait. */
   async more(increments: number): Promise<void> {
     const goal = this.ledger.acked + increments;
     await until(() => {
@@ -65,7 +66,7 @@ export class Callers {
     return `${acked} acknowledged, ${unknown} unknown, errors ${JSON.stringify([...errors])}`;
   }
 
-  /** Every error that they were told is one of these. */
+  /** Every error of the callers is one of these. */
   expectOnly(...codes: readonly string[]): void {
     const others = new Set(this.ledger.errors.keys()).difference(new Set(codes));
     assert.deepEqual([...others], [], `callers were told ${this.told}`);
@@ -78,7 +79,7 @@ export class Callers {
   }
 }
 
-/** Waits for a condition, and says which one never came true. */
+/** Waits for a condition, and names it if it never comes true. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
   while (!(await condition())) {

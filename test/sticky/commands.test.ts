@@ -1,4 +1,4 @@
-// Sticky actors as an operator meets them: the commands and the figures of a cluster of real processes.
+// Sticky actors for operators: the commands and the metrics of a cluster of real processes.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { StickyActor, Whereabouts } from "../../src/ports/host-admin.ts";
@@ -11,7 +11,7 @@ import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 const COUNT = 60;
 
 describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, () => {
-  test("sees who holds what and since when, has one placed anew, and finds it all in the figures", async (t) => {
+  test("an operator sees the holder of each actor and since when, places one anew, and finds it all in the metrics", async (t) => {
     await using place = await tempPlace();
     await using cluster = new StickyCluster(t, place, { lease: "20s", leaderLease: "3s" });
     const ports = [await freePort(), await freePort(), await freePort()];
@@ -22,7 +22,7 @@ describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, ()
     const homes = await cluster.fill(ids, [one, two]);
     await cluster.start("three", { httpPort: ports[2] });
     await cluster.settled(3);
-    /** Whoever is asked says the same. */
+    /** Every process gives the same answer. */
     const env = (port = ports[2]!) => ({ LIMPET_URL: `http://127.0.0.1:${port}` });
     const cli = (...argv: string[]) => runCli(argv, { env: env(), cwd: place.folder });
     const said = async (...argv: string[]): Promise<string> => {
@@ -77,7 +77,7 @@ describe("an operator of a cluster with sticky actors", { timeout: 600_000 }, ()
         await said("sticky", "Tally", id),
         new RegExp(`is held by ${home} \\(\\S+\\)\\.\nSticky there since`),
       );
-      // Nobody has called that one.
+      // This actor has no calls.
       const stranger = JSON.parse(await said("where", "Tally", "stranger", "--json")) as Whereabouts;
       assert.equal(stranger.sticky, undefined);
       const unheld = await cli("sticky", "Tally", "stranger");

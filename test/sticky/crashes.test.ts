@@ -1,11 +1,12 @@
-// kill -9 of a host of sticky actors, and of the one that leads, under load. No call to an actor whose host lives fails, not one; the
-// actors of the dead host live on elsewhere, with everything they acknowledged, and nobody ever lives twice.
+// kill -9 of a host of sticky actors, and of the leader, under load. No call to an actor on a living host
+// fails. The actors of the dead host become active elsewhere, with everything they acknowledged, and no actor
+// is ever active twice.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 
-/** What callers may be told of actors of the dead host: its process was theirs, or had their call. */
+/** Errors that callers of actors of the dead host may get: its process was theirs, or had their call. */
 const LOST = ["DIED", "ANSWER_LOST"];
 
 const CASES = [
@@ -24,14 +25,14 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
     after(() => grounds?.[Symbol.asyncDispose]());
 
     for (const { title, leads, cluster: settings } of CASES) {
-      test(`those of other hosts notice nothing when ${title}, and its own live on elsewhere`, async (t) => {
+      test(`actors of other hosts are not affected when ${title}, and its own become active elsewhere`, async (t) => {
         await using place = await grounds.place();
         await using cluster = new StickyCluster(t, place, settings);
         const early = await cluster.startAll(["one", "two"]);
         await cluster.settled(2);
         const cold = cluster.callers(someIds("cold", 90));
         await cluster.fill([...cold.ids, ...someIds("early", 45)], early);
-        // From here on the ring says of many that they belong to the third host, which does not have them.
+        // From here on the ring assigns many of them to the third host, which does not have them.
         const three = await cluster.start("three");
         await cluster.settled(3);
         const hosts = [...early, three];
@@ -39,7 +40,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
         const victim = leads ? leader : [three, ...early].find((host) => host !== leader)!;
         const survivors = hosts.filter((host) => host !== victim);
         const ids = [...someIds("early", 45), ...someIds("late", 45)];
-        // Everybody knows where each of these lives; of the others the third host has never heard.
+        // All hosts know the location of each of these; the third host knows none of the others.
         for (const host of hosts) await cluster.fill(ids, [host]);
         const homes = await cluster.homes(ids);
         const coldHomes = await cluster.homes(cold.ids);
@@ -48,17 +49,17 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
         await Promise.all([lost.more(60), kept.more(120)]);
 
         await victim.kill();
-        // Whoever has to ask, for an actor that lives or one that does not, waits until it is known who holds what.
+        // Every request of an actor, active or not, waits for the reports of all hosts.
         const calls = Promise.all(cold.ids.map((id) => cold.ledger.add(survivors.at(-1)!, id)));
         const fresh = cluster.callers(someIds("fresh", 90)).through(...survivors);
         await Promise.all([calls, kept.more(300), fresh.more(100), lost.more(100)]);
         await cluster.settled(2);
-        // Everybody of the dead host has come to life again, everybody else is where it was.
+        // All actors of the dead host are active again, all others are where they were.
         const now = await cluster.fill([...homes.keys()], survivors);
         for (const id of kept.ids) assert.equal(now.get(id), homes.get(id), `${id} has moved`);
         for (const id of lost.ids) assert.ok(survivors.some(({ name }) => name === now.get(id)));
         kept.expectOnly();
-        // Whoever has not noticed yet that it is dead may ask it.
+        // A host that has not detected the death yet may call it.
         for (const callers of [cold, fresh, lost]) callers.expectOnly(...LOST);
         const lives = await cluster.lives();
         for (const id of kept.ids) assert.deepEqual(lives.get(id), [homes.get(id)], `${id} has lived once`);

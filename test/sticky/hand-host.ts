@@ -1,5 +1,5 @@
-// A host made by hand: one control stream to a real `limpet scheduler`, on which the test says what it likes, also what no host of
-// ours would say. It confirms what it is ordered, so that rounds end; it runs no actors.
+// A host made by hand: one control stream to a real `limpet scheduler`, on which the test sends any message,
+// also ones that a real host would not send. It confirms orders, so that rounds end; it runs no actors.
 import assert from "node:assert/strict";
 import { clusterSecret } from "../../src/host/open-store.ts";
 import type { LimpetError } from "../../src/kernel/errors.ts";
@@ -13,7 +13,7 @@ import { freePort } from "../support/free-port.ts";
 import type { Place } from "../support/two-stores.ts";
 import { until } from "./callers.ts";
 
-/** A dedicated scheduler in a process of its own, and a connection to it. */
+/** A dedicated scheduler in its own process, and a connection to it. */
 export class HandScheduler implements AsyncDisposable {
   readonly process: CliProcess;
   readonly client: ControlClient;
@@ -40,7 +40,7 @@ export class HandScheduler implements AsyncDisposable {
     this.client = client;
   }
 
-  /** A host that has joined and has said that it holds nothing. */
+  /** A host that has joined and has reported that it holds nothing. */
   async host(hello: Partial<Hello> & Pick<Hello, "name">): Promise<HandHost> {
     const host = new HandHost(this.client, hello);
     await host.joined();
@@ -59,30 +59,30 @@ let lastPort = 1_000;
 
 export class HandHost implements ControlListener<SchedulerMessage> {
   readonly hello: Hello;
-  /** Everything but orders and answers. */
+  /** All messages but orders and answers. */
   readonly heard: SchedulerMessage[] = [];
   readonly #stream: ControlStream<HostMessage>;
   readonly #answers = new Map<number, StickyAnswer>();
-  /** Of these types it was told a table in which it is. */
+  /** Types with a table that lists it. */
   readonly #tables = new Set<string>();
   #correlation = 0;
   #part = 0;
   #sequence = 0;
   #news = Promise.withResolvers<void>();
-  /** The last of each that was answered. */
+  /** The last part that was acknowledged. */
   noted = 0;
   renewed = 0;
   isOver = false;
   error: LimpetError | undefined;
 
-  /** `hello`: what it says of itself; undefined: nothing. */
+  /** `hello`: its hello; undefined if it sends none. */
   constructor(client: ControlClient, hello: (Partial<Hello> & Pick<Hello, "name">) | undefined) {
     this.hello = {
       kind: "hello",
       namespace: "default",
       incarnation: `${hello?.name} ${++lastPort}`,
       replaces: undefined,
-      // Nobody ever calls it there.
+      // It gets no calls at this address.
       address: `127.0.0.1:${lastPort}`,
       types: ["Cart", "Plain"],
       sticky: new Map([["Cart", 0]]),
@@ -136,7 +136,7 @@ export class HandHost implements ControlListener<SchedulerMessage> {
     this.#stream.send(message);
   }
 
-  /** Without a word, as when its process dies. */
+  /** Without a goodbye, as when its process dies. */
   close(): void {
     this.#stream.close();
   }
@@ -154,9 +154,9 @@ export class HandHost implements ControlListener<SchedulerMessage> {
     return this.error;
   }
 
-  // ——— Asking.
+  // ——— Requests.
 
-  /** Asks for them and does not wait. Gives a way to look at the answers that are there. */
+  /** Requests actors without waiting. Returns a function that reads the answers so far. */
   ask(type: string, ids: readonly string[]): () => (StickyAnswer | undefined)[] {
     const wishes = ids.map((id) => ({ correlation: ++this.#correlation, type, id, since: 0 }));
     for (let i = 0; i < wishes.length; i += LIMITS.stickyChunk) {
@@ -174,38 +174,38 @@ export class HandHost implements ControlListener<SchedulerMessage> {
     return answers() as StickyAnswer[];
   }
 
-  /** What became of its question, in a word: granted, the name of the owner, or a code. */
+  /** Outcome of its request: granted, the name of the owner, or a code. */
   async outcome(type: string, id: string): Promise<string> {
     const [answer] = await this.acquire(type, id);
     if (answer!.kind === "granted") return "granted";
     return answer!.kind === "owner" ? answer!.host.name : answer!.code;
   }
 
-  // ——— Claiming.
+  // ——— Claims.
 
-  /** One part. Gives its number. */
+  /** Sends one part. Returns its number. */
   claim(type: string, ids: readonly string[]): number {
     this.send({ kind: "claims", part: ++this.#part, type, ids, since: ids.map(() => 0) });
     return this.#part;
   }
 
-  /** Resolves when everything that was claimed so far has been heard. */
+  /** Resolves when all claims so far are acknowledged. */
   async everythingNoted(): Promise<void> {
     await until(() => this.noted === this.#part, `${this.hello.name} was heard to the end`);
   }
 
-  /** Ids that it was told to let go. */
+  /** Ids that it was ordered to release. */
   get toRelease(): string[] {
     return this.heard.flatMap((message) => (message.kind === "release" ? message.ids : []));
   }
 
-  /** Keeps its lease until what is returned is disposed of. */
+  /** Renews its lease until the returned object is disposed of. */
   keepRenewing(): Disposable {
     const timer = setInterval(() => this.#renew(), RENEW_MS);
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }
 
-  /** Resolves in the moment in which a renewal of its lease is answered. */
+  /** Resolves at the moment in which a renewal of its lease is answered. */
   async renew(): Promise<void> {
     const sequence = this.#renew();
     while (this.renewed < sequence) {

@@ -1,5 +1,5 @@
-// Very many sticky actors claimed by one host, as after a change of leaders. Everybody else is served meanwhile; the leader needs no
-// more memory than is given to it here; and questions that cannot be answered yet are limited.
+// Very many sticky actors claimed by one host, as after a change of leaders. All other hosts are served
+// meanwhile; the memory of the leader stays within its limit here; and pending requests are limited.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as soon } from "node:timers/promises";
@@ -8,13 +8,13 @@ import { tempPlace } from "../support/two-stores.ts";
 import { until } from "./callers.ts";
 import { HandHost, HandScheduler } from "./hand-host.ts";
 
-/** Parts that are under way at a time, as many as hosts of ours send. */
+/** Parts in flight at a time, as many as real hosts send. */
 const WINDOW = 4;
 
 /** Of the scheduler. A million actors take about half of it. */
 const HEAP = { NODE_OPTIONS: "--max-old-space-size=320" };
 
-/** A scheduler with little memory, and a host that is already there. */
+/** A scheduler with little memory, and a host that has already joined. */
 async function setUp() {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await tempPlace());
@@ -24,7 +24,7 @@ async function setUp() {
   return { scheduler, neighbour, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
-/** What one host, always the same, says on a new stream. */
+/** Claims of one host on a new stream. */
 async function claim(scheduler: HandScheduler, ids: Iterable<readonly string[]>): Promise<HandHost> {
   const host = new HandHost(scheduler.client, { name: "large", incarnation: "large", address: "127.0.0.1:999" });
   await host.joined();
@@ -37,7 +37,7 @@ async function claim(scheduler: HandScheduler, ids: Iterable<readonly string[]>)
   return host;
 }
 
-/** Renews its lease all the time. Gives how many parts of the other's claims were heard at most between two answers. */
+/** Renews its lease all the time. Returns the most parts of the other's claims between two answers. */
 function renewing(host: HandHost, heard: () => number): () => Promise<number> {
   let [most, before, isOver] = [0, 0, false];
   const renew = async (): Promise<number> => {
@@ -74,7 +74,7 @@ async function heldBy(scheduler: HandScheduler, name: string): Promise<number | 
 }
 
 describe("a scheduler and a host with very many sticky actors", { timeout: 600_000 }, () => {
-  test("a million are taken, twice, and renewals and questions of others are answered in between", async (t) => {
+  test("a million claims are taken, twice, and renewals and requests of others are answered in between", async (t) => {
     await using scene = await setUp();
     const { scheduler, neighbour } = scene;
     assert.equal(await neighbour.outcome("Cart", "cart-17"), "granted");
@@ -85,7 +85,7 @@ describe("a scheduler and a host with very many sticky actors", { timeout: 600_0
       const most = await stop();
       t.diagnostic(`at most ${most} parts between two renewals`);
       assert.ok(most <= 10 * WINDOW, `${most} parts were heard before a renewal was`);
-      // That one belongs to somebody else.
+      // This one belongs to another host.
       assert.deepEqual(host.toRelease, ["cart-17"]);
       host.send({ kind: "claimed" });
       assert.equal(await host.outcome("Cart", "cart-1"), "granted");
@@ -95,7 +95,7 @@ describe("a scheduler and a host with very many sticky actors", { timeout: 600_0
     }
   });
 
-  test("what is not claimed again is free, and so is what was broken off", async () => {
+  test("an actor that is not claimed again is free, and so are interrupted claims", async () => {
     await using scene = await setUp();
     const { scheduler, neighbour } = scene;
     for (let round = 0; round < 4; round++) {
@@ -114,7 +114,7 @@ describe("a scheduler and a host with very many sticky actors", { timeout: 600_0
     for (const id of ["cart-2-7", "cart-3-7"]) assert.equal(await neighbour.outcome("Cart", id), "granted");
   });
 
-  test("questions that have to wait are limited, and those that may wait are answered", async () => {
+  test("pending requests are limited, and accepted ones are answered", async () => {
     await using scene = await setUp();
     const { scheduler, neighbour } = scene;
     const hasty = new HandHost(scheduler.client, { name: "hasty" });
@@ -129,7 +129,7 @@ describe("a scheduler and a host with very many sticky actors", { timeout: 600_0
     hasty.send({ kind: "claimed" });
     await until(() => count("granted") === LIMITS.stickyWaiting, "all others are granted");
 
-    // Questions of a stream end with it.
+    // Requests of a stream end with it.
     for (const name of ["one", "two"]) {
       const host = new HandHost(scheduler.client, { name });
       await host.joined();

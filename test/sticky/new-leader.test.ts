@@ -1,5 +1,6 @@
-// A leader is killed and another one takes over, which knows of sticky actors only what hosts tell it. The schedulers are real
-// processes; the hosts are streams on which this test says what it likes, when it likes.
+// A leader is killed and another one takes over, which learns of sticky actors only from the reports of
+// hosts. The schedulers are real processes; the hosts are streams on which this test sends any message at any
+// time.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { tempPlace } from "../support/two-stores.ts";
@@ -10,13 +11,13 @@ import { HandHost, HandScheduler } from "./hand-host.ts";
 const BRIEF = ["--lease", "3s", "--leader-lease", "1s", "--round-timeout", "2s", "--move-timeout", "1s"];
 
 describe("a scheduler that takes over", { timeout: 600_000 }, () => {
-  test("grants nothing of a type before everybody who may hold some of it has said what it holds", async () => {
+  test("a new leader grants nothing of a type before every host that may hold some of it has reported", async () => {
     await using place = await tempPlace();
     await using stack = new AsyncDisposableStack();
     const first = stack.use(await HandScheduler.start(place));
     const one = await first.host({ name: "one" });
     const two = await first.host({ name: "two" });
-    // It has nothing to do with the others.
+    // It is not related to the others.
     const stock = await first.host({ name: "stock", types: ["Stock"], sticky: new Map([["Stock", 0]]) });
     assert.equal(await one.outcome("Cart", "a"), "granted");
     assert.equal(await two.outcome("Cart", "b"), "granted");
@@ -25,7 +26,7 @@ describe("a scheduler that takes over", { timeout: 600_000 }, () => {
 
     const second = stack.use(await HandScheduler.start(place));
     const [one2, two2, stock2] = [one, two, stock].map(({ hello }) => new HandHost(second.client, hello));
-    // A stranger that comes now is in no hurry either.
+    // A new host that joins now does not change this.
     const three = new HandHost(second.client, { name: "three" });
     for (const host of [two2!, stock2!, three]) host.send({ kind: "claimed" });
     assert.equal(await stock2!.outcome("Stock", "a"), "granted");
@@ -41,7 +42,7 @@ describe("a scheduler that takes over", { timeout: 600_000 }, () => {
     one2!.send({ kind: "claimed" });
     await until(() => answers.every((told) => !told().includes(undefined)), "everybody is answered");
     const said = answers[0]!().map((answer) => (answer?.kind === "owner" ? answer.host.name : answer?.kind));
-    // What it had before it has let go of by not claiming it.
+    // It has released its earlier actors by not claiming them.
     assert.deepEqual([said[0], said[2]], ["one", "granted"]);
     const strangers = answers[1]!().map((answer) => (answer?.kind === "owner" ? answer.host.name : answer?.kind));
     assert.equal(strangers[0], "one");
@@ -49,7 +50,7 @@ describe("a scheduler that takes over", { timeout: 600_000 }, () => {
     assert.equal(await three.outcome("Cart", "d"), "one");
   });
 
-  test("waits for one that does not come back until its lease is over, and no longer", async () => {
+  test("a new leader waits for a missing host until its lease has ended, and no longer", async () => {
     await using place = await tempPlace();
     await using stack = new AsyncDisposableStack();
     const first = stack.use(await HandScheduler.start(place, BRIEF));
@@ -69,19 +70,19 @@ describe("a scheduler that takes over", { timeout: 600_000 }, () => {
     };
     await until(async () => {
       const [answer] = answers();
-      // Whatever was answered, it was not while the other was waited for.
+      // No answer was given during the wait for the other host.
       assert.ok(answer === undefined || !(await expected()), "granted while its holder may still have it");
       return answer !== undefined;
     }, "it is answered");
     assert.equal(answers()[0]?.kind, "granted");
-    // Who comes too late has to come anew.
+    // A host that is too late has to join anew.
     const late = new HandHost(second.client, { ...lost.hello, unlocked: new Map([["Cart", { term: 1, number: 1 }]]) });
     await until(() => late.heard.some(({ kind }) => kind === "removed"), "it is told that it is no member any more");
     const anew = await second.host({ name: "lost", replaces: lost.hello.incarnation });
     assert.equal(await anew.outcome("Cart", "a"), "here");
   });
 
-  test("does not let a host in that says something else of a type than those it waits for", async () => {
+  test("a new leader rejects a host with other sticky options than the hosts it waits for", async () => {
     await using place = await tempPlace();
     await using stack = new AsyncDisposableStack();
     const first = stack.use(await HandScheduler.start(place));
@@ -92,7 +93,7 @@ describe("a scheduler that takes over", { timeout: 600_000 }, () => {
     await first.process.end("SIGKILL");
 
     const second = stack.use(await HandScheduler.start(place));
-    // It is the first to come, before the one that has been there all the time.
+    // It joins first, before the host that has been there all the time.
     const intruder = new HandHost(second.client, plain);
     await until(() => intruder.isOver || intruder.heard.length > 0, "it is told something");
     const again = new HandHost(second.client, one.hello);

@@ -1,11 +1,12 @@
-// A host of sticky actors stands still for longer than its lease, as one does whose machine is suspended. They are taken over
-// meanwhile. When it goes on it must not serve, let alone commit, anything with what it remembers; it drops them and comes back.
+// A host of sticky actors stops for longer than its lease, as on a suspended machine. They are taken over
+// meanwhile. When it continues it must not serve, let alone commit, anything with its old state; it drops
+// them and rejoins.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 
-/** A turn that the pause fell into ends like this; its own lease is over, or somebody has taken its actor. */
+/** Errors of a turn during the pause: its lease has ended, or another host has taken its actor. */
 const CUT_SHORT = ["LEASE_LOST", "FENCED", "COMMIT_UNKNOWN", "ANSWER_LOST"];
 
 for (const { store, open } of groundsFor("SQLite")) {
@@ -40,7 +41,7 @@ for (const { store, open } of groundsFor("SQLite")) {
           assert.deepEqual(new Set(told), new Set(["acked"]));
           taken = await cluster.homes(lost.ids, others[0]);
           known = await Promise.all(lost.ids.map(async (id) => (await others[0]!.report(id)).n));
-          // They wait in front of it and are the first thing it sees.
+          // They wait at the process and are the first messages it gets.
           reads = lost.ids.map((id) => sleeper.report(id));
           void Promise.allSettled(reads);
         });
@@ -53,13 +54,13 @@ for (const { store, open } of groundsFor("SQLite")) {
         }
         await cluster.settled(3);
         await Promise.all([lost.more(200), kept.more(100)]);
-        // It is back, and has none of what it had.
+        // It has rejoined, and has none of its earlier actors.
         assert.deepEqual(await cluster.homes(lost.ids), taken);
         assert.deepEqual(await cluster.homes(kept.ids), new Map(kept.ids.map((id) => [id, homes.get(id)])));
         const fresh = await cluster.fill(someIds("fresh", 60), hosts);
         assert.ok(livingAt(fresh, sleeper.name).length > 0, "it gets new ones");
         assert.ok((await sleeper.metric("limpet_host_sticky_cleared_total")) >= lost.ids.length);
-        // One leads, and one counts them.
+        // There is one leader, and it counts them.
         const counted = await Promise.all(hosts.map((host) => host.metric("limpet_scheduler_sticky_actors")));
         assert.equal(
           counted.reduce((sum, count) => sum + count, 0),

@@ -1,5 +1,6 @@
-// Two dedicated schedulers, as `limpet scheduler` runs them, and the one that leads is killed while thousands of sticky actors are
-// held and others are called for the first time. What only the leader knew its successor learns from the hosts.
+// Two dedicated schedulers, as `limpet scheduler` runs them, of which the leader is killed while thousands of
+// sticky actors are held and others get their first call. The successor learns the leader's state from the
+// hosts.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { CliProcess } from "../support/cli.ts";
@@ -13,7 +14,7 @@ import { StickyCluster, someIds } from "./sticky-cluster.ts";
 const HELD = 2_000;
 const COLD = 1_000;
 const FRESH = 2_000;
-/** First calls that are under way at a time. */
+/** First calls in flight at a time. */
 const AT_ONCE = 60;
 
 describe("sticky actors of a cluster on PostgreSQL with dedicated schedulers", { timeout: 600_000 }, () => {
@@ -23,7 +24,7 @@ describe("sticky actors of a cluster on PostgreSQL with dedicated schedulers", {
   });
   after(() => server?.dispose());
 
-  test("stay where they are, and first calls are answered, when the scheduler that leads is killed", async (t) => {
+  test("sticky actors stay, and first calls are answered, when the leading scheduler is killed", async (t) => {
     await using temp = await tempPlace();
     const place = { ...temp, store: await server.createDatabase() };
     await using stack = new AsyncDisposableStack();
@@ -40,7 +41,7 @@ describe("sticky actors of a cluster on PostgreSQL with dedicated schedulers", {
     const early = await cluster.startAll(["one", "two"], options);
     await cluster.settled(2);
     const cold = await cluster.fill(someIds("cold", COLD), early);
-    // Many of those belong on the ring to one that has never heard of them.
+    // The ring assigns many of these to a host that does not know them.
     const three = await cluster.start("three", options);
     await cluster.settled(3);
     const hosts = [...early, three];

@@ -1,10 +1,10 @@
-// Sticky actors stay where they are while hosts come and go around them, under load.
+// Sticky actors stay on their hosts while others come and go, under load.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Grounds, groundsFor } from "../support/cluster-places.ts";
 import { livingAt, StickyCluster, someIds } from "./sticky-cluster.ts";
 
-/** Nobody loses a lease here, on a machine that is busy too. */
+/** No host loses a lease here, also on a busy machine. */
 const CALM = { lease: "20s" };
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
@@ -15,7 +15,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("stay in their one life when a host joins and when it leaves again", async (t) => {
+    test("sticky actors keep their activation when a host joins and when it leaves again", async (t) => {
       await using place = await grounds.place();
       await using cluster = new StickyCluster(t, place, CALM);
       const three = await cluster.startAll(["one", "two", "three"]);
@@ -30,7 +30,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       await cluster.settled(4);
       await callers.more(200);
       assert.deepEqual(await cluster.homes(ids), homes);
-      // What is new may go to the host that is new, and goes on elsewhere when that leaves.
+      // New actors may go to the new host, and move elsewhere when it leaves.
       const guests = someIds("guest", 60);
       const there = livingAt(await cluster.fill(guests, [...three, four]), "four");
       assert.ok(there.length > 0, "the new host has got some of the new actors");
@@ -53,7 +53,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       await cluster.audit();
     });
 
-    test("leave a host that is drained, each for one other, and the others do not notice", async (t) => {
+    test("sticky actors leave a drained host, each for one other, and the others are not affected", async (t) => {
       await using place = await grounds.place();
       await using cluster = new StickyCluster(t, place, CALM);
       const [one, two, three] = await cluster.startAll(["one", "two", "three"]);
@@ -77,7 +77,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       await cluster.audit();
     });
 
-    test("live where the ring says after an operator has had them let go, and no call fails over it", async (t) => {
+    test("sticky actors follow the ring after an operator has released them, and no call fails", async (t) => {
       await using place = await grounds.place();
       await using cluster = new StickyCluster(t, place, { ...CALM, leaderLease: "3s" });
       const one = await cluster.start("one");

@@ -1,6 +1,7 @@
-// A cluster of real processes whose tallies are sticky, for one test. The processes, the tallies and the trace they leave are those
-// of the other tests of clusters (support/cluster-process.ts); that the type is sticky is said by a setting. Afterwards it is
-// compared what callers were told with what is stored, and looked whether any actor ever lived twice.
+// A cluster of real processes whose tallies are sticky, for one test. The processes, the tallies and their
+// trace are those of the other tests of clusters (support/cluster-process.ts); a setting makes the type
+// sticky. Afterwards the outcomes of callers are compared with the store, and every actor is checked for two
+// activations at once.
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -22,17 +23,17 @@ import { Tally } from "../support/tally.ts";
 import type { Place } from "../support/two-stores.ts";
 import { Callers, until } from "./callers.ts";
 
-/** Questions that are asked of one process at a time. */
+/** Requests in flight to one process. */
 const AT_ONCE = 200;
 
 export interface StickyOptions {
   readonly cluster?: ClusterSettings;
   readonly schedulers?: readonly string[];
-  /** Its HTTP door, if it is to have one. */
+  /** Its HTTP server, if it has one. */
   readonly httpPort?: number | undefined;
 }
 
-/** In which process an actor lives, by name. */
+/** Process of an actor, by name. */
 export type Homes = ReadonlyMap<string, string>;
 
 export class StickyCluster implements AsyncDisposable {
@@ -87,7 +88,7 @@ export class StickyCluster implements AsyncDisposable {
     return this.#processes.filter(({ dead }) => !dead);
   }
 
-  /** The one that leads, of those that run. */
+  /** The leader among the running processes. */
   async leader(): Promise<ClusterProcess> {
     let found: ClusterProcess | undefined;
     await until(async () => {
@@ -98,7 +99,7 @@ export class StickyCluster implements AsyncDisposable {
     return found!;
   }
 
-  /** Everybody knows this many hosts, and nothing is moving. */
+  /** All hosts know this many hosts, and nothing is moving. */
   async settled(hosts: number, asked = this.alive[0]!): Promise<void> {
     await until(async () => {
       const view = await asked.view().catch(() => undefined);
@@ -109,13 +110,16 @@ export class StickyCluster implements AsyncDisposable {
 
   // ——— Actors.
 
-  /** Each of them comes to life, wherever that is, and where that was. */
+  /** Activates each of them on any host, and returns its place. */
   async fill(ids: readonly string[], through: readonly ClusterProcess[]): Promise<Homes> {
     await inBatches(ids, (id, i) => through[i % through.length]!.report(id));
     return await this.homes(ids, through[0]);
   }
 
-  /** Who holds each of them. A leader that is new may have to hear it first, so it is asked until everybody is held by somebody. */
+  /**
+   * The holder of each. A new leader may need reports first, so the request is repeated until every actor has
+   * a holder.
+   */
   async homes(ids: readonly string[], asked = this.alive[0]!): Promise<Homes> {
     let homes = new Map<string, string>();
     await until(async () => {
@@ -126,7 +130,7 @@ export class StickyCluster implements AsyncDisposable {
     return homes;
   }
 
-  /** Everything the leader knows, page by page. */
+  /** All records of the leader, page by page. */
   #held(asked: ClusterProcess): Promise<Homes> {
     return this.#askLeader(asked, async (leader) => {
       const homes = new Map<string, string>();
@@ -140,7 +144,7 @@ export class StickyCluster implements AsyncDisposable {
     });
   }
 
-  /** Has each of them let go, as an operator does. */
+  /** Releases each of them, as an operator does. */
   async release(ids: readonly string[]): Promise<void> {
     await this.#askLeader(this.alive[0]!, async (leader) => {
       for (const id of ids) await leader.release("default", "Tally", id);
@@ -160,7 +164,9 @@ export class StickyCluster implements AsyncDisposable {
     }
   }
 
-  /** Callers of these actors, audited with all others at the end. An actor belongs to one group of callers. */
+  /**
+   * Callers of these actors, audited with all others at the end. An actor belongs to one group of callers.
+   */
   callers(ids: readonly string[]): Callers {
     const callers = new Callers(ids, this.#chance);
     this.#callers.push(callers);
@@ -178,7 +184,7 @@ export class StickyCluster implements AsyncDisposable {
     }
   }
 
-  // ——— What is left.
+  // ——— Audit.
 
   async #traces(): Promise<Map<string, string>> {
     const files = new Map<string, string>();
@@ -186,7 +192,7 @@ export class StickyCluster implements AsyncDisposable {
     return files;
   }
 
-  /** In which processes each actor has lived so far, once for every life, in the order of time. */
+  /** Processes of each actor so far, once for every activation, in the order of time. */
   async lives(): Promise<Map<string, string[]>> {
     const begun: { at: number; actor: string; process: string }[] = [];
     for (const [process, text] of await this.#traces()) {
@@ -200,7 +206,7 @@ export class StickyCluster implements AsyncDisposable {
     return new Map([...byActor].map(([actor, lives]) => [actor, lives.map(({ process }) => process)]));
   }
 
-  /** Ends callers and processes, then looks at what is left. */
+  /** Ends callers and processes, then audits the store. */
   async audit(): Promise<void> {
     for (const callers of this.#callers) {
       await callers.stop();
@@ -226,7 +232,7 @@ export class StickyCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A process that was stopped does not hear anything else.
+    // A stopped process reacts to no other signal.
     for (const one of this.alive) one.signal("SIGKILL");
     await Promise.all(this.#processes.map(({ ended }) => ended));
     await Promise.all(this.#callers.map((callers) => callers.stop().catch(() => {})));
@@ -235,7 +241,7 @@ export class StickyCluster implements AsyncDisposable {
   }
 }
 
-/** Many questions, some of them at a time. */
+/** Many requests, some of them at a time. */
 export async function inBatches<In, Out>(
   all: readonly In[],
   ask: (one: In, index: number) => Promise<Out>,
@@ -251,6 +257,6 @@ export async function inBatches<In, Out>(
 export const someIds = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, i) => `${prefix} ${i}`);
 
-/** Those of them that live there. */
+/** Actors of `homes` at these processes. */
 export const livingAt = (homes: Homes, ...names: readonly string[]): string[] =>
   [...homes.keys()].filter((id) => names.includes(homes.get(id)!));

@@ -1,6 +1,6 @@
-// Actors that write down each tick of their reminders when it begins and when it has been handled: one without state, whose ticks
-// are settled afterwards, and one with state, whose ticks are settled with it. Times are those of the machine's clock, which is the
-// clock of every store here.
+// Actors that record each tick of their reminders when it begins and when it has been handled: one without
+// state, whose ticks are settled afterwards, and one with state, whose ticks are settled with it. Times are
+// those of the machine's clock, which is the clock of every store here.
 import { setTimeout as pause } from "node:timers/promises";
 import { Actor, type ReminderOptions, type ReminderTick } from "../../src/index.ts";
 import { writeTrace } from "./trace-file.ts";
@@ -16,9 +16,9 @@ export type StrokeLine = readonly [
   due: number,
 ];
 
-/** What a reminder of a bell may carry. */
+/** Data of a reminder of a bell. */
 export interface BellData {
-  /** So long its handler takes, at its first tick. */
+  /** Duration of its handler, at its first tick. */
   readonly lingerMs?: number;
 }
 

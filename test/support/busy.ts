@@ -6,7 +6,7 @@ import { type Duration, parseDuration } from "../../src/kernel/durations.ts";
 
 const isBusy = loadavg()[0]! > 3 * availableParallelism();
 const TIMES = isBusy ? 8 : 1;
-/** Longer ones are long enough. */
+/** Longer times need no change. */
 const LONG_MS = 30_000;
 
 /** Milliseconds, longer on a busy machine. */

@@ -1,4 +1,5 @@
-// The command line under test: in this process with captured output, or as a real child process that is always ended.
+// The command line under test: in this process with captured output, or as a real child process that is
+// always ended.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +13,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** Runs a command in this process. Nothing of this machine's environment gets in. */
+/** Runs a command in this process, without this machine's environment. */
 export async function runCli(
   argv: readonly string[],
   { env = {}, cwd = tmpdir(), tty = false }: { env?: Record<string, string>; cwd?: string; tty?: boolean } = {},
@@ -55,7 +56,7 @@ export function tempFolder(): Disposable & { readonly path: string; write(name: 
 const BIN = join(import.meta.dirname, "../../src/cli/bin.ts");
 const PATIENCE_MS = 300_000;
 
-/** A child process of the command line. Disposing of it ends it, whatever it is doing. */
+/** A child process of the command line. Disposing of it ends it in every case. */
 export class CliProcess implements AsyncDisposable {
   readonly child: ChildProcess;
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
@@ -116,7 +117,7 @@ export class CliProcess implements AsyncDisposable {
   }
 }
 
-/** Runs a command as a process of its own, to its end. */
+/** Runs a command in its own process, to its end. */
 export async function spawnCli(
   argv: readonly string[],
   options: { cwd: string; env?: Record<string, string> },

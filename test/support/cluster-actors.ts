@@ -1,6 +1,6 @@
-// The actors of the cluster's tests, and the trace they leave: every life of a tally and every turn of it is written down, with
-// the time of a clock that all processes of the machine share, before anything else happens. What is said between a process
-// that hosts them (fixtures/cluster-host.ts) and its test (support/cluster.ts) is here too.
+// The actors of the cluster's tests, and their trace: every activation of a tally and every turn of it is
+// recorded first, with the time of a clock that all processes of the machine share. The messages between a
+// host process (fixtures/cluster-host.ts) and its test (support/cluster.ts) are here too.
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { Actor, type ActorOptions, sharded } from "../../src/index.ts";
@@ -9,7 +9,7 @@ import { Bell, Chimes } from "./bells.ts";
 import { Tally, type TallyReport } from "./tally.ts";
 import { writeTrace } from "./trace-file.ts";
 
-/** `awake` and `asleep` frame a life, `begin` and `end` a turn. Microseconds of CLOCK_MONOTONIC. */
+/** `awake` and `asleep` frame an activation, `begin` and `end` a turn. Microseconds of CLOCK_MONOTONIC. */
 export type TraceKind = "awake" | "begin" | "end" | "asleep";
 export type TraceLine = readonly [at: number, kind: TraceKind, life: number, actor: string, operation: string];
 
@@ -63,7 +63,7 @@ export class ShardedTally extends TracedTally {
   } satisfies ActorOptions;
 }
 
-/** Where a chain of calls goes next. */
+/** Next actor of a chain of calls. */
 export type Stop = readonly [type: string, id: string];
 
 interface Walker {
@@ -73,7 +73,7 @@ interface Walker {
   left(way: readonly Stop[]): Promise<number>;
 }
 
-/** Sends a call along a way of actors, each of which waits for the next. */
+/** Sends a call along a chain of actors, each of which waits for the next. */
 abstract class OnTheWay extends Actor {
   static lingering = 0;
   static gaveUp = 0;
@@ -83,13 +83,13 @@ abstract class OnTheWay extends Actor {
     return this.actor(type, id) as unknown as Walker;
   }
 
-  /** Who was there, with the process it lives in, in the order of the way. */
+  /** The actors with their processes, in the order of the chain. */
   async walk(way: readonly Stop[]): Promise<string[]> {
     const here = `${this.type}/${this.id}@${process.pid}`;
     return [here, ...(way.length > 0 ? await this.#next(way).walk(way.slice(1)) : [])];
   }
 
-  /** The last one waits until nobody wants its answer any more. */
+  /** The last actor waits until its call is cancelled. */
   async linger(way: readonly Stop[]): Promise<string> {
     if (way.length > 0) return await this.#next(way).linger(way.slice(1));
     OnTheWay.lingering++;
@@ -100,7 +100,7 @@ abstract class OnTheWay extends Actor {
     return "too late";
   }
 
-  /** The time that is left to the last one. */
+  /** The time that is left to the last actor. */
   async left(way: readonly Stop[]): Promise<number> {
     return way.length > 0 ? await this.#next(way).left(way.slice(1)) : this.deadline! - Date.now();
   }
@@ -133,7 +133,7 @@ export class Other extends Actor {
 export const ACTOR_TYPES = { Tally: TracedTally, ShardedTally, Strict, Lenient, Other, Bell, Chimes } as const;
 export type ActorTypeName = keyof typeof ACTOR_TYPES;
 
-/** What is watched in a process beside its answers. */
+/** Counters of a process beside its answers. */
 export const counts = (): { lingering: number; gaveUp: number } => ({
   lingering: OnTheWay.lingering,
   gaveUp: OnTheWay.gaveUp,
@@ -143,9 +143,9 @@ export interface Role {
   readonly trace: string;
   readonly dedicated: boolean;
   readonly types: readonly ActorTypeName[];
-  /** A module with further `actors`, and the `workflows` and `activities` of this process: each kind of them, or none. */
+  /** A module with further `actors`, `workflows` and `activities` for this process. */
   readonly module?: string | undefined;
-  /** As `limpet()` takes them. */
+  /** Settings of `limpet()`. */
   readonly settings: object;
   /** Connections to these ports of this machine go to other ports. */
   readonly detours: Readonly<Record<number, number>>;
@@ -163,7 +163,7 @@ export interface Question {
 
 export interface ToClusterHost {
   readonly questions: readonly Question[];
-  /** Numbers of calls nobody waits for any more. */
+  /** Numbers of cancelled calls. */
   readonly cancelled: readonly number[];
 }
 
@@ -173,7 +173,7 @@ export interface ToldError {
   readonly code?: string | undefined;
   readonly retry?: Verdict | undefined;
   readonly cause?: ToldError | undefined;
-  /** Of a cause that is no error. */
+  /** For a cause that is no error. */
   readonly data?: unknown;
 }
 

@@ -1,4 +1,4 @@
-// Callers that never stop asking, through every process of a cluster, and the ledger of what they were told.
+// Callers that never stop, through every process of a cluster, and the ledger of the outcomes.
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ClusterProcess } from "./cluster-process.ts";
@@ -8,7 +8,7 @@ import type { Dice } from "./seed.ts";
 
 export const ACTORS = 50;
 const LANES = 5;
-/** One in so many takes longer than the others. */
+/** One call in this number takes longer than the others. */
 const SLOW = 8;
 const LONGEST_PAUSE_MS = 12;
 const PATIENCE_MS = 300_000;
@@ -37,7 +37,7 @@ export class ClusterLoad {
     }
   }
 
-  /** No more calls come in through it. Resolves when all of them are answered. */
+  /** Ends calls through this process. Resolves when all of them are answered. */
   async release(process: ClusterProcess): Promise<void> {
     this.#released.add(process);
     await Promise.all(this.#lanes.get(process) ?? []);
@@ -56,13 +56,13 @@ export class ClusterLoad {
     return this.#lanes.keys().find((one) => !one.dead && !one.leaving && !this.#released.has(one));
   }
 
-  /** A process that leaves takes no new calls; its callers find another one. */
+  /** A stopping process takes no new calls; its callers use another one. */
   #caller(process: ClusterProcess): TallyCaller {
     return {
       add: async (actor, operation, method) => {
         let through = process;
         for (;;) {
-          // Who is asked may have begun to leave since it was chosen, so the choice is made anew each time.
+          // The chosen process may have begun to stop since, so the choice is repeated for each call.
           if (through.dead || through.leaving) through = this.#another() ?? through;
           try {
             return await through.add(actor, operation, method);
@@ -75,7 +75,7 @@ export class ClusterLoad {
     };
   }
 
-  /** A lane that fails ends the waiting. */
+  /** A lane that fails ends the wait. */
   async until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
     const deadline = performance.now() + PATIENCE_MS;
     while (!(await condition())) {
@@ -89,7 +89,7 @@ export class ClusterLoad {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** That many more increments are acknowledged. */
+  /** Waits for that many more acknowledged increments. */
   async more(increments: number): Promise<void> {
     const goal = this.ledger.acked + increments;
     await this.until(() => this.ledger.acked >= goal, `${increments} more increments`);

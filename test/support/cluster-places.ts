@@ -3,7 +3,7 @@ import { isSoak } from "./effort.ts";
 import { startPostgres, type TestServer } from "./postgres.ts";
 import { type Place, tempPlace } from "./two-stores.ts";
 
-/** Where the tests of one file find stores. */
+/** Stores for the tests of one file. */
 export interface Grounds extends AsyncDisposable {
   /** A new, empty store. */
   place(): Promise<Place>;
@@ -28,6 +28,6 @@ export const GROUNDS = [
   { store: "PostgreSQL", open: postgresGrounds },
 ] as const;
 
-/** The same for what does not depend on the store: both when there is time, and this one otherwise. */
+/** For tests that do not depend on the store: both stores in a soak, and this one otherwise. */
 export const groundsFor = (usual: (typeof GROUNDS)[number]["store"]): readonly (typeof GROUNDS)[number][] =>
   isSoak ? GROUNDS : GROUNDS.filter(({ store }) => store === usual);

@@ -1,5 +1,5 @@
-// One process of a cluster, seen from its test: questions go there and answers come back over IPC, many at a time. A call that
-// has no answer when the process dies is rejected with ProcessDied: it may have happened.
+// One process of a cluster, seen from its test: requests and answers travel over IPC, many at a time. A call
+// without an answer when the process dies is rejected with ProcessDied: it may have happened.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -12,12 +12,12 @@ import type { TallyReport } from "./tally.ts";
 const FIXTURE = fileURLToPath(new URL("../fixtures/cluster-host.ts", import.meta.url));
 const OUTPUT_CHARACTERS = 50_000;
 
-/** What an actor threw, as it arrived. */
+/** The error of an actor, as it arrived. */
 export class Thrown extends CallFailed {
   readonly told: ToldError;
 
   constructor(told: ToldError) {
-    // Code of users says nothing about trying again.
+    // Errors of user code have no retry verdict.
     super({ code: told.code ?? told.name, retry: told.retry ?? ("never" as Verdict), message: told.message });
     this.told = told;
   }
@@ -42,9 +42,9 @@ export class ClusterProcess implements AsyncDisposable {
   #number = 0;
   #address: string | undefined;
   dead = false;
-  /** It was asked to leave. */
+  /** It was asked to stop. */
   leaving = false;
-  /** The newest part of what it wrote. */
+  /** The newest part of its output. */
   output = "";
 
   constructor(name: string, folder: string, role: Role) {
@@ -69,7 +69,7 @@ export class ClusterProcess implements AsyncDisposable {
         resolve();
       });
     });
-    // Whoever waits for it hears of it; that nobody does is fine.
+    // A rejection without a waiting caller is fine.
     this.#ready.promise.catch(() => {});
   }
 
@@ -119,11 +119,11 @@ export class ClusterProcess implements AsyncDisposable {
     const message: ToClusterHost = { questions: this.#questions, cancelled: this.#cancelled };
     this.#questions = [];
     this.#cancelled = [];
-    // When it cannot be sent the process is gone, and everybody who waits is told when it closes.
+    // If it cannot be sent the process has ended, and all pending requests are rejected when it closes.
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 
-  /** Says whether everything that was asked until now has its answer. */
+  /** Returns a function that tests whether all requests until now have their answers. */
   caughtUp(): () => boolean {
     const newest = this.#number;
     return () => (this.#waiting.keys().next().value ?? Number.POSITIVE_INFINITY) > newest;
@@ -172,7 +172,7 @@ export class ClusterProcess implements AsyncDisposable {
     return (await this.#ask({ about: "counts" })) as { lingering: number; gaveUp: number };
   }
 
-  /** Where other hosts call it. */
+  /** Its address for other hosts. */
   async address(): Promise<string> {
     this.#address ??= (await this.status()).address!;
     return this.#address;
@@ -193,7 +193,7 @@ export class ClusterProcess implements AsyncDisposable {
     if (!this.dead) this.#child.kill(signal);
   }
 
-  /** Leaves in good order. */
+  /** Stops in an orderly way. */
   async leave(): Promise<void> {
     this.leaving = true;
     this.signal("SIGTERM");
@@ -201,7 +201,7 @@ export class ClusterProcess implements AsyncDisposable {
     assert.equal(this.#child.exitCode, 0, `${this.name} did not end well\n${this.output}`);
   }
 
-  /** As `kill -9` does. What it had already said is still heard. */
+  /** Like `kill -9`. Messages that it has already sent still arrive. */
   async kill(): Promise<void> {
     this.signal("SIGKILL");
     await this.ended;

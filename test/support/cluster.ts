@@ -1,5 +1,6 @@
-// A cluster of real processes for one test: starts them, loads them, and afterwards compares what callers were told with what
-// is stored, and looks whether any actor ever lived twice. Whatever happens, nothing of it outlives the test.
+// A cluster of real processes for one test: starts them and loads them. Afterwards it compares the outcomes
+// of callers with the store, and checks every actor for two activations at once. Nothing of it outlives the
+// test.
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,8 +18,8 @@ import { Tally } from "./tally.ts";
 import type { Place } from "./two-stores.ts";
 
 /**
- * Short, so that a test need not wait long, and all in the proportions of the defaults. `TestCluster` stretches
- * them on a busy machine.
+ * Short, so that a test need not wait long, and all in the proportions of the defaults. `TestCluster`
+ * stretches them on a busy machine.
  */
 export const BRISK = {
   lease: "2s",
@@ -47,7 +48,7 @@ export class TestCluster implements AsyncDisposable {
   readonly #test: TestContext;
   #finished = false;
 
-  /** `store`: a database of its own, in a place that others use too. */
+  /** `store`: its own database, in a place that others use too. */
   constructor(test: TestContext, place: Place, settings: ClusterSettings = {}) {
     this.#test = test;
     this.#place = place;
@@ -91,7 +92,7 @@ export class TestCluster implements AsyncDisposable {
     return this.#processes.filter(({ dead }) => !dead);
   }
 
-  /** The one that leads, of those that run. */
+  /** The leader among the running processes. */
   async leader(): Promise<ClusterProcess> {
     let found: ClusterProcess | undefined;
     await this.load.until(async () => {
@@ -102,7 +103,7 @@ export class TestCluster implements AsyncDisposable {
     return found!;
   }
 
-  /** Everybody knows this many hosts of the type, and nothing is moving. */
+  /** All hosts know this many hosts of the type, and nothing is moving. */
   async settled(hosts: number, type = "Tally"): Promise<void> {
     await this.load.until(async () => {
       const [first] = this.alive;
@@ -112,7 +113,7 @@ export class TestCluster implements AsyncDisposable {
     }, `${hosts} hosts of ${type}, and nothing moves`);
   }
 
-  /** The id of an actor that lives on the given host. */
+  /** The id of an actor on the given host. */
   async idOn(host: ClusterProcess, type: string, prefix: string): Promise<string> {
     const address = await host.address();
     for (let i = 0; i < 1_000; i++) {
@@ -133,17 +134,17 @@ export class TestCluster implements AsyncDisposable {
     }
   }
 
-  /** Every error that callers were told is one of these. */
+  /** Every error of the callers is one of these. */
   expectOnly(...codes: readonly string[]): void {
     this.#test.diagnostic(this.load.told);
     const others = new Set(this.load.ledger.errors.keys()).difference(new Set(codes));
     assert.deepEqual([...others], [], `callers were told ${this.load.told}`);
   }
 
-  /** Ends the load and all processes, then looks at what is left. */
+  /** Ends the load and all processes, then audits the store. */
   async audit(): Promise<void> {
     await this.load.stop();
-    // Hosts hand over nothing while nobody is there to arrange it.
+    // Hosts hand over nothing while there is no scheduler.
     for (const dedicated of [false, true]) {
       await Promise.all(this.alive.filter(({ role }) => role.dedicated === dedicated).map((one) => one.leave()));
     }
@@ -166,7 +167,7 @@ export class TestCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A process that was stopped does not hear anything else.
+    // A stopped process reacts to no other signal.
     for (const one of this.alive) one.signal("SIGKILL");
     await Promise.all(this.#processes.map(({ ended }) => ended));
     await this.load.stop().catch(() => {});

@@ -1,12 +1,15 @@
-// A command in a process group of its own, as a shell would start it: signals reach everything it started, and nothing
-// of it outlives the test.
+// A command in its own process group, as a shell would start it: signals reach everything it started, and
+// nothing of it outlives the test.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { delimiter, dirname } from "node:path";
 
 const PATIENCE_MS = 500_000;
 
-/** This machine's environment without what a test runner or a running npm script added, and with this Node first. */
+/**
+ * This machine's environment without additions of a test runner or a running npm script, and with this Node
+ * first.
+ */
 export function plainEnvironment(): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
@@ -58,25 +61,25 @@ export class Command implements AsyncDisposable {
     return `${this.line}\n${this.stdout}\n${this.stderr}`;
   }
 
-  /** To all of the group, as Ctrl-C does. */
+  /** Sends the signal to all of the group, as Ctrl-C does. */
   signal(signal: NodeJS.Signals): void {
     const { pid } = this.#child;
     if (pid === undefined || this.#over) return;
     try {
       process.kill(-pid, signal);
     } catch {
-      // It ended in this moment.
+      // It ended at this moment.
     }
   }
 
-  /** Nothing of its group can say anything any more. */
+  /** Resolves when no process of its group can write any more. */
   async ended(): Promise<number | null> {
     const code = await this.#ended;
     clearTimeout(this.#timer);
     return code;
   }
 
-  /** What it printed, once it has ended well. */
+  /** Its output, once it has ended with success. */
   async done(): Promise<string> {
     assert.equal(await this.ended(), 0, this.#story);
     return this.stdout;
@@ -98,7 +101,7 @@ export class Command implements AsyncDisposable {
   }
 }
 
-/** Runs it to its end and returns what it printed. */
+/** Runs it to its end and returns its output. */
 export async function run(folder: string, ...line: string[]): Promise<string> {
   await using command = new Command(folder, line);
   return await command.done();

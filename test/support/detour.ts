@@ -1,5 +1,5 @@
-// A cable between two processes, of which either direction can be interrupted. What is under way then is held and arrives
-// late, when the cable is whole again, as it does when a network loses packets for a while.
+// A cable between two processes, of which either direction can be interrupted. Bytes in flight are then held
+// and arrive late, when the cable is mended, as when a network loses packets for a while.
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export type Direction = "there" | "back";
@@ -23,7 +23,7 @@ export class Detour implements AsyncDisposable {
     });
   }
 
-  /** Leads from a port of its own to the given one. */
+  /** Leads from its own port to the given one. */
   static async to(port: number): Promise<Detour> {
     const detour = new Detour(port);
     await new Promise<void>((resolve) => detour.#server.listen(0, "127.0.0.1", resolve));
@@ -37,7 +37,7 @@ export class Detour implements AsyncDisposable {
   #carry(direction: Direction, from: Socket, to: Socket): void {
     from.on("error", () => undefined);
     from.on("data", (chunk) => to.write(chunk));
-    // That the other end is gone travels like everything else: not at all, while that direction is interrupted.
+    // The end of a connection travels like everything else: not at all while that direction is interrupted.
     from.on("end", () => to.end());
     from.on("close", () => {
       if (!this.#held.has(direction)) to.destroy();

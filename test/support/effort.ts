@@ -1,6 +1,6 @@
-// How much a test does. `npm test` does what fits into some minutes; `npm run soak` does all of it, for those who have the time.
+// Extent of tests. `npm test` runs the part that fits into some minutes; `npm run soak` runs all of it.
 
 export const isSoak = process.env.LIMPET_SOAK === "1";
 
-/** A number of rounds, seeds or things. */
+/** A number of rounds, seeds or items. */
 export const effort = (usual: number, soak: number): number => (isSoak ? soak : usual);

@@ -1,5 +1,5 @@
-// A port that is free now, and stays free over a restart: it is below the range from which the machine takes ports for
-// outgoing connections.
+// A port that is free now, and stays free over a restart: it is below the range from which the machine takes
+// ports for outgoing connections.
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 

@@ -1,5 +1,5 @@
-// A process that hosts tallies, seen from the test that drives it: calls go there and answers come back over IPC, many
-// at a time. A call that was not answered when the process died is rejected with ProcessDied: it may have happened.
+// A process that hosts tallies, seen from its test: calls and answers travel over IPC, many at a time. A call
+// without an answer when the process dies is rejected with ProcessDied: it may have happened.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -40,7 +40,7 @@ export class HostProcess implements AsyncDisposable {
   #calls: Call[] = [];
   #number = 0;
   #dead = false;
-  /** The newest part of what it wrote. */
+  /** The newest part of its output. */
   output = "";
 
   /** Resolves when it is ready for calls. */
@@ -86,7 +86,7 @@ export class HostProcess implements AsyncDisposable {
     return this.#number;
   }
 
-  /** The first one that has no answer yet. */
+  /** The first call without an answer. */
   get oldestCall(): number {
     return this.#waiting.keys().next().value ?? this.#number + 1;
   }
@@ -124,7 +124,7 @@ export class HostProcess implements AsyncDisposable {
   #flush(stop?: boolean): void {
     const message: ToHost = { calls: this.#calls, stop };
     this.#calls = [];
-    // When it cannot be sent the process is gone, and everybody who waits is told when it closes.
+    // If it cannot be sent the process has ended, and all pending requests are rejected when it closes.
     if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 
@@ -155,7 +155,7 @@ export class HostProcess implements AsyncDisposable {
     assert.equal(this.#child.exitCode, 0, this.output);
   }
 
-  /** As `kill -9` does. What it had already said is still heard. */
+  /** Like `kill -9`. Messages that it has already sent still arrive. */
   async kill(): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.#ended;

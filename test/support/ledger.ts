@@ -1,34 +1,34 @@
-// What callers were told about each of their increments, and whether the store agrees. An increment is one operation:
-// tried again while the error says that nothing happened, never when it says that something may have happened.
+// The outcomes of all increments, and their comparison with the store. An increment is one operation: it is
+// retried after a definite failure, and never after an unknown outcome.
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { CallFailed, ProcessDied } from "./host-process.ts";
 import type { TallyReport } from "./tally.ts";
 
-/** Far more than an outage lasts, with a pause after each. */
+/** Far more than an outage needs, with a pause after each. */
 const MOST_TRIES = 50_000;
 
-/** Through which increments are made. */
+/** Makes increments. */
 export interface TallyCaller {
   add(actor: string, operation: string, method: "add" | "addSlowly"): Promise<number>;
 }
 
-/** Through which is looked at what became of them. */
+/** Reads the stored result. */
 export interface TallyReader {
   report(actor: string): Promise<TallyReport>;
   version(actor: string): Promise<number | undefined>;
 }
 
 interface Account {
-  /** Operation to the number it was told: it was the n-th increment of its actor. */
+  /** Operation to the number in its answer: it was the n-th increment of its actor. */
   readonly acked: Map<string, number>;
-  /** May or may not have happened. */
+  /** Operations with an unknown outcome. */
   readonly unknown: Set<string>;
 }
 
 export class Ledger {
   readonly #accounts = new Map<string, Account>();
-  /** How often each error was told. */
+  /** Number of each error. */
   readonly errors = new Map<string, number>();
   acked = 0;
   #operations = 0;
@@ -50,7 +50,7 @@ export class Ledger {
     return account;
   }
 
-  /** One increment, until its fate is known, or known to be unknown. */
+  /** One increment, until its outcome is known, or known to be unknown. */
   async add(host: TallyCaller, actor: string, method: "add" | "addSlowly" = "add"): Promise<"acked" | "unknown"> {
     const operation = `${++this.#operations}`;
     const account = this.#account(actor);
@@ -85,8 +85,9 @@ export class Ledger {
   }
 
   /**
-   * Everything acknowledged is stored, in the very place its caller was told; everything stored was asked for; nothing
-   * is there twice; and each commit raised the version by one. `host` must not have had the actors in memory before.
+   * Every acknowledged increment is stored, at the position in its answer; every stored one was requested;
+   * nothing is there twice; and each commit raised the version by one. `host` must not have had the actors in
+   * memory before.
    */
   async audit(host: TallyReader): Promise<void> {
     await Promise.all(this.#accounts.entries().map(([actor, account]) => auditOne(host, actor, account)));

@@ -1,5 +1,5 @@
-// What the processes of a cluster wrote down about the lives of their tallies (support/cluster-actors.ts), and what must be
-// true of it: the lives of one actor come one after another, and each of them commits in one go.
+// The trace of the activations of tallies (support/cluster-actors.ts), and its rules: the activations of one
+// actor come one after another, and the commits of each are consecutive.
 import assert from "node:assert/strict";
 import type { TraceLine } from "./cluster-actors.ts";
 
@@ -11,7 +11,7 @@ interface Life {
   readonly begins: { readonly at: number; readonly operation: string }[];
 }
 
-/** A process could not run from one moment to the other. */
+/** A process could not run between these two times. */
 export interface Pause {
   readonly process: string;
   readonly from: number;
@@ -49,16 +49,17 @@ export class LifeTrace {
   }
 
   /**
-   * No life of an actor begins before the one in another process has come to its end. What a process did in lives that a
-   * pause fell into is not counted from there on, except that none of them may begin another turn. One turn of a process may
-   * have been about to begin when it was stopped, after the lease was looked at and before anything was written down.
+   * No activation of an actor begins before the one in another process has ended. Activations during a pause
+   * do not count from its beginning, except that none of them may begin another turn. One turn of a process
+   * may have been about to begin when it was stopped, after the check of the lease and before the first
+   * record.
    */
   checkAlone(pauses: readonly Pause[] = []): void {
     for (const pause of pauses) this.#checkPause(pause);
     for (const [actor, lives] of this.#lives) {
       const ordered = lives.toSorted((one, other) => one.from - other.from);
       for (let i = 1; i < ordered.length; i++) {
-        // Lives that began earlier may all reach into this one, not only the last of them.
+        // All earlier activations may overlap this one, not only the last of them.
         for (const before of ordered.slice(0, i)) {
           const { who, from, process } = ordered[i]!;
           if (before.process === process && before.until <= from) continue;
@@ -81,7 +82,10 @@ export class LifeTrace {
     assert.ok(late.length <= 1, `turns that began after their host had slept through its lease: ${late.join("; ")}`);
   }
 
-  /** `operations` are in the order of their commits: once another life has committed, an earlier one does no more. */
+  /**
+   * `operations` are in the order of their commits: once another activation has committed, an earlier one
+   * commits no more.
+   */
   checkCommits(actor: string, operations: readonly string[]): void {
     const lives = this.#lives.get(actor) ?? [];
     let current: Life | undefined;

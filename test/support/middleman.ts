@@ -1,6 +1,6 @@
-// Stands between a process and its database, and can lose answers: what is asked arrives and is done, and the connection
-// is cut before the answer gets back. New connections are cut as well until it passes everything on again. It can also be silent: it
-// accepts connections and bytes, and passes nothing on.
+// A proxy between a process and its database that can lose responses: requests arrive and take effect, and
+// the connection is cut before the response. New connections are cut as well until it forwards everything
+// again. It can also be silent: it accepts connections and bytes, and forwards nothing.
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export class Middleman implements AsyncDisposable {
@@ -31,7 +31,7 @@ export class Middleman implements AsyncDisposable {
     });
   }
 
-  /** Passes on what comes to a port of its own. */
+  /** Forwards connections to its own port. */
   static async before(port: number): Promise<Middleman> {
     const middleman = new Middleman(port);
     await new Promise<void>((resolve) => middleman.#server.listen(0, "127.0.0.1", resolve));

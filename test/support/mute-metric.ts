@@ -1,5 +1,5 @@
-// Loaded with `--import`: the metric that MUTED_METRIC names counts nothing in this process. A test that
-// looks at the metric fails then.
+// Loaded with `--import`: the metric that MUTED_METRIC names counts nothing in this process. A test of the
+// metric fails then.
 import { Metrics } from "../../src/observe/metrics.ts";
 import { silentMeter } from "../../src/ports/meter.ts";
 

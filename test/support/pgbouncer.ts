@@ -23,7 +23,7 @@ export async function startPgBouncer(serverPort: number, settings: Readonly<Reco
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "limpet-pgbouncer-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  // It refuses to run as root, and the account it runs under has to read its settings.
+  // It refuses to run as root, and its account has to read its settings.
   await chmod(folder, 0o755);
   const port = await freePort(DATABASE_PORTS);
   const all = { listen_addr: "127.0.0.1", listen_port: `${port}`, unix_socket_dir: "", auth_type: "any", ...settings };

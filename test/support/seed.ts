@@ -1,4 +1,4 @@
-// Chance that can be repeated: a test prints its seed, and `TEST_SEED=…` runs it with that seed again.
+// Repeatable random numbers: a test prints its seed, and `TEST_SEED=…` runs it with that seed again.
 import type { TestContext } from "node:test";
 
 export interface Dice {
@@ -10,7 +10,7 @@ export function dice(test: TestContext): Dice {
   const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 2 ** 32));
   test.diagnostic(`TEST_SEED=${seed}`);
   let state = seed >>> 0;
-  // mulberry32: small, and good enough to choose moments with.
+  // mulberry32: small, and good enough to choose times.
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);

@@ -1,7 +1,7 @@
-// The one lock of an SQLite file, under which everything is written, as somebody else on the same file sees it.
+// The write lock of an SQLite file, as another process on the same file sees it.
 import { DatabaseSync } from "node:sqlite";
 
-/** Held until what it returns is called. */
+/** Held until the returned function is called. */
 export function lockSqlite(file: string, patienceMs: number): () => void {
   const db = new DatabaseSync(file);
   try {
@@ -16,7 +16,7 @@ export function lockSqlite(file: string, patienceMs: number): () => void {
   };
 }
 
-/** Does nobody hold it, at least for this moment of patience? */
+/** True if no process holds it, for at least this long. */
 export function isSqliteFree(file: string, patienceMs: number): boolean {
   try {
     lockSqlite(file, patienceMs)();

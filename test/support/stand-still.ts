@@ -1,17 +1,18 @@
-// Lets a process stand still, as one does whose machine is suspended.
+// Stops a process, as on a suspended machine.
 import { setTimeout as pause } from "node:timers/promises";
 import { traceClock } from "./cluster-actors.ts";
 import type { ClusterProcess } from "./cluster-process.ts";
 import { isSqliteFree } from "./sqlite-lock.ts";
 
-/** Those who run have written by then what they were about to write. */
+/** Running processes have finished their writes by then. */
 const SQLITE_PATIENCE_MS = 200;
-/** A signal is not heard at once: until then its receiver may still begin to write. */
+/** A signal takes effect with a delay: until then its receiver may still begin to write. */
 const HEARD_MS = 20;
 
 /**
- * Stops it at a moment when it does not write: whoever stands still while it writes to an SQLite file keeps everybody from
- * writing, and that is not what is tested. Returns since when it stands still, as its traces count time.
+ * Stops it at a moment when it does not write: a process that is stopped during a write to an SQLite file
+ * blocks all other writers, which is not the subject of the tests. Returns the time since when it is stopped,
+ * as its traces count time.
  */
 export async function standStill(host: ClusterProcess, store: string): Promise<number> {
   for (let attempt = 0; ; attempt++) {

@@ -1,5 +1,5 @@
-// An actor that would notice if an increment were lost or applied twice, and what is said between a process that hosts
-// it (fixtures/tally-host.ts) and the test that drives that process (support/host-process.ts).
+// An actor that detects lost and repeated increments, and the messages between its host process
+// (fixtures/tally-host.ts) and the test that drives that process (support/host-process.ts).
 import { setTimeout as pause } from "node:timers/promises";
 import { Actor } from "../../src/index.ts";
 import type { Verdict } from "../../src/kernel/errors.ts";
@@ -17,7 +17,7 @@ export class Tally extends Actor<{ n: number; seen: Set<string>; again: string[]
     return { n: 0, seen: new Set<string>(), again: [] };
   }
 
-  /** Answers with the number of this increment: 1, 2, 3 and so on, whoever asks. */
+  /** Returns the number of this increment: 1, 2, 3 and so on, for all callers. */
   add(operation: string): number {
     if (this.state.seen.has(operation)) this.state.again.push(operation);
     this.state.seen.add(operation);
@@ -25,7 +25,7 @@ export class Tally extends Actor<{ n: number; seen: Set<string>; again: string[]
     return this.state.n;
   }
 
-  /** The same in a turn that takes long, as one that asks somebody else does. */
+  /** The same in a long turn, like one that calls another actor. */
   async addSlowly(operation: string): Promise<number> {
     await pause(20);
     return this.add(operation);

@@ -1,12 +1,12 @@
-// Finds programs that `npm install` does not bring, and that `npm run tools` installs: in PATH, where Debian keeps
-// servers, in node_modules, or in the folder of the tools.
+// Finds programs that `npm install` does not bring, and that `npm run tools` installs: in PATH, where Debian
+// keeps servers, in node_modules, or in the folder of the tools.
 import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** Where `npm run tools` puts what is not a package of the system. */
+/** Folder of programs from `npm run tools` that are not packages of the system. */
 export const TOOLS = process.env.LIMPET_TOOLS ?? join(homedir(), ".cache", "limpet-tools");
 const MORE_FOLDERS = [
   join(ROOT, "node_modules", ".bin"),
@@ -15,13 +15,13 @@ const MORE_FOLDERS = [
   "/usr/local/go/bin",
 ];
 
-/** The path of the program; undefined: it is not installed. */
+/** The path of the program; undefined if it is not installed. */
 export function findTool(name: string): string | undefined {
   const folders = [...(process.env.PATH ?? "").split(delimiter), ...MORE_FOLDERS];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
-/** Why a test that needs the program is skipped; undefined: the program is installed. */
+/** Reason to skip a test that needs the program; undefined if it is installed. */
 export function missing(name: string): string | undefined {
   return findTool(name) === undefined ? `${name} is not installed; npm run tools installs it` : undefined;
 }

@@ -1,4 +1,4 @@
-// Where a process of a test writes down what happens in it.
+// The trace file of a process of a test.
 import { writeSync } from "node:fs";
 
 let file: number | undefined;
@@ -7,12 +7,12 @@ export function traceTo(descriptor: number): void {
   file = descriptor;
 }
 
-/** At once and not later: a process that is killed has still said it. */
+/** Written at once: the record survives a kill of the process. */
 export function writeTrace(line: readonly unknown[]): void {
   if (file !== undefined) writeSync(file, `${JSON.stringify(line)}\n`);
 }
 
-/** What was written there. The last line of a process that was killed may be cut short. */
+/** The lines of the file. The last line of a killed process may be cut short. */
 export const tracedLines = (text: string): unknown[] =>
   text
     .split("\n")

@@ -1,4 +1,4 @@
-// The stores that survive a process, each made anew for one test.
+// The stores that survive a process, each created for one test.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { startPostgres } from "./postgres.ts";
 export interface Place extends AsyncDisposable {
   /** An empty folder to work in. */
   readonly folder: string;
-  /** What `limpet({ store })` takes. */
+  /** The value for `limpet({ store })`. */
   readonly store: string;
 }
 

@@ -1,5 +1,6 @@
-// The limits of the house style: for each rule and area, how many findings the code may still have. They only fall;
-// `node scripts/ratchets.ts --write` lowers them after a clean-up. A rule or area without a limit is clean.
+// The limits of the house style: for each rule and area, how many findings the code may still have. They only
+// fall; `node scripts/ratchets.ts --write` lowers them after a clean-up. A rule or area without a limit is
+// clean.
 import limits from "./limits.json" with { type: "json" };
 import { findingsByArea, RULES, type sourceFiles } from "./rules.ts";
 

@@ -1,4 +1,4 @@
-// Counts what stands against the house style, per rule and folder. `scripts/ratchets.ts` prints the counts, and
+// Counts breaches of the house style, per rule and folder. `scripts/ratchets.ts` prints the counts, and
 // `test/tidy.test.ts` compares them with the limits in `limits.json`, which may only fall.
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ interface SourceFile {
 
 export interface Rule {
   readonly name: string;
-  /** One sentence for a reader whose change broke the rule. */
+  /** Advice for the author of a change that breaks the rule, in one sentence. */
   readonly advice: string;
   readonly find: (files: readonly SourceFile[]) => Findings;
   /** How many findings a folder may have when it is clean; none if left out. */
@@ -54,7 +54,7 @@ const EXPORTED = /^export (?:abstract )?(?:async )?(?:const|let|function\*?|clas
 const EVENT = /\b(?:log|logger)\??\.(?:debug|info|warn|error)\(\s*(?:"([^"]*)"|`([^`]*)`)/g;
 const EVENT_NAME = /^[a-z]+(?:\.[a-z-]+)+$/;
 
-/** Names that several files may export, each with a meaning of its own in its folder. */
+/** Names that several files may export, each with its own meaning in its folder. */
 const SHARED_NAMES: ReadonlySet<string> = new Set([]);
 
 /** Every source file below the folders of the project, without generated code and fixtures. */

@@ -1,5 +1,5 @@
-// What becomes of runs in memory when their worker stays, dies, or is followed by one that keeps nothing: a run comes to the same end each
-// time, and only how it comes into memory differs.
+// Runs in memory when their worker stays, dies, or is followed by one without a cache: a run completes with
+// the same result each time, and only its way into memory differs.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { groundsFor } from "../support/cluster-places.ts";
@@ -12,7 +12,7 @@ const KEYS = ["a", "b", "c", "d", "e"];
 const planOf = (id: string): Plan => KEYS.flatMap((key) => [{ do: "activity", key: `${id}/${key}` }, { do: "listen" }]);
 
 for (const { store, open } of groundsFor("SQLite")) {
-  test(`runs on ${store} stay with their worker while it lives, and go on without it when it does not`, {
+  test(`workflow runs on ${store} stay with their worker while it lives, and continue without it when it does not`, {
     timeout: 600_000,
   }, async (t) => {
     await using grounds = await open();
@@ -22,7 +22,10 @@ for (const { store, open } of groundsFor("SQLite")) {
     const owner = await shop.startWorker("owner", { cluster: false });
     for (const id of ids) await shop.app.workflows.start(errand, { id, input: { plan: planOf(id) } });
 
-    /** All of them rest behind that activity; how they came into memory, who keeps them, and who did it. */
+    /**
+     * Waits until all of them are idle after that activity; returns how they came into memory, their worker,
+     * and the worker of the activity.
+     */
     const behind = async (key: string) => {
       const done = await Promise.all(
         ids.map(async (id) => {

@@ -1,5 +1,6 @@
-// A process without workers has everything of workflows but their code: it starts, signals and updates runs that live elsewhere, and is
-// told their results. Here the worker is killed and replaced between the question and the answer as well.
+// A process without workers has everything of workflows but their code: it starts, signals and updates runs
+// elsewhere, and gets their results. Here the worker is killed and replaced between the request and the
+// answer as well.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Grounds, groundsFor } from "../support/cluster-places.ts";
@@ -16,7 +17,7 @@ for (const { store, open } of groundsFor("SQLite")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("is told results and answers of runs that live elsewhere, whoever has them in the end", async (t) => {
+    test("a process without workers gets results and answers of runs elsewhere, whichever worker has them in the end", async (t) => {
       await using place = await grounds.place();
       await using shop = await Workshop.open(t, place, { lease: "1s", pollInterval: "100ms" });
       const { workflows } = shop.app;
@@ -31,7 +32,7 @@ for (const { store, open } of groundsFor("SQLite")) {
       const handles = await Promise.all(
         ids.map((id) => workflows.start(errand, { id, input: { plan: planOf(id) }, attributes: { kind: "many" } })),
       );
-      // Asked for before anybody is there to work on them.
+      // Requested before there is a worker.
       const results = Promise.all(handles.map((handle) => handle.result()));
       results.catch(() => {});
       assert.equal(await workflows.count({ attributes: { kind: "many" }, status: "running" }), MANY);

@@ -12,7 +12,7 @@ const MODULE = import.meta.resolve("./deadly.ts");
 const MOST_LOST = 3;
 const MANY = 8;
 
-test("a workflow that calls process.exit ends three processes and is parked; the fourth lives and refuses queries", {
+test("a workflow that calls process.exit ends three processes and is parked; the fourth lives and rejects queries", {
   timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
@@ -23,7 +23,7 @@ test("a workflow that calls process.exit ends three processes and is parked; the
   const blocked = async (): Promise<string | undefined> => (await handle.describe()).blocked;
   let deaths = 0;
   while ((await blocked()) === undefined && deaths < MANY) {
-    // It may die before it has said that it is there.
+    // It may die before it reports that it is ready.
     const one = await shop.start(`worker ${deaths}`, { module: MODULE, cluster: false }).catch(() => undefined);
     await shop.until(
       async () => one?.dead !== false || (await blocked()) !== undefined,

@@ -1,6 +1,7 @@
-// Workflows whose way is written in their input: a plan of things to do, one after the other or at once. What comes out of a plan can be
-// worked out without running it, so that a test knows what every run must end with, whatever was done to its processes meanwhile.
-// Everything that is done beside the history leaves a trace (support/trace-file.ts) or stands in the state of an actor.
+// Workflows with a plan in their input: things to do, one after the other or at once. The result of a plan
+// can be computed without running it, so that a test knows the result of every run, whatever happens to its
+// processes. Every effect beside the history leaves a trace (support/trace-file.ts) or is in the state of an
+// actor.
 import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ActivityContext } from "../../src/index.ts";
@@ -8,13 +9,16 @@ import { Actor, workflow } from "../../src/index.ts";
 import type { WorkflowContext } from "../../src/workflows/definition/context.ts";
 import { writeTrace } from "../support/trace-file.ts";
 
-/** `key` is unique among all plans of a test. An activity takes `ms`, and lasts until there is a file called `until`. */
+/**
+ * `key` is unique among all plans of a test. An activity takes `ms`, and lasts until there is a file called
+ * `until`.
+ */
 export type Thing =
   | { readonly do: "activity"; readonly key: string; readonly ms?: number; readonly until?: string }
   /** Fails at its first attempt. */
   | { readonly do: "flaky"; readonly key: string }
   | { readonly do: "sleep"; readonly ms: number }
-  /** Waits for the next word that somebody says to it. */
+  /** Waits for the next word. */
   | { readonly do: "listen" }
   /** Waits until so many updates were made. */
   | { readonly do: "updates"; readonly count: number }
@@ -22,18 +26,18 @@ export type Thing =
   | { readonly do: "enter"; readonly book: string; readonly key: string }
   | { readonly do: "child"; readonly plan: Plan }
   | { readonly do: "all"; readonly things: Plan }
-  /** The rest is done by the next run. */
+  /** The next run does the rest. */
   | { readonly do: "anew" };
 
 export type Plan = readonly Thing[];
 
 export interface Errand {
   readonly plan: Plan;
-  /** What came out of what was done in runs before. */
+  /** Results of earlier runs. */
   readonly done?: readonly string[];
 }
 
-/** What comes out of a plan, if these words are said to its workflow in this order. */
+/** Result of a plan, if its workflow gets these words in this order. */
 export function outcomeOf(plan: Plan, words: readonly string[] = []): string[] {
   let heard = 0;
   const of = (thing: Thing): string[] => {
@@ -59,7 +63,7 @@ export function outcomeOf(plan: Plan, words: readonly string[] = []): string[] {
   return plan.flatMap(of);
 }
 
-/** Everything in it, at whatever depth. */
+/** Everything in it, at any depth. */
 export function thingsOf(plan: Plan): Thing[] {
   return plan.flatMap((thing) => {
     if (thing.do === "child") return [thing, ...thingsOf(thing.plan)];
@@ -102,7 +106,7 @@ async function actFlakily(what: Act, context: ActivityContext): Promise<string> 
 
 export const activities = { act, actFlakily };
 
-/** Each entry counts once, however often it is made: whoever is not sure makes it again. */
+/** Each entry counts once, however often it is made: a caller with an unknown outcome makes it again. */
 export class Book extends Actor<{ entries: string[]; repeated: number }> {
   initial() {
     return { entries: [] as string[], repeated: 0 };

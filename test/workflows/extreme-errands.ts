@@ -1,4 +1,4 @@
-// Workflows that ask for more than is good for anybody, beside ordinary ones (errands.ts).
+// Workflows at and beyond the limits, beside ordinary ones (errands.ts).
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { workflow } from "../../src/index.ts";
@@ -6,7 +6,7 @@ import { errand, activities as ordinary } from "./errands.ts";
 
 export { actors } from "./errands.ts";
 
-/** Hears so many numbers, and gives them in the order in which it heard them. */
+/** Receives so many numbers, and returns them in the order of their arrival. */
 export const listener = workflow("listener", async (ctx, count: number): Promise<number[]> => {
   const heard: number[] = [];
   ctx.onSignal("number", (number: number) => heard.push(number));
@@ -15,7 +15,7 @@ export const listener = workflow("listener", async (ctx, count: number): Promise
   return heard;
 });
 
-/** Notes so many things in one go, and once more whenever it is told to. */
+/** Records so many things at once, and again at each signal. */
 export const hoarder = workflow("hoarder", async (ctx, count: number): Promise<number> => {
   for (let i = 0; i < count; i++) ctx.sideEffect(() => i);
   await ctx.signal("more");
@@ -26,7 +26,7 @@ export const hoarder = workflow("hoarder", async (ctx, count: number): Promise<n
 
 const makeText = async (bytes: number): Promise<string> => "x".repeat(bytes);
 
-/** Has an activity whose result is so long. */
+/** Has an activity with a result of this length. */
 export const collector = workflow("collector", async (ctx, bytes: number): Promise<string> => {
   try {
     return `${(await ctx.activity(makeText, bytes, { retry: { attempts: 1 } })).length}`;
@@ -36,7 +36,7 @@ export const collector = workflow("collector", async (ctx, bytes: number): Promi
   }
 });
 
-/** Looks at a file, and so does something else when its code runs again, wherever that is. */
+/** Reads a file, and so issues other commands when its code runs again, on any worker. */
 export const poison = workflow("poison", async (ctx, key: string): Promise<void> => {
   const mark = join(process.cwd(), `${key}.mark`);
   if (existsSync(mark)) await ctx.sleep("1h");

@@ -1,5 +1,6 @@
-// More than is good for anybody: signals by the thousand, values that are too long, histories without an end. Each has an answer, nothing
-// is lost, and other runs do not notice. All of it is asked for by a process that runs no workflows.
+// Workflows beyond the limits: signals by the thousand, values that are too long, histories without an end.
+// Each has an answer, nothing is lost, and other runs are not affected. A process without workflows makes all
+// requests.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { isLimpetError } from "../../src/index.ts";
@@ -25,7 +26,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("hear ten thousand signals, each once and in their order, although their worker is killed", async (t) => {
+    test("workflows receive ten thousand signals, each once and in order, although their worker is killed", async (t) => {
       await using place = await grounds.place();
       await using shop = await Workshop.open(t, place, { lease: "1s", pollInterval: "100ms" });
       const first = await shop.start("first", { module: MODULE, cluster: false });
@@ -49,7 +50,9 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
   });
 }
 
-test("workflows refuse a value that is too long where it is given, and go on", { timeout: 600_000 }, async (t) => {
+test("a value that is too long is rejected where it is given, and the workflow continues", {
+  timeout: 600_000,
+}, async (t) => {
   await using place = await tempPlace();
   await using shop = await Workshop.open(t, place, { lease: "5s", pollInterval: "100ms" });
   await shop.start("one", { module: MODULE, cluster: false });
@@ -72,7 +75,7 @@ test("workflows refuse a value that is too long where it is given, and go on", {
   shop.finish();
 });
 
-test("workflows are parked with a reason when their history is full; others go on, and they can be ended", {
+test("workflows with a full history are parked with a reason; others continue, and they can be ended", {
   timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();

@@ -1,5 +1,5 @@
-// What must be true of every history, whatever was done to those who wrote it: it has no gaps, it begins with a start and ends once, and
-// everything that came of a decision came once, after it.
+// Rules of every history, whatever happened to its writers: it has no gaps, it begins with a start and ends
+// once, and every result of a command came once, after it.
 import assert from "node:assert/strict";
 import type { RunHistoryEvent } from "../../src/workflows/client/client.ts";
 import { isCommandEvent } from "../../src/workflows/engine/events.ts";
@@ -12,7 +12,7 @@ const ENDS: ReadonlySet<string> = new Set([
   "WorkflowTerminated",
   "WorkflowTimedOut",
 ]);
-/** One that is tried again is not over. */
+/** A retried activity is not over. */
 const ON_THE_WAY = "ActivityRetryScheduled";
 
 export function checkHistory(whose: string, events: readonly RunHistoryEvent[], isOver: boolean): void {

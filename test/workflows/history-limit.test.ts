@@ -1,4 +1,5 @@
-// The limit of histories with real stores: a run that reaches it is parked with the reason, can be ended, and goes on where more is allowed.
+// The limit of histories with real stores: a run that reaches it is parked with the reason, can be ended, and
+// continues under a higher limit.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -32,7 +33,7 @@ const ENDS = {
 
 for (const { name, open } of STORES) {
   describe(`histories at their limit, with ${name}`, { timeout: 600_000 }, () => {
-    test("parks a run with the reason, lets it be ended, and lets it go on where more is allowed", async () => {
+    test("a run at the limit is parked with the reason, can be ended, and continues under a higher limit", async () => {
       await using place = await open();
       const start = (historyEvents: number): Promise<App> =>
         limpet({
@@ -53,7 +54,7 @@ for (const { name, open } of STORES) {
       for (const [id, end] of Object.entries(ENDS)) {
         await end(app, id);
         const code = id === "terminated" ? "WORKFLOW_TERMINATED" : "WORKFLOW_CANCELLED";
-        // Long before it would be tried again.
+        // Long before the next retry.
         await assert.rejects(app.workflows.get(id).result({ timeout: "60s" }), (error) => isLimpetError(error, code));
       }
       const view = await app.host.workflows.look({ workflowId: "raised" }, 1);
@@ -66,7 +67,7 @@ for (const { name, open } of STORES) {
       assert.equal(await raised.result({ timeout: "60s" }), MOST + 10);
     });
 
-    test("suggests to continue as new in time, and the code that does is never parked", async () => {
+    test("a run gets the suggestion to continue as new in time, and code that follows it is never parked", async () => {
       await using place = await open();
       await using app = await limpet({
         store: place.store,

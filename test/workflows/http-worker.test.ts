@@ -1,5 +1,5 @@
-// Workers that run workflows over HTTP, in processes of their own, are killed with a task in their hands and replaced; the hosts they talk
-// to are killed as well. The runs end as planned.
+// Workers that run workflows over HTTP, in their own processes, are killed while they hold a task, and
+// replaced; their hosts are killed as well. The runs end as planned.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ const SCRIPT = fileURLToPath(import.meta.resolve("./http-worker.ts"));
 const NOTHING = import.meta.resolve("./nothing.ts");
 const RUNS = 20;
 
-test("a worker over HTTP is killed with a task in its hands, and then the host it talks to: all runs end", {
+test("a worker over HTTP is killed while it holds a task, and then its host: all runs end", {
   timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
@@ -34,7 +34,7 @@ test("a worker over HTTP is killed with a task in its hands, and then the host i
   assert.equal((await shop.run("held")).task?.worker, "w1", "its lease is not over");
 
   const ids = Array.from({ length: RUNS }, (_, i) => `order-${i}`);
-  // Under the same id: what the process before had is its own at once.
+  // With the same id: the tasks of the previous process are its own at once.
   await using next = worker("w1", "work");
   await next.says(/registered/);
   assert.deepEqual(await shop.handle("held").result(), ["held paid 1", "held paid 2"]);

@@ -1,5 +1,6 @@
-// A worker in a process of its own that runs workflows over HTTP, as one in another language would: `node http-worker.ts urls id how`.
-// It asks the first of the urls that answers. `how` is "work", or "hold": then it takes one task of a workflow and sits on it.
+// A worker in its own process that runs workflows over HTTP, as one in another language would: `node
+// http-worker.ts urls id how`. It uses the first of the urls that answers. `how` is "work", or "hold": then
+// it takes one task of a workflow and does not complete it.
 import { setTimeout as pause } from "node:timers/promises";
 import type { App } from "../../src/index.ts";
 import { Api, envelope, type Scripted, ScriptedWorker } from "../../src/wire/http/api/api-kit.test.ts";
@@ -40,7 +41,7 @@ async function serve(url: string): Promise<void> {
   });
   ended.catch(() => {});
   try {
-    // A worker whose polls have ended, or that its host does not know, is registered again.
+    // A worker whose polls have ended, or that is unknown to its host, registers again.
     while (!isOver) {
       const beat = await api.post("/worker/heartbeat", { worker_id: id });
       if (beat.status >= 400 && beat.status < 500) throw new Error(`a heartbeat was answered with ${beat.status}`);

@@ -1,6 +1,6 @@
-// kill -9 of processes that run workflows, at random moments, while others take their place. Every run ends with what its plan says, no
-// history has a gap, every activity ran at least once, and what was entered into the state of actors is there once.
-//
+// kill -9 of processes that run workflows, at random moments, while others take their place. Every run ends
+// with the result of its plan, no history has a gap, every activity ran at least once, and entries in the
+// state of actors are there once.
 // ERRANDS=3000 KILLS=20 makes it longer.
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
@@ -14,12 +14,12 @@ import { Workshop } from "./workshop.ts";
 
 const PROCESSES = 3;
 const KILLS = Number(process.env.KILLS ?? 4);
-/** Kills come while between so much and so much of it is over. */
+/** Kills happen in this part of the work. */
 const FIRST_KILL = 0.1;
 const LAST_KILL = 0.7;
 const BOOKS = 20;
 const MOST_THINGS = 6;
-/** Every so many-th errand is sent by an actor, in its turn. */
+/** An actor sends every n-th errand, in its turn. */
 const SENT_BY_ACTOR = 5;
 
 export const KILLING_TIMEOUT_MS = 300_000;
@@ -31,7 +31,7 @@ interface Sent {
   readonly updates: number;
 }
 
-/** A plan, by chance. `depth`: how much may be inside of something else. */
+/** A random plan. `depth`: levels of nesting. */
 export function somePlan(id: string, chance: Dice, depth = 2): Plan {
   let number = 0;
   const key = (): string => `${id}/${number++}`;
@@ -58,7 +58,7 @@ export function somePlan(id: string, chance: Dice, depth = 2): Plan {
   };
   const leaf = (): Thing => {
     const thing = some();
-    // Who listens first among several depends on nothing but their order; who continues as new must not be one of several.
+    // The order of several listeners must not matter; a part of a group must not continue as new.
     return thing.do === "anew" || thing.do === "all" ? { do: "activity", key: key() } : thing;
   };
   return Array.from({ length: 1 + chance.below(MOST_THINGS) }, () => some());
@@ -96,7 +96,7 @@ export async function killWorkers(t: TestContext, place: Place, usually: number)
 /** Waits until so many of them are over. */
 type UntilOver = (least: number) => Promise<void>;
 
-/** Runs so many errands to their end, whatever happens meanwhile, and checks all there is to check. */
+/** Runs so many errands to their end, under all faults, and checks all results. */
 export async function runErrands(
   t: TestContext,
   shop: Workshop,
@@ -128,7 +128,7 @@ export async function runErrands(
   await checkAll(t, shop, all);
 }
 
-/** Starts it, says to it what it listens for, and waits for its result. */
+/** Starts it, sends its signals, and waits for its result. */
 async function seeThrough(shop: Workshop, { id, plan, words, updates }: Sent, isByActor: boolean): Promise<string[]> {
   const { workflows } = shop.app;
   if (isByActor) await sendByActor(shop, id, plan);
@@ -142,7 +142,7 @@ async function seeThrough(shop: Workshop, { id, plan, words, updates }: Sent, is
   return persistently(() => handle.result());
 }
 
-/** Again and again while nothing has happened and the store is away. */
+/** Retries after a definite failure and while the store is away. */
 async function persistently<Value>(ask: () => Promise<Value>): Promise<Value> {
   for (;;) {
     try {
@@ -154,7 +154,7 @@ async function persistently<Value>(ask: () => Promise<Value>): Promise<Value> {
   }
 }
 
-/** Through whoever is there: the actor knows whether it has done it. */
+/** Through any running process: the actor knows whether it has done it. */
 async function sendByActor(shop: Workshop, id: string, plan: Plan): Promise<void> {
   for (;;) {
     const { alive } = shop;

@@ -1,2 +1,2 @@
-// A process with no workflows of its own.
+// A module without workflows.
 export const workflows = [];

@@ -1,5 +1,6 @@
-// PostgreSQL is stopped in the middle, once in good order and once as in a crash, while workers run workflows and clients start, signal
-// and update them. Every run ends as planned, and nobody has to be started again.
+// PostgreSQL is stopped in the middle, once in an orderly way and once as in a crash, while workers run
+// workflows and clients start, signal and update them. Every run ends as planned, and no process has to
+// restart.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -22,7 +23,7 @@ describe("workflows while PostgreSQL is restarted", { timeout: 600_000 }, () => 
 
   for (const mode of ["fast", "immediate"] satisfies StopMode[]) {
     const how = mode === "fast" ? "stopped in good order" : "crashed";
-    test(`all of them end as planned when it is ${how}, and everybody goes on`, async (t) => {
+    test(`all workflows end as planned when PostgreSQL is ${how}, and all processes continue`, async (t) => {
       await using temp = await tempPlace();
       const place = { ...temp, store: await server.createDatabase() };
       await using shop = await Workshop.open(t, place, { lease: "1s", pollInterval: "200ms" });

@@ -1,5 +1,6 @@
-// A worker stands still for longer than its lease, with activities at work and runs in its memory. Its runs go on elsewhere meanwhile, cold.
-// What it says when it goes on is refused and nothing counts twice; what it still has in memory is of no use, and it knows.
+// A worker stops for longer than its lease, with activities in progress and runs in its memory. Its runs
+// continue elsewhere meanwhile, after a replay. Its later requests are rejected and nothing counts twice; its
+// runs in memory are out of date, and it detects that.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +20,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
     });
     after(() => grounds?.[Symbol.asyncDispose]());
 
-    test("is refused when it goes on; its runs went on elsewhere, and are in memory there", async (t) => {
+    test("a paused worker is rejected when it continues; its runs continued elsewhere, and are in memory there", async (t) => {
       await using place = await grounds.place();
       await using shop = await Workshop.open(t, place, { lease: "4s", pollInterval: "100ms" });
       const sleeper = await shop.startWorker("sleeper", { cluster: false });
@@ -45,7 +46,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
       const all = [...resting, ...busy];
       const say = (word: number): Promise<unknown> =>
         Promise.all(all.map((id) => shop.handle(id).signal("word", WORDS[word])));
-      /** Each rests again, with so many activities behind it. */
+      /** Waits until each is idle again, after so many activities. */
       const done = (key: string): Promise<unknown> =>
         Promise.all(
           all.map(async (id) => {
@@ -95,7 +96,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
           ["other"],
         );
 
-      // What the sleeper remembers of them is old.
+      // The paused worker's runs in memory are out of date.
       await other.host.leave();
       await say(2);
       for (const id of all) assert.deepEqual(await shop.handle(id).result(), outcomeOf(plans.get(id)!, WORDS));

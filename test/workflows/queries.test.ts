@@ -1,4 +1,4 @@
-// Queries between processes that share nothing but a store: the one that is asked has not got the code.
+// Queries between processes that share only a store: the queried process does not have the code.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { isLimpetError, limpet, query, workflow } from "../../src/index.ts";
@@ -14,7 +14,7 @@ const counts = workflow("counts", async (ctx): Promise<number> => {
 
 for (const { name, open } of STORES) {
   describe(`a process without the code of a workflow, with ${name}`, { timeout: 600_000 }, () => {
-    test("gets answers from one that has it, while the run rests, goes on and is over", async () => {
+    test("a process without the code gets answers from one that has it, while the run is idle, continues and is over", async () => {
       await using place = await open();
       const common = { store: place.store, cluster: false, logLevel: "error" } as const;
       await using asker = await limpet({ ...common, worker: false });

@@ -1,5 +1,6 @@
-// Workers come and go in good order while workflows are under way: nothing is begun twice, runs go on with those of a compatible build, and
-// what is bound to another build waits for a worker of that build.
+// Workers start and stop in an orderly way while workflows are in progress: nothing begins twice, runs
+// continue with workers of a compatible build, and runs pinned to another build wait for a worker of that
+// build.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +13,7 @@ import { Workshop } from "./workshop.ts";
 const RUNS = 20;
 const WORDS = ["one", "two"];
 
-/** Some are at work at any moment, some asleep, some listen. */
+/** At any moment some are active, some sleep, some wait for signals. */
 const planOf = (id: string): Plan => [
   { do: "activity", key: `${id}/a`, ms: 300 },
   {
@@ -31,7 +32,7 @@ const planOf = (id: string): Plan => [
 ];
 
 for (const { store, open } of groundsFor("PostgreSQL")) {
-  test(`workers on ${store} are replaced one by one, and nothing is begun twice`, { timeout: 600_000 }, async (t) => {
+  test(`workers on ${store} are replaced one by one, and nothing begins twice`, { timeout: 600_000 }, async (t) => {
     await using grounds = await open();
     await using place = await grounds.place();
     await using shop = await Workshop.open(t, place, { lease: "10s", pollInterval: "100ms" });
@@ -75,7 +76,7 @@ for (const { store, open } of groundsFor("PostgreSQL")) {
   });
 }
 
-test("what a run decides while its worker leaves is begun by the next one, however the rest of it ends", {
+test("commands of a run whose worker is stopping are executed by the next one, however the rest of it ends", {
   timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();

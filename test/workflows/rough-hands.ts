@@ -1,5 +1,5 @@
-// A worker that takes tasks and dies at the first activity it comes to, again and again: its activities have the names of the ordinary
-// ones, and take the process along.
+// A worker that takes tasks and dies at its first activity, again and again: its activities have the names of
+// the ordinary ones, and end the process.
 import { errand, activities as ordinary } from "./errands.ts";
 
 export { actors } from "./errands.ts";

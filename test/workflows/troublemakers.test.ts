@@ -1,5 +1,5 @@
-// Workers that take tasks and die each time, and workflows whose code does something else each time it runs: whatever they do, the runs
-// beside them end as planned, and they themselves can be seen and ended.
+// Workers that take tasks and die each time, and workflows whose code issues other commands each time it
+// runs: the runs beside them end as planned, and they themselves can be seen and ended.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tempPlace } from "../support/two-stores.ts";
@@ -30,7 +30,7 @@ async function seeThrough(shop: Workshop, ids: readonly string[]): Promise<void>
   for (const id of ids) assert.deepEqual(await shop.handle(id).result(), outcomeOf(planOf(id), [id]));
 }
 
-test("a worker that takes tasks and dies, again and again, holds nobody up for good", {
+test("a worker that takes tasks and dies, again and again, blocks no run for good", {
   timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
@@ -38,7 +38,7 @@ test("a worker that takes tasks and dies, again and again, holds nobody up for g
   const ids = Array.from({ length: ERRANDS }, (_, i) => `errand-${i}`);
   await send(shop, ids);
   for (let death = 0; death < DEATHS; death++) {
-    // It may die before it has said that it is there.
+    // It may die before it reports that it is ready.
     const rough = await shop.start(`rough ${death}`, { module: ROUGH, cluster: false }).catch(() => undefined);
     await shop.until(() => rough?.dead !== false, "it dies");
   }
@@ -51,11 +51,11 @@ test("a worker that takes tasks and dies, again and again, holds nobody up for g
   shop.finish();
 });
 
-test("workflows that do something else each time are blocked, those beside them go on, and they can be ended", {
+test("workflows with changing commands are blocked, those beside them continue, and they can be ended", {
   timeout: 600_000,
 }, async (t) => {
   await using place = await tempPlace();
-  // Nothing stays in memory, so that every task is a replay.
+  // No run stays in memory, so that every task is a replay.
   await using shop = await Workshop.open(t, place, { lease: "5s", pollInterval: "100ms", cacheRuns: 0 });
   await shop.startAll(["one", "two"], { module: EXTREME, cluster: false });
   const { workflows } = shop.app;

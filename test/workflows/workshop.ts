@@ -1,6 +1,6 @@
-// Processes that share one store full of workflows, for one test: starts and ends them, sends errands from a process without workers, and
-// afterwards holds every run, every history and everything that was done beside them against the plans (errands.ts). Whatever happens,
-// nothing of it outlives the test.
+// Processes that share one store full of workflows, for one test: starts and ends them, sends errands from a
+// process without workers, and afterwards compares every run, every history and every other effect with the
+// plans (errands.ts). Nothing of it outlives the test.
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,9 @@ import type { Place } from "../support/two-stores.ts";
 import type { AttemptLine, Book } from "./errands.ts";
 import { checkHistory } from "./history-check.ts";
 
-/** Long enough to start on a busy machine. Nobody waits for a lease of a process that is known to be dead. */
+/**
+ * Long enough to start on a busy machine. No test waits for the lease of a process that is known to be dead.
+ */
 const CALM = { lease: "15s", leaderLease: "3s", roundTimeout: "8s", moveTimeout: "2s" } satisfies ClusterSettings;
 const PROMPT = { pollInterval: "200ms", fetchAhead: "1s", lease: "4s" } satisfies ReminderProcessing;
 /** Far more than it takes, also on a busy machine. */
@@ -41,7 +43,7 @@ export interface Attempt {
 }
 
 export interface HandOptions {
-  /** Where its workflows, activities and actors are. */
+  /** Module with its workflows, activities and actors. */
   readonly module?: string;
   readonly worker?: WorkerSettings;
   readonly cluster?: ClusterSettings | false;
@@ -51,7 +53,7 @@ export interface HandOptions {
 export class Workshop implements AsyncDisposable {
   readonly #place: Place;
   readonly #test: TestContext;
-  /** Of this process, which runs no workflows. */
+  /** The app of this process, which runs no workflows. */
   readonly app: App;
   readonly store: Store;
   readonly #worker: WorkerSettings;
@@ -133,7 +135,7 @@ export class Workshop implements AsyncDisposable {
     }
   }
 
-  /** The sum of a counter over those who run. */
+  /** The sum of a counter over the running processes. */
   async metric(name: string): Promise<number> {
     const counts = await Promise.all(this.alive.map((host) => host.metric(name)));
     return counts.reduce((sum, count) => sum + count, 0);
@@ -148,7 +150,7 @@ export class Workshop implements AsyncDisposable {
     return found;
   }
 
-  /** It has nothing to do until something arrives. */
+  /** Waits until it is idle. */
   async rests(workflowId: string): Promise<StoredRun> {
     await this.until(async () => (await this.run(workflowId)).task?.state === "idle", `${workflowId} rests`);
     return this.run(workflowId);
@@ -170,7 +172,7 @@ export class Workshop implements AsyncDisposable {
     }
   }
 
-  /** Some of the runs that are open, for people. */
+  /** Some of the open runs, for display. */
   async #story(): Promise<string> {
     const runs = await this.store.workflows.list({ namespace: NAMESPACE, status: "running", limit: 5 });
     const lines = runs.map(async (run) => {
@@ -181,7 +183,7 @@ export class Workshop implements AsyncDisposable {
     return `${await this.openRuns()} runs are open\n${(await Promise.all(lines)).join("\n")}`;
   }
 
-  /** Every history that there is, each complete and in order. Gives how many runs there are, and how many events. */
+  /** Checks that every history is complete and in order. Returns the number of runs and of events. */
   async checkHistories(): Promise<{ runs: number; events: number }> {
     const counts = { runs: 0, events: 0 };
     for (let before: number | undefined; ; ) {
@@ -204,7 +206,7 @@ export class Workshop implements AsyncDisposable {
     return this.handle(workflowId, runId).history();
   }
 
-  // ——— What was done beside the histories.
+  // ——— Effects beside the histories.
 
   /** In the order of time. */
   async attempts(): Promise<Attempt[]> {
@@ -226,13 +228,13 @@ export class Workshop implements AsyncDisposable {
     return (await this.alive[0]!.call("Book", id, "all")) as ReturnType<Book["all"]>;
   }
 
-  /** Nothing is to be printed. */
+  /** Disables the output. */
   finish(): void {
     this.#finished = true;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A process that was stopped does not hear anything else.
+    // A stopped process reacts to no other signal.
     for (const one of this.alive) one.signal("SIGKILL");
     await Promise.all(this.#processes.map(({ ended }) => ended));
     await this.app.stop();

@@ -1,5 +1,6 @@
-// A host of the small world, as its driver would run it: one stream, a lease, tables, and actors that come to life wherever
-// the tables and the lease allow it. It looks after every step whether anybody else holds what it holds.
+// A host of the small world, as its driver would run it: one stream, a lease, tables, and actors that become
+// active wherever the tables and the lease allow it. After every step it checks that no other host holds the
+// same actors.
 
 import { sameVersion, showVersion, type TableVersion } from "../../../src/kernel/versions.ts";
 import { HostLease } from "../../../src/placement/model/host-lease.ts";
@@ -29,7 +30,7 @@ export class Host {
   link: Link | undefined;
   #isolatedUntil = 0;
   readonly held = new Map<string, Set<string>>(TYPES.map((type) => [type, new Set()]));
-  /** The last update heard of for each type, and the version of the last one acknowledged. */
+  /** The last update for each type, and the version of the last acknowledged one. */
   readonly #asked = new Map<
     string,
     { readonly round: number; readonly term: number; readonly version: TableVersion }
@@ -49,7 +50,7 @@ export class Host {
     return this.address === NOWHERE;
   }
 
-  /** It has slept past the end of its lease, and for longer than the margin: what it holds cannot be helped. */
+  /** It has slept past the end of its lease by more than the margin: its actors do not count. */
   get overslept(): boolean {
     return this.process.sleepsLong && !this.#lasts;
   }
@@ -64,7 +65,7 @@ export class Host {
     this.#startOver("its lease is over");
   }
 
-  // ——— Its life.
+  // ——— Lifetime.
 
   start(): void {
     const { process } = this;
@@ -109,7 +110,7 @@ export class Host {
     this.#world.after(this.#world.between(10, 500), () => this.#world.leader?.dead(incarnation));
   }
 
-  /** Stops in good order. */
+  /** Stops in an orderly way. */
   stop(): void {
     if (!this.process.acts) return;
     this.#world.tell(this.incarnation, "stops");
@@ -120,7 +121,7 @@ export class Host {
     this.process.end();
   }
 
-  /** It has lost its lease or its membership: nothing is left of what it was. */
+  /** It has lost its lease or its membership, and starts again from nothing. */
   #startOver(why: string): void {
     this.#world.tell(this.incarnation, `starts over: ${why}`);
     this.#letGoOfAll();
@@ -138,7 +139,7 @@ export class Host {
     this.#acked.clear();
   }
 
-  // ——— Its stream.
+  // ——— Stream.
 
   #reconnect(): void {
     const ms = this.#world.chance() < 0.3 ? this.#world.between(5, 800) : this.#world.between(5, 60);
@@ -171,7 +172,7 @@ export class Host {
     });
   }
 
-  /** No way to the leader for a while. Sometimes it also misses the moment in which its lease ends. */
+  /** Cuts it off from the leader for a while. Sometimes it also misses the end of its lease. */
   isolate(ms: number): void {
     if (this.link === undefined) return;
     this.#world.tell(this.incarnation, `is cut off for ${ms.toFixed()} ms`);
@@ -183,7 +184,7 @@ export class Host {
     }
   }
 
-  /** It has heard of a newer leader, or just does. */
+  /** Reconnects, with or without the news of a newer leader. */
   reconnect(): void {
     if (this.link === undefined || !this.process.acts) return;
     this.link.closeFrom("host");
@@ -260,7 +261,7 @@ export class Host {
     this.#check();
   }
 
-  /** Every type is let go of at its own pace. What it takes to finish a turn is not in anybody's hand. */
+  /** Every type is released at its own pace. The duration of a turn is arbitrary. */
   #drain(round: number, types: readonly string[]): void {
     const { incarnation } = this;
     for (const type of types) {
@@ -269,7 +270,7 @@ export class Host {
       const finish = (): void => {
         if (this.incarnation !== incarnation) return;
         for (const id of leaving) this.held.get(type)!.delete(id);
-        // Whether or not it still has the stream on which it was asked.
+        // Whether or not it still has the stream of the order.
         this.#perform(this.tables.drained(round, [type]));
       };
       if (leaving.length === 0) {
@@ -291,9 +292,9 @@ export class Host {
     this.link?.toLeader(message);
   }
 
-  // ——— Its actors.
+  // ——— Actors.
 
-  /** Calls that waited find their way. */
+  /** Waiting calls are routed again. */
   #changed(types: readonly string[]): void {
     for (const type of types.length === 0 ? TYPES : types) for (const id of this.#world.some(IDS)) this.#use(type, id);
   }
@@ -318,7 +319,7 @@ export class Host {
     ids.add(id);
   }
 
-  /** A call that waits goes to where its actor was before, and is turned back when it is not there any more. */
+  /** A waiting call goes to the previous owner of its actor, and is rejected when the actor has left. */
   #askOwnerBefore(type: string, id: string): void {
     const address = this.tables.ownerBefore(type, id);
     const before = this.#world.hosts.find((host) => host.address === address);
@@ -336,7 +337,7 @@ export class Host {
     });
   }
 
-  /** Only orders and what follows from them can make this wrong. */
+  /** Only orders and their consequences can make this wrong. */
   #check(): void {
     for (const [type, version] of this.#acked) {
       if (!sameVersion(version, this.tables.version(type))) continue;

@@ -1,4 +1,4 @@
-// A leader of the small world: drives the room that decides, writes notes that take a while, and dies without a word.
+// A leader of the small world: drives the pure controller, persists with a delay, and dies without notice.
 
 import { showVersion } from "../../../src/kernel/versions.ts";
 import { type Effect, NamespaceController } from "../../../src/placement/model/namespace-controller.ts";
@@ -84,13 +84,13 @@ export class Leader {
     switch (effect.kind) {
       case "send":
         for (const stream of effect.streams) this.#links.get(stream)?.toHost(effect.message);
-        // When some have heard UNLOCK and others never will, a successor has to be most careful.
+        // When some hosts have got UNLOCK and others never will, a successor has to be most careful.
         if (effect.message.kind === "order" && effect.message.operation === "unlock") this.#mayDieWithin(150);
         break;
       case "close":
         this.#links.get(effect.stream)?.closeFrom("leader");
         this.#links.delete(effect.stream);
-        // The real stream reports its end to whoever closed it, too.
+        // The real stream also reports its end to the side that closed it.
         this.#world.after(0, () => this.#feed((now) => this.room.closed(effect.stream, now)));
         break;
       case "save": {
@@ -145,7 +145,7 @@ export class Leader {
     if (note === undefined) return;
     const slow = !this.#world.calm && this.#world.chance() < 0.2;
     this.#world.after(this.#world.between(1, slow ? 3_000 : 30), () => {
-      // The store takes nothing from a leader of an older term.
+      // The store rejects writes of a leader of an older term.
       if (this.#world.term !== this.#term || (!this.alive && this.#world.chance() < 0.5)) return;
       note.write();
       if (!this.alive) return;

@@ -1,4 +1,5 @@
-// A stream of the small world. Either direction keeps its order; the two ends may learn of its end at different times.
+// A stream of the small world. Either direction keeps its order; the two ends may detect its end at different
+// times.
 import type { HostMessage, SchedulerMessage } from "../../../src/ports/control-messages.ts";
 import type { Host } from "./host.ts";
 import type { Leader } from "./leader.ts";
@@ -11,7 +12,7 @@ export class Link {
   readonly #world: World;
   /** When the last message of a direction arrives. */
   readonly #last = { toHost: 0, toLeader: 0 };
-  /** Nothing that would arrive later does. */
+  /** Later messages do not arrive. */
   #cutAt = Number.POSITIVE_INFINITY;
   readonly ended = { toHost: false, toLeader: false };
   static #count = 0;
@@ -41,14 +42,14 @@ export class Link {
     this.#carry("toLeader", () => this.leader.heard(this, message));
   }
 
-  /** An end leaves; the other hears everything that was said before. */
+  /** One end leaves; the other gets all earlier messages. */
   closeFrom(end: "host" | "leader"): void {
     this.ended[end === "host" ? "toHost" : "toLeader"] = true;
     const other = end === "host" ? "toLeader" : "toHost";
     this.#carry(other, () => this.#end(other));
   }
 
-  /** It breaks: some of what is under way is lost, and the ends notice when they do. */
+  /** The stream breaks: some messages in flight are lost, and the ends detect it at different times. */
   cut(): void {
     if (this.#cutAt < Number.POSITIVE_INFINITY) return;
     this.#cutAt = this.#world.now + this.#world.between(0, 200);

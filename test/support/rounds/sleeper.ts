@@ -1,4 +1,4 @@
-// A process of the small world: it has clocks of its own, lives, sleeps without knowing it, and dies.
+// A process of the small world: it has its own clocks, sleeps without notice, and dies.
 import { MARGIN_MS, type World } from "./world.ts";
 
 export class Sleeper {
@@ -11,7 +11,7 @@ export class Sleeper {
   alive = false;
   #asleep: "for a moment" | "for long" | undefined;
   #backlog: (() => void)[] = [];
-  /** What it looks at first, whenever it is awake. */
+  /** Checked first whenever it is awake. */
   readonly #first: () => void;
 
   constructor(world: World, first: () => void) {
@@ -38,7 +38,7 @@ export class Sleeper {
     return this.alive && this.#asleep === undefined;
   }
 
-  /** For longer than anybody could be asked to make allowance for. */
+  /** It sleeps for longer than any margin. */
   get sleepsLong(): boolean {
     return this.#asleep === "for long";
   }
@@ -54,7 +54,7 @@ export class Sleeper {
     this.#backlog = [];
   }
 
-  /** Whatever happens to it happens when it is awake. */
+  /** Runs now, or when it is awake. */
   awake(act: () => void): void {
     if (this.#asleep !== undefined) {
       this.#backlog.push(act);

@@ -1,17 +1,17 @@
-// The small world of src/placement/rounds.test.ts: time, chance, who is there, and what is remembered of it. Everything
-// follows from a seed.
+// The small world of src/placement/rounds.test.ts: time, chance, processes, and records. Everything follows
+// from a seed.
 import assert from "node:assert/strict";
 import type { KnownMember } from "../../../src/placement/model/connection-controller.ts";
 import type { Host } from "./host.ts";
 import { Leader } from "./leader.ts";
 
 export const LEASE_MS = 10_000;
-/** Who sleeps no longer than this has let go of everything before its lease is over for the leader. */
+/** A process that sleeps no longer than this has released everything before its lease ends for the leader. */
 export const MARGIN_MS = 1_300;
 export const TYPES = ["cart", "room", "user"];
 export const IDS = Array.from({ length: 16 }, (_, i) => `id-${i}`);
 
-/** How often something came about over all worlds: what never does is not tested. */
+/** Number of occurrences over all worlds: a situation that never occurs is not tested. */
 export const seen = new Map<string, number>();
 export const count = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1);
 
@@ -21,9 +21,9 @@ export class World {
   term = 0;
   leader: Leader | undefined;
   readonly hosts: Host[] = [];
-  /** What leaders have made durable. */
+  /** Durable writes of leaders. */
   readonly members = new Map<string, KnownMember>();
-  /** How likely a leader is to die over a round. */
+  /** Probability that a leader dies during a round. */
   readonly deadlyRounds: number;
   readonly #trace: string[] = [];
   readonly #events: { readonly at: number; readonly act: () => void }[] = [];
