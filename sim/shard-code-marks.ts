@@ -7,20 +7,20 @@ import type { Advice, Observer, Operation } from "./observer.ts";
 import type { Stage } from "./stage.ts";
 
 export const SHARD_CODE_MARKS = {
-  "shard: strategy followed": "a shard got the home that the application's own strategy had named",
-  "shard: strategy asked elsewhere": "two hosts were asked for the application's strategy, one after the other",
-  "shard: strategy failed": "the application's strategy threw, and the shard got a home all the same",
-  "shard: strategy late": "the application's strategy did not answer in time",
-  "shard: strategy answered too late": "the application's strategy answered when nobody waited for it any more",
-  "shard: strategy named nobody": "the application's strategy named a host that could not be a home",
-  "shard: strategy could not be asked": "no host that brings the strategy could be asked",
-  "shard: found by its own rule": "a call went the way that the application's own rule from id to shard says",
-  "shard: own rule failed": "a caller was told that the application's own rule has failed for its actor",
-  "shard: found without the class": "a host that has not the class called an actor whose shard only others can tell",
-  "shard: called by envelope": "a call was sent to a type as a whole, and the id was on the envelope",
-  "shard: called by what it carries": "a call was sent to a type as a whole, and the id was in the message",
-  "shard: message for nobody": "a caller was told that its message does not say for whom it is",
-  "shard: called from a host without the role": "a host that has the class and not its role called an actor of it",
+  "shard: strategy followed": "a shard got the home that the custom strategy had returned",
+  "shard: strategy asked elsewhere": "two hosts ran the custom strategy, one after the other",
+  "shard: strategy failed": "the custom strategy threw, and the shard got a home all the same",
+  "shard: strategy late": "the custom strategy did not answer in time",
+  "shard: strategy answered too late": "the custom strategy answered after its timeout",
+  "shard: strategy named nobody": "the custom strategy returned a host that cannot be a home",
+  "shard: strategy could not be asked": "no host with the custom strategy could be reached",
+  "shard: found by its own rule": "a call was routed by a custom `shardOf`",
+  "shard: own rule failed": "a caller got the error that the custom `shardOf` failed for its actor",
+  "shard: found without the class": "a host without the class called an actor of a type with a custom `shardOf`",
+  "shard: called by envelope": "a call was sent to a type, and the id was on the envelope",
+  "shard: called by what it carries": "a call was sent to a type, and the id was in the message",
+  "shard: message for nobody": "a caller got the error that its message contains no id",
+  "shard: called from a host without the role": "a host with the class and without its role called an actor of it",
 } as const satisfies Record<string, string>;
 
 type Mark = keyof typeof SHARD_CODE_MARKS;

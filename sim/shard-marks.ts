@@ -13,28 +13,28 @@ import type { Stage } from "./stage.ts";
 
 export const SHARD_MARKS = {
   "shard: moved": "a shard was handed over from one host to another",
-  "shard: handed over while a turn ran": "a turn of an actor ended while its shard waited for it to move",
-  "shard: turn cut off": "a turn that took longer than a hand-over may was cut off",
+  "shard: handed over while a turn ran": "a turn of an actor completed while the hand-off of its shard waited for it",
+  "shard: turn cut off": "a turn that took longer than the hand-off timeout was cut off",
   "shard: call kept back": "a call was made while its shard moved, and then ran at the new home",
   "shard: call sent on": "a call came to a host that was not the home any more, and ran at the new one",
-  "shard: nobody could be its home": "a host was told that nobody can be the home of a shard",
-  "shard: asked again": "a host asked the next leader for a shard because the last one had not answered",
-  "shard: asked by a host without the type": "a host that could not be its home asked where a shard lives",
-  "shard: note refused": "a leader learned from the store, by a home, that another one leads",
-  "shard: leader lost while a home is noted": "a leader was gone when it had sent a home to the store and told nobody",
+  "shard: nobody could be its home": "a host got the answer that no host can be the home of a shard",
+  "shard: asked again": "a host requested a shard from the next leader because the last one had not answered",
+  "shard: asked by a host without the type": "a host that cannot be a home requested the home of a shard",
+  "shard: note refused": "a leader learned from a rejected home that another one leads",
+  "shard: leader lost while a home is noted":
+    "a leader ended after it had sent a home to the store, before it notified any host",
   "shard: leader lost while calls are kept back":
-    "a leader was gone when not everybody had said that it keeps calls back",
+    "a leader ended before all hosts had acknowledged that they buffer calls",
   "shard: leader lost while a shard stops":
-    "a leader was gone when the home of a shard had not said that nothing is left of it",
-  "shard: home lost while calls are kept back": "a home was gone when not everybody had said that it keeps calls back",
-  "shard: home lost while it stops": "a home was gone when it had not said that nothing of a shard is left",
-  "shard: home lost when it had stopped": "a home was gone when it had just said that nothing of a shard is left",
-  "shard: new home lost before its first call":
-    "a host was gone that was the home of a shard and had not run anything of it",
+    "a leader ended before the home of a shard had reported that the shard is stopped",
+  "shard: home lost while calls are kept back": "a home ended before all hosts had acknowledged that they buffer calls",
+  "shard: home lost while it stops": "a home ended before it had reported that a shard is stopped",
+  "shard: home lost when it had stopped": "a home ended just after it had reported that a shard is stopped",
+  "shard: new home lost before its first call": "the new home of a shard ended before the first turn there",
   "shard: leader slept through a move": "a leader slept in the middle of a hand-over",
   "shard: home slept through a move": "a home slept in the middle of a hand-over",
-  "shard: back without a call": "a remembered actor came to life although nobody called it",
-  "shard: forgotten": "an actor that had been remembered was forgotten, because it wanted to be",
+  "shard: back without a call": "a remembered actor became active without a call",
+  "shard: forgotten": "a remembered actor passivated itself and was forgotten",
   "shard: replaced in peace": "a host was replaced while its actors were called, and no call failed",
 } as const satisfies Record<string, string>;
 

@@ -13,17 +13,17 @@ import type { Life, Observer, Operation, Turn } from "./observer.ts";
 import type { Stage } from "./stage.ts";
 
 export const STICKY_MARKS = {
-  "sticky: told another owner": "a host that asked for an actor was told who holds it",
+  "sticky: told another owner": "a host that requested an actor got the name of its holder",
   "sticky: waited for a new leader": "a host asked the next leader for an actor because the last one had not answered",
-  "sticky: kept for a host that is away": "a caller was told that an actor is kept for a host that is lost",
-  "sticky: came back to its host by name": "a host was given, without having asked, what was kept for its name",
-  "sticky: claimed after a change of leaders": "a host said to a new leader which actors it holds",
-  "sticky: claims interrupted": "a leader heard a part of what a host holds, and then the stream was over",
-  "sticky: released by an operator": "a host was told to let go of an actor because an operator wanted it to",
+  "sticky: kept for a host that is away": "a caller got the error that an actor is kept for a lost host",
+  "sticky: came back to its host by name": "a host got the actors kept for its name, without a request",
+  "sticky: claimed after a change of leaders": "a host reported its actors to a new leader",
+  "sticky: claims interrupted": "a leader got a part of a report, and then the stream ended",
+  "sticky: released by an operator": "a host was ordered to release an actor by an operator",
   "sticky: lived against the ring": "a turn ran on a host of the type that is not the one the ring names",
-  "sticky: gave way at the limit": "an actor was let go because its host may hold no more of its type",
-  "sticky: found after it moved": "a call was turned away by a host that did not hold its actor, and ran elsewhere",
-  "sticky: granted in vain": "a host ended when it had been granted an actor that had not come to life there",
+  "sticky: gave way at the limit": "an actor was released because its host reached the limit of its type",
+  "sticky: found after it moved": "a call was rejected by a host that did not hold its actor, and ran elsewhere",
+  "sticky: granted in vain": "a host ended after it was granted an actor, before its activation",
 } as const satisfies Record<string, string>;
 
 type StickyMark = keyof typeof STICKY_MARKS;

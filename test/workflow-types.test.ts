@@ -178,7 +178,7 @@ export async function outside(handle: WorkflowHandle<number>): Promise<void> {
   await handle.signal(told, 5);
   // @ts-expect-error The signal carries a value.
   await handle.signal(told);
-  // @ts-expect-error The name is missing.
+  // @ts-expect-error The input is missing.
   await handle.query(lengthOf);
   // @ts-expect-error By how much?
   await handle.update(add);

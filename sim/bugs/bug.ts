@@ -41,7 +41,7 @@ export function withBug(bug: Bug, file: string, source: string): string {
     const parts = changed.split(before);
     if (parts.length !== 2) {
       throw new Error(
-        `the bug ${bug.name} does not fit ${file}: what it replaces occurs ${parts.length - 1} times, not once:\n${before}`,
+        `the bug ${bug.name} does not fit ${file}: the text it replaces occurs ${parts.length - 1} times, not once:\n${before}`,
       );
     }
     changed = parts.join(after);

@@ -8,7 +8,7 @@ export const CALLS: readonly Bug[] = [
     name: "lost-answer-sends-again",
     family: "calls",
     story:
-      "A call whose connection broke before the answer came is sent again. If it had been run, it is applied twice, and its caller is told of one.",
+      "A call whose connection broke before its answer is sent again. If it had run, it is applied twice, and its caller knows of one.",
     knownFrom: OURS,
     changes: [
       {
@@ -62,7 +62,7 @@ export const CALLS: readonly Bug[] = [
     name: "call-lost-while-its-actor-leaves",
     family: "calls",
     story:
-      "What waits for an actor whose life ends is forgotten with it. Such a call is never run and never answered before its time is over.",
+      "Calls that wait for an ending activation are dropped with it. Such a call never runs, and gets no answer before its timeout.",
     knownFrom: OURS,
     changes: [
       {
@@ -77,7 +77,7 @@ export const CALLS: readonly Bug[] = [
     name: "handed-back-with-its-neighbours",
     family: "calls",
     story:
-      "A call that is handed back from a mailbox and comes into another one brings along the call that waited behind it. That one is run although its caller was told that nothing happened, or has sent it elsewhere: it is applied against its answer, or twice.",
+      "A call that is returned from a mailbox and enters another one brings along the call behind it. That call runs although its caller got a definite failure, or has sent it elsewhere: it is applied against its answer, or twice.",
     knownFrom: "ourselves",
     guard: "src/actors/activation/mailbox.test.ts",
     changes: [

@@ -31,7 +31,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "round-timeout-evicts-everybody",
     family: "control plane stuck",
     story:
-      "When one host keeps a round waiting for too long, every host of the round is cut off. All of them drop their actors and come back as new ones: hosts that had confirmed are evicted, and calls fail everywhere.",
+      "When one host delays a round for too long, every host of the round is evicted. All of them drop their actors and rejoin as new incarnations: hosts that had confirmed are evicted, and calls fail everywhere.",
     knownFrom: "Dapr #9689",
     guard: "src/placement/model/actor-type-controller.test.ts",
     changes: [
@@ -46,7 +46,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "no-reconnect-after-an-error",
     family: "control plane stuck",
     story:
-      "A host whose stream ended with an error does not open another one. It loses its lease although the leader is there, and if the next attempt fails as well it stays without one for ever: calls to its actors fail, and its own calls wait until they time out.",
+      "A host whose stream ended with an error does not open another one. It loses its lease although the leader is present, and if the next attempt fails as well it stays without one for ever: calls to its actors fail, and its own calls wait until they time out.",
     knownFrom: "Dapr #9770",
     changes: [
       {
@@ -62,7 +62,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "late-close-of-an-old-stream",
     family: "control plane stuck",
     story:
-      "When a host has come back on a new stream, the end of its old one is counted against it. A live host that renews its lease falls out of the next table and stays out: it gets no actors, although it is a member and reports its types.",
+      "When a host has reconnected on a new stream, the end of its old one counts as the end of the host. A live host that renews its lease is missing in the next table and stays out: it gets no actors, although it is a member and reports its types.",
     knownFrom: "Dapr #10323",
     changes: [
       {
@@ -81,7 +81,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "timer-not-armed",
     family: "control plane stuck",
     story:
-      "The leader sets no timer after it has heard something. Leases of dead hosts do not end and late rounds are not noticed: a type with a dead host stays locked or keeps naming it, and calls to its actors never find anybody.",
+      "The leader sets no timer after it has received a message. Leases of dead hosts do not end and late rounds are not detected: a type with a dead host stays locked or keeps naming it, and calls to its actors never find a host.",
     knownFrom: "Dapr #9876",
     changes: [
       {
@@ -96,7 +96,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "campaigning-ends-with-an-error",
     family: "control plane stuck",
     story:
-      "A scheduler that could not ask the store once never asks again. It loses its leadership or never learns who leads; after an outage of the store nobody leads any more, and hosts stay without a lease.",
+      "A scheduler never repeats a failed request to the store. It loses its leadership or never learns who leads; after an outage of the store there is no leader any more, and hosts stay without a lease.",
     knownFrom: "Dapr #9696",
     changes: [
       {
@@ -115,7 +115,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "note-is-not-tried-again",
     family: "control plane stuck",
     story:
-      "A note about a host that the store did not take is not tried again. The host waits for it for ever: it renews its lease, is in no table and never becomes ready, although the store is back.",
+      "A failed write about a host is not repeated. The host waits for it for ever: it renews its lease, is in no table and never becomes ready, although the store is back.",
     knownFrom: "Dapr 1.17.7",
     changes: [
       {
@@ -129,7 +129,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "handover-waits-for-the-dead",
     family: "control plane stuck",
     story:
-      "A round goes on waiting for the confirmation of a host that is gone. The type stays locked for ever: nothing new comes to life that moved, and no later change is told.",
+      "A round keeps waiting for the confirmation of an ended host. The type stays locked for ever: moved actors never become active, and no later change is announced.",
     knownFrom: "Akka #29034",
     changes: [
       {
@@ -143,7 +143,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "address-of-the-dead-stays-taken",
     family: "control plane stuck",
     story:
-      "The address of a host that is gone stays taken. A process that starts again at the same address, or has lost its lease, is refused for ever and never joins.",
+      "The address of an ended host stays taken. A process that starts again at the same address, or has lost its lease, is rejected for ever and never joins.",
     knownFrom: "Orleans #2399",
     changes: [
       {
@@ -157,7 +157,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "stream-loss-drops-everything",
     family: "control plane stuck",
     story:
-      "A host drops all its actors when its stream ends, although its lease is valid. Every change of leader and every hiccup of the network costs running calls: turns are cut off and callers told LEASE_LOST while no lease has ended.",
+      "A host drops all its actors when its stream ends, although its lease is valid. Every change of leader and every short fault of the network costs running calls: turns are cut off and callers get LEASE_LOST although no lease has ended.",
     knownFrom: "Akka.Management #3404",
     changes: [
       {
@@ -174,7 +174,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "comes-back-with-old-tables",
     family: "control plane stuck",
     story:
-      "A host that has lost its lease comes back as a new incarnation with the tables of the one before. The leader cannot take it for a new one and removes it, again and again: it never joins.",
+      "A host that has lost its lease rejoins as a new incarnation with the tables of the previous one. The leader cannot accept it as a new one and removes it, again and again: it never joins.",
     knownFrom: "Orleans #8688",
     changes: [
       {
@@ -188,7 +188,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "waiting-calls-are-not-woken",
     family: "control plane stuck",
     story:
-      "UNLOCK wakes nobody, and who waits does not look again. A call that waited for it stays until its time is over, although its type is unlocked and its host is there.",
+      "UNLOCK resumes no waiting calls, and they do not retry by themselves. A call that waited for it stays until its timeout, although its type is unlocked and its host is present.",
     knownFrom: "our own rejected design",
     guard: "src/placement/model/host-tables.test.ts",
     changes: [
@@ -208,7 +208,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     name: "left-but-still-a-member",
     family: "control plane stuck",
     story:
-      "What a leader still writes about a host brings it back among the stored members after it has left. The next leader waits for it: a process that starts again at its address is refused, and types stay closed, for as long as a lease although nobody is missing.",
+      "A late write of a leader about a host restores it among the stored members after it has left. The next leader waits for it: a process that starts again at its address is rejected, and types stay closed, for as long as a lease although no host is missing.",
     knownFrom: "ourselves",
     guard: "src/stores/contract/members.contract.ts",
     changes: [

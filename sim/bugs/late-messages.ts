@@ -36,7 +36,7 @@ export const LATE_MESSAGES: readonly Bug[] = [
     name: "leader-hears-an-old-stream",
     family: "late messages",
     story:
-      "The leader does not close the old stream of a host that has a new one. A message that is late on the old stream counts: a type that the host has added again is taken from it once more, and the host waits for its table for ever.",
+      "The leader does not close the old stream of a host that has a new one. A late message on the old stream counts: a type that the host has added again is removed once more, and the host waits for its table for ever.",
     knownFrom: "a fault of our own simulator",
     guard: "src/placement/model/connection-controller.test.ts",
     changes: [OLD_STREAM_COUNTS],
@@ -45,7 +45,7 @@ export const LATE_MESSAGES: readonly Bug[] = [
     name: "shard-stopped-of-an-earlier-move",
     family: "late messages",
     story:
-      "The leader hears old streams and does not compare the numbers of moves. That a host has stopped a shard for an earlier move counts for the current one: the shard gets a second home while its actors still run at the first.",
+      "The leader reads old streams and does not compare the numbers of moves. A report that a host has stopped a shard for an earlier move counts for the current one: the shard gets a second home while its actors still run at the first.",
     knownFrom: "a mutation that no unit test noticed",
     guard: "src/sharding/model/type-shards.test.ts",
     changes: [
@@ -61,7 +61,7 @@ export const LATE_MESSAGES: readonly Bug[] = [
     name: "table-of-an-older-term",
     family: "late messages",
     story:
-      "A host opens a stream to the new leader, keeps the old one, and compares neither terms nor versions. A late table of the leader before replaces that of the new one: the host calls and wakes actors by a table that nobody else has.",
+      "A host opens a stream to the new leader, keeps the old one, and compares neither terms nor versions. A late table of the previous leader replaces that of the new one: the host calls and activates actors by a table that no other host has.",
     knownFrom: "a fault of our own simulator",
     guard: "src/placement/model/host-tables.test.ts",
     changes: [

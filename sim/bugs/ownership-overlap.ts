@@ -23,7 +23,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "runs-what-it-does-not-own",
     family: "ownership overlap",
     story:
-      "A host that gets a call for somebody else's actor brings the actor to life instead of turning the call away. Two activations run at once while the tables of two hosts differ, and when a new owner asks the owner before.",
+      "A host that gets a call for another host's actor activates the actor instead of rejecting the call. Two activations run at once while the tables of two hosts differ, and when a new owner asks the previous owner.",
     knownFrom: "Dapr #6968",
     changes: [
       {
@@ -37,7 +37,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "opens-before-handover",
     family: "ownership overlap",
     story:
-      "A host takes itself for the owner as soon as a new table names it, without waiting until the hosts before have let go. Two activations run at once during every move of a busy actor.",
+      "A host considers itself the owner as soon as a new table names it, without waiting until the previous hosts have let go. Two activations run at once during every move of a busy actor.",
     knownFrom: "Orleans #5112",
     changes: [
       {
@@ -51,7 +51,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "goodbye-before-drained",
     family: "ownership overlap",
     story:
-      "A host that stops says goodbye first and lets its calls end afterwards. Others wake its actors while their last turns still run there: two activations at once in an orderly stop.",
+      "A host that stops sends its goodbye first and lets its calls end afterwards. Other hosts activate its actors while their last turns still run there: two activations at once in an orderly stop.",
     knownFrom: "Orleans #8658",
     changes: [
       {
@@ -66,7 +66,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "waking-actors-are-overlooked",
     family: "ownership overlap",
     story:
-      "A move lets go of actors that are awake and overlooks those that are waking up. They come to life after the host has confirmed that nothing is left, and live on beside those of the new owner: two activations at once.",
+      "A move releases active actors and overlooks activating ones. They become active after the host has confirmed that nothing is left, beside the activations of the new owner: two activations at once.",
     knownFrom: "Orleans #10082",
     changes: [
       {
@@ -95,7 +95,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "version-compared-after-assignment",
     family: "ownership overlap",
     story:
-      "A table is put in its place before its version is looked at, so an older one replaces a newer one. A host that reconnects during a round goes back to the table before it, unlocked, and wakes actors that it has already given away: two activations at once.",
+      "A table is installed before its version is checked, so an older one replaces a newer one. A host that reconnects during a round goes back to the previous table, unlocked, and activates actors that it has already given away: two activations at once.",
     knownFrom: "Dapr #9639, Orleans #8673",
     guard: "src/placement/model/host-tables.test.ts",
     changes: [
@@ -125,7 +125,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "majority-is-enough-after-takeover",
     family: "ownership overlap",
     story:
-      "A new leader goes on as soon as most of the hosts have reported. What the others hold, whom it merely cannot hear yet, it gives away: two activations run at once until they hear of it.",
+      "A new leader continues as soon as most of the hosts have reported. It reassigns the actors of the other hosts, which it merely cannot reach yet: two activations run at once until these hosts are notified.",
     knownFrom: "Akka #28856",
     changes: [
       {
@@ -146,7 +146,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "leavers-are-not-waited-for",
     family: "ownership overlap",
     story:
-      "A round waits for the hosts of the new table and not for those of the one before. When hosts leave, others begin before they have let go: two activations at once.",
+      "A round waits for the hosts of the new table and not for the hosts of the previous one. When hosts leave, others begin before they have let go: two activations at once.",
     knownFrom: "Akka #27487",
     changes: [
       {
@@ -160,7 +160,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "granted-before-noted",
     family: "ownership overlap",
     story:
-      "The leader counts a host in while the note about it is still on its way to the store, and does not look whether it arrived. The next leader does not know that host and gives its actors away at once: two activations run until the host hears of it. Right after joining, a host is also missing among the stored members.",
+      "The leader counts a host in while the write of its row is still in flight, and does not check the result. The next leader does not know that host and reassigns its actors at once: two activations run until the host is notified. Right after joining, a host is also missing among the stored members.",
     knownFrom: "Akka.Management #3402",
     changes: [
       {
@@ -188,7 +188,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "ring-of-other-hosts",
     family: "ownership overlap",
     story:
-      "A ring is used again for other hosts when there are as many of them. Hosts with the same table work out different owners, depending on what they have seen before: calls go to hosts that are gone, and two activations run at once.",
+      "A ring is reused for other hosts when their number is the same. Hosts with the same table compute different owners, depending on earlier tables: calls go to ended hosts, and two activations run at once.",
     knownFrom: "Orleans #9855",
     changes: [
       {
@@ -202,7 +202,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "unlocked-by-timeout",
     family: "ownership overlap",
     story:
-      "A round that waits too long, here a tenth of the round timeout, is unlocked without the missing confirmations, and nobody is evicted for it. Who was slow to let go still runs its actors when others begin: two activations at once when a turn takes long during a move, or a host cannot be heard.",
+      "A round that waits too long, here a tenth of the round timeout, is unlocked without the missing confirmations, and no host is evicted for it. A host that is slow to let go still runs its actors when others begin: two activations at once when a turn takes long during a move, or a host is unreachable.",
     knownFrom: "Dapr #10370",
     changes: [
       {
@@ -229,7 +229,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "lease-watched-by-a-timer-only",
     family: "ownership overlap",
     story:
-      "A host that has lost its lease goes on until a timer tells it so; nobody looks before a turn begins or commits. After a pause, and longer after a suspend, it begins turns on lives that others have taken over and answers from what they held: two activations at once, and stale reads.",
+      "A host that has lost its lease continues until a timer fires; there is no check before a turn begins or commits. After a pause, and longer after a suspend, it begins turns in activations that others have replaced, and answers from their state: two activations at once, and stale reads.",
     knownFrom: "Temporal #5176",
     changes: [
       {
@@ -248,7 +248,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "gone-says-a-host-that-stops",
     family: "ownership overlap",
     story:
-      "A host that stops says of every actor that it is not there, also of one whose last turn still runs. If that actor is about to move, its new owner wakes it on that word: two activations at once in an orderly stop.",
+      "A host that stops answers for every actor that the actor is gone, even while its last turn still runs. If that actor is about to move, its new owner activates it: two activations at once in an orderly stop.",
     knownFrom: "ourselves",
     changes: [
       {
@@ -262,7 +262,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     name: "dedicated-leader-takes-over-too-early",
     family: "ownership overlap",
     story:
-      "A dedicated scheduler that takes the leadership from an embedded one waits for the leases that were out when the term ended, and not for those that were granted until the other one heard of it. A host that is then cut off still runs its actors when they are given away: two activations at once.",
+      "A dedicated scheduler that takes the leadership from an embedded one waits for the leases that were valid when the term ended, and not for leases granted until the embedded one learned of it. A host that is then cut off still runs its actors when they are reassigned: two activations at once.",
     knownFrom: "ourselves",
     changes: [
       {

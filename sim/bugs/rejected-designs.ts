@@ -8,7 +8,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     name: "confirmed-before-gone",
     family: "rejected design",
     story:
-      "A host confirms an update when it has begun to let go of what moved, not when it is gone. The new owner begins while the last turn still runs: two activations at once in every move of a busy actor.",
+      "A host confirms an update when it has begun to release moved actors, not when they are gone. The new owner begins while the last turn still runs: two activations at once in every move of a busy actor.",
     knownFrom: OURS,
     changes: [
       {
@@ -28,7 +28,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     name: "unlocked-by-a-majority",
     family: "rejected design",
     story:
-      "UNLOCK goes out when most members of a round have confirmed. With three hosts or more, one that is slow to let go still runs actors that others wake: two activations at once.",
+      "UNLOCK is sent when most members of a round have confirmed. With three hosts or more, a slow host still runs actors that others activate: two activations at once.",
     knownFrom: OURS,
     changes: [
       {
@@ -42,7 +42,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     name: "update-taken-as-base",
     family: "rejected design",
     story:
-      "A host tells a new leader the table it was told of last, although that was never unlocked, and compares with it. When a leader dies in a round, new owners begin at once while the owners before are still letting go: two activations at once.",
+      "A host reports its newest table to a new leader, although it was never unlocked, and compares with it. When a leader dies in a round, new owners begin at once while the previous owners are still letting go: two activations at once.",
     knownFrom: OURS,
     guard: "src/placement/model/host-tables.test.ts",
     changes: [
@@ -58,7 +58,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     name: "lock-forgotten-for-who-returns",
     family: "rejected design",
     story:
-      "A host that comes back during a round is told the new table and not that it is locked. It wakes actors before the owners before have let go, so two activations run at once; and it does not know the UNLOCK, so the round waits for it until it is evicted.",
+      "A host that reconnects during a round gets the new table without its lock. It activates actors before the previous owners have let go, so two activations run at once; and it does not know the UNLOCK, so the round waits for it until it is evicted.",
     knownFrom: OURS,
     changes: [
       {
@@ -73,7 +73,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     name: "released-while-still-running",
     family: "rejected design",
     story:
-      "The owner before says that an actor is not there as soon as it has to move, while its last turn still runs or commits. The new owner wakes it on that word: two activations at once.",
+      "The previous owner answers that an actor is gone as soon as it has to move, while its last turn still runs or commits. The new owner then activates it: two activations at once.",
     knownFrom: OURS,
     changes: [
       {
@@ -88,7 +88,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     name: "members-kept-in-memory",
     family: "rejected design",
     story:
-      "The leader keeps in memory which hosts may hold actors. The next one knows nobody and gives everything to the first host that reports, while the others still run what they have: two activations at once after each change of leader, and no members in the store.",
+      "The leader keeps the set of hosts that may hold actors only in memory. The next one knows no host and assigns everything to the first host that reports, while the others still run their actors: two activations at once after each change of leader, and no members in the store.",
     knownFrom: OURS,
     changes: [
       {
@@ -128,7 +128,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     name: "resigned-term-is-used-again",
     family: "rejected design",
     story:
-      "Who takes a leadership that was given up in an orderly way goes on in its term. Two leaders share a term and number their rounds and tables alike: after a leader has stopped, hosts ignore the orders of the next one or mix the tables of both, and types stay locked.",
+      "A scheduler that takes a leadership after an orderly resignation continues in the same term. Two leaders share a term and number their rounds and tables alike: after a leader has stopped, hosts ignore the orders of the next one or mix the tables of both, and types stay locked.",
     knownFrom: OURS,
     changes: [
       {

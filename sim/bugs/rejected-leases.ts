@@ -8,7 +8,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     name: "lease-never-ends-on-its-own-clock",
     family: "rejected design",
     story:
-      "A host lets go of its actors only when the leader tells it to. One that the leader cannot reach runs them for as long as it is cut off, beside those of the new owners: two activations at once.",
+      "A host releases its actors only by order of the leader. An unreachable host runs them for as long as it is cut off, beside the activations of the new owners: two activations at once.",
     knownFrom: OURS,
     changes: [
       {
@@ -33,7 +33,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     name: "lease-counted-from-the-answer",
     family: "rejected design",
     story:
-      "A host counts its lease from the moment the answer arrived, not from the moment it asked. If the answer was late it begins turns after it may not any more; if it is then cut off, it goes on after the leader has given its actors away: two activations at once.",
+      "A host counts its lease from the arrival of the answer, not from the sending of the request. After a late answer it begins turns too late; if it is then cut off, it continues after the leader has reassigned its actors: two activations at once.",
     knownFrom: OURS,
     changes: [
       {
@@ -80,7 +80,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     name: "closed-stream-means-dead",
     family: "rejected design",
     story:
-      "The leader takes a host whose stream has ended for dead, and gives its actors away at once. The host runs them until it hears of it: two activations at once whenever a stream breaks.",
+      "The leader considers a host dead when its stream ends, and reassigns its actors at once. The host runs them until it is notified: two activations at once whenever a stream breaks.",
     knownFrom: OURS,
     changes: [
       {
@@ -94,7 +94,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     name: "takeover-without-waiting",
     family: "rejected design",
     story:
-      "A new leader does not wait for the leases its predecessor granted. Hosts that do not report in the same moment are removed, and their actors wake elsewhere while they still run: two activations at once after each change of leader.",
+      "A new leader does not wait for the leases that its predecessor granted. Hosts that do not report at the same moment are removed, and their actors become active elsewhere while they still run: two activations at once after each change of leader.",
     knownFrom: OURS,
     changes: [
       {
@@ -108,7 +108,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     name: "leader-outlives-its-lease",
     family: "rejected design",
     story:
-      "A leader goes on until the store tells it otherwise, also after its leadership has run out. While it cannot ask the store, and another one can, two schedulers lead at once; hosts of both hold the same actors when that takes longer than a lease.",
+      "A leader continues until the store ends its leadership, also after its lease has ended. While it cannot reach the store, and another scheduler can, two schedulers lead at once; hosts of both hold the same actors when that takes longer than a lease.",
     knownFrom: OURS,
     changes: [
       {
@@ -128,7 +128,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     name: "leadership-taken-too-early",
     family: "rejected design",
     story:
-      "The store gives the leadership to another scheduler when half of the lease has passed. A leader that asks the store a little late believes to lead while another one does: two schedulers lead at once.",
+      "The store gives the leadership to another scheduler when half of the lease has passed. A leader whose request to the store is a little late considers itself the leader while another one leads.",
     knownFrom: OURS,
     changes: [
       {

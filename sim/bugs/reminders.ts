@@ -13,7 +13,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-settled-without-token",
     family: "reminders",
     story:
-      "Whoever says what became of a reminder is believed, whether it still has a lease on it or not. A process that slept through its lease ends or moves on what somebody else is about to deliver, or frees it under the one who has it.",
+      "A settlement of a reminder counts whether or not its process still has the lease. A process that slept through its lease ends or advances a reminder that another one is about to deliver, or releases it during its delivery.",
     knownFrom: "the first demo of reminders on a relational database for Dapr",
     guard: "src/stores/contract/reminders-settling.contract.ts",
     changes: [
@@ -28,7 +28,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-claimed-despite-lease",
     family: "reminders",
     story:
-      "A claim takes what is due, whoever has a lease on it. Two processes deliver the same tick at the same time.",
+      "A claim takes due reminders although they are leased. Two processes deliver the same tick at the same time.",
     knownFrom: "Dapr #3921",
     changes: [
       {
@@ -42,7 +42,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-replaced-keeps-lease",
     family: "reminders",
     story:
-      "A reminder that is set anew keeps the lease of the one before it. Whoever had that does not know of the new one, so it waits until the lease is over.",
+      "A replaced reminder keeps the lease of the previous one. The holder does not know the new one, so it waits until the lease ends.",
     knownFrom: OURS,
     changes: [
       {
@@ -57,8 +57,7 @@ export const REMINDERS: readonly Bug[] = [
   {
     name: "reminder-cancel-spares-what-is-held",
     family: "reminders",
-    story:
-      "A reminder that somebody is about to deliver is not cancelled. Its caller is told that it is, and it goes on to tick.",
+    story: "A leased reminder is not cancelled. Its caller gets a success, and it continues to tick.",
     knownFrom: OURS,
     changes: [
       {
@@ -73,7 +72,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-fenced-commit-settles",
     family: "reminders",
     story:
-      "What a commit says of reminders is done before it is known whether the commit counts. A handler whose actor was taken over has its tick settled, and nothing of what it did is kept: the tick is lost.",
+      "Settlements of a commit are applied before the commit is checked. A handler whose actor was taken over has its tick settled, and none of its changes is kept: the tick is lost.",
     knownFrom: "every system in which reminders and state are separate writes",
     changes: [
       {
@@ -88,7 +87,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-void-commit-counts",
     family: "reminders",
     story:
-      "A handler's changes are stored although its tick is not its own any more: the lease was lost, and somebody else handles the tick as well. What it does to the state is done twice.",
+      "A handler's changes are stored although its lease was lost, and another process handles the tick as well. The changes to the state are applied twice.",
     knownFrom: OURS,
     guard: "src/actors/reminder-turns.test.ts",
     changes: [
@@ -116,7 +115,7 @@ export const REMINDERS: readonly Bug[] = [
   {
     name: "reminder-survives-the-throw",
     family: "reminders",
-    story: "What a turn has set before it throws is not taken back, and is stored with the next turn.",
+    story: "Reminders that a turn sets before it throws are not discarded, and are stored with the next turn.",
     knownFrom: OURS,
     changes: [
       {
@@ -143,7 +142,7 @@ export const REMINDERS: readonly Bug[] = [
   {
     name: "reminder-deleted-after-failure",
     family: "reminders",
-    story: "A tick that failed is settled like one that was handled: no failure is ever tried again.",
+    story: "A failed tick is settled like a handled one: no failure is ever retried.",
     knownFrom: "the first demo of reminders on a relational database for Dapr",
     changes: [
       {
@@ -157,7 +156,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-retry-loses-its-moment",
     family: "reminders",
     story:
-      "A tick that is tried again has the moment of the new attempt as its own: its handler works for the wrong moment, and the grid moves.",
+      "A retried tick gets the time of the new attempt as its own: its handler works for the wrong time, and the grid moves.",
     knownFrom: OURS,
     changes: [
       {
@@ -171,7 +170,7 @@ export const REMINDERS: readonly Bug[] = [
   {
     name: "reminder-drifts",
     family: "reminders",
-    story: "The next tick is counted from when the last one ran, and not from its place on the grid.",
+    story: "The next tick is counted from the last run, and not from its place on the grid.",
     knownFrom: "francis; Dapr before 1.10",
     changes: [
       {
@@ -187,7 +186,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-delivered-though-void",
     family: "reminders",
     story:
-      "What was claimed ahead of its moment is delivered when the moment comes, without a look whether it was cancelled or set anew meanwhile.",
+      "A reminder that was claimed ahead of its time is delivered when it is due, without a check whether it was cancelled or replaced meanwhile.",
     knownFrom: "the first design of this processor",
     guard: "src/reminders/processor.test.ts",
     changes: [
@@ -207,7 +206,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-own-lease-forgotten",
     family: "reminders",
     story:
-      "A reminder that is stored for the process that sets it is not put into its queue: it waits until the lease is over.",
+      "A reminder that is stored for the process that sets it is not put into its queue: it waits until the lease ends.",
     knownFrom: OURS,
     changes: [
       {
@@ -221,7 +220,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-queued-without-lease",
     family: "reminders",
     story:
-      "A reminder that is due soon is put into the queue of the process that sets it, and stored without a lease for it. Others find it and deliver it, too.",
+      "A reminder that is due soon is put into the queue of the process that sets it, and stored without a lease for it. Others claim and deliver it, too.",
     knownFrom: OURS,
     changes: [
       {
@@ -236,7 +235,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-for-whoever-asks",
     family: "reminders",
     story:
-      "A claim gets reminders of all types, also of those whose actors the process does not know. They fail there, where nobody could have handled them.",
+      "A claim gets reminders of all types, also of types that the process does not have. They fail there, where no handler exists.",
     knownFrom: OURS,
     changes: [
       {
@@ -255,7 +254,7 @@ export const REMINDERS: readonly Bug[] = [
   {
     name: "reminder-outlives-its-end",
     family: "reminders",
-    story: "The moment after which a reminder is over is forgotten when its next tick is planned.",
+    story: "The end time of a reminder is lost when its next tick is planned.",
     knownFrom: OURS,
     changes: [
       {
@@ -282,7 +281,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-next-look-only",
     family: "reminders",
     story:
-      "The next tick of a reminder is not expected by whoever settled the one before: it is found by the next look at the store, and late by as much.",
+      "The process that settles a tick does not expect the next one: the next poll of the store finds it, and it is late by as much.",
     knownFrom: "the first design of this processor",
     changes: [
       {
@@ -301,7 +300,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-claimed-again-and-forgotten",
     family: "reminders",
     story:
-      "A row that is claimed again before it was heard that it is settled is taken for the one that is settled. Nobody delivers it until its lease is over.",
+      "A row that is claimed again before the response to its settlement is taken for the settled one. It is not delivered until its lease ends.",
     knownFrom: "the first design of this processor",
     changes: [
       {
@@ -315,7 +314,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-old-word-frees-new-claim",
     family: "reminders",
     story:
-      "All claims of a process have the same token. A settlement that was held up and sent again arrives when the process has claimed the row anew, and frees it while it is being delivered.",
+      "All claims of a process have the same token. A settlement that was delayed and sent again arrives when the process has claimed the row anew, and releases it during its delivery.",
     knownFrom: "the first design of this processor",
     changes: [
       {
@@ -329,7 +328,8 @@ export const REMINDERS: readonly Bug[] = [
   {
     name: "reminder-never-renewed",
     family: "reminders",
-    story: "Leases are not renewed while a handler runs: what takes longer than a lease is delivered a second time.",
+    story:
+      "Leases are not renewed while a handler runs: a tick that takes longer than a lease is delivered a second time.",
     knownFrom: "graphile-worker #222, where a job of six hours ran twice",
     changes: [
       {
@@ -342,7 +342,7 @@ export const REMINDERS: readonly Bug[] = [
   {
     name: "reminder-kept-by-a-stopped-process",
     family: "reminders",
-    story: "A process that stops does not give back what it has not begun: all of it is late by a lease.",
+    story: "A process that stops does not release reminders that it has not begun: all of them are late by a lease.",
     knownFrom: OURS,
     changes: [
       {
@@ -360,7 +360,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-by-the-wall-clock",
     family: "reminders",
     story:
-      "What is due is decided by the wall clock of each process and not by the clock of the store: a process whose clock is ahead delivers early.",
+      "The wall clock of each process determines due reminders, and not the clock of the store: a process whose clock is ahead delivers early.",
     knownFrom: "db-scheduler #364",
     changes: [
       {
@@ -374,7 +374,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-doubt-is-forgotten",
     family: "reminders",
     story:
-      "That an earlier attempt to write a reminder may have been done is forgotten when the last one fails. Whoever set it is told that nothing happened, and it fires.",
+      "A definite failure of the last attempt to write a reminder hides that an earlier one may have taken effect. The caller gets a definite failure, and the reminder fires.",
     knownFrom: "the first design of this processor",
     changes: [
       {
@@ -387,7 +387,7 @@ export const REMINDERS: readonly Bug[] = [
   {
     name: "reminder-missed-ticks-all-run",
     family: "reminders",
-    story: "After a long pause every tick that was missed runs, whatever the schedule says.",
+    story: "After a long pause every missed tick runs, against the schedule.",
     knownFrom: "Dapr #4500",
     changes: [
       {
@@ -401,7 +401,7 @@ export const REMINDERS: readonly Bug[] = [
     name: "reminder-handed-out-by-an-unknown-clock",
     family: "reminders",
     story:
-      "A process that has not heard yet what time it is in the store goes by its own clock: what it sets and delivers is early by as much as that is wrong, and a workflow that it starts is late for good.",
+      "A process without a response of the store yet uses its own clock: its reminders are set and delivered early by the error of that clock, and a workflow that it starts is late for good.",
     knownFrom: "ourselves",
     guard: "src/workflows/workflow-faults.test.ts",
     changes: [

@@ -8,7 +8,7 @@ export const SHARD_CODE: readonly Bug[] = [
     name: "shard-role-is-not-asked",
     family: "shards",
     story:
-      "A host that has the class of a type and not its role becomes the home of shards all the same. It runs actors that it was not meant to run.",
+      "A host that has the class of a type and not its role becomes the home of shards all the same. It runs actors that it must not run.",
     knownFrom: OURS,
     changes: [
       {
@@ -22,7 +22,7 @@ export const SHARD_CODE: readonly Bug[] = [
     name: "shard-strategy-is-not-checked",
     family: "shards",
     story:
-      "Whatever the application's strategy names is the home of a shard: somebody who is gone, or never was, or has not the type. Calls to it wait in vain.",
+      "Every host that the custom strategy returns becomes the home of a shard: also one that has ended, never existed, or lacks the type. Calls to it time out.",
     knownFrom: "Akka, where an allocation strategy that names an unknown region fails the coordinator",
     changes: [
       {
@@ -52,7 +52,7 @@ export const SHARD_CODE: readonly Bug[] = [
     name: "shard-strategy-late-answer-counts",
     family: "shards",
     story:
-      "What a strategy says too late is taken for the answer to what it is asked by then. Shards get homes that nobody has named, while it still thinks about them.",
+      "A late response of a strategy counts as the response to the present request. Shards get homes that the strategy did not return, while it still decides about them.",
     knownFrom: OURS,
     changes: [
       {
@@ -70,8 +70,7 @@ export const SHARD_CODE: readonly Bug[] = [
   {
     name: "shard-strategy-is-waited-for",
     family: "shards",
-    story:
-      "Nobody limits how long the application's strategy may think. One that never answers keeps shards without a home for ever.",
+    story: "The custom strategy has no timeout. One that never answers keeps shards without a home for ever.",
     knownFrom: "Akka, where a strategy whose future never completes blocks all allocations",
     changes: [
       {
@@ -90,7 +89,7 @@ export const SHARD_CODE: readonly Bug[] = [
     name: "shard-rule-is-believed-at-once",
     family: "shards",
     story:
-      "What the application says of the shard of an id is believed the first time. One that says two things has an actor live in two shards, on two hosts.",
+      "The first result of a custom `shardOf` is accepted without a second call. A rule with two results puts one actor into two shards, on two hosts.",
     knownFrom: OURS,
     changes: [
       {
@@ -104,7 +103,7 @@ export const SHARD_CODE: readonly Bug[] = [
     name: "shard-is-guessed-without-the-class",
     family: "shards",
     story:
-      "A host without the class takes the hash of an id for its shard, although the application has a rule of its own. Its calls go where the actor does not live, again and again.",
+      "A host without the class uses the hash of an id as its shard, although the application has a custom `shardOf`. Its calls go to the wrong host, again and again.",
     knownFrom: OURS,
     changes: [
       {
@@ -118,7 +117,7 @@ export const SHARD_CODE: readonly Bug[] = [
     name: "shard-home-of-an-old-incarnation",
     family: "shards",
     story:
-      "A host without the class that is told where an actor lives does not listen if it remembers that address, though from another host that was there before. Its calls are sent back from the wrong one for ever.",
+      "A host without the class ignores the announced home of an actor if it has that address in its cache, though from an earlier host at the address. Its calls are rejected by the wrong host for ever.",
     knownFrom: "ourselves",
     changes: [
       {
@@ -132,7 +131,7 @@ export const SHARD_CODE: readonly Bug[] = [
     name: "shard-rule-fails-and-nobody-is-woken",
     family: "shards",
     story:
-      "A remembered actor whose shard the application could not say when it was to be started is not started any more, though the application can say it the next time.",
+      "A remembered actor is never started again after the custom `shardOf` failed once for it, though it succeeds the next time.",
     knownFrom: "ourselves",
     guard: "src/sharding/remembered/starter.test.ts",
     changes: [

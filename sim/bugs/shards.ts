@@ -8,7 +8,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-told-before-noted",
     family: "shards",
     story:
-      "The leader tells everybody where a shard lives while the store is still being told. A leader that ends in between leaves hosts that know of a home of which the next leader knows nothing: it gives the shard another one.",
+      "The leader announces the home of a shard while its write to the store is still in flight. A leader that ends in between leaves hosts with a home that the next leader does not know: it assigns the shard to another one.",
     knownFrom: OURS,
     changes: [
       {
@@ -24,7 +24,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-stopped-before-gone",
     family: "shards",
     story:
-      "The home of a shard says that nothing of it is left as soon as it has told its actors to leave. Turns that still run there meet those of the new home.",
+      "The home of a shard reports that it is stopped as soon as its actors are ordered to leave. Turns that still run there overlap turns of the new home.",
     knownFrom: OURS,
     changes: [
       {
@@ -38,7 +38,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-stop-without-gathering",
     family: "shards",
     story:
-      "The leader has the home of a shard stop at once and does not wait until everybody keeps calls back. What others send meanwhile comes to a host that lets go, and comes to life there again.",
+      "The leader orders the home of a shard to hand off at once and does not wait until all hosts buffer calls. Calls of others meanwhile reach a host that is letting go, and activate actors there again.",
     knownFrom: OURS,
     changes: [
       {
@@ -57,7 +57,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-wakes-while-it-stops",
     family: "shards",
     story:
-      "A host goes on to wake actors of a shard that it is about to let go of, because it is still its home. They are there when it has said that none is.",
+      "A host continues to activate actors of a shard that it is about to hand off, because it is still its home. They are active after it has reported that none is.",
     knownFrom: OURS,
     changes: [
       {
@@ -71,7 +71,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-home-is-never-forgotten",
     family: "shards",
     story:
-      "A host that once heard where a shard lives believes it for ever, also when it hears of a move and when it is turned away there. Its calls go round in vain.",
+      "A host keeps the first home of a shard in its cache for ever, also after a move and after a rejection there. Its calls are routed in circles.",
     knownFrom: "Akka, where a region that missed a hand-off kept sending to the old one",
     changes: [
       {
@@ -100,7 +100,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-notes-of-any-term",
     family: "shards",
     story:
-      "The store takes what a leader says about homes whose term is over. What it notes late replaces what its successor has noted, and the next leader believes it.",
+      "The store accepts homes from a leader whose term has ended. Its late write replaces the home of its successor, and the next leader reads it.",
     knownFrom: OURS,
     changes: [
       {
@@ -113,7 +113,7 @@ export const SHARDS: readonly Bug[] = [
   {
     name: "shard-calls-kept-back-come-out-of-order",
     family: "shards",
-    story: "Calls that were kept back while their shard moved are sent to the new home in any order.",
+    story: "Calls that were buffered while their shard moved are sent to the new home in any order.",
     knownFrom: OURS,
     changes: [
       {
@@ -132,7 +132,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-calls-overtake-those-sent-back",
     family: "shards",
     story:
-      "What is called after a shard has moved goes to its new home at once, while an earlier call of the same host is on its way back from the old one.",
+      "Calls after the move of a shard go to its new home at once, while an earlier call of the same host is on its way back from the old one.",
     knownFrom: "Akka, where a message buffered by the old region arrives after newer ones",
     changes: [
       {
@@ -146,7 +146,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-freed-with-the-stream",
     family: "shards",
     story:
-      "The leader gives the shards of a host to others when its stream ends, not when its lease does. A host that only lost its connection goes on to run them.",
+      "The leader assigns the shards of a host to others when its stream ends, not when its lease does. A host that only lost its connection continues to run them.",
     knownFrom: "Dapr, where a lost stream to the placement service ends a host's membership",
     changes: [
       {
@@ -160,7 +160,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-homes-forgotten-by-the-next-leader",
     family: "shards",
     story:
-      "A new leader does not read where shards live and gives each to whoever the strategy names, while the hosts of before go on to run them.",
+      "A new leader does not read the stored homes and assigns each shard by the strategy, while the earlier hosts continue to run them.",
     knownFrom: "Akka #28856",
     changes: [
       {
@@ -174,7 +174,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-held-beyond-the-lease",
     family: "shards",
     story:
-      "A host that has lost its lease drops its actors and goes on to believe that it is the home of their shards. When it has a lease again it wakes them, although others are their home by now.",
+      "A host that has lost its lease drops its actors and still considers itself the home of their shards. When it has a lease again it activates them, although others are their home by now.",
     knownFrom: OURS,
     changes: [
       {
@@ -192,8 +192,7 @@ export const SHARDS: readonly Bug[] = [
   {
     name: "shard-of-the-dead",
     family: "shards",
-    story:
-      "The leader goes on to name a host as the home of its shards that is gone for good: calls to them wait in vain.",
+    story: "The leader keeps an ended host as the home of its shards: calls to them time out.",
     knownFrom: OURS,
     changes: [
       {
@@ -207,7 +206,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-askers-forgotten",
     family: "shards",
     story:
-      "Who keeps calls back for a shard that moves is not told of its new home unless it asked: the calls wait until somebody else does.",
+      "A host that buffers calls for a moving shard is not notified of its new home unless it requested it: the calls wait until another host requests it.",
     knownFrom: OURS,
     changes: [
       {
@@ -221,7 +220,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-stop-lost-with-its-stream",
     family: "shards",
     story:
-      "The home of a shard that was told to let go and did not hear it, because its stream broke, is not told again: the shard is on its way for ever.",
+      "An order to hand off a shard that is lost with the stream of its home is not repeated: the hand-off never ends.",
     knownFrom: "ourselves",
     guard: "src/sharding/model/type-shards.test.ts",
     changes: [
@@ -236,7 +235,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-stopped-lost-with-its-stream",
     family: "shards",
     story:
-      "That nothing of a shard is left at its home is said once. When the stream breaks at that moment the leader waits for it for ever.",
+      "The report that a shard is stopped is sent once. When the stream breaks at that moment the leader waits for it for ever.",
     knownFrom: "ourselves",
     guard: "src/sharding/model/shard-region.test.ts",
     changes: [
@@ -256,7 +255,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-asked-for-without-a-pause",
     family: "shards",
     story:
-      "A host that hears that nobody can be the home of a shard asks again at once. While a new leader waits for old leases the two keep each other busy and do nothing else.",
+      "A host that gets the answer that no host can be the home of a shard repeats its request at once. While a new leader waits for old leases the two keep each other busy and do nothing else.",
     knownFrom: "ourselves",
     changes: [
       {
@@ -270,7 +269,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-given-up-under-the-leader-before",
     family: "shards",
     story:
-      "A host gives a type up, and the leader dies before its shards are handed over. The next leader believes it to be their home, and nobody asks it to let go: calls to them wait for a host that no table names.",
+      "A host removes a type, and the leader dies before its shards are handed off. The next leader considers the host their home, and never orders a hand-off: calls to them wait for a host that no table names.",
     knownFrom: "ourselves",
     guard: "src/sharding/leader/coordinator-driver.test.ts",
     changes: [
@@ -285,7 +284,7 @@ export const SHARDS: readonly Bug[] = [
     name: "shard-call-stays-behind-one-that-was-sent-back",
     family: "shards",
     story:
-      "A host sends a call back because the shard is elsewhere, then becomes its home, and runs the next call of the same caller, which was on its way: it has overtaken the first.",
+      "A host rejects a call because the shard is elsewhere, then becomes its home, and runs the next call of the same caller, which was in flight: it has overtaken the first.",
     knownFrom: "ourselves",
     guard: "src/actors/routing/router.test.ts",
     changes: [

@@ -8,7 +8,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-claims-of-a-quorum",
     family: "sticky actors",
     story:
-      "A new leader grants sticky actors when most of the hosts it knows of have said what they hold. The one that is slow may be the one that holds the actor: two hosts hold it.",
+      "A new leader grants sticky actors when most of the hosts it knows have reported. The slow host may be the one that holds the actor: two hosts hold it.",
     knownFrom: "the first proposal of sticky actors for Dapr",
     changes: [
       {
@@ -32,7 +32,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-grants-open-at-once",
     family: "sticky actors",
     story:
-      "A new leader begins with an empty table and grants whatever is asked for, before those who hold actors have said so: two hosts hold an actor after every change of leaders.",
+      "A new leader begins with an empty table and grants every request, before the holders of actors have reported: two hosts hold an actor after every change of leaders.",
     knownFrom: OURS,
     changes: [
       {
@@ -46,7 +46,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-half-of-the-claims-believed",
     family: "sticky actors",
     story:
-      "A stream that breaks while a host says what it holds leaves the leader with half of it, and what it said before is forgotten: the rest is granted to others until the host has said everything on its next stream.",
+      "A stream that breaks during the report of a host leaves the leader with half of it, and the earlier report is dropped: the rest is granted to others until the host has reported everything on its next stream.",
     knownFrom: OURS,
     guard: "src/placement/model/sticky-owners.test.ts",
     changes: [
@@ -61,7 +61,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-released-before-gone",
     family: "sticky actors",
     story:
-      "A host that is to let go of an actor says so at once, while a turn of it still runs. Another one is granted it: two activations at once.",
+      "A host that has to release an actor confirms it at once, while a turn of it still runs. Another host gets the grant: two activations at once.",
     knownFrom: OURS,
     changes: [
       {
@@ -80,7 +80,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-freed-with-the-stream",
     family: "sticky actors",
     story:
-      "The leader frees the sticky actors of a host when its stream ends, not when its lease does. A host that only lost its connection goes on to run them: two hosts hold each of them.",
+      "The leader frees the sticky actors of a host when its stream ends, not when its lease does. A host that only lost its connection continues to run them: two hosts hold each of them.",
     knownFrom: "Dapr, where a lost stream to the placement service ends a host's membership",
     guard: "src/placement/model/sticky-coordinator.test.ts",
     changes: [
@@ -95,7 +95,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-held-beyond-the-lease",
     family: "sticky actors",
     story:
-      "A host that has lost its lease drops its actors but goes on to believe that they are its own. Back in the cluster it claims them and wakes them, although others were granted them meanwhile.",
+      "A host that has lost its lease drops its actors but keeps its record of them. Back in the cluster it claims and activates them, although others were granted them meanwhile.",
     knownFrom: OURS,
     changes: [
       {
@@ -114,7 +114,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-moved-by-the-ring",
     family: "sticky actors",
     story:
-      "A host lets go of sticky actors when a new table gives their ids to another host, as if they followed the ring: every host that joins or leaves moves some of them.",
+      "A host releases sticky actors when a new table assigns their ids to another host, as if they followed the ring: every host that joins or leaves moves some of them.",
     knownFrom: "every system without stickiness",
     changes: [
       {
@@ -127,7 +127,7 @@ export const STICKY: readonly Bug[] = [
   {
     name: "sticky-leaves-when-idle",
     family: "sticky actors",
-    story: "A sticky actor that nobody calls leaves memory like any other.",
+    story: "An idle sticky actor leaves memory like any other.",
     knownFrom: "every system without stickiness",
     changes: [
       {
@@ -141,7 +141,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-kept-for-the-dead",
     family: "sticky actors",
     story:
-      "What is kept for a host that is lost is given to the first host of that name in the last table, which may be the lost one itself until the next table is told: the leader believes for ever that the dead one holds it, and every call to it waits in vain.",
+      "Actors kept for a lost host are assigned to the first host of that name in the last table, which may be the lost one itself until the next table: the leader considers the dead host their holder for ever, and every call to them times out.",
     knownFrom: OURS,
     changes: [
       {
@@ -155,7 +155,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-asked-before-claimed",
     family: "sticky actors",
     story:
-      "A host on a new stream asks for actors before it has said what it holds, and is granted some. Then it says that it holds everything but these, so the leader frees them and grants them to others.",
+      "A host on a new stream requests actors before it has reported, and is granted some. Then it reports all its actors but these, so the leader frees them and grants them to others.",
     knownFrom: OURS,
     guard: "src/placement/model/sticky-owners.test.ts",
     changes: [
@@ -181,7 +181,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-stale-cache-is-believed",
     family: "sticky actors",
     story:
-      "The host that has to ask the leader trusts what it remembers, also when a call comes that was turned away from there. After an actor has been released elsewhere, callers go back and forth between the two until they give up.",
+      "The host that has to request an actor trusts its cache, also for a call that was rejected there. After an actor has been released elsewhere, callers go back and forth between the two until they give up.",
     knownFrom: OURS,
     guard: "src/world/sticky.test.ts",
     changes: [
@@ -196,7 +196,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-grant-nobody-wants-is-kept-secret",
     family: "sticky actors",
     story:
-      "A host ignores a grant for which nobody waits any more. The leader believes that it holds the actor; whoever is sent there is turned away, and asks again, until it gives up.",
+      "A host ignores a grant for a request that it no longer waits for. The leader considers the host the holder; calls that are routed there are rejected and retried, until they give up.",
     knownFrom: OURS,
     changes: [
       {
@@ -210,7 +210,7 @@ export const STICKY: readonly Bug[] = [
     name: "sticky-waiting-is-not-looked-at-again",
     family: "sticky actors",
     story:
-      "Questions that a new leader could not answer at once are not looked at again when the last host has said what it holds: calls to new actors wait in vain.",
+      "Requests that a new leader could not answer at once are not processed again when the last host has reported: calls to new actors time out.",
     knownFrom: OURS,
     guard: "src/placement/model/sticky-coordinator.test.ts",
     changes: [

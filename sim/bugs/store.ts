@@ -10,7 +10,7 @@ export const STORE: readonly Bug[] = [
     name: "unfenced-commit",
     family: "store",
     story:
-      "Whatever is committed is written, whoever holds the actor by now. A commit that was held up, sent again or slept through the end of a lease erases what the new owner has acknowledged: lost writes, and commits of an older epoch.",
+      "Every commit is written, whichever host holds the actor by now. A commit that was delayed, sent again or slept through the end of a lease erases acknowledged writes of the new owner: lost writes, and commits of an older epoch.",
     knownFrom: "Dapr #9958",
     changes: [{ file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" }],
   },
@@ -18,7 +18,7 @@ export const STORE: readonly Bug[] = [
     name: "unfenced-clear",
     family: "store",
     story:
-      "Commits are fenced, but clearing the state is not. A clear that arrives late removes what the new owner has written: acknowledged writes are lost.",
+      "Commits are fenced, but clearing the state is not. A late clear removes the writes of the new owner: acknowledged writes are lost.",
     knownFrom: "Temporal #12016",
     guard: "src/stores/contract/fence.contract.ts",
     changes: [
@@ -33,7 +33,7 @@ export const STORE: readonly Bug[] = [
     name: "fenced-by-version-only",
     family: "store",
     story:
-      "A commit is accepted when its version fits, whatever its epoch. Who held an actor before can commit after it was taken, as long as the new owner has not: a commit of an older epoch, and the new owner answers from a state that is out of date.",
+      "A commit is accepted when its version fits, whatever its epoch. The previous holder of an actor can commit after it was taken, as long as the new owner has not: a commit of an older epoch, and the new owner answers from a state that is out of date.",
     knownFrom: OURS,
     guard: "src/stores/contract/fence.contract.ts",
     changes: [
@@ -48,7 +48,7 @@ export const STORE: readonly Bug[] = [
     name: "neither-fenced-nor-checked",
     family: "store",
     story:
-      "A host does not look at its lease before it commits, and the store does not look who holds the actor. A process that was paused in the middle of a turn overwrites what others have acknowledged in between.",
+      "A host does not check its lease before it commits, and the store does not check the holder of the actor. A process that was paused in the middle of a turn overwrites acknowledged writes of others.",
     knownFrom: OURS,
     changes: [
       { file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" },
@@ -82,7 +82,7 @@ export const STORE: readonly Bug[] = [
     name: "take-after-read",
     family: "store",
     story:
-      "An actor that wakes up reads its state first and takes it afterwards. What the owner before commits in between is not seen, and erased by the next commit: an acknowledged write is lost.",
+      "An activation reads its state first and takes the actor afterwards. Commits of the previous owner in between are not seen, and erased by the next commit: an acknowledged write is lost.",
     knownFrom: OURS,
     guard: "src/stores/contract/listing.contract.ts",
     changes: [
@@ -106,7 +106,7 @@ export const STORE: readonly Bug[] = [
     name: "lost-answer-taken-for-failure",
     family: "store",
     story:
-      "A commit whose answer was lost is not found again by its id, and nobody remembers the doubt. Its caller is told FENCED, that nothing was kept, although it was: a refused call that has an effect.",
+      "A commit whose response was lost is not recognized by its id, and its ambiguity is not recorded. Its caller gets FENCED, a definite failure, although the commit was applied: a rejected call that has an effect.",
     knownFrom: "actor-ts #142",
     changes: [
       {
@@ -125,7 +125,7 @@ export const STORE: readonly Bug[] = [
     name: "doubt-is-forgotten",
     family: "store",
     story:
-      "That an earlier attempt at a commit may have been applied is forgotten when it is tried again. When the store stays away, or somebody else takes the actor, the caller is told for certain that nothing happened, although it did.",
+      "A retry drops the information that an earlier attempt at a commit may have been applied. When the store stays away, or another host takes the actor, the caller gets a definite failure, although the commit was applied.",
     knownFrom: "actor-ts #142",
     guard: "src/actors/group-call.test.ts",
     changes: [
@@ -140,7 +140,7 @@ export const STORE: readonly Bug[] = [
     name: "unknown-commit-is-run-again",
     family: "store",
     story:
-      "Every attempt at a commit has an id of its own, and a turn whose commit is in doubt is run again. If the first attempt had been applied, one call is applied twice.",
+      "Every attempt at a commit has its own id, and a turn with an ambiguous commit is run again. If the first attempt had been applied, one call is applied twice.",
     knownFrom: OURS,
     changes: [
       {
@@ -169,7 +169,7 @@ export const STORE: readonly Bug[] = [
     name: "reply-before-commit",
     family: "store",
     story:
-      "A turn is answered when its commit has been sent off. If the process ends, loses the actor or cannot reach the store, an acknowledged write is lost.",
+      "A turn is answered when its commit has been sent. If the process ends, loses the actor or cannot reach the store, an acknowledged write is lost.",
     knownFrom: "Akka.Management #3402",
     changes: [
       {
@@ -186,7 +186,7 @@ export const STORE: readonly Bug[] = [
     name: "failed-turn-leaves-its-changes",
     family: "store",
     story:
-      "What a turn did to the state before it threw stays in memory, and is stored with the next turn: a call that failed has an effect.",
+      "Changes of a turn to the state stay in memory after it throws, and are stored with the next turn: a call that failed has an effect.",
     knownFrom: OURS,
     changes: [
       {
@@ -200,7 +200,7 @@ export const STORE: readonly Bug[] = [
     name: "taken-again-after-the-lease",
     family: "store",
     story:
-      "A host sleeps while it takes an actor, and its lease ends. When it wakes up it asks again, because no answer came in time: the actor's life on the host that has it now is over, and a call there fails for nothing.",
+      "A host sleeps while it takes an actor, and its lease ends. When it resumes it repeats the take, because no response came in time: the activation on the present owner is fenced, and a call there fails without a reason.",
     knownFrom: "ourselves",
     changes: [
       {

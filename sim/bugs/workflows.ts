@@ -12,7 +12,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "step-without-lease",
     family: "workflows",
     story:
-      "A step counts as long as somebody has a lease on the task, whoever that is. A worker that slept through its lease writes into the history while another one does.",
+      "A step counts as long as any worker has a lease on the task. A worker that slept through its lease writes into the history while another one does.",
     knownFrom: "every queue that forgets to fence",
     changes: [
       {
@@ -26,7 +26,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "step-written-twice",
     family: "workflows",
     story:
-      "A step does not say which event it builds on. When its answer is lost and it is sent again, it stands in the history twice.",
+      "A step does not name the event it builds on. When its response is lost and it is sent again, it is in the history twice.",
     knownFrom: OURS,
     changes: [
       { file: STEPS, before: "if (task === undefined || run.last !== last) {", after: "if (task === undefined) {" },
@@ -36,7 +36,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "rest-forgets-what-arrived",
     family: "workflows",
     story:
-      "A run comes to rest without a look at what has arrived since its worker looked last. It sleeps with a signal in its inbox until another one comes.",
+      "A run goes idle without a check for events that arrived since its worker's last read. It sleeps with a signal in its inbox until another one arrives.",
     knownFrom: "Cadence, in its first years: decision tasks that were not scheduled for buffered events",
     changes: [
       {
@@ -49,14 +49,14 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "inbox-emptied-with-every-step",
     family: "workflows",
-    story: "A step removes all that has arrived, and not only what it has taken into the history.",
+    story: "A step removes all arrived events, and not only those that it has taken into the history.",
     knownFrom: OURS,
     changes: [{ file: STEPS, before: "      if (number > taken) break;\n", after: "" }],
   },
   {
     name: "arrival-wakes-nobody",
     family: "workflows",
-    story: "What arrives is kept, and the task of its run stays idle.",
+    story: "Arrived events are stored, and the task of their run stays idle.",
     knownFrom: OURS,
     changes: [
       {
@@ -69,7 +69,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "signals-stay-behind",
     family: "workflows",
-    story: "What has arrived at a run that goes on as a new one, and was not taken, is dropped with it.",
+    story: "Events that have arrived at a run that continues as new, and were not taken, are dropped with it.",
     knownFrom: "Azure Durable Functions: events lost at ContinueAsNew",
     changes: [
       {
@@ -82,8 +82,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "buffered-signals-stay-behind",
     family: "workflows",
-    story:
-      "Signals that a run has taken and its code has not waited for are not handed over when it goes on as a new one.",
+    story: "Signals that a run has taken and its code has not awaited are not carried over when it continues as new.",
     knownFrom: "Azure Durable Functions: events lost at ContinueAsNew",
     changes: [
       {
@@ -96,7 +95,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "child-that-goes-on-forgets-its-parent",
     family: "workflows",
-    story: "A child that goes on as a new run does not know its parent any more, which waits for it for ever.",
+    story: "A child that continues as new loses its parent, which waits for it for ever.",
     knownFrom: OURS,
     changes: [
       {
@@ -110,7 +109,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "start-known-by-its-workflow-alone",
     family: "workflows",
     story:
-      "A start that is sent again because its answer was lost finds its own run, and takes it for somebody else's: its caller is told that there is one already.",
+      "A start that is repeated because its response was lost finds its own run, and takes it for another one: its caller gets the error that the workflow exists.",
     knownFrom: "clients that retry without a request id",
     changes: [
       {
@@ -123,7 +122,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "turn-that-is-fenced-starts-all-the-same",
     family: "workflows",
-    story: "What a turn of an actor starts is stored before it is known whether the turn counts.",
+    story: "Workflows that a turn of an actor starts are stored before the commit of the turn is checked.",
     knownFrom: "every system in which an outbox is a second write",
     changes: [
       {
@@ -138,7 +137,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "workflows-unknown-while-joining",
     family: "workflows",
     story:
-      "A host hears of workflows when it has joined for all of its types. Actors of those that were settled sooner are called before, and cannot start any.",
+      "A host gets its workflow client after it has joined for all of its types. Actors of types that settle sooner are called before, and cannot start workflows.",
     knownFrom: "ourselves",
     changes: [
       { file: "src/host/app.ts", before: "  catalog.workflows = flows.book;\n", after: "" },
@@ -152,7 +151,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "task-given-away-despite-lease",
     family: "workflows",
-    story: "A claim takes tasks that somebody has a lease on. Two workers decide for one run.",
+    story: "A claim takes leased tasks. Two workers decide for one run.",
     knownFrom: OURS,
     changes: [
       {
@@ -166,7 +165,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "builds-bypassed",
     family: "workflows",
     story:
-      "A worker that has a run in memory, or finds nobody who has, gets its task whatever build the run is bound to.",
+      "A worker that has a run in memory, or finds no other that has, gets its task whatever build the run is pinned to.",
     knownFrom: OURS,
     changes: [
       {
@@ -180,7 +179,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "warm-runs-are-robbed",
     family: "workflows",
-    story: "Tasks are given to whoever asks first, also while the worker that has the run in memory lives.",
+    story: "Tasks go to the first worker that polls, also while the worker that has the run in memory lives.",
     knownFrom: OURS,
     changes: [
       {
@@ -194,7 +193,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "late-results-are-recorded",
     family: "workflows",
     story:
-      "A result or a timer that comes a second time, or for what nobody waits for any more, is taken into the history all the same.",
+      "A result or a timer that arrives a second time, or that the code no longer awaits, is taken into the history all the same.",
     knownFrom: OURS,
     changes: [
       {
@@ -207,7 +206,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "signals-counted-as-often-as-sent",
     family: "workflows",
-    story: "A signal whose answer was lost is sent again, and counts twice.",
+    story: "A signal whose response was lost is sent again, and counts twice.",
     knownFrom: "Temporal, before signals had request ids",
     changes: [
       {
@@ -220,7 +219,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "activities-of-the-dead-stay-undone",
     family: "workflows",
-    story: "Activities that ran in a worker that is gone are waited for, and nobody runs them again.",
+    story: "Activities of an ended worker stay pending, and no worker runs them again.",
     knownFrom: OURS,
     changes: [
       {
@@ -233,7 +232,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "actors-are-not-called-again",
     family: "workflows",
-    story: "A call to an actor that was under way when its worker went away is waited for, and nobody makes it again.",
+    story: "A call to an actor that was in progress when its worker ended stays pending, and is never made again.",
     knownFrom: OURS,
     changes: [
       {
@@ -247,7 +246,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "rests-while-activities-run",
     family: "workflows",
     story:
-      "A run rests although activities of it run here. Their results find nobody who would write them, and are lost when the run leaves memory.",
+      "A run goes idle although its activities run in this worker. Their results are not written, and are lost when the run leaves memory.",
     knownFrom: OURS,
     changes: [
       {
@@ -261,7 +260,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "activities-begin-before-they-are-decided",
     family: "workflows",
     story:
-      "Activities begin before the step that decides them is stored. When that never is, something was done that nobody knows of.",
+      "Activities begin before the step that schedules them is stored. If the step is never stored, an activity ran without a record.",
     knownFrom: OURS,
     changes: [
       {
@@ -275,7 +274,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "time-goes-on-within-a-step",
     family: "workflows",
     story:
-      "What is taken into one step is seen at several moments, and the history has one of them. Code that asks for the time gets another one when it is replayed.",
+      "Events of one step are seen at several times, and the history has only one of them. Code that reads the time gets another one when it is replayed.",
     knownFrom: OURS,
     changes: [
       {
@@ -294,7 +293,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "overtaken-run-stays-in-memory",
     family: "workflows",
     story:
-      "A worker whose step did not count any more keeps the run in memory, with decisions in it that no history has, and goes on with it when it gets the next task.",
+      "A worker whose step was rejected keeps the run in memory, with commands that no history has, and continues it when it gets the next task.",
     knownFrom: OURS,
     changes: [
       {
@@ -312,7 +311,7 @@ export const WORKFLOWS: readonly Bug[] = [
   {
     name: "replay-in-the-present",
     family: "workflows",
-    story: "A run that is replayed sees everything at the time of its last step, and counts its timers from there.",
+    story: "A replayed run sees every event at the time of its last step, and counts its timers from there.",
     knownFrom: OURS,
     changes: [
       {
@@ -326,7 +325,7 @@ export const WORKFLOWS: readonly Bug[] = [
     name: "workflow-refused-after-silence",
     family: "workflows",
     story:
-      "A start that the store refuses counts as refused for good, although the store never answered an earlier attempt. The store applies that attempt after the open run has ended.",
+      "A start that the store rejects counts as rejected for good, although the store never answered an earlier attempt. The store applies that attempt after the open run has ended.",
     knownFrom: "ourselves",
     guard: "src/host/refused-in-doubt.test.ts",
     changes: [

@@ -20,7 +20,7 @@ const LATELY_MS = 30_000;
 
 export const bounds: CheckerKind = {
   name: "bounds",
-  rule: "mailboxes, connections and planned happenings stay within their limits",
+  rule: "mailboxes, connections and scheduled events stay within their limits",
   make(stage, report) {
     const { plan, world } = stage;
     const { length: hosts } = plan.hosts;

@@ -9,7 +9,7 @@ import { isSharded, labelOf, nameOf } from "./looks.ts";
 
 export const callOrder: CheckerKind = {
   name: "in order",
-  rule: "in calm times calls of one host to one actor begin in the order they were made, unless it moves and lives in no shard",
+  rule: "in calm times calls of one host to one actor begin in the order they were made, unless the actor moves and is not sharded",
   make(stage, report) {
     /** Calls that have not begun, in the order in which they were made, by caller and actor. */
     const made = new Map<string, string[]>();

@@ -8,7 +8,7 @@ const ON_ITS_WAY_MS = 1_000;
 
 export const failedStarts: CheckerKind = {
   name: "failed starts",
-  rule: "a process whose start has failed sends nothing more, neither to the database nor to other processes",
+  rule: "a process that failed to start sends nothing more, neither to the database nor to other processes",
   make(stage, report) {
     const failed = new Map<Process, number>();
     function check(station: unknown, what: string): void {

@@ -26,7 +26,7 @@ const TROUBLES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 export const honestErrors: CheckerKind = {
   name: "honest errors",
-  rule: "every error is one of the catalogue that fits the call, or what the actor threw",
+  rule: "every error is from the catalogue and fits the call, or is the error that the actor threw",
   make(stage, report) {
     const mayWait = (type: string): boolean => (stage.plan.sticky?.[type]?.lost ?? "reassign") !== "reassign";
 

@@ -10,7 +10,7 @@ const PAGE = 100_000;
 
 export const isolation: CheckerKind = {
   name: "isolation",
-  rule: "no word of one namespace appears in an answer, a state, a call, a table or a listing of another",
+  rule: "no data of one namespace appears in an answer, a state, a call, a table or a listing of another",
   make(stage, report) {
     const namespaces = new Set(stage.plan.hosts.map(({ namespace }) => namespace));
     const namespaceAt = new Map(stage.players.map(({ planned, host }) => [host.place, planned.namespace]));

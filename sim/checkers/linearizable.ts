@@ -44,7 +44,7 @@ function hasFailed({ outcome }: Operation): boolean {
 
 export const linearizable: CheckerKind = {
   name: "linearizable ledgers",
-  rule: "everything acknowledged is in its ledger once, in an order that fits what callers saw, and nothing that was refused is",
+  rule: "every acknowledged entry is in its ledger once, in an order that fits the observations of callers; rejected entries are not",
   make(stage, report) {
     const rows = new Map<string, Row>();
     const keys = new Map<string, ActorKey>();

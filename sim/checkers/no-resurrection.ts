@@ -9,7 +9,7 @@ const LAST_WORD_MS = 60_000;
 
 export const noResurrection: CheckerKind = {
   name: "no resurrection",
-  rule: "an activation whose actor was taken since never commits, and a process that has ended does nothing",
+  rule: "an activation never commits after a newer activation of its actor, and an ended process does nothing",
   make(stage, report) {
     const epochs = new Map<number, { readonly epoch: number; readonly process: number }>();
     const seen = new Set<string>();

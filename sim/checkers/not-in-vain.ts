@@ -19,7 +19,7 @@ const HAND_OFF_MS = 1_500;
 
 export const notInVain: CheckerKind = {
   name: "not in vain",
-  rule: "in calm times no call runs out of time before it has begun, unless its actor was busy",
+  rule: "in calm times no call times out before its turn begins, unless its actor was busy",
   make(stage, report) {
     const calm = new Calm(stage);
     const begun = new Set<string>();

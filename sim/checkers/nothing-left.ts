@@ -3,7 +3,7 @@ import type { CheckerKind } from "./checker.ts";
 
 export const nothingLeft: CheckerKind = {
   name: "nothing left",
-  rule: "after everybody has stopped there is no process, no connection and no member",
+  rule: "after all hosts have stopped there is no process, no connection and no member",
   make(stage, report) {
     return {
       over() {

@@ -5,7 +5,7 @@ import type { CheckerKind } from "./checker.ts";
 
 export const quietLog: CheckerKind = {
   name: "quiet log",
-  rule: "no host logs an error, whatever happens around it",
+  rule: "no host logs an error, under any fault",
   make(_stage, report) {
     return {
       told(line) {

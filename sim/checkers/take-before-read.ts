@@ -17,7 +17,7 @@ interface Take {
 
 export const takeBeforeRead: CheckerKind = {
   name: "take before read",
-  rule: "an activation begins with the state of a take of its own, made after it was born, or of the last one if its shard has just come",
+  rule: "an activation begins with the state that it took from the store itself after its creation, or that its shard prefetched last",
   make(stage, report) {
     /**
      * By actor and process. A take without a response is repeated: each take since the creation of the

@@ -6,7 +6,7 @@ import { labelOf } from "./looks.ts";
 
 export const turnExclusion: CheckerKind = {
   name: "turn exclusion",
-  rule: "a turn begins only when no other turn of the same activation runs, and not after the activation has ended",
+  rule: "a turn begins only while no other turn of the same activation runs, and not after the activation has ended",
   make(_stage, report) {
     const running = new Map<number, Turn>();
     /** The newest activation by process and actor. */

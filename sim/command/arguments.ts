@@ -40,22 +40,22 @@ const LARGEST_SEED = 2 ** 48;
 export const HELP = `Usage: npm run sim -- [options]
 
 Runs a whole cluster in one process, on virtual time, with crashes, pauses, lost messages and a failing database, and
-checks that it keeps its promises. A seed decides everything: the same seed is the same run. Every seed runs twice,
+checks that it keeps its promises. The seed determines everything: the same seed gives the same run. Every seed runs twice,
 and both runs must agree.
 
   --seeds <n>      how many seeds (default ${SEEDS})
-  --from <seed>    the first of them (default: chance picks it)
+  --from <seed>    the first of them (default: a random one)
   --minutes <m>    as many seeds as fit; failures are saved in sim/failures/
   --jobs <n>       worker processes (default: one per core)
-  --hosts <n>      so many hosts instead of what the seed says
+  --hosts <n>      number of hosts, instead of the one that the seed draws
   --once           run every seed once only
   --json           one JSON object at the end
 
-  --seed <seed>    one seed, told as a story
-  --verbose        the story with everything the hosts say
-  --shrink         with --seed or --story: take things out while it still fails
+  --seed <seed>    one seed, with its story
+  --verbose        the story with all log lines of the hosts
+  --shrink         with --seed or --story: reduce the plan while it still fails
   --story <file>   play a saved plan: a file of sim/stories/ or sim/failures/
-  --update         with --story: write down what it tells now as what is expected
+  --update         with --story: record the present trace as the expected one
 
   --bug <name>     with a known bug put back into the program
   --bugs           with every known bug, one by one: how many seeds until each is found, as a table
@@ -64,8 +64,8 @@ and both runs must agree.
   --help           this text
 
 \`npm run sim -- 7\` is short for --seed 7, and \`npm run sim -- 1 100\` for --from 1 --seeds 100.
-Progress goes to standard error. Ctrl-C ends after the seeds that are running and sums up; twice ends at once.
-Exit code 0: everything held; 1: something did not; 2: wrong options; 3: nothing failed, but some seeds did not
+Progress goes to standard error. Ctrl-C ends after the running seeds with a summary; a second one ends at once.
+Exit code 0: every rule held; 1: a rule failed; 2: wrong options; 3: no rule failed, but some seeds did not
 end within 120 s of real time; 130: interrupted.
 `;
 
@@ -119,9 +119,9 @@ export function parseArguments(words: readonly string[]): Arguments {
     }
   }
   if (task === "shrink" && (values.seed === undefined) === (values.story === undefined)) {
-    throw new UsageError("--shrink needs either --seed or --story: what it is to shrink.");
+    throw new UsageError("--shrink needs either --seed or --story.");
   }
-  if (values.json && values.verbose) throw new UsageError("--verbose does not go with --json, which tells no story.");
+  if (values.json && values.verbose) throw new UsageError("--verbose does not go with --json, which prints no story.");
   if (values.write && values.bug !== undefined) {
     throw new UsageError("--write does not go with --bug: the table in the document is that of all bugs.");
   }

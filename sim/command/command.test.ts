@@ -59,7 +59,7 @@ describe("npm run sim", () => {
     const { code, out } = await sim("--from 3 --seeds 2 --jobs 2");
     assert.equal(code, out.includes("seeds failed") ? 1 : 0, out);
     assert.match(out, /^2 seeds from 3 \(each twice, 2 processes\)\n/);
-    assert.match(out, /\n(?:everything held\n|\d of 2 seeds failed\n(?: {2}[a-z ]+: [\d ]+\n)+)$/);
+    assert.match(out, /\n(?:every rule held\n|\d of 2 seeds failed\n(?: {2}[a-z ]+: [\d ]+\n)+)$/);
     assert.ok(!out.includes("\u001b"));
   });
 
@@ -78,7 +78,7 @@ describe("npm run sim", () => {
     for (const name of ["simulatedSeconds", "events", "calls", "seconds"]) assert.ok(sum[name] > 0, name);
     assert.equal(typeof sum.commit, "string");
     assert.equal(typeof sum.faults, "object");
-    assert.ok(Array.isArray(sum.marks.reached) && Array.isArray(sum.marks.missed));
+    assert.ok(Array.isArray(sum.coverage.reached) && Array.isArray(sum.coverage.missed));
     // One process gives the same result as two.
     const alone = JSON.parse((await sim("--from 3 --seeds 2 --once --json --jobs 1")).out);
     assert.deepEqual({ ...alone, seconds: 0 }, { ...sum, seconds: 0 });

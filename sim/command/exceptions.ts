@@ -11,7 +11,7 @@ let current: Stage | undefined;
 function uncaught(error: unknown): void {
   // Outside a run the command itself has a bug, and Node reports it.
   if (current === undefined) throw error;
-  current.violation("no exception", `nobody caught: ${(error as Error | undefined)?.stack ?? String(error)}`);
+  current.violation("no exception", `uncaught: ${(error as Error | undefined)?.stack ?? String(error)}`);
 }
 
 /** Like run(), but an uncaught exception becomes a violation as well. */

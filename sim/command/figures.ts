@@ -51,7 +51,7 @@ export class Figures {
       `${showTime(simulatedMs)} simulated`,
       `${showCount(steps)} steps`,
       `${showCount(faultCount)} faults`,
-      `${marks.size} marks`,
+      `${marks.size} situations`,
     ].join(", ");
   }
 }

@@ -12,7 +12,7 @@ export class Interrupt {
       }
       this.isAsked = true;
       this.#asked.resolve();
-      say("Ending after what is running. Once more ends at once.");
+      say("Ending after the running seeds. Ctrl-C again ends at once.");
     };
     process.on("SIGINT", this.#heard).on("SIGTERM", this.#heard);
   }

@@ -28,7 +28,7 @@ export async function replay(options: Arguments, terminal: Terminal): Promise<nu
       `${(report.simulatedMs / 1_000).toFixed(1)} s simulated, ${report.steps} steps, ${report.operations} calls, trace ${report.trace}`,
     );
     terminal.line(`faults: ${faults.join(", ") || "none"}`);
-    terminal.line(`marks:  ${[...report.marks].sort().join(", ") || "none"}`);
+    terminal.line(`coverage: ${[...report.marks].sort().join(", ") || "none"}`);
     terminal.line(
       failed
         ? failureText(report, options, circumstances(), terminal.paint)

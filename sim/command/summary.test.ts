@@ -26,7 +26,7 @@ function figuresOf(seeds: number, marks: readonly string[]): Figures {
   return figures;
 }
 
-const isTooTame = (figures: Figures): boolean => jsonOf(figures, 1, [], {}, { commit: "", node: "" }).marks.tooTame;
+const isTooTame = (figures: Figures): boolean => jsonOf(figures, 1, [], {}, { commit: "", node: "" }).coverage.tooTame;
 
 describe("the summary of many seeds", () => {
   it("a long run with incomplete coverage is called too tame", () => {
@@ -34,7 +34,7 @@ describe("the summary of many seeds", () => {
     const figures = figuresOf(5_000, others);
     const text = summaryOf(figures, [], false, plain);
     assert.match(text, new RegExp(`missed: ${first}\n`));
-    assert.match(text, /^too tame: 5000 seeds are enough to reach every mark$/m);
+    assert.match(text, /^too tame: 5000 seeds are enough to reach every situation$/m);
     assert.ok(isTooTame(figures));
   });
 
@@ -51,7 +51,7 @@ describe("the summary of many seeds", () => {
     figures.add({ seed: 77, ...nothing, marks: [], told: [], overran: "it did not come to an end" });
     const text = summaryOf(figures, [], false, plain);
     assert.match(text, /^not finished in real time, nothing found: 77$/m);
-    assert.match(text, /^every run that ended held$/m);
+    assert.match(text, /^every rule held in the runs that ended$/m);
     const { failed, overran } = jsonOf(figures, 1, [], {}, { commit: "", node: "" });
     assert.deepEqual([failed, overran], [0, [77]]);
   });

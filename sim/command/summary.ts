@@ -27,12 +27,12 @@ export function summaryOf(figures: Figures, failed: readonly Report[], isInterru
     `${steps.toLocaleString("en")} steps (${rate(steps)}/s), ${operations.toLocaleString("en")} calls`,
     `faults: ${happened.join(", ") || "none"}`,
     ...(figures.missedFaults.length > 0 ? [`never:  ${figures.missedFaults.join(", ")}`] : []),
-    `marks:  ${marks.size} of ${marks.size + missed.length}${missed.length > 0 ? `; missed: ${missed.join("; ")}` : ""}`,
-    ...(isTooTame(figures) ? [paint("yellow", `too tame: ${seeds} seeds are enough to reach every mark`)] : []),
+    `coverage: ${marks.size} of ${marks.size + missed.length} situations${missed.length > 0 ? `; missed: ${missed.join("; ")}` : ""}`,
+    ...(isTooTame(figures) ? [paint("yellow", `too tame: ${seeds} seeds are enough to reach every situation`)] : []),
     ...(isInterrupted ? [paint("yellow", "interrupted")] : []),
     ...(figures.overran.length === 0 ? [] : [paint("yellow", overranText(figures.overran))]),
     ...(failed.length === 0
-      ? [paint("green", figures.overran.length === 0 ? "everything held" : "every run that ended held")]
+      ? [paint("green", figures.overran.length === 0 ? "every rule held" : "every rule held in the runs that ended")]
       : broken(figures, failed).map((line) => paint("red", line))),
   ].join("\n");
 }
@@ -78,6 +78,6 @@ export function jsonOf(
     events: figures.steps,
     calls: figures.operations,
     faults: Object.fromEntries(figures.faults),
-    marks: { reached: [...figures.marks].sort(), missed: missedMarks(figures.marks), tooTame: isTooTame(figures) },
+    coverage: { reached: [...figures.marks].sort(), missed: missedMarks(figures.marks), tooTame: isTooTame(figures) },
   };
 }

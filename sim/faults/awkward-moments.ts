@@ -56,13 +56,13 @@ export const crashAfterTake = crashes(
 );
 export const crashAfterCampaign = crashes(
   "crash after campaign",
-  "a process ends when the database has heard its campaign and it does not know yet whether it leads",
+  "a process ends when the database has applied its campaign, before the response",
   done("campaign"),
   10,
 );
 export const crashWhileSending = crashes(
   "crash while sending",
-  "a process ends when it has sent a part of what it was about to send",
+  "a process ends when it has sent a part of its messages",
   sends,
   60,
 );

@@ -112,7 +112,7 @@ export const schedulersDie = fault<{ quietly: boolean; restartMs: number[] }>({
 
 export const leaderDies = fault<{ quietly: boolean; restartMs: number }>({
   name: "leader dies",
-  says: "whoever leads ends, and the next leader may end as well",
+  says: "the leader ends, and the next leader may end as well",
   draw(chance, plan) {
     const restartMs = lengths(chance, 10, 20_000);
     return times(chance, plan, 4, () => ({ quietly: chance.chance(0.5), restartMs: restartMs() }));
@@ -152,7 +152,7 @@ export const joinAndLeave = fault<{ host: string; nth: number; ends: "crash" | "
 
 export const lostGoodbye = fault<{ host: string; downMs: number }>({
   name: "lost goodbye",
-  says: "a host stops in an orderly way, and nobody hears its goodbye",
+  says: "a host stops in an orderly way, and its goodbye is lost",
   draw(chance, plan) {
     const downMs = lengths(chance, 1, 20_000);
     return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), downMs: downMs() }));

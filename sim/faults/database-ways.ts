@@ -25,19 +25,19 @@ function brokenWay(name: string, says: string, how: DatabaseWay["how"]): Fault {
 
 export const cutFromDatabase = brokenWay(
   "cut off from the database",
-  "what one host asks of the database never arrives",
+  "requests of one host to the database never arrive",
   "questions",
 );
 
 export const unanswered = brokenWay(
   "unanswered by the database",
-  "the database does what one host asks, and the host never hears of it",
+  "requests of one host take effect, and their responses are lost",
   "answers",
 );
 
 export const lateQuestions = brokenWay(
   "late questions",
-  "what one host asks of the database is held up, and done long after it was given up",
+  "requests of one host to the database are delayed, and take effect long after their timeout",
   "late",
 );
 

@@ -42,7 +42,7 @@ export const stopTogether = fault<{ hosts: string[]; apartMs: number; downMs: nu
 
 export const leaderResigns = fault<{ downMs: number }>({
   name: "leader resigns",
-  says: "whoever leads is stopped in an orderly way",
+  says: "the leader is stopped in an orderly way",
   draw(chance, plan) {
     const downMs = lengths(chance, 1, 20_000);
     return times(chance, plan, 4, () => ({ downMs: downMs() }));

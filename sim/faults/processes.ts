@@ -34,13 +34,13 @@ export const crash = ending(
 
 export const powerLoss = ending(
   "power loss",
-  "a machine ends without a word to anybody, and comes back after a while",
+  "a machine loses its power without any notification, and comes back after a while",
   true,
 );
 
 export const restartAtOnce = fault<{ host: string; quietly: boolean; restartMs: number }>({
   name: "restart at once",
-  says: "a process ends, and another one is there at the same address before anybody noticed",
+  says: "a process ends, and another one is at the same address before the end is detected",
   draw(chance, plan) {
     return times(chance, plan, 4, () => {
       return { host: chance.pick(hostNames(plan)), quietly: chance.chance(0.5), restartMs: chance.below(20) };
@@ -95,7 +95,7 @@ export const blackout = fault<{ quietly: boolean; restartMs: number[] }>({
 
 export const pause = fault<{ host: string; ms: number }>({
   name: "pause",
-  says: "a process hangs and goes on later with its old beliefs",
+  says: "a process hangs and continues later with its old state",
   draw(chance, plan) {
     const ms = lengths(chance, 10, 60_000);
     return times(chance, plan, 4, () => ({ host: chance.pick(hostNames(plan)), ms: ms() }));

@@ -40,13 +40,13 @@ export const hangsAtClaim = atWork(
 );
 export const diesBeforeSettling = atWork(
   "dies before settling",
-  "a process ends when a reminder has been handled, and it was about to say so",
+  "a process ends when a reminder has been handled, before it settles the reminder",
   asks("settle"),
   dies,
 );
 export const hangsBeforeSettling = atWork(
   "hangs before settling",
-  "a process hangs when a reminder has been handled, and says so when it wakes up",
+  "a process hangs when a reminder has been handled, and settles it when it resumes",
   asks("settle"),
   hangs,
 );
@@ -58,13 +58,13 @@ export const sleepsBeforeSettling = atWork(
 );
 export const diesAfterSettling = atWork(
   "dies after settling",
-  "a process ends when the store knows what became of a reminder, and it does not know that",
+  "a process ends after the store has settled a reminder, before the response",
   done("settle"),
   dies,
 );
 export const hangsBeforeRenewing = atWork(
   "hangs before renewing",
-  "a process hangs when it is about to ask whether what it holds is still its own",
+  "a process hangs before it renews its leases",
   asks("renew"),
   hangs,
 );
@@ -82,7 +82,7 @@ export const diesHandling = atWork(
 );
 export const deliverersDieHandling = atWork(
   "deliverer dies",
-  "those who have leases on reminders end when one is handled somewhere else",
+  "processes with leases on reminders end while another process handles one",
   handles,
   deliverersDie,
 );
@@ -111,7 +111,7 @@ const ABOUT_REMINDERS: readonly Question[] = ["claim", "settle", "renew", "remin
 
 export const unheardReminders = fault<Unheard>({
   name: "reminders unheard",
-  says: "for a while the store does what it is asked about reminders, and some of its answers are lost",
+  says: "for a while some responses of the store about reminders are lost",
   draw(chance, plan) {
     if (plan.reminders === undefined) return [];
     const [share, ms] = [severity(chance, 0.1, 1), lengths(chance, 100, 30_000)];
@@ -139,7 +139,7 @@ interface Held {
 
 export const lateReminders = fault<Held>({
   name: "reminders held up",
-  says: "for a while some of what is said about reminders arrives at the store long after it was given up",
+  says: "for a while some requests about reminders arrive at the store long after their timeout",
   draw(chance, plan) {
     if (plan.reminders === undefined) return [];
     const [share, heldMs, ms] = [severity(chance, 0.1, 1), lengths(chance, 500, 20_000), lengths(chance, 100, 30_000)];
@@ -161,7 +161,7 @@ export const lateReminders = fault<Held>({
 
 export const awayAfterWriting = atWork(
   "away after writing",
-  "the database goes away when reminders were written, before it has said so",
+  "the database goes down after it has written reminders, before the response",
   done("remind"),
   databaseLeaves,
 );

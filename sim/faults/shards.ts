@@ -149,43 +149,43 @@ const unheard: Hit = (stage, player, { nth, ms }, strike) => {
 const asked = whenSaid(hostSays("getShardHomes"), whoHears);
 export const leaderDiesAtAsk = atShard(
   "leader dies at ask",
-  "the leader ends when it is asked where a shard lives",
+  "the leader ends when it gets a request for the home of a shard",
   asked,
   dies,
 );
 export const leaderHangsAtAsk = atShard(
   "leader hangs at ask",
-  "the leader hangs when it is asked where a shard lives",
+  "the leader hangs when it gets a request for the home of a shard",
   asked,
   hangs,
 );
 export const askerDies = atShard(
   "asker dies",
-  "a host ends when it has asked where a shard lives",
+  "a host ends when it has requested the home of a shard",
   whenSaid(hostSays("getShardHomes"), whoSays),
   dies,
 );
 export const leaderDiesBeforeNote = atShard(
   "leader dies before a home is noted",
-  "the leader ends when it has chosen homes and is about to note them",
+  "the leader ends when it has chosen homes, before it stores them",
   whenAsked(asks("note homes")),
   dies,
 );
 export const leaderHangsBeforeNote = atShard(
   "leader hangs before a home is noted",
-  "the leader hangs when it has chosen homes and is about to note them",
+  "the leader hangs when it has chosen homes, before it stores them",
   whenAsked(asks("note homes")),
   hangs,
 );
 export const leaderDiesAfterNote = atShard(
   "leader dies with a home noted",
-  "the leader ends when homes are noted and nobody was told",
+  "the leader ends when homes are stored, before it notifies any host",
   whenAsked(done("note homes")),
   dies,
 );
 export const leaderHangsAfterNote = atShard(
   "leader hangs with a home noted",
-  "the leader hangs when homes are noted and nobody was told",
+  "the leader hangs when homes are stored, before it notifies any host",
   whenAsked(done("note homes")),
   hangs,
 );
@@ -193,19 +193,19 @@ const told = (stage: Stage, planned: AtShard, spring: (player: Player) => void):
   atWord(stage, planned.nth, isOwnHome(stage), (_from, to) => spring(to));
 export const newHomeDies = atShard(
   "new home dies",
-  "a host ends when it hears that it is the home of a shard, before its first call",
+  "a host ends when it learns that it is the home of a shard, before its first call",
   told,
   dies,
 );
 export const newHomeHangs = atShard(
   "new home hangs",
-  "a host hangs when it hears that it is the home of a shard, before its first call",
+  "a host hangs when it learns that it is the home of a shard, before its first call",
   told,
   hangs,
 );
 export const homeUnheard = atShard(
   "home unheard",
-  "a host does not hear where a shard lives, because its stream breaks",
+  "the announcement of a home is lost, because the stream of the host breaks",
   whenSaid(leaderSays("shardHomes"), whoHears),
   unheard,
 );
@@ -215,43 +215,43 @@ export const homeUnheard = atShard(
 const kept = whenSaid(hostSays("beginHandOffAck"), whoHears);
 export const leaderDiesAtGather = atShard(
   "leader dies while calls are kept back",
-  "the leader ends when some hosts have said that they keep calls for a shard back",
+  "the leader ends when some hosts have acknowledged that they buffer calls for a shard",
   kept,
   dies,
 );
 export const leaderHangsAtGather = atShard(
   "leader hangs while calls are kept back",
-  "the leader hangs when some hosts have said that they keep calls for a shard back",
+  "the leader hangs when some hosts have acknowledged that they buffer calls for a shard",
   kept,
   hangs,
 );
 export const homeDiesAtGather = atShard(
   "home dies while calls are kept back",
-  "the home of a shard ends when everybody is told to keep calls for it back",
+  "the home of a shard ends when all hosts are ordered to buffer calls for it",
   whenGathering,
   dies,
 );
 export const homeHangsAtGather = atShard(
   "home hangs while calls are kept back",
-  "the home of a shard hangs when everybody is told to keep calls for it back",
+  "the home of a shard hangs when all hosts are ordered to buffer calls for it",
   whenGathering,
   hangs,
 );
 export const gatherUnheard = atShard(
   "gathering unheard",
-  "a host does not hear that it is to keep calls back, because its stream breaks",
+  "the order to buffer calls is lost, because the stream of the host breaks",
   whenSaid(leaderSays("beginHandOff"), whoHears),
   unheard,
 );
 export const askerDiesAtGather = atShard(
   "host dies while calls are kept back",
-  "a host ends when it is told to keep calls for a shard back",
+  "a host ends when it is ordered to buffer calls for a shard",
   whenSaid(leaderSays("beginHandOff"), whoHears),
   dies,
 );
 export const askerHangsAtGather = atShard(
   "host hangs while calls are kept back",
-  "a host hangs when it is told to keep calls for a shard back",
+  "a host hangs when it is ordered to buffer calls for a shard",
   whenSaid(leaderSays("beginHandOff"), whoHears),
   hangs,
 );
@@ -262,62 +262,62 @@ const stops = whenSaid(leaderSays("handOff"), whoHears);
 const stopped = whenSaid(hostSays("shardStopped"), whoSays);
 export const homeDiesAtStop = atShard(
   "home dies at stop",
-  "the home of a shard ends when it is told to let go of it",
+  "the home of a shard ends when it is ordered to hand it off",
   stops,
   dies,
 );
 export const homeHangsAtStop = atShard(
   "home hangs at stop",
-  "the home of a shard hangs when it is told to let go of it",
+  "the home of a shard hangs when it is ordered to hand it off",
   stops,
   hangs,
 );
 export const stopUnheard = atShard(
   "stop unheard",
-  "the home of a shard does not hear that it is to let go of it, because its stream breaks",
+  "the order to hand off a shard is lost, because the stream of its home breaks",
   stops,
   unheard,
 );
 export const leaderDiesAtStop = atShard(
   "leader dies at stop",
-  "the leader ends when it has told the home of a shard to let go of it",
+  "the leader ends when it has ordered the home of a shard to hand it off",
   whenSaid(leaderSays("handOff"), whoSays),
   dies,
 );
 export const leaderHangsAtStop = atShard(
   "leader hangs at stop",
-  "the leader hangs when it has told the home of a shard to let go of it",
+  "the leader hangs when it has ordered the home of a shard to hand it off",
   whenSaid(leaderSays("handOff"), whoSays),
   hangs,
 );
 export const homeDiesStopped = atShard(
   "home dies with a shard stopped",
-  "the home of a shard ends when nothing of it is left there and nobody knows",
+  "the home of a shard ends when it has stopped the shard, before any other process knows it",
   stopped,
   dies,
 );
 export const homeHangsStopped = atShard(
   "home hangs with a shard stopped",
-  "the home of a shard hangs when nothing of it is left there and it has just said so",
+  "the home of a shard hangs when it has just reported that the shard is stopped",
   stopped,
   hangs,
 );
 export const stoppedUnheard = atShard(
   "stopped unheard",
-  "the leader does not hear that nothing of a shard is left at its home, because the stream breaks",
+  "the report that a shard is stopped is lost, because the stream breaks",
   stopped,
   unheard,
 );
 export const leaderDiesAtStopped = atShard(
   "leader dies with a shard stopped",
-  "the leader ends when it hears that nothing of a shard is left at its home",
+  "the leader ends when it gets the report that a shard is stopped",
   whenSaid(hostSays("shardStopped"), whoHears),
   dies,
 );
 
 export const leaderHangsAtStopped = atShard(
   "leader hangs with a shard stopped",
-  "the leader hangs when it hears that nothing of a shard is left at its home",
+  "the leader hangs when it gets the report that a shard is stopped",
   whenSaid(hostSays("shardStopped"), whoHears),
   hangs,
 );
@@ -348,32 +348,32 @@ const nextHome =
   };
 export const nextHomeDiesAtStop = atShard(
   "next home dies at stop",
-  "the next home of a shard ends when the one before is told to let go of it",
+  "the next home of a shard ends when the previous one is ordered to hand it off",
   nextHome(false),
   dies,
 );
 export const nextHomeHangsAtStop = atShard(
   "next home hangs at stop",
-  "the next home of a shard hangs when the one before is told to let go of it",
+  "the next home of a shard hangs when the previous one is ordered to hand it off",
   nextHome(false),
   hangs,
 );
 export const nextHomeDiesAtStopped = atShard(
   "next home dies with a shard stopped",
-  "the next home of a shard ends when the one before has let go of it, and it is not noted yet",
+  "the next home of a shard ends when the previous one has stopped the shard, before the new home is stored",
   nextHome(true),
   dies,
 );
 export const nextHomeHangsAtStopped = atShard(
   "next home hangs with a shard stopped",
-  "the next home of a shard hangs when the one before has let go of it, and it is not noted yet",
+  "the next home of a shard hangs when the previous one has stopped the shard, before the new home is stored",
   nextHome(true),
   hangs,
 );
 
 export const endlessTurn = fault<{ targets: Target[]; leaver: string; leaveMs: number; ms: number }>({
   name: "turn without end",
-  says: "turns of sharded actors go on for longer than a shard may take to be handed over, and their hosts are stopped",
+  says: "turns of sharded actors take longer than the hand-off timeout, and their hosts are stopped",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
     if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
@@ -526,7 +526,7 @@ export const movedByHand = fault<Steering>({
 
 export const toldElsewhere = fault<Steering>({
   name: "shards told elsewhere",
-  says: "an application says of some shards that they are to live at other hosts",
+  says: "an application assigns some shards to other hosts",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
     const told = types.filter((type) => plan.sharded![type]!.strategy === "told");
@@ -542,7 +542,7 @@ export const toldElsewhere = fault<Steering>({
 
 export const balancePaused = fault<{ from: string; type: string; ms: number }>({
   name: "balancing paused",
-  says: "an operator has shards stay where they are for a while, whoever comes and goes",
+  says: "an operator pauses rebalancing for a while, although hosts come and go",
   draw(chance, plan) {
     const { types } = homesOf(plan);
     if (types.length === 0 || callersOf(plan).length === 0) return [];

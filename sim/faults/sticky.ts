@@ -105,7 +105,7 @@ export const leaderDiesAtAcquire = atAnswer(
 );
 export const leaderDiesAtGrant = atAnswer(
   "leader dies at grant",
-  "the leader ends when it has granted a sticky actor, and nobody else knows of it",
+  "the leader ends when it has granted a sticky actor, before any other process knows it",
   isGrant,
   whoSays,
   dies,
@@ -180,18 +180,18 @@ function breakStreams(stage: Stage, player: Player): boolean {
 
 export const leaderDiesInClaims = atClaims(
   "leader dies in claims",
-  "the leader ends when hosts have said a part of the sticky actors they hold",
+  "the leader ends when hosts have reported a part of their sticky actors",
   dies,
 );
 export const leaderHangsInClaims = atClaims(
   "leader hangs in claims",
-  "the leader hangs when hosts have said a part of the sticky actors they hold",
+  "the leader hangs when hosts have reported a part of their sticky actors",
   hangs,
 );
 
 export const claimsCutShort = fault<{ host: string; again: number; ms: number }>({
   name: "claims cut short",
-  says: "the stream of a host breaks, perhaps several times, when the leader has heard what it holds and not that this was all",
+  says: "the stream of a host breaks, perhaps several times, before the leader has the end of its report",
   draw(chance, plan) {
     const { sticky = {}, hosts } = plan;
     const holders = hosts.filter(({ types }) => types.some((type) => sticky[type] !== undefined));
@@ -290,7 +290,7 @@ export const releasedAndCalled = fault<Release>({
 
 export const leaveStorm = fault<{ calls: (PlannedCall & { readonly afterMs: number })[] }>({
   name: "leave storm",
-  says: "sticky actors are told, again and again and by many, to leave memory, and are called all the while",
+  says: "many callers request sticky actors to deactivate, again and again, and call them meanwhile",
   draw(chance, plan) {
     const all = stickyCalls(plan);
     if (all.length === 0) return [];

@@ -41,14 +41,14 @@ function spell(
   });
 }
 
-export const failsBefore = spell("error before", "questions fail, and nothing has happened", 30_000, (chance) => {
+export const failsBefore = spell("error before", "requests fail without an effect", 30_000, (chance) => {
   const share = severity(chance, 0.01, 1);
   return () => ({ failsBefore: share() });
 });
 
 export const failsAfter = spell(
   "error after",
-  "questions fail for the one who asked, and yet they have been done",
+  "requests fail for the client although they took effect",
   30_000,
   (chance) => {
     const share = severity(chance, 0.01, 1);
@@ -61,7 +61,7 @@ export const slowQueries = spell("slow queries", "the database takes its time", 
   return () => ({ slow: share(), slowMs: ms() });
 });
 
-export const heldRows = spell("held rows", "rows are held by transactions of somebody else", 20_000, (chance) => {
+export const heldRows = spell("held rows", "rows are locked by other transactions", 20_000, (chance) => {
   const share = severity(chance, 0.02, 1);
   return () => ({ holds: share() });
 });
@@ -72,7 +72,7 @@ export const readOnly = spell("disk full", "everything can be read and nothing w
 
 export const outage = fault<{ ms: number }>({
   name: "database restart",
-  says: "the database goes down, and what is under way is lost, done or not",
+  says: "the database goes down, and requests in flight are lost, whether or not they took effect",
   draw(chance, plan) {
     const ms = lengths(chance, 20, 30_000);
     return times(chance, plan, 2, () => ({ ms: ms() }));
@@ -134,7 +134,7 @@ export const flappingDatabase = fault<{ downMs: number[]; upMs: number }>({
 
 export const conflicts = fault<{ bursts: { readonly from: number; readonly ms: number; readonly share: number }[] }>({
   name: "conflicts",
-  says: "transactions are turned back in bursts, because others came between",
+  says: "transactions fail in bursts because of conflicts",
   draw(chance, plan) {
     const [gap, ms, share] = [lengths(chance, 50, 5_000), lengths(chance, 5, 600), severity(chance, 0.3, 1)];
     return times(chance, plan, 2, () => {

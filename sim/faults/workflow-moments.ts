@@ -116,12 +116,12 @@ function askedAgain(name: string, says: string, question: Question): Fault {
 
 export const stepAgain = askedAgain(
   "step written again",
-  "whoever wrote a step is told at once that the connection broke, and writes it again",
+  "a worker that wrote a step gets a connection error at once, and repeats the write",
   "append",
 );
 export const startAgain = askedAgain(
   "start asked again",
-  "whoever started a workflow is told at once that the connection broke, and asks again",
+  "a client that started a workflow gets a connection error at once, and repeats the start",
   "start",
 );
 
@@ -144,7 +144,7 @@ const HEARS_TWICE: readonly ScriptStep[] = [
 
 export const signalAgain = fault<HeardTwice>({
   name: "signal sent again",
-  says: "whoever has signalled a workflow hears nothing, and signals it again when the first signal was seen long ago",
+  says: "a client gets no response to a signal, and sends it again long after the first one was processed",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     return times(chance, plan, 3, () => ({ hosts: [0, 1].map(() => chance.pick(callersOf(plan))) }));

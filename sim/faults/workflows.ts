@@ -66,7 +66,7 @@ export const hangsAfterStep = atWork(
 );
 export const awayAfterStep = atWork(
   "away after a step",
-  "the database goes away when steps of runs were written, before it has said so",
+  "the database goes down after it has written steps of runs, before the response",
   done("append"),
   databaseLeaves,
 );
@@ -113,7 +113,7 @@ interface Unheard {
 
 export const unheardWorkflows = fault<Unheard>({
   name: "workflows unheard",
-  says: "for a while the store does what it is asked about workflows, and some of its answers are lost",
+  says: "for a while some responses of the store about workflows are lost",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     const [share, ms] = [severity(chance, 0.1, 1), lengths(chance, 100, 20_000)];
@@ -138,7 +138,7 @@ interface Held extends Unheard {
 
 export const lateWorkflows = fault<Held>({
   name: "workflows held up",
-  says: "for a while some of what is said about workflows arrives at the store long after it was given up",
+  says: "for a while some requests about workflows arrive at the store long after their timeout",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     const [share, heldMs, ms] = [severity(chance, 0.1, 1), lengths(chance, 300, 20_000), lengths(chance, 100, 20_000)];
@@ -164,7 +164,7 @@ interface Deaf {
 
 export const deafWorkers = fault<Deaf>({
   name: "deaf workers",
-  says: "for a while the database tells nobody that there are tasks",
+  says: "for a while the database sends no notifications about tasks",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     const ms = lengths(chance, 100, 30_000);

@@ -48,7 +48,7 @@ export class CoarseStory {
 
   #end(): void {
     if (this.#isEnd) return;
-    this.#tell("", "everybody stops");
+    this.#tell("", "all hosts stop");
     this.#isEnd = true;
   }
 

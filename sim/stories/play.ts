@@ -29,10 +29,10 @@ export async function playStory(story: StoryFile, tells: Job["tells"] = "coarsel
 }
 
 function partsOf({ expected }: StoryFile): Part[] {
-  const holds: Part = { heading: "As it is, everything holds", bug: undefined, reports: undefined };
+  const holds: Part = { heading: "Without the bug, every rule holds", bug: undefined, reports: undefined };
   if (expected === "holds") return [holds];
   const { reports, bug } = expected;
-  if (bug === undefined) return [{ heading: `As it is, "${reports}" is broken`, bug, reports }];
+  if (bug === undefined) return [{ heading: `"${reports}" is broken`, bug, reports }];
   return [{ heading: `With the bug ${bug}, "${reports}" is broken`, bug, reports }, holds];
 }
 

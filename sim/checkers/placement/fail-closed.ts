@@ -5,7 +5,7 @@ import { isStateful, labelOf } from "../looks.ts";
 
 export const failClosed: CheckerKind = {
   name: "fail closed",
-  rule: "an append that began while the database took no writes is not acknowledged while it takes none",
+  rule: "an append that began while the database rejected writes is not acknowledged while it rejects them",
   make(stage, report) {
     /** Since when the database rejects writes. */
     let closedSince: number | undefined;

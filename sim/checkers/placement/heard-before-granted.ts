@@ -17,7 +17,7 @@ interface Term {
 
 export const heardBeforeGranted: CheckerKind = {
   name: "heard before granted",
-  rule: "no sticky actor is granted while a host that may hold it has not said what it holds and its lease is not over",
+  rule: "no sticky actor is granted while a host that may hold it has not reported and its lease has not ended",
   make(stage, report) {
     if (stage.plan.sticky === undefined) return {};
     /** By the place of the leader. */

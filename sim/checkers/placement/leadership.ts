@@ -15,7 +15,7 @@ const LASTS = 0.85;
 
 export const leadership: CheckerKind = {
   name: "leadership",
-  rule: "when a scheduler begins to lead no other one believes to lead, and nobody gives orders in a term that is over",
+  rule: "a scheduler begins to lead only while no other one considers itself the leader, and no scheduler gives orders in an ended term",
   make(stage, report) {
     const { leaderLeaseMs } = timesOf(stage.plan);
     const excuses = new Excuses(stage, leaderLeaseMs * 2);

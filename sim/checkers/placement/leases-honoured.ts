@@ -24,7 +24,7 @@ interface Lease {
 
 export const leasesHonoured: CheckerKind = {
   name: "leases honoured",
-  rule: "no turn begins after 70 % of a host's lease, and no order is given after 85 % of a leadership",
+  rule: "no turn begins after 70 % of a host's lease, and no order is sent after 85 % of a leadership",
   make(stage, report) {
     const excuses = new Excuses(stage, timesOf(stage.plan).leaseMs * 2);
     const leases = new Map<Process, Lease>();

@@ -17,7 +17,7 @@ const MOST_DELAY_MS = 50;
 
 export const noNeedlessEviction: CheckerKind = {
   name: "no needless eviction",
-  rule: "a host that is awake and in touch with the leader is not cut off for being late",
+  rule: "the leader does not evict a host for lateness while the host is awake and connected",
   make(stage, report) {
     const { moveTimeoutMs } = timesOf(stage.plan);
     /** Since when nothing keeps a process from following orders. */

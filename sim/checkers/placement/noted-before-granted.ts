@@ -7,7 +7,7 @@ import type { CheckerKind } from "../checker.ts";
 
 export const notedBeforeGranted: CheckerKind = {
   name: "noted before granted",
-  rule: "every host of a table is a member in the store when the table is first told",
+  rule: "every host of a table is a member in the store when the leader first sends the table",
   make(stage, report) {
     const seen = new Set<string>();
     /** Hosts that report to a leader over the network, by incarnation. A table may still list ended ones. */

@@ -13,7 +13,7 @@ const RENEWALS = 5;
 
 export const stickyHolders: CheckerKind = {
   name: "one holder",
-  rule: "a sticky actor is held by one host at a time, unless one of them slept through the end of its lease",
+  rule: "one host at a time holds a sticky actor, unless one of them slept through the end of its lease",
   make(stage, report) {
     if (stage.plan.sticky === undefined) return {};
     const { leaseMs, failover } = timesOf(stage.plan);

@@ -11,7 +11,7 @@ const LATELY_MS = 30_000;
 
 export const stickyStays: CheckerKind = {
   name: "sticky actors stay",
-  rule: "a sticky actor does not leave because it is idle or because the table has changed, while its host has its type",
+  rule: "a sticky actor does not leave because of idle time or a new table while its host has its type",
   make(stage, report) {
     if (stage.plan.sticky === undefined) return {};
     const { moveTimeoutMs } = timesOf(stage.plan);

@@ -11,7 +11,7 @@ import { doorOf, ENDINGS, followsRing, labelOf, nameOf } from "../looks.ts";
 
 export const unmoved: CheckerKind = {
   name: "unmoved ids never blocked",
-  rule: "an actor whose owner stays the same is not let go, and a call to it is not told NOT_SETTLED",
+  rule: "a host does not release an actor whose owner stays the same, and calls to it do not fail with NOT_SETTLED",
   make(stage, report) {
     /** Hosts of every table, by namespace, type and number; several if terms used the number again. */
     const tables = new Map<string, { readonly addresses: readonly string[]; readonly factor: number }[]>();

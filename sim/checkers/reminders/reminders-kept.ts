@@ -21,7 +21,7 @@ function isRefused({ outcome }: Operation): boolean {
 
 export const remindersKept: CheckerKind = {
   name: "reminders kept",
-  rule: "an acknowledged reminder moves on when a tick was handled, missed or given up, and is there until it is over",
+  rule: "an acknowledged reminder advances when a tick was handled, missed or given up, and exists until it is over",
   make(stage, report) {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);

@@ -10,7 +10,7 @@ const actorOf = ({ namespace, type, id }: ReminderKey): string => `${namespace} 
 
 export const remindersLeftNothing: CheckerKind = {
   name: "no lease left",
-  rule: "after everybody has stopped nobody has a lease on a reminder whose handler does not run",
+  rule: "after all hosts have stopped no reminder is leased, unless its handler still runs",
   make(stage, report) {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);

@@ -13,7 +13,7 @@ const AFTER_SLEEP_MS = 60_000;
 
 export const remindersOnTheGrid: CheckerKind = {
   name: "on the grid",
-  rule: "every tick that is handled has its own moment on the grid, a number that fits it, no more attempts than there may be, and was not to be left out",
+  rule: "every tick has its own moment on the grid, the matching number, no more attempts than allowed, and is not one to skip",
   make(stage, report) {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);

@@ -13,7 +13,7 @@ const UNDER_WAY_MS = 30_000;
 
 export const remindersOneAtATime: CheckerKind = {
   name: "one delivery at a time",
-  rule: "a reminder is leased to one process at a time, and each of its attempts is handled once in a lease",
+  rule: "one process at a time has the lease of a reminder, and each attempt is handled once in a lease",
   make(stage, report) {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);

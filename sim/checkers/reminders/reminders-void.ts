@@ -11,7 +11,7 @@ const AFTER_MS = 15_000;
 
 export const remindersVoid: CheckerKind = {
   name: "void stays void",
-  rule: "what was cancelled or set anew is gone from the store, and is not delivered any more",
+  rule: "a cancelled or replaced reminder is gone from the store, and is not delivered any more",
   make(stage, report) {
     if (stage.plan.reminders === undefined) return {};
     const rows = rowsOf(stage);

@@ -9,7 +9,7 @@ import { hasRole, labelOf, shardKey } from "../looks.ts";
 
 export const homesHaveTheRole: CheckerKind = {
   name: "homes have the role",
-  rule: "the home of a shard has the role that its type asks for, and so has every host that runs one of its actors",
+  rule: "the home of a shard has the role of its type, and so has every host that runs one of its actors",
   make(stage, report) {
     const { plan } = stage;
     if (!Object.values(plan.sharded ?? {}).some(({ role }) => role !== undefined)) return {};

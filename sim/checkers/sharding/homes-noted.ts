@@ -8,7 +8,7 @@ import { shardKey } from "../looks.ts";
 
 export const homesNoted: CheckerKind = {
   name: "homes noted",
-  rule: "the home of a shard is in the store when it is told, and only the leader of the newest term changes it there",
+  rule: "the home of a shard is in the store before hosts are notified, and only the leader of the newest term changes it there",
   make(stage, report) {
     if (stage.plan.sharded === undefined) return {};
     const noted = new Map<string, { readonly incarnation: string | undefined; readonly term: number }>();

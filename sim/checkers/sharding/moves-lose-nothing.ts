@@ -16,7 +16,7 @@ const USUAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 export const movesLoseNothing: CheckerKind = {
   name: "moves lose nothing",
-  rule: "in calm times a call to an actor of a shard fails by its own doing or for want of time, and is cut off only if its turn takes too long",
+  rule: "in calm times a call to a sharded actor fails only by its own error or by timeout, and is cut off only if its turn takes too long",
   make(stage, report) {
     if (stage.plan.sharded === undefined) return {};
     const calm = new Calm(stage);

@@ -13,7 +13,7 @@ const RENEWALS = 5;
 
 export const oneHome: CheckerKind = {
   name: "one home",
-  rule: "actors of a shard are in memory at one host at a time, unless one of them slept through the end of its lease",
+  rule: "actors of a shard are in memory on one host at a time, unless one of them slept through the end of its lease",
   make(stage, report) {
     if (stage.plan.sharded === undefined) return {};
     const { leaseMs, failover } = timesOf(stage.plan);

@@ -23,7 +23,7 @@ const isLeaving = (said: Said): boolean =>
 
 export const strategyFollowed: CheckerKind = {
   name: "strategy followed",
-  rule: "while who is there does not change, a shard gets the home that the application's own strategy names in time, and no other",
+  rule: "while the set of hosts does not change, a shard gets the home that the custom strategy returns in time, and no other",
   make(stage, report) {
     if (!Object.values(stage.plan.sharded ?? {}).some(({ strategy }) => typeof strategy === "object")) return {};
     let troubledAt = Number.NEGATIVE_INFINITY;

@@ -25,7 +25,7 @@ const ofType: readonly string[] = SCRIPT_TYPES;
 
 export const workflowAnswers: CheckerKind = {
   name: "workflow answers",
-  rule: "results, updates and errors that callers hear of are those of the history",
+  rule: "results, updates and errors that callers receive match the history",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const runs = runsOf(stage);

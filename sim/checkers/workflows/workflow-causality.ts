@@ -27,7 +27,7 @@ interface Known {
 
 export const workflowCausality: CheckerKind = {
   name: "workflow causality",
-  rule: "a result stands behind the decision it names, comes once, not before its time, and is that of who did it",
+  rule: "a result follows its command, comes once, not before its time, and from the worker that ran it",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const runs = runsOf(stage);

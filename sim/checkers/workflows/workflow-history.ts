@@ -19,7 +19,7 @@ function pageOf(run: SeenRun, cause: Cause): string | undefined {
 
 export const workflowHistory: CheckerKind = {
   name: "workflow history",
-  rule: "a history is never changed but by a page at its end, and numbered without gaps",
+  rule: "a history changes only by appending at its end, and its numbers have no gaps",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
 

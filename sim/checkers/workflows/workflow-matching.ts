@@ -9,7 +9,7 @@ const HIT = "sticky_hit_expected";
 
 export const workflowMatching: CheckerKind = {
   name: "workflow matching",
-  rule: "tasks go to workers that fit, to the one that has the run in memory first, with the true reason",
+  rule: "tasks go to matching workers, first to the one that has the run in memory, with the correct reason",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const store = stage.world.database.truth.workflows;

@@ -24,7 +24,7 @@ const wordOf = (run: SeenRun): string => (startedOf(run)?.input as ScriptInput |
 
 export const workflowOnce: CheckerKind = {
   name: "workflows once",
-  rule: "every start has one run or none, as its caller was told, a turn that was fenced has started none, and one run of a workflow is open at a time",
+  rule: "every start has one run or none, as its caller was informed; a fenced turn has started none; one run of a workflow is open at a time",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const runs = runsOf(stage);

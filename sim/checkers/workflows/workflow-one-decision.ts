@@ -6,7 +6,7 @@ import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
 
 export const workflowOneDecision: CheckerKind = {
   name: "one decision per task",
-  rule: "a step counts while its lease is the last one, and only then, and nothing came between; decisions are numbered one by one",
+  rule: "a step counts only while its lease is the latest one, and only if nothing was written in between; commands are numbered one by one",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const decided = new Map<SeenRun, number>();

@@ -33,7 +33,7 @@ const isOver = ({ stored }: SeenRun): boolean => stored.status === "completed" |
 
 export const workflowReplay: CheckerKind = {
   name: "workflow replay",
-  rule: "a history that is replayed gives the same decisions and the same end",
+  rule: "a replayed history yields the same commands and the same end",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const runs = runsOf(stage);

@@ -42,7 +42,7 @@ const isBrief = ({ pages, stored }: SeenRun): boolean =>
 
 export const workflowSignals: CheckerKind = {
   name: "workflow signals",
-  rule: "an accepted signal is seen once and in its order, also by a workflow that goes on as a new run, and one of a turn that was fenced by nobody",
+  rule: "the code sees an accepted signal once and in order, also after the workflow continues as new, and never a signal of a fenced turn",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     const runs = runsOf(stage);

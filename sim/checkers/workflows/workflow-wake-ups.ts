@@ -5,7 +5,7 @@ import { labelOfRun, runsOf } from "./workflow-runs.ts";
 
 export const workflowWakeUps: CheckerKind = {
   name: "no lost wake-up",
-  rule: "the task of a run at which something has arrived that nobody has taken is not idle",
+  rule: "the task of a run is not idle while an unprocessed event waits",
   make(stage, report) {
     if (stage.plan.workflows === undefined) return {};
     runsOf(stage).watchers.push({

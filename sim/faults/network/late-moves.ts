@@ -39,7 +39,7 @@ function delay(stage: Stage, from: Player, { kind, waitMs, lateMs: drawnMs }: La
 
 export const lateMove = fault<LateMove>({
   name: "late messages of a move",
-  says: "a message about a move of a shard arrives while a later move of the same shard is under way",
+  says: "a message about a move of a shard arrives during a later move of the same shard",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
     if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];

@@ -79,7 +79,7 @@ export const delay = fault<{ ways: Way[]; delays: number[]; everyMs: number }>({
 
 export const slowReceiver = fault<{ host: string; delayMs: number; ms: number }>({
   name: "slow receiver",
-  says: "what is sent to one host piles up, because it reads very slowly",
+  says: "messages to one host pile up, because it reads very slowly",
   draw(chance, plan) {
     const [delayMs, ms] = [lengths(chance, 500, 10_000), lengths(chance, 1_000, 20_000)];
     return times(chance, plan, 2, () => ({ host: chance.pick(hostNames(plan)), delayMs: delayMs(), ms: ms() }));

@@ -32,30 +32,42 @@ function partition(name: string, says: string, ways: (chance: Prng, names: strin
 const withAll = (one: string, others: readonly string[]): Way[] =>
   others.filter((other) => other !== one).flatMap((other) => bothWays(one, other));
 
-export const isolated = partition("isolated", "one host hears nobody, and nobody hears it", (chance, names) =>
-  withAll(chance.pick(names), names),
+export const isolated = partition(
+  "isolated",
+  "one host is cut off from all others, in both directions",
+  (chance, names) => withAll(chance.pick(names), names),
 );
 
-export const halves = partition("halves", "two groups of hosts do not hear each other", (chance, names) => {
+export const halves = partition("halves", "two groups of hosts cannot reach each other", (chance, names) => {
   const group = some(chance, names);
   const rest = names.filter((name) => !group.includes(name));
   return group.flatMap((one) => rest.flatMap((other) => bothWays(one, other)));
 });
 
-export const scattered = partition("scattered cuts", "any pairs of hosts do not hear each other", (chance, names) => {
-  const share = chance.number();
-  const pairs = allWays(names).filter(([a, b]) => a < b);
-  return pairs.filter(() => chance.chance(share)).flatMap(([a, b]) => bothWays(a, b));
-});
-
-export const oneWay = partition("one-way cut", "one host does not hear another, which hears it", (chance, names) =>
-  some(chance, allWays(names)).slice(0, 1 + chance.below(3)),
+export const scattered = partition(
+  "scattered cuts",
+  "random pairs of hosts cannot reach each other",
+  (chance, names) => {
+    const share = chance.number();
+    const pairs = allWays(names).filter(([a, b]) => a < b);
+    return pairs.filter(() => chance.chance(share)).flatMap(([a, b]) => bothWays(a, b));
+  },
 );
 
-export const deaf = partition("deaf host", "one host hears nobody, and everybody hears it", (chance, names) => {
-  const one = chance.pick(names);
-  return names.filter((name) => name !== one).map((name): Way => [name, one]);
-});
+export const oneWay = partition(
+  "one-way cut",
+  "messages between two hosts arrive in one direction only",
+  (chance, names) => some(chance, allWays(names)).slice(0, 1 + chance.below(3)),
+);
+
+export const deaf = partition(
+  "deaf host",
+  "one host receives nothing, and its own messages arrive",
+  (chance, names) => {
+    const one = chance.pick(names);
+    return names.filter((name) => name !== one).map((name): Way => [name, one]);
+  },
+);
 
 export const swizzle = fault<{ clogs: { readonly host: string; readonly from: number; readonly ms: number }[] }>({
   name: "swizzle",
@@ -108,18 +120,18 @@ function aroundLeader(
 
 export const cutFromLeader = aroundLeader(
   "cut off from the leader",
-  "a host reaches everybody but the leader",
+  "a host reaches all hosts but the leader",
   (leader, host) => bothWays(leader, host),
 );
 
 export const leaderUnheard = aroundLeader(
   "leader unheard",
-  "a host is heard by the leader and does not hear it",
+  "messages of a host reach the leader, and messages of the leader do not reach the host",
   (leader, host) => [[leader, host]],
 );
 
 export const lonelyLeader = aroundLeader(
   "lonely leader",
-  "the leader reaches the database and nobody else",
+  "the leader reaches the database and no host",
   (leader, _host, names) => withAll(leader, names),
 );

@@ -53,13 +53,13 @@ export const reset = connections("reset", "a connection is reset by one end", (s
 
 export const broken = connections(
   "broken connection",
-  "a connection breaks in the middle of what it carries, which is lost on both sides",
+  "a connection breaks, and the messages in flight are lost on both sides",
   (stage, end) => breakBoth(stage, end),
 );
 
 export const halfOpen = connections(
   "half-open connection",
-  "one end of a connection is told that it is over, and the other one goes on for as long as it has patience",
+  "one end of a connection is notified of its end, and the other one continues until its timeout",
   (stage, end) => {
     const { peer } = end;
     if (peer === undefined) return;
@@ -72,7 +72,7 @@ export const halfOpen = connections(
 
 export const forgottenConnection = connections(
   "forgotten connection",
-  "something on the way forgets a connection: both ends talk into the void until they wonder",
+  "the network drops a connection without notice: both ends send without effect until they detect the silence",
   (stage, end) => forget(stage.world, end, stage.chance),
 );
 
@@ -129,7 +129,7 @@ export function waysToLeader(
 
 export const staleStream = fault<{ host: string; waitMs: number; lateMs: number }>({
   name: "stale stream",
-  says: "what a host said on an old stream arrives after what it says on the new one",
+  says: "messages of a host on an old stream arrive after messages on the new one",
   draw(chance, plan) {
     const [waitMs, lateMs] = [lengths(chance, 1, 3_000), lengths(chance, 50, 10_000)];
     return times(chance, plan, 4, () => ({ host: chance.pick(hostNames(plan)), waitMs: waitMs(), lateMs: lateMs() }));
@@ -149,7 +149,7 @@ export const staleStream = fault<{ host: string; waitMs: number; lateMs: number 
 
 export const refused = fault<{ host: string; door: "link" | "scheduler" | "both"; ms: number }>({
   name: "refused",
-  says: "new connections to a host are refused for a while; those that stand go on",
+  says: "new connections to a host are refused for a while; established ones continue",
   draw(chance, plan) {
     const ms = lengths(chance, 100, 20_000);
     const doors = ["link", "scheduler", "both"] as const;
