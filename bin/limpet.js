@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-// Plain JavaScript that any Node can read, so that an old one gets a sentence instead of a syntax error.
+// Plain JavaScript for any Node, so that an old one prints a message instead of a syntax error.
 import { existsSync } from "node:fs";
 
 const major = Number(process.versions.node.split(".")[0]);
 if (major < 24 && process.versions.bun === undefined && process.versions.deno === undefined) {
-  // The library says the same (src/host/runtime.ts).
+  // The library reports the same (src/host/runtime.ts).
   const advice = "Install it next to your app with: npm install --save-dev node@24, and run it with npx.";
   console.error(`limpet needs Node 24 or newer; this is Node ${process.versions.node}. ${advice}`);
   process.exit(1);

@@ -1,5 +1,6 @@
-// Makes the code of the control protocol from its .proto files. The code is checked in, so that nobody needs this to run
-// or to build; a test says when it is out of date. A folder to write to may be given. Nothing is fetched.
+// Generates the code of the control protocol from its .proto files. The code is checked in, so running and
+// building do not need this script; a test reports outdated code. The target folder may be given. It
+// downloads nothing.
 import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,7 +12,7 @@ const out = resolve(process.argv[2] ?? join(root, "src/wire/proto/gen"));
 
 const buf = join(dirname(require.resolve("@bufbuild/buf/package.json")), "bin/buf");
 const plugin = join(dirname(require.resolve("@bufbuild/protoc-gen-es/package.json")), "bin/protoc-gen-es");
-// JavaScript with declarations: TypeScript would come with enums, which cannot be erased.
+// JavaScript with declarations: TypeScript output would contain enums, which cannot be erased.
 const es = { local: [process.execPath, plugin], out, opt: ["target=js+dts", "import_extension=js"] };
 const template = JSON.stringify({ version: "v2", plugins: [es] });
 

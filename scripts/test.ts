@@ -10,7 +10,7 @@ import { isUnitTest } from "./unit-tests.ts";
 /** Not everything below bench/ is ours: peers bring packages along. */
 const ALL = ["{src,test,examples,sim}/**/*.test.ts", "bench/*.test.ts", "bench/*/*.test.ts"];
 const [first, ...rest] = process.argv.slice(2);
-/** With `--soak`: everything that takes long as well. */
+/** With `--soak`: the long tests as well. */
 const isSoak = first === "--soak";
 const isUnit = first === "--unit";
 const named = isSoak || isUnit || first === undefined ? rest : [first, ...rest];

@@ -2,7 +2,7 @@
 // decide, those of its helpers included, so no list has to be kept. Contract suites are a level of their own.
 import type { ModuleGraph } from "./module-graph.ts";
 
-/** An app with the SQLite store starts a thread, so tests of whole apps and clusters are no unit tests. */
+/** An app with the SQLite store starts a thread, so tests of whole apps and clusters are not unit tests. */
 const STARTERS: ReadonlySet<string> = new Set([
   "node:child_process",
   "node:cluster",

@@ -1,11 +1,11 @@
-// Accounts that never make or lose money. A turn commits the state of one actor and nothing else: what the other account has
-// received stays received when the sender throws, crashes, or does not hear the answer. So every transfer has an id, an account does
-// nothing twice for the same id, and whoever does not know how a transfer ended runs it again.
+// Accounts that never create or lose money. A turn commits only the state of one actor: the receiver keeps
+// its money when the sender throws, crashes, or loses the answer. So every transfer has an id, an account
+// executes an id only once, and a caller that does not know the outcome repeats the transfer.
 import { Actor } from "limpet";
 
 interface Book {
   balance: number;
-  /** Transfers that are part of the balance. A bank would forget them after a month. */
+  /** Transfers that are part of the balance. A bank would delete them after a month. */
   done: Set<string>;
 }
 
@@ -32,7 +32,7 @@ export class Account extends Actor<Book> {
   }
 }
 
-/** One transfer. Its id is chosen by whoever wants it, so that asking again means the same transfer. */
+/** One transfer. The requester chooses its id, so that a repeated request means the same transfer. */
 export class Transfer extends Actor<{ isDone: boolean }> {
   initial() {
     return { isDone: false };

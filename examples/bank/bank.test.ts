@@ -1,4 +1,4 @@
-// The same money under many seeds: hosts crash, hang and lose each other while it is sent around.
+// The same money under many seeds: hosts crash, hang and lose their connections while it is sent around.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { isLimpetError } from "limpet";
@@ -9,7 +9,7 @@ import { NaiveAccount } from "./naive-account.ts";
 const OWNERS = ["alice", "bob", "carol"];
 const FAULTS = ["crash", "pause", "partition", "restart"] as const;
 
-/** Twenty transfers between random accounts, while things go wrong. */
+/** Twenty transfers between random accounts, during faults. */
 async function sendAround(
   world: TestWorld,
   send: (name: string, from: string, to: string, amount: number) => Promise<void>,
@@ -25,7 +25,7 @@ async function sendAround(
   await Promise.all([world.chaos("30s", { faults: FAULTS, every: "2s" }), transfers()]);
 }
 
-/** Asks until there is an answer. */
+/** Retries until there is an answer. */
 async function insist<T>(world: TestWorld, ask: (host: TestHost) => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -46,12 +46,12 @@ async function moneyIn(
   return sum;
 }
 
-it("the naive account makes money out of nothing, and a seed shows how", async (test) => {
+it("the naive account creates money out of nothing, and a seed shows how", async (test) => {
   const seeds = everySeed(
     100,
     async (world) => {
       await sendAround(world, async (_, from, to, amount) => {
-        // Whoever is told that it failed believes that nothing has happened.
+        // A caller that gets an error assumes that nothing has happened.
         await world
           .someHost()
           .actor(NaiveAccount, from)
@@ -69,7 +69,7 @@ it("the naive account makes money out of nothing, and a seed shows how", async (
   });
 });
 
-it("the account whose transfers have ids holds under every seed", async () => {
+it("the account with transfer ids keeps the sum of money under every seed", async () => {
   await everySeed(
     30,
     async (world) => {

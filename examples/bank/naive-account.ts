@@ -1,5 +1,6 @@
-// An account that looks right and is not. It sends money in one turn: it takes the amount from itself and gives it to the other
-// account. If that call fails, the turn throws, and what it took is given back by Limpet. What could go wrong?
+// An account that looks right and is not. It sends money in one turn: it takes the amount from itself and
+// gives it to the other account. If that call fails, the turn throws, and Limpet restores the amount. Where
+// is the bug?
 import { Actor } from "limpet";
 
 export class NaiveAccount extends Actor<{ balance: number }> {

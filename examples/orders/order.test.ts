@@ -1,5 +1,5 @@
-// How a workflow is tested: time that passes at once, activities that a test stands in for, crashes at every point, and histories of
-// production that the code of today must still fit.
+// Tests of a workflow: time that passes at once, mocked activities, crashes at every point, and recorded
+// histories that the current code must still match.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError, workflow } from "limpet";
@@ -10,7 +10,7 @@ const definitions = { workflows: [order], activities: { charge, refund, ship } }
 const input: Order = { customer: "alice", items: ["tea", "milk"] };
 
 describe("an order", () => {
-  it("is shipped when it is approved", async () => {
+  it("an approved order is shipped", async () => {
     await using app = await testLimpet(definitions);
     const shipping = app.mock(ship, ({ customer }) => ({ tracking: `to ${customer}` }));
     const handle = await app.workflows.start(order, { id: "o-1", input });
@@ -24,7 +24,7 @@ describe("an order", () => {
     );
   });
 
-  it("is refunded after three days without an answer", async () => {
+  it("an order is refunded after three days without an answer", async () => {
     await using app = await testLimpet(definitions);
     app.mock(charge).returns("receipt 7");
     const refunding = app.mock(refund);
@@ -34,7 +34,7 @@ describe("an order", () => {
     assert.equal(refunding.calls[0]?.input, "receipt 7");
   });
 
-  it("is charged again when the bank was away", async () => {
+  it("an order is charged again when the bank was unavailable", async () => {
     await using app = await testLimpet(definitions);
     const charging = app.mock(charge).fails({ times: 2, error: new Error("the bank does not answer") });
     await app.workflows.start(order, { input });
@@ -43,11 +43,11 @@ describe("an order", () => {
       charging.calls.map(({ outcome }) => outcome),
       ["failed", "failed", "completed"],
     );
-    // The bank knows by this that it is the same charge.
+    // The bank recognises the same charge by this key.
     assert.equal(new Set(charging.calls.map(({ idempotencyKey }) => idempotencyKey)).size, 1);
   });
 
-  it("ends well wherever its process crashes", async () => {
+  it("an order is completed wherever its process crashes", async () => {
     const crashes = await everyCrash(definitions, async (app) => {
       const charged = new Set<string>();
       app.mock(charge, (_, { idempotencyKey }) => {
@@ -58,13 +58,13 @@ describe("an order", () => {
       await app.advance("1d");
       await handle.signal(approved, true);
       assert.equal(await handle.result(), "LT-1");
-      // An activity runs at least once; who looks at the key charges once.
+      // An activity runs at least once; a bank that checks the key charges once.
       assert.equal(charged.size, 1);
     });
     assert.ok(crashes > 0);
   });
 
-  it("goes on where it was when its process was away for two days", async () => {
+  it("an order continues where it was when its process was down for two days", async () => {
     await using app = await testLimpet(definitions);
     const handle = await app.workflows.start(order, { input });
     await app.crash({ downFor: "2d" });
@@ -73,8 +73,8 @@ describe("an order", () => {
   });
 });
 
-describe("a change of the code", () => {
-  it("fits histories that were recorded, or is found before it is deployed", async () => {
+describe("change of workflow code", () => {
+  it("changed code matches recorded histories, or the mismatch is found before deployment", async () => {
     await using app = await testLimpet(definitions);
     const handle = await app.workflows.start(order, { input });
     await app.advance("1h");

@@ -1,5 +1,5 @@
-// An order that is charged, waits up to three days for somebody to approve it, and is shipped or refunded. Activities do what has an effect
-// outside; the workflow decides.
+// An order that is charged, waits up to three days for an approval, and is shipped or refunded. Activities
+// have the effects outside; the workflow decides.
 import { query, signal, workflow } from "limpet";
 
 export interface Order {

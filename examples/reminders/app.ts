@@ -5,8 +5,8 @@
 //   curl -d '{"id":"alice","name":"tea","due":"10s","data":"it is ready"}' http://127.0.0.1:3000/reminder
 //   curl -X DELETE -d '{"id":"alice","name":"tea"}' http://127.0.0.1:3001/reminder
 //
-// Both use one SQLite file, and need nothing else. Kill one: the other goes on. The scripts run on the Node that `npm install` brings,
-// whatever Node the machine has.
+// Both use one SQLite file, and need nothing else. Kill one: the other continues. The scripts run on the Node
+// that `npm install` brings, whatever Node the machine has.
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -36,7 +36,7 @@ class Note extends Actor {
 const app = await limpet({
   actors: [Note],
   store: ".limpet/reminders.db",
-  // So small that the processes have to share. Unless set, they are what they should be for work.
+  // So small that the processes have to share. The defaults suit production.
   reminders: { pollInterval: "2500ms", fetchAhead: "5s", batchSize: 2, lease: "30s" },
 });
 

@@ -1,4 +1,5 @@
-// Shows who fires what: sets reminders at each of the processes of app.ts, and then asks all of them what they have fired.
+// Shows which process fires which reminder: sets reminders at each process of app.ts, and then requests the
+// fired ticks of all of them.
 //
 //   npm run reminders:demo -- http://127.0.0.1:3000 http://127.0.0.1:3001
 import { setTimeout as pause } from "node:timers/promises";
@@ -6,10 +7,10 @@ import type { Fired } from "./app.ts";
 
 const PATIENCE_MS = 300_000;
 const urls = process.argv.length > 2 ? process.argv.slice(2) : ["http://127.0.0.1:3000", "http://127.0.0.1:3001"];
-/** Names of this run: what was fired before it is not counted. */
+/** Names of this run: earlier ticks are not counted. */
 const run = `run-${process.pid}`;
 
-/** One after the other, they all get something to do. */
+/** All processes get requests in turn. */
 let turn = 0;
 const nextUrl = () => urls[turn++ % urls.length]!;
 
@@ -27,19 +28,19 @@ async function look(): Promise<(Fired & { readonly url: string })[]> {
   return (await Promise.all(lists)).flat();
 }
 
-// Twenty that tick once, for twenty people; one that ticks three times.
+// Twenty reminders that tick once, for twenty people; one that ticks three times.
 for (let i = 0; i < 20; i++) {
   await ask("POST", { id: `person-${i}`, name: `${run}-once`, due: 1_000 + 100 * i, data: `call number ${i}` });
 }
 await ask("POST", { id: "clock", name: `${run}-thrice`, every: "1s", times: 3, data: "tick" });
-// One that is replaced, and one that is taken back, each at another process than the one where it was set.
+// One that is replaced, and one that is cancelled, each at another process than the one that set it.
 await ask("POST", { id: "alice", name: `${run}-changed`, due: "2s", data: "meet at nine" });
 await ask("POST", { id: "alice", name: `${run}-changed`, due: "2s", data: "meet at ten" });
 await ask("POST", { id: "bob", name: `${run}-cancelled`, due: "2s", data: "never mind" });
 await ask("DELETE", { id: "bob", name: `${run}-cancelled` });
 
 const expected = 20 + 3 + 1;
-/** A tick is fired at least once; the same one is the same, whoever fires it. */
+/** A tick is fired at least once; a repeated tick counts once, whichever process fires it. */
 const ticksOf = (list: readonly Fired[]) => new Set(list.map(({ id, name, number }) => `${id} ${name} ${number}`)).size;
 let all = await look();
 for (let waited = 0; ticksOf(all) < expected && waited < PATIENCE_MS; waited += 100) {

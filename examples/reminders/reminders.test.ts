@@ -57,7 +57,7 @@ async function firedAt(url: string): Promise<Fired[]> {
 }
 
 describe("reminders of two processes", { timeout: 600_000 }, () => {
-  it("are set and taken back at either, and each is fired by one of them", async (t) => {
+  it("reminders are set and cancelled at either process, and each is fired by one of them", async (t) => {
     const folder = tempFolder(t);
     const apps = await Promise.all([startApp(t, folder), startApp(t, folder)]);
     const urls = apps.map(({ url }) => url);
@@ -78,11 +78,11 @@ describe("reminders of two processes", { timeout: 600_000 }, () => {
     );
   });
 
-  it("are fired by the other one when the process that has them is killed", async (t) => {
+  it("reminders are fired by the other process when the process that claimed them is killed", async (t) => {
     const folder = tempFolder(t);
     const env = { LIMPET_REMINDERS_LEASE: "9s", LIMPET_REMINDERS_FETCH_AHEAD: "3s" };
     const [one, other] = await Promise.all([startApp(t, folder, env), startApp(t, folder, env)]);
-    // They are due so soon that the process where they are set takes them on at once.
+    // They are due so soon that the process that sets them claims them at once.
     const ids = ["a", "b", "c", "d"];
     for (const id of ids) assert.deepEqual(await send(one.url, "POST", { id, name: "tea", due: "3s" }), [200, ""]);
     one.child.kill("SIGKILL");
@@ -96,7 +96,7 @@ describe("reminders of two processes", { timeout: 600_000 }, () => {
     assert.deepEqual(seen, ids);
   });
 
-  it("that make no sense are refused with what to write instead", async (t) => {
+  it("an invalid reminder is rejected with the correct form", async (t) => {
     const { url } = await startApp(t, tempFolder(t));
     const wrong = await send(url, "POST", { id: "a", name: "tea", due: "soon" });
     assert.equal(wrong[0], 400);
@@ -106,8 +106,8 @@ describe("reminders of two processes", { timeout: 600_000 }, () => {
   });
 });
 
-describe("the commands of docs/reminders.md", { timeout: 600_000 }, () => {
-  it("start the program on whatever Node the machine has", async (t) => {
+describe("commands of docs/reminders.md", { timeout: 600_000 }, () => {
+  it("the commands start the program on whatever Node the machine has", async (t) => {
     const root = join(import.meta.dirname, "../..");
     const shown = readFileSync(join(root, "docs/reminders.md"), "utf8");
     const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: object };
@@ -115,7 +115,7 @@ describe("the commands of docs/reminders.md", { timeout: 600_000 }, () => {
       assert.match(shown, new RegExp(`npm run ${script} `));
       assert.ok(script in scripts, script);
     }
-    // Without the Node that runs this test in front, as in a terminal.
+    // Without the Node of this test in front, as in a terminal.
     const own = dirname(process.execPath);
     const path = process.env
       .PATH!.split(delimiter)

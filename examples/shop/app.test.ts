@@ -6,7 +6,7 @@ import { Cart, Leaderboard, Stock } from "./app.ts";
 const open = () => testLimpet({ actors: [Cart, Stock, Leaderboard] });
 
 describe("the shop", () => {
-  it("sells what is in a cart and ranks the customers", async () => {
+  it("the shop sells the content of a cart and ranks the customers", async () => {
     await using app = await open();
     assert.deepEqual(await app.actor(Cart, "alice").add("tea", 2), { tea: 2 });
     await app.actor(Cart, "bob").add("tea");
@@ -19,7 +19,7 @@ describe("the shop", () => {
     ]);
   });
 
-  it("never promises the last piece twice, and leaves a cart alone that asked in vain", async () => {
+  it("the last piece is never promised twice, and a cart without stock stays unchanged", async () => {
     await using app = await open();
     const carts = Array.from({ length: 25 }, (_, i) => app.actor(Cart, `c${i}`));
     const results = await Promise.allSettled(carts.map((cart) => cart.add("mug")));
@@ -33,7 +33,7 @@ describe("the shop", () => {
     assert.equal((await app.actor(Stock, "mug").look()).left, 0);
   });
 
-  it("puts back on the shelf what leaves a cart", async () => {
+  it("pieces that leave a cart return to the shelf", async () => {
     await using app = await open();
     await app.actor(Cart, "alice").add("tea", 4);
     await app.actor(Cart, "alice").remove("tea");

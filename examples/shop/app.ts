@@ -1,5 +1,6 @@
-// A small shop: carts that remember what is in them, stock that cannot be sold twice, and a leaderboard that keeps
-// itself up to date. Run it with `npm start`, or `npx limpet dev examples/shop/app.ts --watch` while you change it.
+// A small shop: carts that remember their items, stock that cannot be sold twice, and a leaderboard that
+// updates itself. Run it with `npm start`, or `npx limpet dev examples/shop/app.ts --watch` while you change
+// it.
 import { Actor, type ActorOptions } from "limpet";
 
 class OutOfStock extends Error {
@@ -7,13 +8,13 @@ class OutOfStock extends Error {
   code = "OUT_OF_STOCK";
 }
 
-/** One article: how much of it there is, and who has some of it set aside. */
+/** One article: its quantity, and the pieces reserved for carts. */
 export class Stock extends Actor<{ left: number; held: Map<string, number> }> {
   initial() {
     return { left: 10, held: new Map<string, number>() };
   }
 
-  /** Sets some aside for a cart. Runs alone, so the last one is never promised twice. */
+  /** Reserves pieces for a cart. Runs alone, so the last piece is never promised twice. */
   hold(cart: string, quantity: number) {
     if (quantity > this.state.left) throw new OutOfStock(`only ${this.state.left} of ${this.id} left`);
     this.state.left -= quantity;
@@ -21,14 +22,14 @@ export class Stock extends Actor<{ left: number; held: Map<string, number> }> {
     return this.state.left;
   }
 
-  /** What the cart held is sold. */
+  /** Sells the pieces of the cart. */
   take(cart: string) {
     const quantity = this.state.held.get(cart) ?? 0;
     this.state.held.delete(cart);
     return quantity;
   }
 
-  /** What the cart held goes back on the shelf. */
+  /** Returns the pieces of the cart to the shelf. */
   release(cart: string) {
     this.state.left += this.take(cart);
     return this.state.left;
@@ -81,7 +82,7 @@ export class Cart extends Actor<{ items: Map<string, number>; orders: number }> 
   }
 }
 
-/** Who has bought most. */
+/** The customers who bought most. */
 export class Leaderboard extends Actor<{ pieces: Map<string, number> }> {
   initial() {
     return { pieces: new Map<string, number>() };

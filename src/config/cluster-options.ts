@@ -1,5 +1,6 @@
-// The settings by which processes find each other, trust each other and share their actors. All of them nest under
-// `cluster` in code and in limpet.yaml, except the list of schedulers. Nothing here reads anything.
+// The settings by which processes find each other, authenticate each other and share their actors. All of
+// them nest under `cluster` in code and in limpet.yaml, except the list of schedulers. This file only
+// declares them.
 
 import type { Duration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -10,7 +11,7 @@ import { addressProblem, keyProblem, nameOfHostProblem, reachableProblem } from 
 export const FAILOVERS = ["auto", "lease", "fast"] as const;
 export type Failover = (typeof FAILOVERS)[number];
 
-/** As the rest of the program sees them: every value present, durations in milliseconds. */
+/** The values as the program uses them: every value present, durations in milliseconds. */
 export interface ClusterValues {
   readonly cluster: boolean;
   /** Empty: the name of the machine. */
@@ -30,31 +31,34 @@ export interface ClusterValues {
   readonly failover: Failover;
 }
 
-/** What may be set in code under `cluster`. */
+/** Settings in code under `cluster`. */
 export interface ClusterSettings {
-  /** What people call this host; the name of the machine unless set. */
+  /** The name of this host for display; default is the name of the machine. */
   readonly name?: string | undefined;
-  /** What this host is there for: sharded types that ask for a role live only on hosts that have it. */
+  /** The roles of this host: sharded types with a role live only on hosts that have it. */
   readonly roles?: readonly string[] | undefined;
-  /** The address at which others reach this process; it listens there. */
+  /** The address of this process for other hosts; it listens there. */
   readonly host?: string | undefined;
-  /** Where other hosts call this one; 0 takes any free port. */
+  /** The port for calls of other hosts; 0 takes any free port. */
   readonly port?: number | undefined;
-  /** Where hosts reach the scheduler of this process; 0 takes any free port. */
+  /** The port of the scheduler of this process; 0 takes any free port. */
   readonly schedulerPort?: number | undefined;
-  /** The secret of the cluster. Several may be valid at once, so that it can be replaced; the first is used for connecting. */
+  /**
+   * The secret of the cluster. Several may be valid at once, so that it can be replaced; the first is used to
+   * connect.
+   */
   readonly keys?: readonly string[] | undefined;
   /** How long a host may be silent before its actors move. */
   readonly lease?: Duration | undefined;
   /** How long the leading scheduler may be silent before another one leads. */
   readonly leaderLease?: Duration | undefined;
-  /** How long a host may take to confirm a change of where actors live. */
+  /** How long a host may take to acknowledge a placement change. */
   readonly roundTimeout?: Duration | undefined;
-  /** How long joins and leaves are gathered before actors move. */
+  /** How long joins and leaves are collected before actors move. */
   readonly coalesce?: Duration | undefined;
-  /** Places each host has on the ring of a type. */
+  /** Points of each host on the ring of a type. */
   readonly replicationFactor?: number | undefined;
-  /** How long a turn may go on when its actor moves to another host. */
+  /** How long a turn may continue when its actor moves to another host. */
   readonly moveTimeout?: Duration | undefined;
   readonly failover?: Failover | undefined;
 }

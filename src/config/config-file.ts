@@ -1,5 +1,5 @@
-// limpet.yaml: found, read and taken apart into entries that know their line. Unknown keys are errors, because a
-// misspelt setting that is silently ignored is found in production.
+// Finds and reads limpet.yaml, and splits it into entries that know their line. Unknown keys are errors: a
+// misspelt setting that is silently ignored would be noticed only in production.
 
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -12,7 +12,7 @@ import { STICKY_EXECUTION_NAMES, splitStickyExecution, stickyExecutionEntries } 
 
 const NAMES = ["limpet.yaml", "limpet.yml"] as const;
 
-/** The file that counts: the one asked for, or the one that lies in `cwd`, or none. */
+/** The file to read: the requested one, or the one in `cwd`, or none. */
 export function findConfigFile(asked: string | undefined, cwd: string): string | undefined {
   if (asked !== undefined) return asked;
   const found = NAMES.filter((name) => existsSync(resolve(cwd, name)));
@@ -21,7 +21,7 @@ export function findConfigFile(asked: string | undefined, cwd: string): string |
   return found[0];
 }
 
-/** `file` is named in errors as it is given. */
+/** Errors name `file` as it is given. */
 export function readConfigFile(file: string, cwd: string): Entry[] {
   let text: string;
   try {
@@ -78,7 +78,7 @@ function entriesOf(values: Record<string, unknown>, originOf: (path: readonly st
   return [...entries, ...fromBlocks];
 }
 
-/** Where the key stands in the text. */
+/** The position of the key in the text. */
 function keyOffset(map: YAMLMap, path: readonly string[]): number | undefined {
   const pair = map.items.find((item) => isScalar(item.key) && String(item.key.value) === path[0]);
   if (pair === undefined || !isScalar(pair.key)) return undefined;

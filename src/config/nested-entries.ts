@@ -1,5 +1,5 @@
-// The form settings have in code and in limpet.yaml: an object whose keys are names of settings, with `http` and
-// `cluster` nested. `http: true` opens the door; `http: { port: … }` opens it there.
+// Reads nested settings, the form of code and of limpet.yaml: an object with names of settings as keys, with
+// `http` and `cluster` nested. `http: true` opens the server; `http: { port: … }` opens it there.
 
 import { LimpetError } from "../kernel/errors.ts";
 import { nearest } from "../kernel/nearest.ts";
@@ -7,10 +7,10 @@ import { OPTIONS, SETTING_KEYS, type SettingKey } from "./options.ts";
 import { describeOrigin, type Entry, type Origin } from "./origin.ts";
 
 const BY_PATH = new Map<string, SettingKey>(SETTING_KEYS.map((key) => [OPTIONS[key].path, key]));
-/** Settings that have others below them. */
+/** Settings with nested settings. */
 const PARENTS = new Set([...BY_PATH.keys()].filter((path) => path.includes(".")).map((path) => path.split(".")[0]!));
 
-/** `others`: names that are no settings but may have been meant. */
+/** `others`: names that are not settings but valid suggestions. */
 export function nestedEntries(
   values: object,
   originOf: (path: readonly string[]) => Origin,
@@ -20,7 +20,7 @@ export function nestedEntries(
   const keyOf = (path: readonly string[]): SettingKey =>
     BY_PATH.get(path.join(".")) ?? refuseName(originOf(path), path, others);
   for (const [name, value] of Object.entries(values)) {
-    // Absent and `name:` without a value both mean: not set here.
+    // An absent name, and `name:` without a value, both mean: not set here.
     if (value === undefined || value === null) continue;
     if (PARENTS.has(name) && isPlainObject(value)) {
       // `sharding` only groups settings: it has no switch of its own.
@@ -39,7 +39,7 @@ export function nestedEntries(
 
 function refuseName(origin: Origin, path: readonly string[], others: readonly string[]): never {
   const known = [...BY_PATH.keys(), ...others];
-  // `port` and `httpPort` are what people write for `http.port`.
+  // `port` and `httpPort` are frequent spellings of `http.port`.
   const spelled = nearest(path.join("."), known) ?? nearest(path.join("."), SETTING_KEYS);
   const meant = spelled ?? known.find((candidate) => candidate.endsWith(`.${path.at(-1)}`));
   const hint =

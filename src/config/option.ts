@@ -1,4 +1,4 @@
-// What there is to say about one setting. options.ts and cluster-options.ts say it about each of them.
+// The declaration of one setting. options.ts and cluster-options.ts hold all of them.
 
 export type OptionKind = "text" | "duration" | "whole number" | "yes/no" | "list";
 
@@ -6,24 +6,24 @@ export interface Option {
   readonly kind: OptionKind;
   /** As a person would write it. */
   readonly default: string | number | boolean | readonly string[];
-  /** Its place in `limpet.yaml` and in code, with a dot where it is nested. */
+  /** Its path in `limpet.yaml` and in code, with a dot where it is nested. */
   readonly path: string;
   readonly env: string;
   readonly flag: string;
-  /** What stands behind the flag in help: `--store <location>`. */
+  /** The value of the flag in help: `--store <location>`. */
   readonly placeholder?: string;
   readonly help: string;
-  /** One line: what breaks when it is too low, too high or wrong. */
+  /** One line: the effect of a value that is too low, too high or wrong. */
   readonly breaks: string;
-  /** A secret is never printed, in errors neither. */
+  /** A secret is never printed, not even in errors. */
   readonly secret?: true;
-  /** The texts that are allowed; of a list, words that may stand in its place. */
+  /** The allowed texts; for a list, words that may replace it. */
   readonly choices?: readonly string[];
   /** Inclusive; milliseconds for durations. */
   readonly min?: number;
   readonly max?: number;
-  /** What is wrong with a text, as the end of a sentence. */
+  /** Returns the problem with a text, as the end of a sentence. */
   readonly problem?: (text: string) => string | undefined;
-  /** What is wrong with a list of nothing, as the end of a sentence. Left out, nothing is. */
+  /** The problem with an empty list, as the end of a sentence. Absent: an empty list is allowed. */
   readonly whenEmpty?: string;
 }

@@ -7,7 +7,7 @@ import { optionsTable } from "./options-table.ts";
 const DOCUMENT = new URL("../../docs/options.md", import.meta.url);
 const FENCE = /(<!-- options: begin[^>]*-->\n)([\s\S]*?)(\n<!-- options: end -->)/;
 
-test("the table in docs/options.md says what options.ts says", () => {
+test("the table in docs/options.md equals the declarations in options.ts", () => {
   const text = readFileSync(DOCUMENT, "utf8");
   assert.match(text, FENCE, "docs/options.md has lost its markers");
   if (process.env.UPDATE_DOCS === "1") writeFileSync(DOCUMENT, text.replace(FENCE, `$1\n${optionsTable()}\n$3`));
@@ -22,7 +22,7 @@ test("no two settings share a path, a variable or a flag", () => {
   }
 });
 
-test("every setting says what it does and what breaks, in a sentence each", () => {
+test("every setting states its purpose and the effect of a wrong value, in a sentence each", () => {
   for (const key of SETTING_KEYS) {
     assert.match(OPTIONS[key].help, /^.{10,}\.$/, `${key}.help`);
     assert.match(OPTIONS[key].breaks, /^.{10,}\.$/, `${key}.breaks`);

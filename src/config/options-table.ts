@@ -1,4 +1,4 @@
-// The table of docs/options.md, made from the options themselves; a test holds the document to it. Pure.
+// Builds the table of docs/options.md from the options; a test keeps the document equal to it. Pure.
 
 import { formatDuration } from "../kernel/durations.ts";
 import type { Option } from "./option.ts";
@@ -14,7 +14,7 @@ export function optionsTable(): string {
   return [head, head.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
-/** What may be written, in a few words. */
+/** The allowed values, in a few words. */
 export function kindOf(option: Option): string {
   if (option.choices !== undefined) return option.choices.join(", ") + (option.kind === "list" ? " or a list" : "");
   if (option.kind === "whole number" && option.max !== undefined) return `${option.min ?? 0} to ${option.max}`;
@@ -24,7 +24,7 @@ export function kindOf(option: Option): string {
   return option.kind;
 }
 
-/** What holds when nothing is set, as a person would write it. */
+/** The default, as a person would write it. */
 export function shownDefault({ default: value }: Option): string {
   const text = Array.isArray(value) ? value.join(",") : String(value);
   return text === "" ? "none" : text;

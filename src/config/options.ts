@@ -1,7 +1,6 @@
-// Everything that can be set, in one place: its name, its kind, its default, where it may come from, and what breaks
-// when it is too low or too high (those of the cluster are in cluster-options.ts). Adding an entry is all it takes: the
-// reader, the flags of the command line, its help and the table in docs/options.md follow from it. Nothing here reads
-// anything.
+// The declarations of all settings: name, kind, default, sources, and the effect of wrong values (the
+// settings of the cluster are in cluster-options.ts). A new entry needs no other change: the reader, the
+// flags of the command line, its help and the table in docs/options.md use it. This file only declares them.
 
 import type { Duration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -15,7 +14,7 @@ import { SHARDING_OPTIONS, type ShardingSettings, type ShardingValues } from "./
 import { STICKY_OPTION, type StickyTypes } from "./sticky-types.ts";
 import { WORKER_OPTIONS, type WorkerSettings, type WorkerValues } from "./worker-options.ts";
 
-/** What the rest of the program sees: every value present, durations in milliseconds. */
+/** The values as the program uses them: every value present, durations in milliseconds. */
 export interface Settings extends ClusterValues, ShardingValues, ReminderValues, WorkerValues {
   readonly namespace: string;
   readonly store: string;
@@ -39,23 +38,23 @@ export interface Settings extends ClusterValues, ShardingValues, ReminderValues,
 export type UnhandledCallsRule = (typeof UNHANDLED_CALLS)[number];
 const UNHANDLED_CALLS = ["log", "crash"] as const;
 
-/** What may be set in code. Everything is optional; `limpet.yaml`, the environment and flags weigh more. */
+/** Settings in code. Everything is optional; `limpet.yaml`, the environment and flags override them. */
 export interface LimpetSettings {
   /** Actors of different namespaces on one store never see each other. */
   readonly namespace?: string | undefined;
   /** A file, `memory:`, or `postgres://…`. */
   readonly store?: string | undefined;
-  /** The HTTP door: `true`, or where it listens and who may enter. */
+  /** The HTTP server: `true`, or its address and tokens. */
   readonly http?: boolean | HttpSettings | undefined;
-  /** An actor nobody has called for this long leaves memory. */
+  /** An actor without a call for this long leaves memory. */
   readonly idleTimeout?: Duration | undefined;
-  /** A call that got no answer for this long fails with CALL_TIMEOUT. */
+  /** A call without an answer for this long fails with CALL_TIMEOUT. */
   readonly callTimeout?: Duration | undefined;
   /** Calls that may wait for one actor. */
   readonly mailboxLimit?: number | undefined;
   /** Actors that may be in memory at once. */
   readonly maxResident?: number | undefined;
-  /** Which types are sticky: `"by class"` unless set, `"all"`, `"none"`, or exactly these. Outweighs what classes say. */
+  /** Sticky types: `"by class"` (default), `"all"`, `"none"`, or exactly these. Overrides the classes. */
   readonly sticky?: StickyTypes | undefined;
   /** How long `stop()` waits for running turns. */
   readonly drainTimeout?: Duration | undefined;
@@ -63,18 +62,21 @@ export interface LimpetSettings {
   readonly storeTimeout?: Duration | undefined;
   /** Connections that this process opens to PostgreSQL, at most. */
   readonly storeConnections?: number | undefined;
-  /** When a call by an actor fails and nothing awaits it: `"log"` it and go on, or `"crash"` the process, as Node does. */
+  /**
+   * When a call by an actor fails and nothing awaits it: `"log"` it and continue, or `"crash"` the process,
+   * as Node does.
+   */
   readonly unhandledCalls?: UnhandledCallsRule | undefined;
   readonly logLevel?: LogLevel | undefined;
-  /** Whether this process joins others on the same store: `true`, `false`, or how. */
+  /** Whether this process joins other processes on the same store: `true`, `false`, or its options. */
   readonly cluster?: boolean | ClusterSettings | undefined;
   /** Dedicated schedulers, as `host:port`. Without them, one is found through the store. */
   readonly schedulers?: readonly string[] | undefined;
-  /** Defaults for sharded types; an option of the class outweighs them. */
+  /** Defaults for sharded types; an option of the class overrides them. */
   readonly sharding?: ShardingSettings | undefined;
-  /** Whether this process delivers reminders: `true`, `false`, or how. */
+  /** Whether this process delivers reminders: `true`, `false`, or its options. */
   readonly reminders?: boolean | ReminderProcessing | undefined;
-  /** Whether this process runs workflows: `true`, `false`, or how. */
+  /** Whether this process runs workflows: `true`, `false`, or its options. */
   readonly worker?: boolean | WorkerSettings | undefined;
 }
 
@@ -82,7 +84,9 @@ export interface HttpSettings {
   readonly host?: string | undefined;
   /** 0 takes any free port. */
   readonly port?: number | undefined;
-  /** Callers must send one of these. Several may be valid at once, so that they can be replaced one by one. */
+  /**
+   * Callers must send one of these. Several may be valid at once, so that they can be replaced one by one.
+   */
   readonly tokens?: readonly string[] | undefined;
 }
 
@@ -272,5 +276,5 @@ export const OPTIONS: { readonly [K in SettingKey]: Option } = {
 
 export const SETTING_KEYS = Object.keys(OPTIONS) as readonly SettingKey[];
 
-/** Variables of the environment that are not settings of a process but of the command line. */
+/** Environment variables of the command line, which are not settings of a process. */
 export const OTHER_ENV = ["LIMPET_CONFIG", "LIMPET_URL", "LIMPET_TOKEN", "LIMPET_DEBUG"] as const;

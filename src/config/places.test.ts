@@ -17,7 +17,7 @@ test("a store is a path, memory: or a PostgreSQL URL", () => {
   }
 });
 
-test("what looks like a store but is none is told what to write", () => {
+test("an invalid store location is rejected with the correct form", () => {
   assert.match(storeProblem(":memory:") ?? "", /write "memory:"/);
   assert.match(storeProblem("memory") ?? "", /write "memory:"/);
   assert.match(storeProblem("mysql://localhost/app") ?? "", /must be a file, "memory:" or "postgres:/);
@@ -55,7 +55,7 @@ test("a listening address has neither scheme nor port", () => {
   assert.equal(hostInUrl("127.0.0.1"), "127.0.0.1");
 });
 
-test("a token fits into a header and into a list", () => {
+test("a valid token fits into a header and into a list", () => {
   assert.equal(tokenProblem("s3cret-~!"), undefined);
   for (const token of ["", "two words", "a,b", "schlüssel", "line\nbreak"])
     assert.match(tokenProblem(token) ?? "", /ASCII/);

@@ -1,5 +1,5 @@
-// Texts that name a place or open a door: store locations, addresses, names of hosts, tokens, keys. What may be said,
-// what is wrong with the rest as the end of a sentence, and how to show one without its secret. Pure.
+// Checks store locations, addresses, host names, tokens and keys. A check returns the problem as the end of a
+// sentence. The functions for display hide secrets. Pure.
 
 import { isIP } from "node:net";
 import { bareHost } from "../kernel/addresses.ts";
@@ -28,10 +28,10 @@ export function storeProblem(location: string): string | undefined {
   return URL.canParse(location) ? undefined : "must have the form postgres://user:password@host:5432/database";
 }
 
-/** Without the password, for people. */
+/** Without the password, for display. */
 export function shownStore(location: string): string {
   if (!location.includes("://")) return location;
-  // A URL that cannot be read may still hold a password; then all up to the last @ is hidden.
+  // An invalid URL may still hold a password; then everything up to the last @ is hidden.
   if (!URL.canParse(location)) return location.replace(/:\/\/.*@/s, "://…@").replace(/\?.*$/s, "?…");
   const url = new URL(location);
   if (url.password !== "") url.password = "…";
@@ -49,20 +49,20 @@ export function hostProblem(host: string): string | undefined {
   return "must be an IP address or a host name";
 }
 
-/** An address as it stands in a URL. */
+/** An address in the form for a URL. */
 export function hostInUrl(host: string): string {
   return isIP(bareHost(host)) === 6 ? `[${bareHost(host)}]` : host;
 }
 
 export function tokenProblem(token: string): string | undefined {
-  // A token travels in a header and, in the environment, in a list with commas.
+  // A token is sent in a header and, in the environment, in a list with commas.
   return /^[!-+\--~]+$/.test(token) ? undefined : "must be visible ASCII characters without spaces or commas";
 }
 
-/** Every spelling of "all addresses of this machine", as a URL spells it. */
+/** Every spelling of "all addresses of this machine" in a URL. */
 const EVERYWHERE = new Set(["0.0.0.0", "[::]", "[::ffff:0:0]"]);
 
-/** An address that others are told to call, which `0.0.0.0` is not. */
+/** Checks an address for other hosts, which `0.0.0.0` cannot be. */
 export function reachableProblem(host: string): string | undefined {
   const problem = hostProblem(host);
   if (problem !== undefined) return problem;
@@ -73,7 +73,7 @@ export function reachableProblem(host: string): string | undefined {
 
 const PORT_MAX = 65_535;
 
-/** `host:port`, an IPv6 address in brackets. */
+/** `host:port`, with an IPv6 address in brackets. */
 export function addressProblem(address: string): string | undefined {
   const parts = /^(\[[^\]]*\]|[^:]*):(\d{1,5})$/.exec(address);
   if (parts === null) return "must be host:port, such as 10.0.0.1:7400";
@@ -83,7 +83,7 @@ export function addressProblem(address: string): string | undefined {
   return Number(port) >= 1 && Number(port) <= PORT_MAX ? undefined : `must have a port from 1 to ${PORT_MAX}`;
 }
 
-/** The part of `host:port` in front of the port. */
+/** The host of `host:port`. */
 export function hostOfAddress(address: string): string {
   return address.slice(0, address.lastIndexOf(":"));
 }
@@ -94,7 +94,7 @@ export function keyProblem(key: string): string | undefined {
   return tokenProblem(key) ?? (key.length < KEY_LENGTH ? `must have at least ${KEY_LENGTH} characters` : undefined);
 }
 
-/** Nothing is fine: then it is the name of the machine. */
+/** An empty name is valid: it stands for the name of the machine. */
 export function nameOfHostProblem(name: string): string | undefined {
   return name === "" ? undefined : nameProblem(name, LIMITS.wordBytes);
 }

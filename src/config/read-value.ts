@@ -1,5 +1,5 @@
-// From what somebody wrote to the value the program uses, or to an error that names the source, the name, the value
-// (unless it is a secret) and what is allowed. Pure.
+// Parses a configured value. An error names the source, the setting, the value (unless it is a secret) and
+// the allowed values. Pure.
 
 import { formatDuration, parseDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
@@ -54,7 +54,8 @@ function readNumber(option: Option, { key, value, origin }: Entry): number {
 
 function readDuration(option: Option, { key, value, origin }: Entry): number {
   const { min = 0, max } = option;
-  // In code a number is milliseconds. Elsewhere nobody could tell seconds from milliseconds, so a unit is needed.
+  // In code a number is milliseconds. Other sources need a unit, because seconds and milliseconds would be
+  // ambiguous.
   if (typeof value === "number" && !IN_CODE.has(origin.source)) {
     throw refuse(key, origin, value, `has no unit; write "${value}s" for seconds or "${value}ms" for milliseconds`);
   }
@@ -88,7 +89,7 @@ export function readYesNo({ key, value, origin }: Entry): boolean {
 function readList(option: Option, { key, value, origin }: Entry): string | readonly string[] {
   const split = (text: unknown): unknown[] =>
     typeof text === "string" ? text.split(",").map((part) => part.trim()) : [text];
-  // A flag may be repeated and may hold several at once; no item of any list has a comma in it.
+  // A flag may be repeated and may hold several items at once; no item of any list contains a comma.
   const repeated = origin.source === "flag" && Array.isArray(value);
   const parts = repeated ? value.flatMap(split) : typeof value === "string" ? split(value) : value;
   const words = option.choices?.join(", ");
@@ -96,7 +97,7 @@ function readList(option: Option, { key, value, origin }: Entry): string | reado
     throw refuse(key, origin, value, `is ${words === undefined ? "not" : `neither ${words} nor`} a list of texts`);
   }
   if (parts.length === 0 && option.whenEmpty !== undefined) throw refuse(key, origin, value, option.whenEmpty);
-  // Where somebody wrote a list, what is in it is a name.
+  // In a real list, every item is a name.
   if (parts.length === 1 && (repeated || typeof value === "string")) {
     const word = readWord(option.choices ?? [], { key, value: parts[0], origin });
     if (word !== undefined) return word;
@@ -109,13 +110,13 @@ function readList(option: Option, { key, value, origin }: Entry): string | reado
   return [...new Set(parts as string[])];
 }
 
-/** A word that stands in the place of a list. Undefined: it is a list of one name. */
+/** A word that replaces a list. Undefined: it is a list of one name. */
 function readWord(words: readonly string[], { key, value, origin }: Entry): string | undefined {
   if (typeof value !== "string" || words.length === 0) return undefined;
   const plain = (text: string): string => text.toLowerCase().replace(/[-_\s]/g, "");
   const word = words.find((each) => plain(each) === plain(value));
   if (word === value) return word;
-  // Taken for a name, either would silently mean the wrong thing.
+  // As a name, either would silently have the wrong meaning.
   const known = words.join(", ");
   if (word !== undefined) throw refuse(key, origin, value, `is not one of ${known}; did you mean "${word}"?`);
   if (YES.has(plain(value)) || NO.has(plain(value))) {
@@ -124,14 +125,14 @@ function readWord(words: readonly string[], { key, value, origin }: Entry): stri
   return undefined;
 }
 
-/** `what` goes on after the value: "is not text". */
+/** `what` follows the value: "is not text". */
 export function refuse(key: SettingKey, origin: Origin, value: unknown, what: string): LimpetError {
   return new LimpetError("OPTION_INVALID", `${describeOrigin(origin)}: ${shownValue(key, value)} ${what}`);
 }
 
 const SHOWN_LENGTH = 100;
 
-/** A value as it may be shown: secrets hidden, long ones cut. */
+/** The form of a value for display: secrets hidden, long values cut. */
 export function shownValue(key: SettingKey, value: unknown): string {
   if (OPTIONS[key].secret) return "(hidden)";
   const open = key === "store" && typeof value === "string" ? shownStore(value) : value;

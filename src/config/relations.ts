@@ -1,5 +1,5 @@
-// Settings that must fit each other. Checked once, when all of them are known; an error names both and where each
-// came from. Pure.
+// Checks the relations between settings, once all of them are known. An error names both settings and their
+// origins. Pure.
 
 import { isLoopback } from "../kernel/addresses.ts";
 import { formatDuration } from "../kernel/durations.ts";
@@ -80,7 +80,7 @@ function timeProblem(settings: Settings, origins: Origins): string | undefined {
   return `${said(broken.shorter)} and ${said(broken.longer)}; ${OPTIONS[broken.shorter].path} ${broken.rule}`;
 }
 
-/** Whatever others can reach needs a secret. */
+/** A server that other machines can reach needs a secret. */
 function secretProblem(settings: Settings, origins: Origins): string | undefined {
   const { httpHost, httpTokens, clusterHost, clusterKeys, schedulers } = settings;
   const said = (key: SettingKey, value: string): string =>

@@ -1,10 +1,10 @@
-// The settings of the processor that delivers reminders. All of them nest under `reminders` in code and in limpet.yaml. Nothing here
-// reads anything.
+// The settings of the processor that delivers reminders. All of them nest under `reminders` in code and in
+// limpet.yaml. This file only declares them.
 
 import type { Duration } from "../kernel/durations.ts";
 import type { Option } from "./option.ts";
 
-/** As the rest of the program sees them: every value present, durations in milliseconds. */
+/** The values as the program uses them: every value present, durations in milliseconds. */
 export interface ReminderValues {
   readonly reminders: boolean;
   readonly reminderPollInterval: number;
@@ -15,19 +15,19 @@ export interface ReminderValues {
   readonly reminderDirect: boolean;
 }
 
-/** What may be set in code under `reminders`. */
+/** Settings in code under `reminders`. */
 export interface ReminderProcessing {
-  /** How often the store is asked for reminders at least. */
+  /** The longest time between two queries for reminders. */
   readonly pollInterval?: Duration | undefined;
-  /** Reminders due within this are taken into memory, to be punctual. */
+  /** Reminders due within this time are claimed early, to fire on time. */
   readonly fetchAhead?: Duration | undefined;
-  /** How many are taken at a time. */
+  /** Reminders per claim. */
   readonly batchSize?: number | undefined;
-  /** For how long they are this process's to deliver; renewed while it does. */
+  /** The lease of claimed reminders; renewed while the process delivers. */
   readonly lease?: Duration | undefined;
-  /** Deliveries under way at once. */
+  /** Deliveries in progress at once. */
   readonly concurrency?: number | undefined;
-  /** Whether a reminder that is due soon is delivered by the process in which it was set. */
+  /** Whether the process that sets a reminder that is due soon also delivers it. */
   readonly direct?: boolean | undefined;
 }
 

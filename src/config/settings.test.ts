@@ -19,7 +19,7 @@ function yaml(text: string): string {
   return file;
 }
 
-/** Nothing of the machine the test runs on gets in. */
+/** Isolated from the settings of the machine that runs the test. */
 function resolved(sources: SettingSources): ResolvedSettings {
   return resolveWithOrigins({ file: false, env: {}, ...sources });
 }
@@ -34,7 +34,7 @@ function refused(sources: SettingSources): string {
   return assert.fail("nothing was refused");
 }
 
-test("with nothing set, the defaults hold", () => {
+test("the defaults apply without any settings", () => {
   const { settings, origins, file } = resolved({});
   assert.deepEqual(settings, {
     namespace: "default",
@@ -102,7 +102,7 @@ test("with nothing set, the defaults hold", () => {
   assert.equal(file, undefined);
 });
 
-test("a flag outweighs the environment, the environment code, code the file, and the file a command", () => {
+test("a flag overrides the environment, the environment code, code the file, and the file a command", () => {
   const code: LimpetSettings = { namespace: "code", store: "code.db", http: { port: 1 }, mailboxLimit: 1 };
   const command: LimpetSettings = { logLevel: "info", idleTimeout: "1h", maxResident: 7 };
   const file = yaml("namespace: file\nstore: file.db\nhttp:\n  port: 2\n  host: ::1\nidleTimeout: 2h\n");
@@ -386,7 +386,7 @@ test("every setting can come from every source", () => {
   }
 });
 
-test("the HTTP door: a boolean opens or closes it, an object opens it, a heavier source closes it again", () => {
+test("a boolean opens or closes the HTTP server, an object opens it, and a later source closes it again", () => {
   assert.equal(resolved({ code: { http: true } }).settings.http, true);
   assert.equal(resolved({ code: { http: {} } }).settings.http, true);
   assert.equal(resolved({ code: { http: { port: 1 } }, env: { LIMPET_HTTP: "off" } }).settings.http, false);
@@ -404,7 +404,7 @@ test("undefined in code, a key without a value in the file and an empty variable
   }
 });
 
-test("limpet.yaml is found in the folder, LIMPET_CONFIG names another, a file asked for must be there", () => {
+test("limpet.yaml is found in the folder, LIMPET_CONFIG names another, and a requested file must exist", () => {
   const cwd = mkdtempSync(join(folder, "cwd-"));
   assert.equal(resolveWithOrigins({ env: {}, cwd }).file, undefined);
   writeFileSync(join(cwd, "limpet.yaml"), "namespace: found\n");
@@ -421,7 +421,7 @@ test("limpet.yaml is found in the folder, LIMPET_CONFIG names another, a file as
   assert.match(refused({ file: undefined, env: {}, cwd }), /both limpet\.yaml and limpet\.yml; keep one/);
 });
 
-test("a wrong value is refused with its source, its name, itself and what is allowed", () => {
+test("a wrong value is rejected with its source, its name, itself and the allowed values", () => {
   const file = yaml("store: a.db\nhttp:\n  port: 70000\n");
   assert.equal(refused({ file }), `http.port (${file}:3): 70000 is out of range; allowed is 0 to 65535`);
   assert.equal(
@@ -476,7 +476,7 @@ test("durations need a unit, except as milliseconds in code", () => {
   assert.match(refused({ code: { callTimeout: Number.POSITIVE_INFINITY } }), /is not a duration/);
 });
 
-test("unknown names are refused and the nearest known one is suggested", () => {
+test("unknown names are rejected, and the nearest known one is suggested", () => {
   const file = yaml("store: a.db\nidle_timeout: 5m\n");
   assert.equal(refused({ file }), `idle_timeout (${file}:2): there is no such setting; did you mean "idleTimeout"?`);
   assert.match(refused({ file: yaml("http:\n  prot: 80\n") }), /^http\.prot \(.*:2\): .* did you mean "http\.port"\?/);
@@ -488,7 +488,7 @@ test("unknown names are refused and the nearest known one is suggested", () => {
   assert.match(refused({ code: JSON.parse('{"__proto__": 1}') }), /no such setting/);
 });
 
-test("a file that is not YAML, or not settings, is refused with its line", () => {
+test("a file that is not YAML, or not settings, is rejected with its line", () => {
   assert.match(refused({ file: yaml("store: a\n  b: c\n") }), /:\d+: not valid YAML: /);
   assert.match(refused({ file: yaml("store: a\nstore: b\n") }), /:2: not valid YAML: .*unique/);
   assert.match(refused({ file: yaml("- store\n") }), /must hold settings as "name: value" lines/);
@@ -521,13 +521,13 @@ test("a list keeps each item once", () => {
   assert.deepEqual(resolved({ flags: { token: ["a", "b", "a"] } }).settings.httpTokens, ["a", "b"]);
 });
 
-test("a flag that makes a list may be repeated, or hold several at once", () => {
+test("a list flag may be repeated, or hold several items at once", () => {
   const one = resolved({ flags: { schedulers: ["127.0.0.1:1, 127.0.0.1:2", "127.0.0.1:3"] } });
   assert.deepEqual(one.settings.schedulers, ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]);
   assert.match(refused({ flags: { schedulers: ["127.0.0.1:1,"] } }), /^--schedulers: "" has an empty item/);
 });
 
-test("a value that a heavier source replaces is checked all the same", () => {
+test("a value that a later source overrides is still checked", () => {
   assert.match(refused({ env: { LIMPET_HTTP_PORT: "x" }, flags: { port: "1" } }), /LIMPET_HTTP_PORT/);
 });
 
@@ -537,7 +537,7 @@ test("storeTimeout must not be longer than callTimeout", () => {
   assert.equal(resolved({ flags: { "call-timeout": "5s", "store-timeout": "5s" } }).settings.storeTimeout, 5_000);
 });
 
-test("an address that others can reach needs a token", () => {
+test("an HTTP address that other machines can reach needs a token", () => {
   assert.match(
     refused({ flags: { host: "0.0.0.0" } }),
     /^--host is "0\.0\.0\.0", which others can reach, so a token is needed/,
@@ -546,7 +546,7 @@ test("an address that others can reach needs a token", () => {
   assert.equal(resolved({ flags: { host: "localhost" } }).settings.httpHost, "localhost");
 });
 
-test("the cluster: on unless told otherwise, and an object says how", () => {
+test("the cluster is on by default, and an object holds its options", () => {
   assert.equal(resolved({ code: { cluster: false } }).settings.cluster, false);
   assert.equal(resolved({ code: { cluster: {} } }).settings.cluster, true);
   assert.equal(resolved({ file: yaml("cluster: no\n") }).settings.cluster, false);
@@ -564,7 +564,7 @@ test("durations of the cluster have their bounds", () => {
   assert.match(refused({ flags: { failover: "slow" } }), /is not one of auto, lease, fast/);
 });
 
-test("times of the cluster must fit each other, and the error says why", () => {
+test("times of the cluster must fit each other, and the error states the reason", () => {
   assert.equal(
     refused({ flags: { lease: "5s", "round-timeout": "4s" } }),
     "cluster.leaderLease (default) is 3s and --lease is 5s; cluster.leaderLease must be at most half of cluster.lease, " +
@@ -582,7 +582,7 @@ test("times of the cluster must fit each other, and the error says why", () => {
   assert.equal(resolved({ flags: fitting }).settings.lease, 6_000);
 });
 
-test("an address or a scheduler beyond this machine needs a key of the cluster", () => {
+test("a cluster address or a scheduler beyond this machine needs a cluster key", () => {
   assert.equal(
     refused({ flags: { "cluster-host": "10.0.0.5" } }),
     '--cluster-host is "10.0.0.5", which others can reach, so a key of the cluster is needed; set LIMPET_CLUSTER_KEYS ' +
@@ -598,14 +598,14 @@ test("an address or a scheduler beyond this machine needs a key of the cluster",
   assert.equal(resolved({ flags: { "cluster-host": "::1" } }).settings.clusterHost, "::1");
 });
 
-test("others must be able to call the address of a host, which every address at once is not", () => {
+test('the address of a host must be reachable, which "all addresses" is not', () => {
   for (const host of ["0.0.0.0", "::", "[::]", "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0", "0"]) {
     const message = refused({ env: { LIMPET_CLUSTER_KEYS: KEY }, flags: { "cluster-host": host } });
     assert.match(message, /is no address that others could call; write the one at which they reach this machine/, host);
   }
 });
 
-test("a key is long enough, a scheduler is host:port, a name is a name", () => {
+test("a key has a minimum length, a scheduler is host:port, and a name is valid", () => {
   assert.equal(
     refused({ flags: { "cluster-key": ["fifteen-letters"] } }),
     "--cluster-key: (hidden) must have at least 16 characters",
@@ -618,7 +618,7 @@ test("a key is long enough, a scheduler is host:port, a name is a name", () => {
   assert.match(refused({ code: { cluster: { name: "a/b" } } }), /^cluster\.name \(code\): "a\/b" must not contain/);
 });
 
-test("which types are sticky is said in a word or by their names", () => {
+test("sticky types are given by a word or by their names", () => {
   for (const word of ["by class", "all", "none"] as const) {
     for (const sources of [
       { code: { sticky: word } },
@@ -636,7 +636,7 @@ test("which types are sticky is said in a word or by their names", () => {
   assert.deepEqual(resolved({ code: { sticky: ["Yes", "All"] } }).settings.sticky, ["Yes", "All"], "names in a list");
 });
 
-test("a heavier source replaces all that a lighter one says of sticky types", () => {
+test("a later source replaces the whole list of sticky types of an earlier one", () => {
   const code: LimpetSettings = { sticky: ["Cart"] };
   const file = yaml("sticky: [Player]\n");
   assert.deepEqual(resolved({ code, file }).settings.sticky, ["Cart"]);
@@ -646,7 +646,7 @@ test("a heavier source replaces all that a lighter one says of sticky types", ()
   assert.deepEqual(origins.sticky, { source: "flag", name: "--sticky" });
 });
 
-test("what is neither a word nor names of types is refused, also what looks like one of the words", () => {
+test("a value that is neither a word nor type names is rejected, even one similar to a word", () => {
   assert.equal(
     refused({ code: { sticky: [] } }),
     'sticky (code): [] names no type; write "none" if no type is to be sticky',
@@ -675,7 +675,7 @@ test("what is neither a word nor names of types is refused, also what looks like
   assert.match(refused({ code: { sticky: [5 as unknown as string] } }), /5 is not text/);
 });
 
-test("the name of a build is a text that every store keeps as it is", () => {
+test("the name of a build is a text that every store keeps unchanged", () => {
   assert.match(
     refused({ code: { worker: { build: "a\0b" } } }),
     /^worker\.build .* must not contain control characters/,
@@ -683,7 +683,7 @@ test("the name of a build is a text that every store keeps as it is", () => {
   assert.match(refused({ code: { worker: { compatibleBuilds: ["a", "x".repeat(10_000)] } } }), /at most \d+ bytes/);
 });
 
-test("short tokens and keys on addresses that others can reach deserve a warning that does not repeat them", () => {
+test("short tokens and keys on reachable addresses get a warning that does not repeat them", () => {
   const weak = (code: LimpetSettings): string[] =>
     weaknessesOf(resolved({ code }).settings).map(({ option, why }) => `${option}: ${why}`);
   const open = { http: { host: "0.0.0.0", tokens: ["x"] }, cluster: { host: "10.0.0.1", keys: ["sixteen-letters!"] } };

@@ -1,5 +1,6 @@
-// From all sources to one set of settings. Weight grows in this order: default, file, code, environment, flag.
-// Every value is checked, also one that a heavier source replaces: a wrong line does not wait for its day.
+// Resolves the settings from all sources. Precedence grows in this order: default, file, code, environment,
+// flag. Every value is checked, even one that a later source overrides, so that a wrong line is noticed at
+// once.
 
 import { findConfigFile, readConfigFile } from "./config-file.ts";
 import { nestedEntries } from "./nested-entries.ts";
@@ -15,11 +16,11 @@ export type { HttpSettings, LimpetSettings, SettingKey, Settings } from "./optio
 export interface SettingSources {
   /** Arguments of `limpet({ … })`. */
   readonly code?: LimpetSettings | undefined;
-  /** Defaults of a command. Everything that a user sets, also in a file, replaces them. */
+  /** Defaults of a command. Every setting of the user, also in a file, overrides them. */
   readonly command?: LimpetSettings | undefined;
-  /** A file to read, `false` for none. Otherwise LIMPET_CONFIG, or limpet.yaml in `cwd` when it is there. */
+  /** A file to read, `false` for none. Otherwise LIMPET_CONFIG, or limpet.yaml in `cwd` if it exists. */
   readonly file?: string | false | undefined;
-  /** The environment of the process, unless given. */
+  /** Default: the environment of the process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** By flag name without dashes: `{ port: "8000", token: ["…"] }`. */
   readonly flags?: Readonly<Record<string, string | boolean | readonly string[] | undefined>> | undefined;
@@ -28,7 +29,7 @@ export interface SettingSources {
 
 export interface ResolvedSettings {
   readonly settings: Settings;
-  /** Where each value came from. */
+  /** The origin of each value. */
   readonly origins: Origins;
   /** The configuration file that was read. */
   readonly file: string | undefined;
@@ -56,7 +57,7 @@ export function resolveWithOrigins(sources: SettingSources = {}): ResolvedSettin
     values[entry.key] = readValue(entry);
     origins[entry.key] = entry.origin;
   }
-  // The defaults came first, so every key is present and of its own kind.
+  // The defaults come first, so every key is present and has the right kind.
   const resolved = { settings: values as unknown as Settings, origins: origins as Origins, file };
   checkRelations(resolved.settings, resolved.origins);
   return resolved;
@@ -72,7 +73,7 @@ function envEntries(env: Readonly<Record<string, string | undefined>>): Entry[] 
   for (const key of SETTING_KEYS) {
     const name = OPTIONS[key].env;
     const value = env[name];
-    // Compose files and shells pass on variables that are unset as empty ones.
+    // Compose files and shells pass on unset variables as empty ones.
     if (value === undefined || value === "") continue;
     entries.push({ key, value, origin: { source: "environment", name } });
   }

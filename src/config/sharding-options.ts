@@ -1,4 +1,4 @@
-// Defaults for all sharded types; an option of a class outweighs them. All of them nest under `sharding` in
+// Defaults for all sharded types; an option of a class overrides them. All of them nest under `sharding` in
 // code and in limpet.yaml. This file only declares them.
 
 import type { Duration } from "../kernel/durations.ts";
@@ -6,7 +6,7 @@ import { SHARDING } from "../kernel/sharded-rule.ts";
 import { MOST_SHARDS } from "../kernel/shards.ts";
 import type { Option } from "./option.ts";
 
-/** As the rest of the program sees them: every value present, durations in milliseconds. */
+/** The values as the program uses them: every value present, durations in milliseconds. */
 export interface ShardingValues {
   readonly shardingRebalanceThreshold: number;
   readonly shardingBufferSize: number;

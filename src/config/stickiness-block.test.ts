@@ -7,7 +7,7 @@ import { readValue } from "./read-value.ts";
 
 const BLOCK = "spec.actor.placement.stickiness";
 
-/** The whole block, as the file would hold it below `stickiness`; its first line is line 5. */
+/** The whole block, as in the file below `stickiness`; its first line is line 5. */
 const withBlock = (...lines: readonly string[]): string =>
   ["spec:", "  actor:", "    placement:", "      stickiness:", ...lines.map((line) => `        ${line}`), ""].join(
     "\n",
@@ -16,7 +16,7 @@ const withBlock = (...lines: readonly string[]): string =>
 function stickyOf(text: string): Entry | undefined {
   const entries = parseConfig(text, "limpet.yaml").filter(({ key }) => key === "sticky");
   assert.ok(entries.length <= 1);
-  // What comes out is a value of the setting, whatever it was written as.
+  // The result is a value of the setting, whatever its notation.
   for (const entry of entries) assert.deepEqual(readValue(entry), entry.value);
   return entries[0];
 }
@@ -31,7 +31,7 @@ function refused(text: string): string {
   return assert.fail("nothing was refused");
 }
 
-test("the block as it is published is understood, and says where each part stands", () => {
+test("the published block is understood, and each part knows its place", () => {
   const text = `
 kind: Configuration
 metadata:
@@ -54,7 +54,7 @@ spec:
   ]);
 });
 
-test("enabled without types means all, with types exactly those, and disabled none", () => {
+test("enabled without types means all, with types exactly those, and disabled means none", () => {
   const origin = { source: "file", name: `${BLOCK}.enabled`, place: "limpet.yaml:5" };
   assert.deepEqual(stickyOf(withBlock("enabled: true")), { key: "sticky", value: "all", origin });
   assert.deepEqual(stickyOf(withBlock("enabled: true", "byType: [Cart, Cart]"))?.value, ["Cart"]);
@@ -64,7 +64,7 @@ test("enabled without types means all, with types exactly those, and disabled no
   assert.equal(stickyOf(withBlock("enabled: yes"))?.value, "all");
 });
 
-test("a block that is left out, as a whole or from some point on, says nothing", () => {
+test("an absent or incomplete block sets nothing", () => {
   for (const text of [
     "store: a.db\n",
     "kind: Configuration\n",
@@ -78,19 +78,19 @@ test("a block that is left out, as a whole or from some point on, says nothing",
   }
 });
 
-test("the block stands beside settings of our own", () => {
+test("the block may stand beside our own settings", () => {
   const keys = parseConfig(`store: a.db\n${withBlock("enabled: true")}cluster: { lease: 20s }\n`, "limpet.yaml");
   assert.deepEqual(keys.map(({ key }) => key).sort(), ["cluster", "lease", "sticky", "store"]);
 });
 
-test("the same thing said in both spellings is refused, with both places", () => {
+test("the same setting in both spellings is rejected with both places", () => {
   assert.equal(
     refused(`${withBlock("enabled: true")}sticky: none\n`),
     `sticky (limpet.yaml:6) and ${BLOCK}.enabled (limpet.yaml:5) say the same thing twice; keep one of them`,
   );
 });
 
-test("a block without enabled says what to write", () => {
+test("a block without enabled is rejected with the correct form", () => {
   const message =
     `${BLOCK} (limpet.yaml:4): enabled is missing; write "enabled: true" to have sticky types, ` +
     'or "enabled: false" to have none';
@@ -99,7 +99,7 @@ test("a block without enabled says what to write", () => {
   assert.equal(refused("spec:\n  actor:\n    placement:\n      stickiness: {}\n"), message);
 });
 
-test("a list of no types is refused, because it would mean none, and so is one whose items are gone", () => {
+test("an empty list of types is rejected, and so is a key without items", () => {
   for (const line of ["byType: []", "byType:"]) {
     assert.equal(
       refused(withBlock("enabled: true", line)),
@@ -109,7 +109,7 @@ test("a list of no types is refused, because it would mean none, and so is one w
   }
 });
 
-test("types are names, whether stickiness is switched on or off", () => {
+test("types are names, whether stickiness is enabled or disabled", () => {
   for (const enabled of ["enabled: true", "enabled: false"]) {
     const wrong = (types: string): string => refused(withBlock(enabled, `byType: ${types}`));
     assert.match(wrong("[a/b]"), new RegExp(`^${BLOCK}\\.byType \\(limpet\\.yaml:6\\): "a/b" must not contain`));
@@ -121,7 +121,7 @@ test("types are names, whether stickiness is switched on or off", () => {
   }
 });
 
-test("enabled is yes or no", () => {
+test("the key enabled must be yes or no", () => {
   assert.equal(
     refused(withBlock("enabled: maybe")),
     `${BLOCK}.enabled (limpet.yaml:5): "maybe" is neither yes nor no; write true or false`,
@@ -129,7 +129,7 @@ test("enabled is yes or no", () => {
   assert.match(refused(withBlock("enabled: [true]")), /is neither yes nor no/);
 });
 
-test("misspelt keys are refused at every depth with what was meant", () => {
+test("misspelt keys are rejected at every depth with a suggestion", () => {
   assert.equal(
     refused(withBlock("enabled: true", "bytype: [Cart]")),
     `${BLOCK}.bytype (limpet.yaml:6): there is no such setting; did you mean "${BLOCK}.byType"?`,
@@ -143,7 +143,7 @@ test("misspelt keys are refused at every depth with what was meant", () => {
   assert.match(refused("stickiness: {}\n"), /did you mean "spec\.actor\.placement\.stickiness"\?$/);
 });
 
-test("what should be a block and is none is refused, and so is another kind", () => {
+test("a value in place of a block is rejected, and so is another kind", () => {
   assert.equal(refused("spec: 5\n"), "spec (limpet.yaml:1): 5 is no block; below it belongs spec.actor");
   assert.match(
     refused("spec: { actor: { placement: { stickiness: true } } }\n"),

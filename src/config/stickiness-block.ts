@@ -1,10 +1,11 @@
-// The block by which a published format says which types are sticky. limpet.yaml may hold it besides our own settings:
+// Reads the block of a published format that names the sticky types. limpet.yaml may hold it besides our own
+// settings:
 //
 //   kind: Configuration
 //   metadata: { name: shop }
 //   spec: { actor: { placement: { stickiness: { enabled: true, byType: [Player, Cart] } } } }
 //
-// It is another way to write the setting `sticky`. The kind and the name are accepted and mean nothing. Pure.
+// It is another way to write the setting `sticky`. The kind and the name are accepted and ignored. Pure.
 
 import { LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
@@ -16,7 +17,7 @@ type OriginOf = (path: readonly string[]) => Origin;
 
 const PATH = ["spec", "actor", "placement", "stickiness"] as const;
 const KIND = "Configuration";
-/** What somebody may have meant who wrote a name that is none. */
+/** Suggestions for a misspelt name at the top level. */
 export const BLOCK_NAMES: readonly string[] = ["kind", "metadata", PATH[0], PATH.join(".")];
 
 type Values = Readonly<Record<string, unknown>>;
@@ -26,7 +27,7 @@ export function splitBlock({ kind, metadata, spec, ...rest }: Values): [block: V
   return [{ kind, metadata, spec }, rest];
 }
 
-/** The setting that the block amounts to, or none. */
+/** The setting equal to the block, or none. */
 export function blockEntry(block: Values, originOf: OriginOf): Entry | undefined {
   const { kind } = block;
   if (isSet(kind) && kind !== KIND) {
@@ -49,14 +50,17 @@ function stickinessEntry(stickiness: Values, originOf: OriginOf): Entry {
     throw new LimpetError("OPTION_INVALID", `${describeOrigin(originOf(PATH))}: enabled is missing; ${what}`);
   }
   const enabled = readYesNo({ key: "sticky", value: stickiness.enabled, origin: switched });
-  // What is switched off is checked as well: it is wrong already, and will be when it is switched on.
+  // A disabled block is checked as well: it would be wrong when it is enabled.
   const types = "byType" in stickiness ? namedTypes(stickiness.byType, enabled, named) : undefined;
   if (!enabled) return { key: "sticky", value: "none", origin: switched };
   if (types === undefined) return { key: "sticky", value: "all", origin: switched };
   return { key: "sticky", value: types, origin: named };
 }
 
-/** A key without a value is a list whose items are gone: to mean all types by it would be the opposite of what was meant. */
+/**
+ * A key without a value is a list without items. Reading it as all types would be the opposite of the
+ * intention.
+ */
 function namedTypes(byType: unknown, enabled: boolean, origin: Origin): unknown {
   const types = byType ?? [];
   if (!Array.isArray(types)) {
@@ -78,7 +82,9 @@ function namedTypes(byType: unknown, enabled: boolean, origin: Origin): unknown 
   return readValue({ key: "sticky", value: types, origin });
 }
 
-/** What lies at the end of the path, whose last key is one of `map`; nothing but `known` may lie below it. */
+/**
+ * The value at the end of the path, whose last key is one of `map`; only `known` keys are allowed below it.
+ */
 function below(map: Values, path: readonly string[], known: readonly string[], originOf: OriginOf): Values | undefined {
   const value = map[path.at(-1)!];
   if (!isSet(value)) return undefined;

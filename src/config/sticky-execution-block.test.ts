@@ -35,7 +35,7 @@ test("each part of the block knows its line", () => {
   assert.equal(ttl?.origin.name, "workflows.v2.sticky_execution.ttl_seconds");
 });
 
-test("a value that is wrong, a name that is unknown and a setting that is there twice are refused with the place", () => {
+test("a wrong value, an unknown name and a duplicate setting are rejected with the place", () => {
   assert.match(
     refused(withBlock("ttl_seconds: 5m")),
     /ttl_seconds.*limpet\.yaml:4.*number of seconds above 0; got "5m"/,

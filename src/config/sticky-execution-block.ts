@@ -43,7 +43,7 @@ export function stickyExecutionEntries(workflows: unknown, originOf: OriginOf): 
   return entries;
 }
 
-/** A number without a unit is one of seconds here. */
+/** A number without a unit means seconds here. */
 function duration(seconds: unknown, origin: Origin): string {
   if (typeof seconds === "number" && Number.isFinite(seconds) && seconds > 0) return `${seconds}s`;
   const given = JSON.stringify(seconds);

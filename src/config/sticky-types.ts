@@ -1,11 +1,11 @@
-// The setting `sticky`: which types are sticky, in one of three words or by their names. Pure.
+// The setting `sticky`: sticky types, as one of three words or by their names. Pure.
 
 import { LIMITS } from "../kernel/limits.ts";
 import { nameProblem } from "../kernel/names.ts";
 import type { Option } from "./option.ts";
 
 export const STICKY_WORDS = ["by class", "all", "none"] as const;
-/** What their classes say, all, none, or exactly these. */
+/** By their classes, all, none, or exactly these. */
 export type StickyTypes = (typeof STICKY_WORDS)[number] | readonly string[];
 
 export const STICKY_OPTION: Option = {

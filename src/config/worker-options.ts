@@ -1,5 +1,5 @@
-// The settings of the worker that runs workflows and their activities. All of them nest under `worker` in code and in limpet.yaml.
-// Nothing here reads anything.
+// The settings of the worker that runs workflows and their activities. All of them nest under `worker` in
+// code and in limpet.yaml. This file only declares them.
 
 import type { Duration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -9,7 +9,7 @@ import type { Option } from "./option.ts";
 export const PINNINGS = ["build", "definition"] as const;
 export type Pinning = (typeof PINNINGS)[number];
 
-/** As the rest of the program sees them: every value present, durations in milliseconds. */
+/** The values as the program uses them: every value present, durations in milliseconds. */
 export interface WorkerValues {
   readonly worker: boolean;
   readonly workerQueue: string;
@@ -30,38 +30,44 @@ export interface WorkerValues {
   readonly workerMaxLostAttempts: number;
 }
 
-/** What may be set in code under `worker`. */
+/** Settings in code under `worker`. */
 export interface WorkerSettings {
-  /** The queue whose workflows and activities it runs, and into which this process starts workflows. */
+  /** The queue of its workflows and activities, and of workflows that this process starts. */
   readonly queue?: string | undefined;
-  /** The build of the code. A run that a worker with a build takes first is bound to it: workers of other builds leave it alone. */
+  /**
+   * The build of the code. A run that a worker with a build claims first is pinned to it: workers of other
+   * builds skip it.
+   */
   readonly build?: string | undefined;
-  /** Other builds whose runs this one can go on with. */
+  /** Other builds whose runs this one can continue. */
   readonly compatibleBuilds?: readonly string[] | undefined;
   /**
-   * What a run is bound to by the worker that takes it first: its build, if it has one, or the definition of its workflow as well: then
-   * workers whose code of it has another text leave it alone.
+   * The pinning of a run by the worker that claims it first: its build, if it has one, or also the definition
+   * of its workflow. Workers with another text of that definition then skip it.
    */
   readonly pinning?: Pinning | undefined;
-  /** Runs it works on at once, and activities that run at once. */
+  /** Runs in progress at once, and activities that run at once. */
   readonly concurrency?: number | undefined;
-  /** How long a task is waited for when its worker dies; renewed while it lives. */
+  /** How long other workers wait for a task when its worker dies; renewed while it lives. */
   readonly lease?: Duration | undefined;
-  /** The same for tasks of workers in other languages, which renew it over HTTP; and for their activities without a heartbeat. */
+  /**
+   * The same for tasks of workers in other languages, which renew it over HTTP; and for their activities
+   * without a heartbeat.
+   */
   readonly httpLease?: Duration | undefined;
   readonly httpActivityLease?: Duration | undefined;
-  /** How often the store is asked for tasks at least. */
+  /** The longest time between two queries for tasks. */
   readonly pollInterval?: Duration | undefined;
-  /** Whether runs that rest stay in memory, and their next task is kept for this worker. */
+  /** Whether idle runs stay in memory, and their next task is reserved for this worker. */
   readonly sticky?: boolean | undefined;
   readonly stickyTtl?: Duration | undefined;
-  /** How many runs may rest in memory, and how much they may take up. */
+  /** The limits of idle runs in memory, in number and in size. */
   readonly cacheRuns?: number | undefined;
   readonly cacheMegabytes?: number | undefined;
-  /** How long the history of a run may get before it is parked. */
+  /** The limits of a run's history before it is parked. */
   readonly historyEvents?: number | undefined;
   readonly historyMegabytes?: number | undefined;
-  /** Attempts in a row that may end with their process before a run is parked. */
+  /** Consecutive attempts that may end with their process before a run is parked. */
   readonly maxLostAttempts?: number | undefined;
 }
 

@@ -27,10 +27,10 @@ const OTHERS = [
   "::ffff:10.0.0.1",
 ];
 
-it("loopback addresses are known in all their spellings", () => {
+it("loopback addresses are recognised in all their spellings", () => {
   for (const host of OURS) assert.equal(isLoopback(host), true, host);
 });
 
-it("nothing else passes for loopback", () => {
+it("no other address counts as loopback", () => {
   for (const host of OTHERS) assert.equal(isLoopback(host), false, host);
 });

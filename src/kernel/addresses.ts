@@ -1,6 +1,6 @@
-// Listening addresses: which of them only this machine can reach.
+// Listening addresses, and the check for loopback.
 
-/** Without the brackets an IPv6 address wears in a URL. */
+/** Removes the brackets that an IPv6 address has in a URL. */
 export function bareHost(host: string): string {
   return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }
@@ -9,7 +9,7 @@ const OCTET = "(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)";
 const LOOPBACK_V4 = new RegExp(`^(?:::ffff:)?127(?:\\.${OCTET}){3}$`, "i");
 const LOOPBACK_V6 = /^(?:::|(?:0{1,4}:){7})0{0,3}1$/;
 
-/** Only programs on this machine reach it. */
+/** Only programs on this machine can reach a loopback address. */
 export function isLoopback(host: string): boolean {
   const address = bareHost(host);
   return address.toLowerCase() === "localhost" || LOOPBACK_V4.test(address) || LOOPBACK_V6.test(address);

@@ -13,13 +13,13 @@ const BYTES_PER_WEIGHT = 6;
 /** A lighter value fits for certain. */
 export const LIGHT = LIMITS.callBytes / BYTES_PER_WEIGHT;
 
-/** Throws with `code` when the value is too large to travel. `what`: "the arguments", "the result". */
+/** Throws with `code` when the value is too large to send. `what`: "the arguments", "the result". */
 export function checkCallSize(value: unknown, what: string, code: ErrorCode): void {
   let text: string;
   try {
     text = encodeValue(value, what, code);
   } catch (error) {
-    // A text can be longer than a string may be.
+    // The text can exceed the greatest length of a string.
     if (error instanceof RangeError) throw tooLarge(what, code);
     throw error;
   }

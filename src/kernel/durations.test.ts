@@ -3,7 +3,7 @@ import { it } from "node:test";
 import fc from "fast-check";
 import { formatDuration, parseDuration } from "./durations.ts";
 
-it("durations are read as people write them", () => {
+it("durations are read in all their notations", () => {
   const cases: [string | number, number][] = [
     ["250ms", 250],
     ["30s", 30_000],
@@ -23,7 +23,7 @@ it("durations are read as people write them", () => {
   for (const [text, ms] of cases) assert.equal(parseDuration(text, "x"), ms, String(text));
 });
 
-it("anything else is refused with the setting and an example", () => {
+it("an invalid duration is rejected with the setting and an example", () => {
   for (const bad of [
     "",
     "5",
@@ -48,7 +48,7 @@ it("anything else is refused with the setting and an example", () => {
   }
 });
 
-it("what is written is read back to the second", () => {
+it("a formatted duration is parsed back to the second", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1_000, max: 10 ** 12 }), (ms) => {
       assert.equal(parseDuration(formatDuration(ms), "x"), Math.round(ms / 1_000) * 1_000);

@@ -1,7 +1,10 @@
-// Durations as people write them ("30s", "1h30m", "250ms") and as the code counts them: whole milliseconds.
+// Parses durations such as "30s", "1h30m" and "250ms" into whole milliseconds, and formats them.
 import { LimpetError } from "./errors.ts";
 
-/** `"30s"`, `"1h30m"`, `"250ms"`, `"3 days"`, or milliseconds as a number. Units: ms, s, m, h, d, or their names. */
+/**
+ * `"30s"`, `"1h30m"`, `"250ms"`, `"3 days"`, or milliseconds as a number. Units: ms, s, m, h, d, or their
+ * names.
+ */
 export type Duration = string | number;
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -9,7 +12,7 @@ const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000
 const PART = /(\d+(?:\.\d+)?)(?: ?(millisecond|second|minute|hour|day)s?|(ms|s|m|h|d)) */y;
 const NAMES: Record<string, string> = { millisecond: "ms", second: "s", minute: "m", hour: "h", day: "d" };
 const MAX_MS = Number.MAX_SAFE_INTEGER;
-/** Longer texts are refused before they are parsed. */
+/** Longer texts are rejected before they are parsed. */
 const MAX_TEXT = 200;
 const SHOWN_CHARS = 60;
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { isLimpetError, LimpetError } from "./errors.ts";
 import { serializeError } from "./serialized-error.ts";
 
-/** The same module again, as a process has it that loads two copies of the package. */
+/** The same module again, as in a process with two copies of the package. */
 const another = (await import(new URL("./errors.ts?another", import.meta.url).href)) as typeof import("./errors.ts");
 
 test("an error of another copy of the package is an error of Limpet, with its code", () => {
@@ -16,12 +16,12 @@ test("an error of another copy of the package is an error of Limpet, with its co
   assert.deepEqual(serializeError(error), { errorCode: "FENCED", message: "taken by another host", retry: "now" });
 });
 
-test("a value that only looks like an error of Limpet is none", () => {
+test("a value that only looks like an error of Limpet is not one", () => {
   const lookalike = Object.assign(new Error("no"), { name: "LimpetError", code: "FENCED", retry: "now" });
   for (const value of [lookalike, undefined, null, "FENCED", 5, {}, () => {}]) assert.ok(!isLimpetError(value));
 });
 
-test("the mark of an error is not among its own properties", () => {
+test("the brand of an error is not among its own properties", () => {
   assert.deepEqual(
     Reflect.ownKeys(new LimpetError("FENCED", "")).filter((key) => typeof key === "symbol"),
     [],

@@ -1,20 +1,20 @@
-// Every error Limpet raises is named here, with what the caller may do about it. Decisions look at the code or
-// the verdict, never at a text. Nothing in src/ throws a bare Error.
+// The catalogue of errors: every code with its HTTP status and the retry verdict for the caller. Decisions
+// use the code or the verdict, never a text. No file in src/ throws a bare Error.
 
 /**
- * What a caller may do after an error.
- * - `now`: nothing happened; trying again at once is safe and likely to work.
- * - `later`: nothing happened; try again after a pause.
+ * The action that a caller may take after an error.
+ * - `now`: nothing happened; an immediate retry is safe and likely to work.
+ * - `later`: nothing happened; retry after a pause.
  * - `elsewhere`: nothing happened; this process will not do it, another may.
  * - `never`: nothing happened, and the same request will fail the same way.
- * - `unknown`: it may or may not have happened; retry only what is safe to do twice.
+ * - `unknown`: it may or may not have happened; retry only idempotent requests.
  */
 export type Verdict = "now" | "later" | "elsewhere" | "never" | "unknown";
 
 type Entry = { readonly retry: Verdict; readonly status: number };
 
 export const CATALOGUE = {
-  // What was asked for makes no sense.
+  // Invalid requests.
   NAME_INVALID: { retry: "never", status: 400 },
   ARGUMENT_INVALID: { retry: "never", status: 400 },
   REQUEST_INVALID: { retry: "never", status: 400 },
@@ -36,7 +36,7 @@ export const CATALOGUE = {
   UNAUTHENTICATED: { retry: "never", status: 401 },
   ORIGIN_REFUSED: { retry: "never", status: 403 },
 
-  // What user code did.
+  // Failures of user code.
   ACTOR_FAILED: { retry: "never", status: 500 },
   RESULT_INVALID: { retry: "never", status: 500 },
   STATE_INVALID: { retry: "never", status: 500 },
@@ -48,7 +48,7 @@ export const CATALOGUE = {
   CALL_TOO_DEEP: { retry: "never", status: 409 },
   SHARD_INVALID: { retry: "never", status: 500 },
 
-  // What became of a workflow, and what its code did.
+  // Outcomes of workflows and failures of their code.
   WORKFLOW_INVALID: { retry: "never", status: 400 },
   WORKFLOW_TYPE_UNKNOWN: { retry: "never", status: 404 },
   WORKFLOW_UNKNOWN: { retry: "never", status: 404 },
@@ -71,7 +71,7 @@ export const CATALOGUE = {
   UPDATE_REJECTED: { retry: "never", status: 422 },
   UPDATE_FAILED: { retry: "never", status: 500 },
 
-  // What time and load did.
+  // Timeouts and overload.
   CALL_TIMEOUT: { retry: "unknown", status: 504 },
   CALL_CANCELLED: { retry: "unknown", status: 499 },
   MAILBOX_FULL: { retry: "later", status: 429 },
@@ -80,7 +80,7 @@ export const CATALOGUE = {
   STOPPING: { retry: "elsewhere", status: 503 },
   NOT_READY: { retry: "later", status: 503 },
 
-  // What the cluster did.
+  // States of the cluster.
   LEASE_LOST: { retry: "later", status: 503 },
   NO_HOST: { retry: "later", status: 503 },
   OWNER_AWAY: { retry: "later", status: 503 },
@@ -92,17 +92,17 @@ export const CATALOGUE = {
   NOT_LEADER: { retry: "elsewhere", status: 503 },
   PROTOCOL: { retry: "never", status: 400 },
 
-  // What became of a reminder.
+  // Outcomes of reminders.
   REMINDER_VOID: { retry: "never", status: 409 },
   REMINDER_DAMAGED: { retry: "never", status: 500 },
 
-  // What the store did.
+  // Failures of the store.
   FENCED: { retry: "now", status: 503 },
   COMMIT_UNKNOWN: { retry: "unknown", status: 503 },
   STORE_UNAVAILABLE: { retry: "later", status: 503 },
   STORE_INCOMPATIBLE: { retry: "never", status: 500 },
 
-  // What the process around us did.
+  // Failures of the environment.
   RUNTIME_TOO_OLD: { retry: "never", status: 500 },
   ADDRESS_IN_USE: { retry: "never", status: 500 },
   MODULE_INVALID: { retry: "never", status: 500 },
@@ -113,7 +113,7 @@ export const CATALOGUE = {
 
 export type ErrorCode = keyof typeof CATALOGUE;
 
-/** Known to every copy of this package in a process. */
+/** Shared by every copy of this package in a process. */
 const BRAND = Symbol.for("limpet.error");
 
 export class LimpetError extends Error {
@@ -129,27 +129,27 @@ export class LimpetError extends Error {
     return true;
   }
 
-  /** What the caller may do about it. */
+  /** The action that the caller may take. */
   get retry(): Verdict {
     return CATALOGUE[this.code].retry;
   }
 
-  /** The HTTP status that says the same. */
+  /** The matching HTTP status. */
   get status(): number {
     return CATALOGUE[this.code].status;
   }
 }
 
 /**
- * Whether a value is an error of Limpet, with this code if one is given. It also knows the errors of another copy of the package, for
- * which `instanceof` is false.
+ * Returns whether a value is a Limpet error, with this code if one is given. It also recognises errors of
+ * another copy of the package, for which `instanceof` is false.
  */
 export function isLimpetError(value: unknown, code?: ErrorCode): value is LimpetError {
   if (typeof value !== "object" || value === null || !(BRAND in value)) return false;
   return code === undefined || (value as LimpetError).code === code;
 }
 
-/** An invariant of our own: when it fails, the bug is in Limpet and not in what it was given. */
+/** Checks an internal invariant: a failure is a bug in Limpet and not in its input. */
 export function invariant(condition: unknown, what: string): asserts condition {
   if (!condition) throw new LimpetError("INVARIANT", `broken invariant: ${what} (this is a bug in Limpet)`);
 }

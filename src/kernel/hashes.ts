@@ -1,11 +1,11 @@
-// The hash that spreads names over 64 bits: the first eight bytes, little-endian, of BLAKE2b-512 of the UTF-8 text. A
-// hash is two unsigned 32-bit halves and never a BigInt: it is computed for every actor that is looked up.
+// Hashes names to 64 bits: the first eight bytes, little-endian, of BLAKE2b-512 of the UTF-8 text. A hash is
+// two unsigned 32-bit halves and never a BigInt, because it is computed for every actor lookup.
 import { hash } from "node:crypto";
 
 /**
- * Writes the upper half to `into[at]` and the lower half to `into[at + 1]`. The caller keeps the array, so that nothing
- * is allocated here but the digest. One byte per character is the cheapest digest to get: a Buffer costs more than the
- * hash itself.
+ * Writes the upper half to `into[at]` and the lower half to `into[at + 1]`. The caller keeps the array, so
+ * that only the digest is allocated here. One byte per character is the cheapest digest: a Buffer costs more
+ * than the hash itself.
  */
 export function hash64(text: string, into: Uint32Array, at = 0): void {
   const digest = hash("blake2b512", text, "binary");
@@ -13,7 +13,7 @@ export function hash64(text: string, into: Uint32Array, at = 0): void {
   into[at + 1] = littleEndian(digest, 0);
 }
 
-/** May be negative; an unsigned array makes it right. */
+/** May be negative; an unsigned array corrects it. */
 function littleEndian(digest: string, at: number): number {
   return (
     digest.charCodeAt(at) |

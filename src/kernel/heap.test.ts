@@ -9,7 +9,7 @@ const drained = <T>(heap: Heap<T>): T[] => {
   return items;
 };
 
-test("what is put in comes out sorted", () => {
+test("a heap returns its items sorted", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -20, max: 20 })), (items) => {
       const heap = new Heap<number>((a, b) => a < b);
@@ -23,8 +23,8 @@ test("what is put in comes out sorted", () => {
   );
 });
 
-test("in any mixture of pushing and popping, the smallest of what is in it is first", () => {
-  /** A number goes in, undefined takes one out. */
+test("the smallest item of a heap is first in any mixture of pushes and pops", () => {
+  /** A number is pushed, undefined pops one. */
   const steps = fc.array(fc.option(fc.integer({ min: 0, max: 9 }), { nil: undefined }), { maxLength: 200 });
   fc.assert(
     fc.property(steps, (all) => {
@@ -46,7 +46,7 @@ test("in any mixture of pushing and popping, the smallest of what is in it is fi
   );
 });
 
-test("with numbers for those that are equal, equal ones come in the order in which they went in", () => {
+test("numbered equal items are returned in the order of their numbers", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 3 })), (moments) => {
       const items = moments.map((at, order) => ({ at, order }));
@@ -60,7 +60,7 @@ test("with numbers for those that are equal, equal ones come in the order in whi
   );
 });
 
-test("an empty one has nothing to give, and can be filled again", () => {
+test("an empty heap returns undefined, and can be filled again", () => {
   const heap = new Heap<number>((a, b) => a < b);
   assert.deepEqual([heap.peek(), heap.pop(), heap.size], [undefined, undefined, 0]);
   heap.push(1);

@@ -1,4 +1,5 @@
-// A binary heap: the smallest comes first. Equal ones come in any order, so whoever cares numbers them.
+// A binary heap with the smallest item first. The order of equal items is undefined; callers that need one
+// must number them.
 
 export class Heap<T> {
   readonly #items: T[] = [];

@@ -1,20 +1,21 @@
-// Types for what may be left out where there is nothing to say: the input of a workflow, a signal or a question that takes none.
+// Types for optional input: a workflow, signal or query without input may omit it.
 
-/** As an argument. */
+/** The input as an argument. */
 export type InputArgument<Input> = undefined extends Input ? [input?: Input] : [input: Input];
 
-/** As a field. */
+/** The input as a field. */
 export type InputField<Input> = undefined extends Input ? { readonly input?: Input } : { readonly input: Input };
 
-/** Options with that field; they may be left out themselves where it may. */
+/** Options with the input as a field; the options may be omitted when the input may. */
 export type InputOptions<Input, Options> = undefined extends Input
   ? [options?: Options & InputField<Input>]
   : [options: Options & InputField<Input>];
 
 /**
- * The definition that a call is about. A call has two type parameters, so that it needs one signature only: an overload for names would
- * hide the errors of a call with a definition. `Explicit`: the type argument that a caller wrote, either the type of a definition or of the
- * result of a name; `unknown` without one. `Given`: the type of the first argument.
+ * The definition that a call uses. A call has two type parameters, so that it needs only one signature: an
+ * overload for names would hide the errors of a call with a definition. `Explicit`: the type argument of the
+ * caller, either the type of a definition or of the result of a name; `unknown` without one. `Given`: the
+ * type of the first argument.
  */
 export type Chosen<Explicit, Given, Definition> = unknown extends Explicit
   ? Given

@@ -1,4 +1,7 @@
-// What happens to sticky actors whose host is lost.
+// The rule for sticky actors of a lost host.
 
-/** `never`, or after so many milliseconds, they may live on another host. Until then they are kept for one of the same name. */
+/**
+ * `never`, or the milliseconds after which they may move to another host. Until then they are reserved for a
+ * host of the same name.
+ */
 export type LostRule = "never" | number;

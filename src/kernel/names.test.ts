@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { checkId, checkJobName, checkNoJob, checkType, nameProblem } from "./names.ts";
 
-it("names may hold nearly everything", () => {
+it("names may hold nearly every character", () => {
   for (const name of [
     "a",
     "||",
@@ -21,7 +21,7 @@ it("names may hold nearly everything", () => {
   }
 });
 
-it("what would break a URL, a terminal or a log line is refused", () => {
+it("a name that would break a URL, a terminal or a log line is rejected", () => {
   for (const name of [
     "",
     ".",
@@ -44,13 +44,13 @@ it("what would break a URL, a terminal or a log line is refused", () => {
   assert.throws(() => checkId("a/b"), { code: "NAME_INVALID", message: /^actor id must not contain/ });
 });
 
-it("limits count bytes, not characters", () => {
+it("limits of names count bytes, not characters", () => {
   assert.equal(nameProblem("🐚".repeat(128), 512), undefined);
   assert.match(nameProblem("🐚".repeat(129), 512)!, /at most 512 bytes/);
   assert.throws(() => checkType("x".repeat(129)), { code: "NAME_INVALID" });
 });
 
-it("jobs are told apart from actors, and from what is our own", () => {
+it("jobs are distinguished from actors and from internal types", () => {
   checkJobName("report $");
   checkNoJob("Report$");
   assert.throws(() => checkJobName("$timer"), { code: "NAME_INVALID" });

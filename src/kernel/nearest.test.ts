@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { didYouMean, nearest } from "./nearest.ts";
 
-test("a letter too many, too few, wrong or swapped still finds the word", () => {
+test("a word with an extra, missing, wrong or swapped letter is found", () => {
   const known = ["actors", "call", "dev", "doctor", "explain", "help"];
   for (const [typed, meant] of [
     ["actor", "actors"],
@@ -17,18 +17,18 @@ test("a letter too many, too few, wrong or swapped still finds the word", () => 
   }
 });
 
-test("spelling conventions do not count", () => {
+test("different spelling conventions count as equal", () => {
   assert.equal(nearest("idle_timeout", ["idleTimeout", "callTimeout"]), "idleTimeout");
   assert.equal(nearest("Idle-Timeout", ["idleTimeout", "callTimeout"]), "idleTimeout");
 });
 
-test("a word unlike all others finds none, and the sentence ends without a guess", () => {
+test("a word unlike all others finds none, and the sentence ends without a suggestion", () => {
   assert.equal(nearest("kubernetes", ["actors", "call"]), undefined);
   assert.equal(didYouMean("kubernetes", ["actors", "call"]), "");
   assert.equal(didYouMean("cal", ["actors", "call"]), '; did you mean "call"?');
 });
 
-test("a known word is its own nearest, whatever else is known", () => {
+test("a known word is its own nearest word", () => {
   const word = fc.stringMatching(/^[a-z]{1,12}$/);
   fc.assert(fc.property(word, fc.array(word), (one, others) => nearest(one, [...others, one]) === one));
 });

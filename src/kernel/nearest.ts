@@ -1,10 +1,10 @@
-// "Did you mean …?": the known word nearest to one somebody typed. Pure.
+// Finds the known word nearest to a typed one, for "did you mean …?". Pure.
 
 const MAX_WORD = 200;
 
-/** The nearest known word, or `undefined` when none is near enough to be what was meant. */
+/** The nearest known word, or `undefined` when none is near enough. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
-  // Longer than any word that is known: comparing it would take long and find nothing.
+  // Longer than any known word: a comparison would take long and find nothing.
   if (word.length > MAX_WORD) return undefined;
   const typed = plain(word);
   let best: string | undefined;
@@ -20,13 +20,13 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** `; did you mean "x"?` or nothing, to end a sentence with. */
+/** `; did you mean "x"?` or nothing, as the end of a sentence. */
 export function didYouMean(word: string, known: Iterable<string>, show = (hit: string) => `"${hit}"`): string {
   const hit = nearest(word, known);
   return hit === undefined ? "" : `; did you mean ${show(hit)}?`;
 }
 
-// idle_timeout, idle-timeout and IdleTimeout are the same word to a person.
+// idle_timeout, idle-timeout and IdleTimeout count as the same word.
 const plain = (word: string): string => word.toLowerCase().replace(/[-_\s]/g, "");
 
 /** Letters to add, drop, change or swap with a neighbour. */

@@ -6,15 +6,16 @@ import { Prng } from "./prng.ts";
 const draws = (prng: Prng, count: number): number[] => Array.from({ length: count }, () => prng.number());
 const words = (prng: Prng, count: number): number[] => draws(prng, count).map((number) => number * 2 ** 32);
 
-/** How far counts are from even ones: about as much as there are counts, when chance is fair. */
+/** The deviation of counts from even ones: about the number of counts for a fair generator. */
 function unevenness(counts: readonly number[]): number {
   const expected = counts.reduce((sum, count) => sum + count, 0) / counts.length;
   return counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
 }
 
-describe("the numbers of a seed never change", () => {
-  // A seed that found something years ago must find it again. Whoever changes these makes every seed that was noted worthless.
-  test("for a number as a seed", () => {
+describe("stability of seeds", () => {
+  // A seed that found a bug years ago must find it again. A change of these numbers makes every recorded seed
+  // worthless.
+  test("the numbers of a numeric seed never change", () => {
     const prng = new Prng(1);
     assert.deepEqual(words(prng, 4), [429497344, 247258197, 1810306738, 2003238587]);
     assert.equal(prng.below(1_000), 739);
@@ -26,24 +27,24 @@ describe("the numbers of a seed never change", () => {
     assert.equal(prng.pick(["a", "b", "c"]), "a");
   });
 
-  test("for a text as a seed, and for children", () => {
+  test("the numbers of a text seed and of its children never change", () => {
     assert.deepEqual(words(new Prng("a seed"), 4), [2946725026, 2741696646, 538904770, 3522447076]);
     assert.deepEqual(words(new Prng(1).child("network"), 4), [4270071219, 1737064685, 2870241932, 677262621]);
     assert.deepEqual(words(new Prng(0).child("a").child("ü"), 4), [1751457912, 1230534333, 3176212350, 1598322883]);
   });
 });
 
-describe("children", () => {
-  test("do not depend on what was drawn before, nor on each other", () => {
+describe("child generators", () => {
+  test("child generators do not depend on earlier draws, nor on each other", () => {
     const [used, unused] = [new Prng(7), new Prng(7)];
     draws(used, 100);
     draws(used.child("a"), 100);
     assert.deepEqual(draws(used.child("b"), 10), draws(unused.child("b"), 10));
-    // And they take nothing away.
+    // Creating them draws nothing from the parent.
     assert.deepEqual(draws(used, 10), draws(unused, 110).slice(100));
   });
 
-  test("differ by their name and by their seed, however alike those are", () => {
+  test("child generators differ by name and by seed, however similar those are", () => {
     const seen = new Map<string, string>();
     for (let seed = 0; seed < 200; seed++) {
       for (let child = 0; child < 50; child++) {
@@ -55,7 +56,7 @@ describe("children", () => {
     }
   });
 
-  test("agree with their neighbours as often as chance lets them", () => {
+  test("child generators agree with their neighbours as often as chance predicts", () => {
     let alike = 0;
     for (let seed = 0; seed < 2_000; seed++) {
       const [a, b] = [new Prng(seed).child("a"), new Prng(seed).child("b")];
@@ -66,8 +67,8 @@ describe("children", () => {
   });
 });
 
-describe("draws", () => {
-  test("are even, from the first one on", () => {
+describe("random draws", () => {
+  test("draws are even from the first one on", () => {
     const along = Array<number>(64).fill(0);
     const prng = new Prng("even");
     for (let i = 0; i < 64_000; i++) along[prng.below(64)]!++;
@@ -79,7 +80,7 @@ describe("draws", () => {
     }
   });
 
-  test("stay within their bounds", () => {
+  test("random draws stay within their bounds", () => {
     const whole = fc.integer({ min: 1, max: 1_000_000 });
     fc.assert(
       fc.property(fc.integer(), whole, fc.double({ min: -1e6, max: 1e6, noNaN: true }), (seed, end, from) => {
@@ -100,14 +101,14 @@ describe("draws", () => {
     );
   });
 
-  test("of a mean have that mean", () => {
+  test("draws of a mean have that mean", () => {
     const prng = new Prng("mean");
     let sum = 0;
     for (let i = 0; i < 100_000; i++) sum += prng.exponential(3);
     assert.ok(Math.abs(sum / 100_000 - 3) < 0.05, `the mean is ${sum / 100_000}`);
   });
 
-  test("shuffle to every order alike, and leave what they were given alone", () => {
+  test("a shuffle gives every order equally often, and leaves its input unchanged", () => {
     const given = [1, 2, 3, 4];
     const counts = new Map<string, number>();
     const prng = new Prng("orders");

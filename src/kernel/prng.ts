@@ -1,5 +1,5 @@
-// Chance that repeats itself: the same seed gives the same numbers everywhere (sfc32). Each part of a world draws from a child
-// of its own, so that one more draw in one place does not change what happens in all the others.
+// Reproducible random numbers: the same seed gives the same numbers everywhere (sfc32). Each part of a world
+// draws from its own child, so that one more draw in one place does not change all the others.
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /** 22 letters of 6 bits hold 128 bits. */
@@ -23,7 +23,7 @@ export class Prng {
     for (let i = 0; i < WARM_UP; i++) this.#next();
   }
 
-  /** Another one, which depends on the seed and the name and on nothing that was drawn. */
+  /** A new generator that depends only on the seed and the name, not on earlier draws. */
   child(name: string): Prng {
     return new Prng(`${this.#seed}/${name}`);
   }

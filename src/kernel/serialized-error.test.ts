@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { LimpetError } from "./errors.ts";
 import { deserializeError, serializeError } from "./serialized-error.ts";
 
-/** As text in between, which is how it travels. */
+/** Serializes through JSON text, as on the wire. */
 const travel = (thrown: unknown): Error & { code?: unknown; cause?: unknown } => {
   const rebuilt = deserializeError(JSON.parse(JSON.stringify(serializeError(thrown))));
   assert.ok(rebuilt !== undefined);
@@ -20,7 +20,7 @@ test("an error keeps its name, message, code and causes", () => {
   assert.deepEqual(Object.keys(told), ["code"]);
 });
 
-test("a LimpetError comes back as one, with its code and its cause", () => {
+test("a LimpetError is restored as one, with its code and its cause", () => {
   const told = travel(new LimpetError("STORE_UNAVAILABLE", "gone", { cause: new Error("ECONNREFUSED") }));
   assert.ok(told instanceof LimpetError);
   assert.equal(told.retry, "later");
@@ -28,13 +28,13 @@ test("a LimpetError comes back as one, with its code and its cause", () => {
   assert.equal((told.cause as Error).message, "ECONNREFUSED");
 });
 
-test("an error that only a newer process knows keeps its code and what may be done about it", () => {
+test("an error that only a newer process knows keeps its code and its verdict", () => {
   const told = deserializeError({ errorCode: "BRAND_NEW", message: "hm", retry: "later" });
   assert.ok(told !== undefined && !(told instanceof LimpetError));
   assert.deepEqual({ ...told, name: told.name }, { code: "BRAND_NEW", retry: "later", name: "LimpetError" });
 });
 
-test("anything can be thrown", () => {
+test("any thrown value is serialized", () => {
   const trap = {
     get message(): string {
       throw new RangeError("gotcha");
@@ -46,7 +46,7 @@ test("anything can be thrown", () => {
   assert.equal(travel(trap).message, "a value of type object was thrown");
 });
 
-test("a circle of causes ends", () => {
+test("a cycle of causes ends", () => {
   const error = new Error("round");
   error.cause = error;
   let depth = 0;
@@ -54,7 +54,7 @@ test("a circle of causes ends", () => {
   assert.equal(depth, 6);
 });
 
-test("what tells of no error is not made into one", () => {
+test("a value that is not a serialized error is not restored as one", () => {
   for (const other of [undefined, null, 1, "text", [], {}, { errorCode: "FENCED" }, { message: "m" }]) {
     assert.equal(deserializeError(other), undefined);
   }

@@ -1,11 +1,11 @@
-// An error on its way to another process: told as plain data there, made into an error again here. Pure.
-// Name, message, code, `details` and the chain of causes travel; a stack never leaves its process. A caller in the same process gets the
-// same: a copy, so that code which works with an actor here works with one that lives elsewhere.
+// Serializes errors for other processes, and deserializes them. Pure.
+// Name, message, code, `details` and the chain of causes are serialized; a stack never leaves its process. A
+// caller in the same process gets an equal copy, so that code behaves the same for local and remote actors.
 import { CATALOGUE, type ErrorCode, isLimpetError, LimpetError, type Verdict } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 import { readWire, toWire } from "./values.ts";
 
-/** A cause, as it is told: what it is called, what it says, and its own cause. */
+/** A serialized cause: its name, its message and its own cause. */
 export interface SerializedCause {
   readonly name: string;
   readonly message: string;
@@ -17,18 +17,21 @@ export interface SerializedError {
   readonly errorCode: string;
   readonly message: string;
   readonly retry: Verdict;
-  /** The property of that name, in the encoding of values.ts. Other properties may hold secrets, such as headers of a request. */
+  /**
+   * The `details` property, in the encoding of values.ts. Other properties may hold secrets, such as headers
+   * of a request.
+   */
   readonly details?: unknown;
-  /** Of a LimpetError. */
+  /** The cause of a LimpetError. */
   readonly cause?: SerializedCause;
-  /** What a method threw, when that was no LimpetError. */
+  /** The error that a method threw, if it was not a LimpetError. */
   readonly error?: { readonly name: string; readonly code?: string | number; readonly cause?: SerializedCause };
 }
 
-/** Causes may lead in a circle. */
+/** Causes may form a cycle. */
 const CAUSES = 5;
 
-/** Anything that was thrown, as it is told to the caller. */
+/** Serializes any thrown value for the caller. */
 export function serializeError(thrown: unknown): SerializedError {
   if (isLimpetError(thrown)) {
     const { code, message, retry } = thrown;
@@ -39,7 +42,7 @@ export function serializeError(thrown: unknown): SerializedError {
   return { errorCode: "ACTOR_FAILED", message: messageOf(thrown), retry, ...detailsOf(thrown), error };
 }
 
-/** The error for a caller in this process: the same copy that any other caller gets, with its stack. */
+/** The error for a caller in this process: the same copy as for any other caller, with its stack. */
 export function copyError(thrown: unknown): unknown {
   const isPlain = isLimpetError(thrown) && thrown.cause === undefined && !("details" in thrown);
   if (isPlain) return thrown;
@@ -50,7 +53,7 @@ export function copyError(thrown: unknown): unknown {
   return copy;
 }
 
-/** The error that was told of; undefined when what is given tells of none. */
+/** Deserializes an error; undefined when the input is not one. */
 export function deserializeError(told: unknown): Error | undefined {
   if (typeof told !== "object" || told === null) return undefined;
   const { errorCode, message, retry = "unknown", cause, error } = told as Partial<SerializedError>;
@@ -62,7 +65,7 @@ export function deserializeError(told: unknown): Error | undefined {
   if (Object.hasOwn(CATALOGUE, errorCode)) {
     return withDetails(new LimpetError(errorCode as ErrorCode, message, deserializeCause(cause)), details);
   }
-  // A newer process may know errors that this one does not. What may be done about them it says itself.
+  // A newer process may send errors that this one does not know. Such an error carries its own verdict.
   return Object.assign(named(new Error(message), { name: "LimpetError", code: errorCode }), { retry });
 }
 
@@ -91,7 +94,7 @@ function deserializeCause(told: SerializedCause | undefined, depth = 0): { cause
 }
 
 function named(error: Error, { name, code }: { readonly name: string; readonly code?: string | number }): Error {
-  // As on errors of the language: not among the properties that are listed.
+  // Not enumerable, like on errors of the language.
   Object.defineProperty(error, "name", { value: String(name), configurable: true, writable: true });
   return code === undefined ? error : Object.assign(error, { code });
 }
@@ -128,7 +131,7 @@ function nameOf(thrown: unknown): { name: string; code?: string | number } {
   };
 }
 
-/** Anything can be thrown, also an object whose properties throw. */
+/** Any value can be thrown, including an object whose properties throw. */
 function read(thrown: unknown, key: "name" | "message" | "code" | "cause" | "details" | "stack"): unknown {
   try {
     return typeof thrown === "object" && thrown !== null ? (thrown as Record<string, unknown>)[key] : undefined;

@@ -1,5 +1,5 @@
-// A shard by its number and a host by its name or address, as somebody gives them who steers shards. They are checked where they enter, and
-// once more by the leader before it writes them down: a row that no store takes would keep every home behind it waiting.
+// Checks a shard number and a host name or address from an operator. The input is checked where it enters,
+// and again by the leader before it is persisted: an invalid row would block every home behind it.
 import { LimpetError } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 import { nameProblem } from "./names.ts";
@@ -8,7 +8,7 @@ import { MOST_SHARDS } from "./shards.ts";
 export const isShardNumber = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < MOST_SHARDS;
 
-/** What is wrong with a name or an address of a host, as the end of a sentence. */
+/** Returns the problem with a name or an address of a host, as the end of a sentence. */
 export const hostProblem = (value: unknown): string | undefined => nameProblem(value, LIMITS.idBytes);
 
 /** Throws ARGUMENT_INVALID. */

@@ -1,22 +1,23 @@
-// A strategy that the application writes: where the shards of a type live, and which of them move. It runs on a host of the type, whichever
-// is asked; so it may wait, and look up what it needs, but what it knows from before may be known to another host only.
+// A shard strategy written by the application: it chooses the homes of shards and the shards to move. It runs
+// on any host of the type. It may wait and look up data, but state from an earlier call may be on another
+// host.
 
-/** A host that may be the home of shards, and those that it is the home of. Shards that move are counted where they will be. */
+/** A host that may be the home of shards, and its shards. Moving shards count at their target. */
 export interface ShardHostInfo {
   readonly address: string;
-  /** The name its operator gave it. */
+  /** Its name, set by the operator. */
   readonly name: string;
   readonly incarnation: string;
-  /** What it was built from; empty when that is not known. During a rolling update there are several. */
+  /** Its build; empty when it is unknown. During a rolling update there are several. */
   readonly build: string;
   readonly shards: readonly number[];
 }
 
 export interface ShardStrategy {
   /**
-   * Where a shard that has no home shall live: one of `hosts`, or its address, name or incarnation. `asker` is the host that was called, if
-   * it is one of them; while a shard moves it is nobody. If it throws, takes more than five seconds or names nobody, the shard goes to the
-   * host with the fewest.
+   * Chooses the home of a shard without one: an item of `hosts`, or its address, name or incarnation. `asker`
+   * is the host that received a call for it, if it is one of them; undefined while a shard moves. If this
+   * throws, takes more than five seconds or names no host, the shard goes to the host with the fewest.
    */
   home(
     shard: number,
@@ -24,8 +25,8 @@ export interface ShardStrategy {
     asker: ShardHostInfo | undefined,
   ): ShardHostInfo | string | Promise<ShardHostInfo | string>;
   /**
-   * Which shards should move now, and where to; without a host, `home` is asked when they have come to their end. Without this none moves,
-   * unless its host leaves.
+   * Chooses the shards to move now, and their targets; without a target, `home` is called after the hand-off.
+   * Without this method no shard moves, unless its host leaves.
    */
   moves?(
     hosts: readonly ShardHostInfo[],
@@ -38,7 +39,7 @@ export interface ShardMoveWish {
   readonly to?: ShardHostInfo | string | undefined;
 }
 
-/** The one that was meant; undefined: nobody that is there, or several. */
+/** The named host; undefined when none or several match. */
 export function meantHost<Host extends ShardHostInfo>(said: unknown, hosts: readonly Host[]): Host | undefined {
   const name = typeof said === "object" ? (said as Partial<ShardHostInfo> | null)?.incarnation : said;
   const exact = hosts.find(({ incarnation, address }) => incarnation === name || address === name);

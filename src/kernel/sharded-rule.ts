@@ -1,4 +1,5 @@
-// How the actors of a type are grouped into shards, and how those are spread over hosts: as hosts tell the leader of their types.
+// The sharding options of a type, as hosts report them to the leader: how actors form shards, and how shards
+// are spread over hosts.
 
 export type StrategyRule =
   | {
@@ -9,23 +10,23 @@ export type StrategyRule =
       readonly threshold: number;
     }
   | { readonly kind: "hashed" }
-  /** Somebody outside says where each lives. */
+  /** Homes are assigned from outside. */
   | { readonly kind: "told" }
-  /** Code of the application decides; a host of the type is asked. */
+  /** Code of the application decides; the leader requests it from a host of the type. */
   | { readonly kind: "own" };
 
 export interface ShardedRule {
   readonly shards: number;
-  /** Only who has the class can say which shard an actor is in. */
+  /** Only hosts with the class can compute the shard of an actor. */
   readonly ownShards: boolean;
   readonly strategy: StrategyRule;
   /** Shards that move at the same time. */
   readonly movesAtOnce: number;
   readonly rebalanceMs: number;
   readonly handOffMs: number;
-  /** Hosts that must be there before the first shard gets a home. */
+  /** Hosts that must be present before the first shard gets a home. */
   readonly minHosts: number;
-  /** How long a host may take to confirm that it is the home of a shard; then the leader notifies it again. */
+  /** Time for a host to confirm that it is the home of a shard; then the leader notifies it again. */
   readonly startMs: number;
 }
 

@@ -1,13 +1,15 @@
-// A shard is a group of actors of one type that live on the same host and move together. Which one an actor belongs to follows from its id
-// alone and never changes: were it otherwise, an actor could come to life in two places.
-/** Ten times as many as hosts there will ever be. Changing it means stopping every host of the type. */
+// The shard function. A shard is a group of actors of one type that live on the same host and move together.
+// The shard of an actor depends only on its id and never changes: otherwise an actor could be active on two
+// hosts.
+/** Ten times the greatest expected number of hosts. A change requires a stop of every host of the type. */
 export const DEFAULT_SHARDS = 1_000;
-/** More cost memory in the leader, and nothing is gained by them. */
+/** More shards cost memory in the leader and bring no benefit. */
 export const MOST_SHARDS = 100_000;
 
 /**
- * The shard of an id, from 0 to `shards` - 1. It is worked out for every call, several times, and nobody gains anything by ids that fall
- * together: so it is FNV-1a over the UTF-16 units of the id, and then MurmurHash3's last steps, which make up for its weak spots.
+ * The shard of an id, from 0 to `shards` - 1. It is computed several times for every call, and colliding ids
+ * give an attacker no advantage. So it is FNV-1a over the UTF-16 units of the id, with the final steps of
+ * MurmurHash3 against its weaknesses.
  */
 export function shardOf(id: string, shards: number): number {
   let hash = 0x811c9dc5;

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { copyValue, decodeValue, encodeValue, readWire, toWire } from "./values.ts";
 
-/** Everything that may be kept, nested. */
+/** Every storable value, nested. */
 const storable: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
   leaf: fc.oneof(
     fc.string({ unit: "binary" }),
@@ -28,8 +28,8 @@ const storable: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
   ),
 })).node;
 
-describe("values", () => {
-  it("keep keys that JSON must escape, whatever objects of the same shape were read before", () => {
+describe("value encoding", () => {
+  it("values keep keys that JSON must escape, whatever objects of the same shape were read before", () => {
     for (const other of ['"', "\n", "\u0000", "\ud800", "\\", 'a"']) {
       const first = `${other.slice(0, -1)}\\`;
       decodeValue(encodeValue([{ shape: other, [first]: 1 }]));
@@ -40,7 +40,7 @@ describe("values", () => {
     }
   });
 
-  it("come back from text exactly as they were", () => {
+  it("values are decoded from text exactly as they were encoded", () => {
     fc.assert(
       fc.property(storable, (value) => {
         assert.deepStrictEqual(decodeValue(encodeValue(value)), value);
@@ -49,7 +49,7 @@ describe("values", () => {
     );
   });
 
-  it("are equal to their copy, which shares no object with them", () => {
+  it("values are equal to their copy, which shares no object with them", () => {
     fc.assert(
       fc.property(storable, (value) => {
         const copied = copyValue(value, "value", "ARGUMENT_INVALID");
@@ -59,7 +59,7 @@ describe("values", () => {
     );
   });
 
-  it("that are read from their JSON-ready form share nothing with it", () => {
+  it("values that are read from their JSON-ready form share nothing with it", () => {
     const value = {
       at: new Date(5),
       list: [{ n: 1n }, new Map([["k", [new Set([1])]]])],
@@ -78,12 +78,12 @@ describe("values", () => {
     assert.deepStrictEqual(readWire(wire), value);
   });
 
-  it("that are plain JSON are encoded as plain JSON", () => {
+  it("plain JSON values are encoded as plain JSON", () => {
     const value = { items: ["tea", { qty: 2 }], total: 1.5, open: true, note: null };
     assert.equal(encodeValue(value), JSON.stringify(value));
   });
 
-  it("keep keys that mean something to JavaScript as plain keys", () => {
+  it("values keep keys with a meaning in JavaScript as plain keys", () => {
     const value = JSON.parse('{"__proto__":{"admin":true},"constructor":1}');
     const back = decodeValue(encodeValue(value)) as object;
     assert.deepStrictEqual(Object.keys(back), ["__proto__", "constructor"]);
@@ -109,7 +109,7 @@ describe("values", () => {
     ["a promise", { later: Promise.resolve(1) }, /^state\.later \(an instance of Promise\)/],
   ];
   for (const [name, value, message] of cases) {
-    it(`that hold ${name} are refused with the place in the message`, () => {
+    it(`values that hold ${name} are rejected with the place in the message`, () => {
       assert.throws(() => encodeValue(value, "state", "STATE_INVALID"), { code: "STATE_INVALID", message });
       assert.throws(() => copyValue(value, "state", "STATE_INVALID"), { code: "STATE_INVALID", message });
     });

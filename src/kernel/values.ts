@@ -1,16 +1,17 @@
-// What may be kept in state and travel in calls: JSON, and beyond it Date, Map, Set, bigint, bytes, undefined, NaN,
-// the infinities and minus zero. All of it comes back exactly.
+// Encodes the values of state and calls: JSON, and beyond it Date, Map, Set, bigint, bytes, undefined, NaN,
+// the infinities and minus zero. Decoding restores all of them exactly.
 //
-// The encoding is JSON text, so that a person can read a row. What JSON lacks stands as an object with one key "$":
-// {"$":"date","v":0}. A plain object that has a key "$" of its own is wrapped ({"$":"object","v":{…}}), so nothing
-// is ambiguous; one with keys that JSON must escape stands as pairs ({"$":"object","v":[["\"",1]]}). Values are trees: a
-// cycle is refused, and an object reached twice comes back as two.
+// The encoding is JSON text, so that a person can read a row. A value that JSON lacks becomes an object with
+// one key "$": {"$":"date","v":0}. A plain object with its own key "$" is wrapped ({"$":"object","v":{…}}),
+// so nothing is ambiguous. An object with keys that JSON must escape becomes pairs
+// ({"$":"object","v":[["\"",1]]}). Values are trees: a cycle is rejected, and an object reached twice is
+// decoded as two.
 
 import type { ErrorCode } from "./errors.ts";
 import { LimpetError } from "./errors.ts";
 import { LIMITS } from "./limits.ts";
 
-/** An object that stands for another (a draft of state) answers with it under this key. */
+/** A proxy object (a draft of state) returns its target under this key. */
 export const RAW: unique symbol = Symbol("limpet.raw");
 
 export function unwrap<T>(value: T): T {
@@ -28,13 +29,15 @@ export function isWeightless(value: unknown): boolean {
   return typeof value === "number" || typeof value === "boolean" || value === undefined || value === null;
 }
 
-/** JSON has it as it is. */
+/** JSON represents it unchanged. */
 export function isJsonPrimitive(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
   return typeof value === "string" || typeof value === "boolean" || value === null;
 }
 
-/** Encodes a value. `what` begins the path in the error ("state", "argument 1"), `code` is the error's code. */
+/**
+ * Encodes a value. `what` begins the path in the error ("state", "argument 1"), `code` is the error's code.
+ */
 export function encodeValue(value: unknown, what = "value", code: ErrorCode = "ARGUMENT_INVALID"): string {
   return JSON.stringify(toWire(value, what, code));
 }
@@ -59,14 +62,14 @@ export function toWire(value: unknown, what: string, code: ErrorCode, depth = 0)
   }
 }
 
-// Counted while a value is copied, which would take long enough without a second look.
+// Counted while a value is copied, to avoid a second pass.
 let weight = 0;
 let lastWeight = 0;
 
-/** Of the value that was copied last: one for a character, five for a place in a list or an object. */
+/** The weight of the last copied value: one for a character, five for an item of a list or an object. */
 export const copiedWeight = (): number => lastWeight;
 
-/** A copy that shares nothing with the original. Drafts inside are replaced by copies of what they stand for. */
+/** A copy that shares nothing with the original. Drafts inside are replaced by copies of their targets. */
 export function copyValue<T>(value: T, what: string, code: ErrorCode): T {
   weight = 0;
   try {
@@ -88,7 +91,8 @@ export function putOwn(target: object, key: string, value: unknown): void {
   }
 }
 
-// Thrown on the fast path, where keeping track of the path would cost every value; `locate` then finds the place.
+// Thrown on the fast path, where tracking the path would slow down every value; `locate` then finds the
+// place.
 const UNSTORABLE: unique symbol = Symbol("unstorable");
 
 type Tag = "undefined" | "number" | "bigint" | "date" | "map" | "set" | "bytes" | "buffer" | "object" | "bare";
@@ -146,8 +150,9 @@ function wireArray(items: readonly unknown[], depth: number): unknown {
   return out ?? items;
 }
 
-// A key that JSON writes with an escape. JSON.parse of some versions of V8 takes such a key for another one that an object
-// of the same shape had before ({"w":1,"\\":2}, then {"w":3,"\"":4}), so objects with such keys stand as lists of pairs.
+// A key that JSON writes with an escape. JSON.parse of some versions of V8 confuses such a key with one of an
+// earlier object of the same shape ({"w":1,"\\":2}, then {"w":3,"\"":4}), so objects with such keys become
+// lists of pairs.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are among what is escaped.
 const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
 
@@ -169,7 +174,7 @@ function wireFields(fields: Record<string, unknown>, depth: number): object {
   return out ?? fields;
 }
 
-/** The value behind a JSON-ready form; untagged objects and arrays are reused. */
+/** Decodes a JSON-ready form; untagged objects and arrays are reused. */
 export function fromWire(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
@@ -181,7 +186,7 @@ export function fromWire(value: unknown): unknown {
   return fromFields(fields);
 }
 
-/** The same value, which shares nothing with what it is read from: whoever gets it may change it. */
+/** Decodes to a value that shares nothing with its source: the receiver may change it. */
 export function readWire(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(readWire);
@@ -282,7 +287,7 @@ function copyObject(value: object, depth: number): object {
   throw UNSTORABLE;
 }
 
-/** The weight of a place in a list or an object, beside what is there. */
+/** The weight of an item in a list or an object, besides its value. */
 const PLACE = 5;
 
 function copyArray(items: readonly unknown[], depth: number): unknown[] {

@@ -1,5 +1,5 @@
-// Which table is newer. A term belongs to one leader, and a later leader knows better than an earlier one; within a term
-// the leader counts. This is the one place where versions are compared.
+// Orders the versions of tables. A term belongs to one leader, and a later leader overrides an earlier one;
+// within a term the leader counts. Versions are compared only here.
 
 export interface TableVersion {
   readonly term: number;
@@ -16,5 +16,5 @@ export function compareVersions(a: TableVersion, b: TableVersion): number {
 
 export const sameVersion = (a: TableVersion, b: TableVersion): boolean => compareVersions(a, b) === 0;
 
-/** For people: `12`, or `12 of term 3`. */
+/** For display: `12`, or `12 of term 3`. */
 export const showVersion = ({ term, number }: TableVersion): string => `${number} of term ${term}`;

@@ -1,4 +1,4 @@
-// The small grammar of the Prometheus text format: how a number, a label and a help text are written.
+// Formats numbers, labels and help texts of the Prometheus text format.
 import type { Labels } from "../ports/meter.ts";
 
 export function formatNumber(value: number): string {
@@ -7,7 +7,7 @@ export function formatNumber(value: number): string {
   return String(value);
 }
 
-/** Sorted by name, so that the same labels are always the same text. */
+/** Sorted by name, so that equal labels have equal text. */
 export function formatLabels(labels: Labels): string {
   const names = Object.keys(labels).sort();
   return names.map((name) => `${name}="${labelValue(labels[name]!)}"`).join(",");

@@ -25,7 +25,7 @@ test("a line is one JSON object with level, time, event and the given fields", (
   assert.ok(!Number.isNaN(Date.parse(time as string)));
 });
 
-test("a list of texts is shown without secrets and up to a limit; any other object is not shown", () => {
+test("a list of texts is shown without secrets and up to a limit, and no other object is shown", () => {
   const { log, records } = capture();
   const many = Array.from({ length: 200 }, (_, i) => `${i}`);
   log.warn("loop.blocked", { turns: ["Cart/a.add", "Bearer s1"], many, payload: [{ card: "4111" }], mixed: ["a", 1] });
@@ -47,7 +47,7 @@ test("lines below the level are not written", () => {
   );
 });
 
-test("an error is its name, code, message, stack and causes, and nothing that hangs on it", () => {
+test("an error is logged with its name, code, message, stack and causes, and no other property", () => {
   const { log, lines, records } = capture();
   const cause = Object.assign(new TypeError("bad thing"), { code: "E_BAD", body: "the payload" });
   log.error("turn.failed", withError(new LimpetError("STORE_UNAVAILABLE", "no store", { cause })));
@@ -58,21 +58,21 @@ test("an error is its name, code, message, stack and causes, and nothing that ha
   assert.ok(!lines[0]!.includes("the payload"));
 });
 
-test("a thrown value that is no error is named by its type and not shown", () => {
+test("a thrown value that is not an error is named by its type and not shown", () => {
   const { log, lines } = capture();
   log.error("turn.failed", withError({ card: "4111" }));
   log.error("turn.failed", withError("4111"));
   assert.ok(!lines.join("").includes("4111"));
 });
 
-test("anything called a token, a password or an authorization is redacted", () => {
+test("every field named like a token, a password or an authorization is redacted", () => {
   const { log, lines, records } = capture();
   log.info("x", { token: "s1", apiToken: "s2", "dapr-api-token": "s3", Password: "s4", authorization: "Bearer s5" });
   assert.doesNotMatch(lines[0]!, /s[1-5]"/);
   assert.equal(records()[0]!.Password, "[redacted]");
 });
 
-test("secrets inside texts are redacted too: passwords in URLs and bearer tokens, also in errors", () => {
+test("passwords in URLs and bearer tokens inside texts and errors are redacted", () => {
   const { log, lines } = capture();
   const url = "postgres://ann:hunter2@db.example:5432/shop?x=1";
   log.info("x", { location: url, header: "Bearer abc.def-1" });

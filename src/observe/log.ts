@@ -1,6 +1,6 @@
-// Logs as JSON lines on stderr, by pino. A line holds the event, the fields that were given, and of an error its
-// name, code, message and stack; nothing else of an error, because what hangs on it may be a payload.
-// Logging never throws and never waits: what a blocked stderr cannot take is kept up to a limit, then dropped.
+// Writes logs as JSON lines on stderr, by pino. A line holds the event, the given fields, and the name, code,
+// message and stack of an error. Other properties of an error are left out, because they may be payloads.
+// Logging never throws and never waits: lines for a blocked stderr are buffered up to a limit, then dropped.
 import { pino } from "pino";
 import type { Log, LogFields, LogLevel } from "../ports/log.ts";
 import { describeError, isSecretName, REDACTED, scrub } from "./redact.ts";
@@ -13,14 +13,14 @@ export interface LogSettings {
 
 /** Lines that wait for a blocked stderr. */
 const BACKLOG_BYTES = 8 * 1024 * 1024;
-/** Of a list of texts in one field. */
+/** The longest list of texts in one field. */
 const MOST_TEXTS = 100;
 
 export function createLog({ level, destination }: LogSettings): Log {
   const logger = pino(
     {
       level,
-      // The process and the machine are known to whoever reads its stderr.
+      // The reader of stderr knows the process and the machine.
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },

@@ -14,7 +14,7 @@ test("every metric in the code is in docs/metrics.md", () => {
   }
   assert.ok(names.size > 5);
   for (const name of names) {
-    // A name with a part that is filled in stands in the table with that part written out.
+    // A name with a variable part is in the table with that part written out.
     const pattern = new RegExp(`^\\| \`${name.replaceAll(/\$\{\w+\}/g, "[a-z]+")}\` \\|`, "m");
     assert.match(documented, pattern, `${name} is missing`);
   }

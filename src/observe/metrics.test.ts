@@ -6,7 +6,7 @@ import { Metrics } from "./metrics.ts";
 
 const isBroken = (error: unknown) => isLimpetError(error, "INVARIANT");
 
-/** Reads samples back as `name{labels}` → value. */
+/** Parses samples as `name{labels}` → value. */
 function read(text: string): Map<string, number> {
   const samples = new Map<string, number>();
   for (const line of text.split("\n")) {
@@ -53,7 +53,7 @@ test("a label value cannot break out of its quotes", () => {
   assert.equal(line, 'x_total{type="a\\"} 9\\nb\\\\"} 1');
 });
 
-test("the same name and labels are the same instrument, in whatever order the labels stand", () => {
+test("equal name and labels are the same instrument, in any order of the labels", () => {
   const metrics = new Metrics();
   metrics.counter("x_total", "X.", { a: "1", b: "2" }).add(1);
   metrics.counter("x_total", "X.", { b: "2", a: "1" }).add(1);
@@ -82,7 +82,7 @@ test("names, labels and buckets that the format cannot carry are broken invarian
   assert.throws(() => metrics.histogram("h3", "H.", [1, Number.POSITIVE_INFINITY]), isBroken);
 });
 
-test("values that make no sense are left out", () => {
+test("invalid values are left out", () => {
   const metrics = new Metrics();
   const counter = metrics.counter("x_total", "X.");
   for (const value of [Number.NaN, -1, 3]) counter.add(value);
@@ -107,7 +107,7 @@ test("a collector sets gauges at each rendering until it is removed", () => {
   assert.equal(read(metrics.render()).get("active"), 2);
 });
 
-test("whatever is counted adds up, and buckets are cumulative", () => {
+test("counts add up, and buckets are cumulative", () => {
   const bounds = fc.uniqueArray(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e6, max: 1e6 }), {
     maxLength: 20,
     comparator: (a, b) => a === b,
@@ -144,7 +144,7 @@ test("whatever is counted adds up, and buckets are cumulative", () => {
   );
 });
 
-test("a label value round-trips, whatever it is", () => {
+test("any label value round-trips", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'\\\n"{}, nr=1é💥') }), (value) => {
       const metrics = new Metrics();

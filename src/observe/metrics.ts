@@ -1,6 +1,6 @@
-// The metrics of one process, in the text format Prometheus reads.
-// Instruments are made once and used directly: counting is an addition in a typed array, with nothing allocated.
-// A metric never fails the work it measures: a value that makes no sense is left out.
+// The metrics of one process, in the Prometheus text format. Instruments are created once and used directly:
+// counting is an addition in a typed array, without an allocation. A metric never fails the work it measures:
+// an invalid value is left out.
 import { invariant } from "../kernel/errors.ts";
 import type { Counter, Gauge, Histogram, Labels, Meter } from "../ports/meter.ts";
 import { formatLabels, formatNumber, helpText } from "./exposition.ts";
@@ -13,14 +13,14 @@ interface Family {
   readonly help: string;
   readonly kind: Kind;
   readonly bounds: readonly number[];
-  /** By rendered labels, which are the same text for the same labels. */
+  /** By rendered labels, which are equal text for equal labels. */
   readonly series: Map<string, Instrument>;
 }
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const LABEL = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/;
 
-/** One number. A typed array holds it, because a number in an ordinary field may be boxed anew at each change. */
+/** One number in a typed array, because a number in an ordinary field may be boxed again at each change. */
 class Cell implements Counter, Gauge {
   readonly #value = new Float64Array(1);
 
@@ -39,7 +39,7 @@ class Cell implements Counter, Gauge {
 
 class Buckets implements Histogram {
   readonly #bounds: Float64Array;
-  /** One count for each bound, then those above all bounds, then the sum. */
+  /** One count for each bound, then the count above all bounds, then the sum. */
   readonly #cells: Float64Array;
 
   constructor(bounds: readonly number[]) {
@@ -50,9 +50,9 @@ class Buckets implements Histogram {
   observe(value: number): void {
     const bounds = this.#bounds;
     const cells = this.#cells;
-    // Not a number: one of these would make the sum useless for ever.
+    // A value that is not finite would make the sum useless for ever.
     if (!(value > Number.NEGATIVE_INFINITY && value < Number.POSITIVE_INFINITY)) return;
-    // From below, not by halves: nearly all values are small, and a list is short.
+    // A linear search from below: nearly all values are small, and the list is short.
     let i = 0;
     while (i < bounds.length && value > bounds[i]!) i++;
     cells[i]! += 1;
@@ -91,7 +91,10 @@ export class Metrics implements Meter {
     return this.#series(family, labels, () => new Buckets(family.bounds));
   }
 
-  /** Calls `fn` before each rendering, to set gauges that are cheaper to count than to keep. Returns its undoing. */
+  /**
+   * Calls `fn` before each rendering, to set gauges that are cheaper to count than to track. The returned
+   * function removes it.
+   */
   collect(fn: () => void): () => void {
     this.#collectors.add(fn);
     return () => void this.#collectors.delete(fn);

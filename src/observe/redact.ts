@@ -1,9 +1,9 @@
-// What may be written about a thing without giving away a secret or a payload.
+// Removes secrets and payloads from text and errors before they are logged.
 
 export const REDACTED = "[redacted]";
 
 const SECRET = /token|passw(or)?d|authorization|secret|credential|cookie/i;
-// Secrets inside texts: the password of a URL, and what follows the name of an authorization scheme.
+// Secrets inside texts: the password of a URL, and the text behind the name of an authorization scheme.
 const IN_URL = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/?#:@]*):[^\s/?#]*@/gi;
 const AFTER_SCHEME = /\b(bearer|basic)\s+[\w.~+/=-]+/gi;
 
@@ -14,7 +14,7 @@ export function isSecretName(name: string): boolean {
   return SECRET.test(name);
 }
 
-/** A text for people: no passwords, and not endless. */
+/** A text for display: without passwords, and of limited length. */
 export function scrub(text: string): string {
   const short = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}… (${text.length} characters)` : text;
   return short.replace(IN_URL, `$1:${REDACTED}@`).replace(AFTER_SCHEME, `$1 ${REDACTED}`);
@@ -28,7 +28,10 @@ export interface DescribedError {
   readonly cause?: DescribedError;
 }
 
-/** Of an error only what says what went wrong. A thrown value that is no error is not shown: it may be data. */
+/**
+ * Describes an error by its name, code, message and causes. A thrown value that is not an error is not shown:
+ * it may be data.
+ */
 export function describeError(error: unknown, depth = 0): DescribedError {
   try {
     if (!(error instanceof Error)) return { name: "NonError", message: `a value of type ${typeof error} was thrown` };

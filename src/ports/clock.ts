@@ -1,14 +1,17 @@
-// Time, as the rooms see it. They never read a clock or set a timer of their own, so that a test or the simulator
-// can hold time still.
+// Time as the modules see it. They never read a clock or set a timer themselves, so that a test or the
+// simulator can control time.
 
 export interface Clock {
-  /** Wall clock, milliseconds since 1970. It may jump: show it to people, decide nothing by it. */
+  /** Wall clock, milliseconds since 1970. It may jump: use it for display, not for decisions. */
   now(): number;
-  /** Milliseconds since some fixed moment, never going back. Deadlines are counted on this one. */
+  /** Milliseconds since a fixed moment; it never goes back. Deadlines use this clock. */
   monotonic(): number;
-  /** Calls `fn` once, not before `ms` have passed. Any length is fine. A process does not stay alive for the background. */
+  /**
+   * Calls `fn` once, not before `ms` have passed. Any length is allowed. A background timer does not keep the
+   * process alive.
+   */
   after(ms: number, fn: () => void, background?: "background"): Timer;
-  /** Calls `fn` soon, after everything that is runnable now has run. Gathering a batch is what it is for. */
+  /** Calls `fn` after all currently runnable code, for example to collect a batch. */
   soon(fn: () => void): void;
 }
 

@@ -1,8 +1,8 @@
-// Guards around the code of workflows: in place only while that code may run.
+// Guards around workflow code: active only while that code may run.
 
 export interface CodeGuards {
-  /** The code of a workflow may run from now on. */
+  /** Workflow code may run from now on. */
   enter(): void;
-  /** Once for each `enter`; after the last one everything is as it was. */
+  /** Called once for each `enter`; the last call removes the guards. */
   leave(): void;
 }

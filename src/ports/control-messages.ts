@@ -1,21 +1,20 @@
-// What hosts and the leading scheduler tell each other, as plain values. wire/control/ turns them into bytes
-// and back.
+// The messages between hosts and the leading scheduler, as plain values. wire/control/ serializes them.
 //
 // A host opens one stream. Its first message is `hello`; the leader answers `welcome` or `removed`, then
-// sends orders. Updates and unlocks of a round are acknowledged by operation, round and type; a lock is not,
-// because its update follows in the same breath, nor is anything of the first snapshot (round 0).
+// sends orders. Hosts acknowledge the updates and unlocks of a round by operation, round and type. They do
+// not acknowledge a lock, because its update follows immediately, nor the first snapshot (round 0).
 //
-// Of sticky types (sticky-owners.ts) a host says, on every new stream, what it holds: `claims` in parts, of
-// which each is answered by `noted` so that renewals find their way in between, then `claimed`, also when
-// there was nothing to claim. Only then it asks for more with `acquire`, and each question is answered by its
-// correlation, at once or when that can be known.
+// For sticky types (sticky-owners.ts), a host reports its actors on every new stream: `claims` in parts, each
+// acknowledged by `noted` so that renewals fit in between, then `claimed`, even without claims. Only then it
+// requests more actors with `acquire`. Each request is answered by its correlation, at once or when the
+// answer is known.
 //
-// Of sharded types (sharding/model/type-shards.ts) a host asks where a shard lives with `getShardHomes`, and hears
-// `shardHomes`. When one moves everybody hears `beginHandOff` and says `beginHandOffAck`; its home hears
-// `handOff` and says `shardStopped`; then `shardHomes` tells of the new one. The new home sends
-// `shardStarted`; until then the leader repeats the notification. A strategy that is code of the application
-// runs on hosts: the leader asks one of them with `askStrategy`. For people it asks all of them how many
-// actors each shard has, with `getShardStats`.
+// For sharded types (sharding/model/type-shards.ts), a host requests the home of a shard with
+// `getShardHomes`, and the leader answers `shardHomes`. When a shard moves, every host gets `beginHandOff`
+// and sends `beginHandOffAck`; its home gets `handOff` and sends `shardStopped`; then `shardHomes` announces
+// the new home. The new home sends `shardStarted`; until then the leader repeats the notification. A custom
+// strategy runs on hosts: the leader requests one of them with `askStrategy`. For display the leader requests
+// actor counts from all hosts with `getShardStats`.
 import type { LostRule } from "../kernel/lost-rule.ts";
 import type { ShardedRules } from "../kernel/sharded-rule.ts";
 
@@ -23,15 +22,15 @@ export type { LostRule } from "../kernel/lost-rule.ts";
 
 import type { TableVersion } from "../kernel/versions.ts";
 
-/** The address of who only calls and cannot be called. */
+/** The address of a host that only calls and accepts no calls. */
 export const NOWHERE = "nowhere:1";
 
 /** One host in a type's table. */
 export interface TableHost {
-  /** Where it is called, `ip:port`. This is its name on the ring. */
+  /** Its address for calls, `ip:port`. This is its name on the ring. */
   readonly address: string;
   readonly incarnation: string;
-  /** The name its operator gave it. */
+  /** Its name, set by the operator. */
   readonly name: string;
 }
 
@@ -39,7 +38,7 @@ export const OPERATIONS = ["lock", "update", "unlock"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 /**
- * Why a table was made anew: hosts joined, left, were lost, changed their types, did not follow orders, or a
+ * The reason of a new table: hosts joined, left, were lost, changed their types, did not follow orders, or a
  * new leader began.
  */
 export const CHANGE_REASONS = ["join", "leave", "lost", "types", "evicted", "takeover"] as const;
@@ -48,18 +47,21 @@ export type ChangeReason = (typeof CHANGE_REASONS)[number];
 export interface TypeTable {
   readonly type: string;
   readonly version: TableVersion;
-  /** The version it replaces: whoever has unlocked exactly that one may compare. Undefined: nobody may. */
+  /**
+   * The version it replaces: only a host that has unlocked exactly this version may compare. Undefined: no
+   * host may.
+   */
   readonly base: TableVersion | undefined;
-  /** In order of address. Empty: nobody hosts the type any more. */
+  /** In order of address. Empty: no host has the type any more. */
   readonly hosts: readonly TableHost[];
   /**
-   * Its actors stay where they are when the table changes: the ring only says who asks for those that live
-   * nowhere.
+   * Its actors keep their host when the table changes: the ring only selects the host that acquires an actor
+   * without one.
    */
   readonly sticky?: boolean | undefined;
-  /** The same, for actors that live in shards: how many there are. */
+  /** The same for sharded actors: the number of shards. */
   readonly shards?: number | undefined;
-  /** Only who has the class can say which shard an actor is in. */
+  /** Only hosts with the class can compute the shard of an actor. */
   readonly ownShards?: boolean | undefined;
   /** For metrics. A leader of the previous release does not send it. */
   readonly reason?: ChangeReason | undefined;
@@ -68,19 +70,19 @@ export interface TypeTable {
 /** For each sticky type of a host. */
 export type StickyRules = ReadonlyMap<string, LostRule>;
 
-/** A host wants a sticky actor to live there. */
+/** A request of a host to hold a sticky actor. */
 export interface StickyWish {
-  /** By which it knows the answer. */
+  /** Identifies the request in the answer. */
   readonly correlation: number;
   readonly type: string;
   readonly id: string;
-  /** When that was, on its own wall clock; for people. */
+  /** The time of the request on the host's wall clock; for display. */
   readonly since: number;
 }
 
 export type StickyAnswer =
   | { readonly correlation: number; readonly kind: "granted" }
-  /** It lives there. */
+  /** It lives on this host. */
   | { readonly correlation: number; readonly kind: "owner"; readonly host: TableHost }
   | { readonly correlation: number; readonly kind: "refused"; readonly code: StickyRefusal; readonly why: string };
 
@@ -98,8 +100,8 @@ export interface PlacementOrder {
    */
   readonly round: number;
   /**
-   * What it is about. A snapshot is about all types: its update names those of which there is no table yet,
-   * and nobody hosts what it does not speak of.
+   * The types of the order. A snapshot covers all types: its update names types without a table, and unnamed
+   * types have no hosts.
    */
   readonly types: readonly string[];
   /** For updates. */
@@ -111,20 +113,20 @@ export interface Hello {
   readonly kind: "hello";
   readonly namespace: string;
   readonly incarnation: string;
-  /** An earlier incarnation of this process of which nothing is left. */
+  /** An earlier incarnation of this process, which has ended completely. */
   readonly replaces: string | undefined;
   readonly address: string;
   readonly name: string;
   readonly types: readonly string[];
-  /** Those of them that are sticky. Left out: none. */
+  /** Its sticky types. Absent: none. */
   readonly sticky?: StickyRules | undefined;
-  /** Those of them that are sharded. Left out: none. */
+  /** Its sharded types. Absent: none. */
   readonly sharded?: ShardedRules | undefined;
-  /** What it was built from. Left out: nothing is known of it. */
+  /** Its build. Absent: unknown. */
   readonly build?: string | undefined;
-  /** It confirms that it is the home of shards. Left out: it is of a release that does not. */
+  /** It confirms that it is the home of shards. Absent: its release does not. */
   readonly confirmsHomes?: boolean | undefined;
-  /** The last version it has unlocked, for every type it has a table of. */
+  /** The last version it has unlocked, for each table it has. */
   readonly unlocked: ReadonlyMap<string, TableVersion>;
   readonly machine: string;
   readonly pid: number;
@@ -132,7 +134,7 @@ export interface Hello {
 
 export type HostMessage =
   | Hello
-  /** The types it hosts from now on. None: it only calls, or it drains. */
+  /** The types it hosts from now on. Empty: it only calls, or it drains. */
   | {
       readonly kind: "types";
       readonly types: readonly string[];
@@ -140,8 +142,8 @@ export type HostMessage =
       readonly sharded?: ShardedRules | undefined;
     }
   /**
-   * `types`: of the round's types those it is true of. An update is acknowledged when every actor that moved
-   * away is gone.
+   * `types`: the types of the round that it acknowledges. An update is acknowledged when every actor that
+   * moved away is gone.
    */
   | {
       readonly kind: "ack";
@@ -149,13 +151,10 @@ export type HostMessage =
       readonly round: number;
       readonly types: readonly string[];
     }
-  /** `actors`: how many are in memory, for people. */
+  /** `actors`: the number in memory, for display. */
   | { readonly kind: "renew"; readonly sequence: number; readonly actors: number }
   | { readonly kind: "acquire"; readonly wishes: readonly StickyWish[] }
-  /**
-   * Part of what it holds of a type. Parts are numbered on each stream; `since` belongs to the ids one by
-   * one.
-   */
+  /** A part of its actors of a type. Parts are numbered on each stream; `since` has one item per id. */
   | {
       readonly kind: "claims";
       readonly part: number;
@@ -163,26 +162,26 @@ export type HostMessage =
       readonly ids: readonly string[];
       readonly since: readonly number[];
     }
-  /** That was everything. */
+  /** The end of the claims. */
   | { readonly kind: "claimed" }
-  /** These live here no longer. */
+  /** These actors have left the host. */
   | { readonly kind: "released"; readonly type: string; readonly ids: readonly string[] }
   | ShardReport
-  /** Nothing of it is left; its lease need not be waited for. */
+  /** The host has ended completely; its lease need not expire first. */
   | { readonly kind: "goodbye" };
 
-/** What a host says about shards. */
+/** Messages of a host about shards. */
 export type ShardReport =
-  /** `held`: those of them whose home the host is; named on a new stream. */
+  /** `held`: the shards among them with this host as home; named on a new stream. */
   | {
       readonly kind: "getShardHomes";
       readonly type: string;
       readonly shards: readonly number[];
       readonly held?: readonly number[] | undefined;
     }
-  /** Calls for it are kept back. */
+  /** The host buffers calls for the shard. */
   | { readonly kind: "beginHandOffAck"; readonly type: string; readonly shard: number; readonly move: number }
-  /** None of its actors is left there. */
+  /** None of its actors is left on the host. */
   | {
       readonly kind: "shardStopped";
       readonly type: string;
@@ -192,9 +191,12 @@ export type ShardReport =
     }
   /** The host confirms that it is the home of these shards. Sent only when a leader asks for it. */
   | { readonly kind: "shardStarted"; readonly type: string; readonly shards: readonly number[] }
-  /** It is to be the home of none of these any more, as soon as others can be. */
+  /** The host must no longer be a home of these types, as soon as other hosts can be. */
   | { readonly kind: "leaveShards"; readonly types: readonly string[] }
-  /** What its code says to `askStrategy`. `problem`: why it says nothing, or not all that was asked. */
+  /**
+   * The answer of the custom strategy to `askStrategy`. `problem`: the reason why it is missing or
+   * incomplete.
+   */
   | {
       readonly kind: "strategyAnswer";
       readonly question: number;
@@ -202,7 +204,7 @@ export type ShardReport =
       readonly choices: readonly ShardChoice[];
       readonly problem: string | undefined;
     }
-  /** How many actors of each are in memory there; `actors` belongs to the shards one by one. */
+  /** Actors in memory by shard; `actors` has one item per shard. */
   | {
       readonly kind: "shardStats";
       readonly question: number;
@@ -211,7 +213,7 @@ export type ShardReport =
       readonly actors: readonly number[];
     };
 
-/** A record, so that the compiler asks for every kind. */
+/** A record, so that the compiler requires every kind. */
 const SHARD_REPORTS: Readonly<Record<ShardReport["kind"], true>> = {
   getShardHomes: true,
   beginHandOffAck: true,
@@ -225,26 +227,26 @@ const SHARD_REPORTS: Readonly<Record<ShardReport["kind"], true>> = {
 export const isShardReport = (message: HostMessage): message is ShardReport =>
   Object.hasOwn(SHARD_REPORTS, message.kind);
 
-/** A host that may be the home of shards of a type, and those that it is the home of. */
+/** A host that may be the home of shards of a type, and its shards. */
 export interface ShardRegionEntry extends TableHost {
   readonly build: string;
   readonly shards: readonly number[];
 }
 
-/** `incarnation`: of the host where it shall live; undefined: that is not said. */
+/** `incarnation`: the host of the new home; undefined when the strategy names none. */
 export interface ShardChoice {
   readonly shard: number;
   readonly incarnation: string | undefined;
 }
 
-/** What the leader says about them. */
+/** Messages of the leader about shards. */
 export type ShardOrder =
-  /** Without a host: nobody could be its home. */
+  /** Without a host: no host can be its home. */
   | {
       readonly kind: "shardHomes";
       readonly type: string;
       readonly homes: readonly { readonly shard: number; readonly host: TableHost | undefined }[];
-      /** The host must confirm its own shards among them with `shardStarted`. Left out: it need not. */
+      /** The host must confirm its own shards among them with `shardStarted`. Absent: it need not. */
       readonly confirm?: boolean | undefined;
     }
   | { readonly kind: "beginHandOff"; readonly type: string; readonly shard: number; readonly move: number }
@@ -253,24 +255,24 @@ export type ShardOrder =
       readonly type: string;
       readonly shard: number;
       readonly move: number;
-      /** Where it is likely to live next. */
+      /** Its probable next home. */
       readonly to: TableHost | undefined;
     }
   /**
-   * The type's own strategy is asked where these shall live, for whom; if there are none, which shards should
+   * Requests the custom strategy for the homes of these shards and their askers; without any, for shards to
    * move.
    */
   | {
       readonly kind: "askStrategy";
-      /** By which the leader knows the answer. */
+      /** Identifies the request in the answer. */
       readonly question: number;
       readonly type: string;
       readonly regions: readonly ShardRegionEntry[];
-      /** On their way, and counted where they will be. */
+      /** Moving shards, which count at their target. */
       readonly moving: readonly number[];
       readonly wanted: readonly { readonly shard: number; readonly asker: string | undefined }[];
     }
-  /** How many actors are there? */
+  /** Requests the actor counts. */
   | { readonly kind: "getShardStats"; readonly question: number; readonly type: string };
 
 export type SchedulerMessage =
@@ -278,14 +280,16 @@ export type SchedulerMessage =
   | PlacementOrder
   | { readonly kind: "renewed"; readonly sequence: number }
   | { readonly kind: "acquired"; readonly answers: readonly StickyAnswer[] }
-  /** That part of its claims was heard. */
+  /** Acknowledges a part of the claims. */
   | { readonly kind: "noted"; readonly part: number }
-  /** These belong to it from now on, although it did not ask: they were kept for the host of its name. */
+  /** The host holds these from now on without a request: they were reserved for a host of its name. */
   | { readonly kind: "granted"; readonly type: string; readonly ids: readonly string[] }
-  /** Let go of these: they belong to another host, or an operator wants them to be placed anew. */
+  /**
+   * Requests the release of these: they belong to another host, or an operator wants them to be placed again.
+   */
   | { readonly kind: "release"; readonly type: string; readonly ids: readonly string[] }
   | ShardOrder
-  /** This incarnation is no member any more: drop everything, come back as a new one. */
+  /** This incarnation is no longer a member: it must drop everything and return as a new one. */
   | { readonly kind: "removed"; readonly reason: string }
-  /** An operator asks it to hand over its actors. */
+  /** An operator requests the host to hand over its actors. */
   | { readonly kind: "drain" };

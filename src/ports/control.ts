@@ -1,14 +1,14 @@
-// The stream between a host and the leading scheduler, as both see it. Its messages are values of ports/control-messages.ts;
-// ports know no rooms, so they are type parameters here.
+// The stream between a host and the leading scheduler, as both sides see it. Its messages are the types of
+// ports/control-messages.ts, passed as type parameters.
 
-/** One end of a stream. Neither method throws; what cannot be sent any more is dropped. */
+/** One end of a stream. Neither method throws; messages that cannot be sent any more are dropped. */
 export interface ControlStream<Out> {
   send(message: Out): void;
-  /** Ends it, with an error that the other end is told. Idempotent. */
+  /** Ends the stream, and sends the error to the peer. Idempotent. */
   close(error?: { readonly code: string; readonly message: string }): void;
 }
 
-/** What an end of a stream hears. `closed` comes once, last. */
+/** The receiver of a stream's messages. `closed` is called once, last. */
 export interface ControlListener<In> {
   message(message: In): void;
   closed(error: Error | undefined): void;

@@ -1,10 +1,10 @@
-// A host as its doors see it: what HTTP and the command line may ask of it.
+// A host as its servers see it: the requests of HTTP and of the command line.
 import type { ReminderAdmin } from "./reminder-admin.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "./shard-admin.ts";
 import type { WorkflowAdmin } from "./workflow-admin.ts";
 
 export interface CallOptions {
-  /** Milliseconds until the caller is told CALL_TIMEOUT. */
+  /** Milliseconds until the caller gets CALL_TIMEOUT. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -43,16 +43,16 @@ export interface ListQuery {
   readonly limit: number;
 }
 
-/** Why is this actor doing what it does? Times are milliseconds since 1970. */
+/** The current work of an actor and its reason. Times are milliseconds since 1970. */
 export interface Explanation {
   readonly type: string;
   readonly id: string;
-  /** One sentence that answers the question. */
+  /** One sentence that summarizes it. */
   readonly summary: string;
   readonly phase: "not active" | "activating" | "idle" | "running" | "deactivating";
   readonly activeSince: number | undefined;
   readonly lastUsed: number | undefined;
-  /** What it does or waits for, oldest first. */
+  /** Running turns and their waits, oldest first. */
   readonly running: readonly { readonly method: string; readonly forMs: number; readonly waitsFor: string }[];
   readonly queued: readonly { readonly method: string; readonly forMs: number }[];
   readonly timers: readonly string[];
@@ -73,17 +73,20 @@ export interface HostStatus {
   readonly namespace: string;
   readonly startedAt: number;
   readonly store: string;
-  /** Where other hosts call it; undefined when it is alone by choice. */
+  /** The address for other hosts; undefined when the cluster is disabled. */
   readonly address: string | undefined;
-  /** The scheduler inside this process: where hosts reach it once others are there, and whether it leads. */
+  /** The scheduler inside this process: its address once other hosts exist, and whether it leads. */
   readonly scheduler: { readonly address: string | undefined; readonly leads: boolean } | undefined;
-  /** False while stopping, while the store does not answer, or while it has no lease or lacks a table of a type it hosts. */
+  /**
+   * False while stopping, while the store does not answer, or while it has no lease or lacks a table of a
+   * hosted type.
+   */
   readonly ready: boolean;
-  /** Why it is not ready. */
+  /** The reason when it is not ready. */
   readonly problem: string | undefined;
 }
 
-/** One look at the cluster, through its leader. Times are milliseconds. */
+/** A view of the cluster from its leader. Times are milliseconds. */
 export interface ClusterView {
   readonly term: number;
   readonly schedulers: readonly {
@@ -101,11 +104,14 @@ export interface ClusterHost {
   readonly address: string;
   readonly name: string;
   readonly incarnation: string;
-  /** `expected`: known from before this leader, not heard of yet. `suspect`: its stream is gone, its lease is not over. */
+  /**
+   * `expected`: known from an earlier leader and not connected yet. `suspect`: its stream is lost, its lease
+   * has not expired.
+   */
   readonly state: "expected" | "joining" | "member" | "suspect" | "evicted";
   readonly leaseLeftMs: number;
   readonly types: readonly string[];
-  /** In memory, as it last said. */
+  /** Actors in memory by its last report. */
   readonly actors: number;
 }
 
@@ -118,15 +124,18 @@ export interface ClusterTable {
   readonly hosts: readonly string[];
   /** `closed`: a new leader still waits for hosts that may hold actors of it. */
   readonly phase: "closed" | "settled" | "updating" | "unlocking";
-  /** Addresses of those whose word is missing. */
+  /** Addresses of hosts that have not acknowledged. */
   readonly waitsFor: readonly string[];
   /** Undefined: its actors follow the ring. */
   readonly sticky: ClusterSticky | undefined;
 }
 
-/** The actors of a sticky type, as many as each host holds. */
+/** The actors of a sticky type, by host. */
 export interface ClusterSticky {
-  /** What happens to those of a host that is lost: `never`, or after so many milliseconds, they may live on another one. */
+  /**
+   * The rule for actors of a lost host: `never`, or the milliseconds after which they may move to another
+   * one.
+   */
   readonly lost: "never" | number;
   readonly holders: readonly StickyHolder[];
 }
@@ -135,11 +144,11 @@ export interface StickyHolder {
   readonly address: string;
   readonly name: string;
   readonly actors: number;
-  /** It is lost, and they are kept for the host that comes back under its name. */
+  /** It is lost, and the actors are reserved for a host that returns under its name. */
   readonly away: boolean;
 }
 
-/** A sticky actor that somebody holds. */
+/** A sticky actor that a host holds. */
 export interface StickyActor {
   readonly type: string;
   readonly id: string;
@@ -152,10 +161,10 @@ export interface StickyActor {
 
 export interface StickyQuery {
   readonly type?: string | undefined;
-  /** This one only; needs the type. */
+  /** Only this one; needs the type. */
   readonly id?: string | undefined;
   readonly prefix?: string | undefined;
-  /** Those that the host which is asked holds, by its own account; the leader is not asked. */
+  /** Actors that the requested host holds by its own records, without a request to the leader. */
   readonly here?: boolean | undefined;
   readonly after?: { readonly type: string; readonly id: string } | undefined;
   readonly limit: number;
@@ -167,16 +176,19 @@ export interface StickyPage {
   readonly next: { readonly type: string; readonly id: string } | undefined;
 }
 
-/** Where an actor lives, and why. */
+/** The host of an actor, and the reason. */
 export interface Whereabouts {
   readonly type: string;
   readonly id: string;
-  /** The owner's address; undefined when nobody hosts the type, or it is not known yet. */
+  /** The owner's address; undefined when no host has the type, or the owner is not known yet. */
   readonly owner: string | undefined;
   readonly ownerName: string | undefined;
-  /** The owner is the process that was asked. */
+  /** The owner is the requested process. */
   readonly here: boolean;
-  /** It lives there because it did before; the ring may say something else. Undefined: it follows the ring, or nobody holds it. */
+  /**
+   * It stays on its earlier host; the ring may assign another. Undefined: it follows the ring, or no host
+   * holds it.
+   */
   readonly sticky:
     | {
         readonly since: number;
@@ -185,7 +197,7 @@ export interface Whereabouts {
         readonly ringName: string | undefined;
       }
     | undefined;
-  /** In memory at the process that was asked; another one's memory is not looked into. */
+  /** In memory of the requested process; the memory of other processes is not checked. */
   readonly activeHere: boolean;
   /** One sentence. */
   readonly why: string;
@@ -196,11 +208,14 @@ export interface Whereabouts {
 }
 
 export interface Host {
-  /** Set, looked at and helped from outside. */
+  /** Reminders, for requests from outside. */
   readonly reminders: ReminderAdmin;
-  /** Started, looked at and steered from outside. */
+  /** Workflows, for requests from outside. */
   readonly workflows: WorkflowAdmin;
-  /** Calls an actor by names. Without an id, the first argument says whose it is. Rejects with a LimpetError, or with what the method threw. */
+  /**
+   * Calls an actor by names. Without an id, the first argument names the actor. Rejects with a LimpetError,
+   * or with the error that the method threw.
+   */
   call(
     type: string,
     id: string | undefined,
@@ -212,19 +227,28 @@ export interface Host {
   list(query: ListQuery): Promise<ActorPage>;
   explain(type: string, id: string): Promise<Explanation>;
   status(): HostStatus;
-  /** Rejects with NOT_READY when no leader can be asked. */
+  /** Rejects with NOT_READY when no leader answers. */
   cluster(): Promise<ClusterView>;
   where(type: string, id: string): Promise<Whereabouts>;
-  /** Has a host, by address or name, hand over its actors; it stays and passes calls on. Rejects with HOST_UNKNOWN. */
+  /**
+   * Drains a host, given by address or name: it hands over its actors, keeps running and forwards calls.
+   * Rejects with HOST_UNKNOWN.
+   */
   drain(host: string): Promise<void>;
   /** Sticky actors in order of type and id, through the leader. */
   sticky(query: StickyQuery): Promise<StickyPage>;
-  /** The shards of a type, through the leader. Rejects with NOT_SHARDED when its actors do not live in shards, or nobody hosts it. */
+  /**
+   * The shards of a type, through the leader. Rejects with NOT_SHARDED when the type is not sharded, or no
+   * host has it.
+   */
   shards(type: string): Promise<ShardsView>;
-  /** All types whose actors live in shards, in order of their names. */
+  /** All sharded types, in order of their names. */
   shardedTypes(): Promise<readonly ShardsSummary[]>;
-  /** Resolves when what was said is durable, or has begun. Rejects with NOT_SHARDED. */
+  /** Resolves when the request is durable, or has begun. Rejects with NOT_SHARDED. */
   steerShards(type: string, steering: ShardSteering): Promise<void>;
-  /** Has the host that holds a sticky actor let go of it, so that the next call places it anew. Rejects with NOT_STICKY. */
+  /**
+   * Requests the host of a sticky actor to release it, so that the next call places it again. Rejects with
+   * NOT_STICKY.
+   */
   release(type: string, id: string): Promise<void>;
 }

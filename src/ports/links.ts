@@ -1,12 +1,13 @@
-// Calls between hosts. One connection per pair carries everything; what happens in the same tick travels together.
+// Calls between hosts. One connection per pair carries everything; messages of the same tick are sent
+// together.
 //
-// The promise of a link: a call is delivered at most once. Its caller hears exactly one of: an answer of the other host
-// (`value`, `error`, `notOwner`), `unsent` (surely not delivered: it may be sent elsewhere), or `lost` (it was sent and
-// nobody knows more).
+// The guarantee of a link: a call is delivered at most once. Its caller gets exactly one outcome: an answer
+// of the other host (`value`, `error`, `notOwner`), `unsent` (certainly not delivered: it may be sent to
+// another host), or `lost` (it was sent, and its outcome is unknown).
 
 import type { LimpetError } from "../kernel/errors.ts";
 
-/** A turn that waits, somewhere, for the call that is made. */
+/** A turn on some host that waits for this call. */
 export interface RemoteCause {
   /** The address of its host. */
   readonly host: string;
@@ -23,19 +24,19 @@ export interface RemoteCall {
   readonly id: string;
   readonly method: string;
   readonly args: readonly unknown[];
-  /** What is left of its time. */
+  /** The remaining time. */
   readonly timeoutMs: number;
-  /** How many hosts have turned it away so far. */
+  /** Number of hosts that have rejected it as "not owner" so far. */
   readonly hops: number;
-  /** The receiver passes it on when the actor is not its own: for callers without a table. */
+  /** The receiver forwards it when it does not own the actor: for callers without a table. */
   readonly passOn: boolean;
   /** The turns that wait for it, oldest first. */
   readonly causes: readonly RemoteCause[];
 }
 
-/** Where a host believes an actor to live. */
+/** The owner of an actor by the table of a host. */
 export interface Ownership {
-  /** Of its table; zeros when it has none. */
+  /** The version of its table; zeros when it has none. */
   readonly term: number;
   readonly version: number;
   readonly owner: string | undefined;
@@ -43,7 +44,7 @@ export interface Ownership {
 
 export interface RemoteCaller {
   value(result: unknown): void;
-  /** What the method threw, or a LimpetError of the other host. */
+  /** The error that the method threw, or a LimpetError of the other host. */
   error(error: unknown): void;
   /** The other host did not run it. */
   notOwner(belief: Ownership): void;
@@ -52,16 +53,18 @@ export interface RemoteCaller {
 }
 
 export interface Links {
-  /** Sends a call. What it returns tells the other host that nobody waits any more; the caller hears nothing after it. */
+  /**
+   * Sends a call. The returned function cancels it at the other host; the caller gets no outcome afterwards.
+   */
   call(address: string, call: RemoteCall, caller: RemoteCaller): Cancel;
-  /** Lets go of connections to hosts that are in no table any more, once their answers are in. */
+  /** Releases connections to hosts that are in no table any more, after their last answers. */
   retain(addresses: ReadonlySet<string>): void;
   close(): Promise<void>;
 }
 
 export type Cancel = () => void;
 
-/** How the serving side answers; the first answer counts. */
+/** The answer of the serving side; the first answer counts. */
 export interface RemoteAnswer {
   value(result: unknown): void;
   error(error: unknown): void;
@@ -70,8 +73,8 @@ export interface RemoteAnswer {
 
 export interface LinkService {
   /**
-   * Must not throw. Returns what to do when the caller gives up, or its connection is lost. `line`: the connection, by which calls come in the
-   * order in which they were sent.
+   * Must not throw. Returns the cancellation to run when the caller cancels or its connection is lost.
+   * `line`: the connection, on which calls arrive in the order in which they were sent.
    */
   serve(call: RemoteCall, answer: RemoteAnswer, line: object): Cancel;
 }

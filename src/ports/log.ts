@@ -4,7 +4,7 @@ export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface LogFields {
-  /** What went wrong: its name, code and message are logged. */
+  /** The error: its name, code and message are logged. */
   readonly err?: unknown;
   readonly [field: string]: unknown;
 }

@@ -1,4 +1,4 @@
-// Metrics. An instrument is asked for once with its labels and then used directly, so that counting on the hot
+// Metrics. An instrument is created once with its labels and then used directly, so that counting on the hot
 // path is one method call. Labels are few and known in advance: never an actor id.
 
 export type Labels = Readonly<Record<string, string>>;

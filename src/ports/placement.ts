@@ -1,6 +1,6 @@
-// Who owns an actor, as the actors room asks it.
+// The placement of actors, as src/actors requests it.
 
-/** It may come to life here, now. */
+/** The actor may be activated on this host now. */
 export const HERE: unique symbol = Symbol("here");
 /** Its owner is about to change, or is not known yet: ask again after the next change. */
 export const WAIT: unique symbol = Symbol("wait");
@@ -10,57 +10,71 @@ export const NOBODY: unique symbol = Symbol("nobody");
 /** Or the address of the host that owns it. */
 export type Route = typeof HERE | typeof WAIT | typeof NOBODY | string;
 
-/** To the actors of a type that live in shards: calls of one host to one of them arrive in the order in which they were made. */
+/**
+ * Routes calls to sharded actors: calls of one host to one actor arrive in the order in which they were made.
+ */
 export interface ShardRouting {
-  /** Undefined: this host cannot say. Throws SHARD_INVALID. */
+  /** Undefined: this host cannot compute it. Throws SHARD_INVALID. */
   shardOf(id: string): number | undefined;
-  /** As `route` of all others, for one in that shard. */
+  /** Like `Placement.route`, for an actor in that shard. */
   route(id: string, shard: number | undefined): Route;
 }
 
 export interface Placement {
-  /** This host, as others call it. */
+  /** The address of this host for other hosts. */
   readonly address: string;
-  /** Why this process does not know its way around, for people; undefined when it does. */
+  /** The reason why this process cannot route calls, for display; undefined when it can. */
   readonly problem: string | undefined;
   /**
-   * Asked only for actors that are not in memory here and live in no shards. `until`: how long somebody waits for the way, on the
-   * monotonic clock. Throws what the caller is told when there is none.
+   * Called only for actors that are not in memory here and are not sharded. `until`: the deadline of the
+   * waiting caller, on the monotonic clock. Throws the error for the caller when there is no route.
    */
   route(type: string, id: string, until: number): Route;
-  /** Where this host's table says an actor lives, whether or not it may come to life there now. */
+  /** The owner by the table of this host, whether or not it may activate the actor now. */
   cachedOwner(
     type: string,
     id: string,
   ): { readonly term: number; readonly version: number; readonly owner: string | undefined };
-  /** Where it lived before, while it waits to come to life here: only that host can still hold it. */
+  /** The earlier owner of an actor that waits for its activation here: only that host can still hold it. */
   ownerBefore(type: string, id: string): string | undefined;
-  /** That host, having this version of the table, says that the actor is not there. True: it may come to life here. */
+  /**
+   * That host, with this version of the table, reports that it does not hold the actor. True: it may be
+   * activated here.
+   */
   released(type: string, id: string, by: string, at: { readonly term: number; readonly version: number }): boolean;
-  /** Actors of the type stay where they are, whatever the ring says: where each one is has to be found out one by one. */
+  /** Actors of the type keep their host, whatever the ring assigns: the host of each must be looked up. */
   isSticky(type: string): boolean;
-  /** How actors of the type are found when they live in shards, for now; undefined: they do not. */
+  /** The routing of sharded actors of the type, for now; undefined when the type is not sharded. */
   inShards(type: string): ShardRouting | undefined;
-  /** That host has run it. */
+  /** That host has run the actor. */
   cacheOwner(type: string, id: string, address: string): void;
-  /** It was not where somebody was sent. `address`: there, as this host knows for itself. */
+  /** The actor was not on the cached host. `address`: its host, as this host knows by itself. */
   invalidateOwner(type: string, id: string, address?: string): void;
-  /** Does any host of the type have that address? */
+  /** Returns whether a host of the type has that address. */
   isHost(type: string, address: string): boolean;
-  /** Does any host run actors of the type, as far as is known here? */
+  /** Returns whether any known host runs actors of the type. */
   hasHosts(type: string): boolean;
-  /** The hosts of the type, as far as is known here. */
+  /** The known hosts of the type. */
   hostsOf(type: string): readonly string[];
-  /** The types that have hosts, as far as is known here. */
+  /** The types with known hosts. */
   hostedTypes(): readonly string[];
-  /** It has left the memory of this host. */
+  /** The actor has left the memory of this host. */
   left(type: string, id: string, reason: string | undefined): void;
-  /** How long this host has had no lease because the store is silent; 0: it has one, or waits for something else. */
+  /** The time without a lease because the store is silent; 0: it has a lease, or waits for something else. */
   silentFor?(now: number): number;
-  /** May a turn begin at this moment of the monotonic clock? False once too much of the lease has passed. */
+  /**
+   * Returns whether a turn may begin at this moment of the monotonic clock. False once too much of the lease
+   * has passed.
+   */
   mayBegin(now: number): boolean;
-  /** May a turn that has run be committed? The store fences all the same; this is manners. */
+  /**
+   * Returns whether a finished turn may be committed. The store fences in any case; this check avoids useless
+   * commits.
+   */
   mayCommit(now: number): boolean;
-  /** It may not. Calls back once it is known whether this host keeps its lease after a sleep. Absent: no. */
+  /**
+   * Called after `mayBegin` returned false. Calls back once it is known whether this host keeps its lease
+   * after a sleep. Absent: it does not.
+   */
   confirmLease?(settled: (isKept: boolean) => void): void;
 }

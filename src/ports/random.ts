@@ -1,4 +1,4 @@
-// Chance, as the rooms see it: seeded in the simulator.
+// Random numbers as the modules see them: seeded in the simulator.
 
 export interface Random {
   /** A number in [0, 1). */

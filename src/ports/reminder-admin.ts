@@ -1,9 +1,10 @@
-// Reminders as the doors of a host see them: set and cancelled by names and texts, looked at by people, and helped when they are dead.
-// All of them are those of the host's own namespace. Times are milliseconds since 1970 on the store's clock.
+// Reminders as the servers of a host use them: set and cancel by names and texts, list, and retry or drop
+// dead ones. All of them belong to the host's own namespace. Times are milliseconds since 1970 on the store's
+// clock.
 import type { FailureOptions } from "./reminder-options.ts";
 import type { ReminderCounts } from "./store/reminders.ts";
 
-/** How far reminders are counted for people. */
+/** The limit of counts for display. */
 export const MOST_COUNTED = 100_000;
 
 export interface ReminderName {
@@ -12,7 +13,10 @@ export interface ReminderName {
   readonly name: string;
 }
 
-/** When it ticks, in texts: Go durations, ISO 8601 durations, moments of RFC 3339. Null and empty texts count as left out. */
+/**
+ * The schedule as texts: Go durations, ISO 8601 durations, RFC 3339 times. Null and empty texts count as
+ * absent.
+ */
 export interface ReminderTexts {
   readonly dueTime?: string | null;
   readonly period?: string | null;
@@ -26,38 +30,38 @@ export interface ReminderWish extends ReminderTexts {
   readonly isNew: boolean;
 }
 
-/** One that is set, in the same formats, from its next tick on. */
+/** An existing reminder, in the same formats, from its next tick on. */
 export interface ReminderFound extends ReminderTexts {
   readonly dueTime: string;
-  /** How many ticks are left, where the period has no way to say so. */
+  /** The remaining ticks, where the period cannot express them. */
   readonly times?: number;
   readonly data: unknown;
 }
 
 export interface ReminderSummary extends ReminderName {
-  /** When it ticks next, or is tried again. */
+  /** The time of its next tick, or of the next retry. */
   readonly next: number;
-  /** The moment on its grid that this tick stands for. */
+  /** The scheduled time of this tick on its grid. */
   readonly due: number;
-  /** The place of that tick on the grid, from 1. */
+  /** The number of that tick on the grid, from 1. */
   readonly number: number;
-  /** How often it has been tried. */
+  /** Number of attempts so far. */
   readonly attempt: number;
-  /** A process has it, or will ask for it again, until then; undefined: nobody has it. */
+  /** The end of the lease of a process, or of its retry pause; undefined: no process has it. */
   readonly leasedUntil: number | undefined;
-  /** Its moment has passed, and nobody has it. */
+  /** It is due, and no process has it. */
   readonly overdue: boolean;
-  /** For people: `every 15m`. */
+  /** For display: `every 15m`. */
   readonly schedule: string;
-  /** What it carries. */
+  /** Size of its data. */
   readonly bytes: number;
 }
 
 export interface DeadReminderSummary extends ReminderName {
-  /** Of the tick that was given up. */
+  /** Of the last tick. */
   readonly due: number;
   readonly number: number;
-  /** How often it was tried. */
+  /** Number of attempts. */
   readonly attempt: number;
   readonly error: string;
   readonly diedAt: number;
@@ -74,7 +78,7 @@ export interface ReminderPageQuery {
 
 /** In order of type, id and name. */
 export interface ReminderPage<Reminder> {
-  /** What time it was. */
+  /** The time of the listing. */
   readonly now: number;
   readonly reminders: readonly Reminder[];
   /** Pass it back as `after` for the next page. */
@@ -83,19 +87,19 @@ export interface ReminderPage<Reminder> {
 
 export interface ReminderAdmin {
   /**
-   * Resolves when it is stored; false: it was to be new, and there is one. Rejects with REMINDER_INVALID, and with REMINDER_NOT_HOSTED
-   * when no other process could have the type either.
+   * Resolves when it is stored; false: it was to be new, and it exists. Rejects with REMINDER_INVALID, and
+   * with REMINDER_NOT_HOSTED when no other process could have the type either.
    */
   set(name: ReminderName, wish: ReminderWish): Promise<boolean>;
   get(name: ReminderName): Promise<ReminderFound | undefined>;
-  /** It is fine if there is none. */
+  /** Succeeds when there is none. */
   cancel(name: ReminderName): Promise<void>;
   list(query: ReminderPageQuery): Promise<ReminderPage<ReminderSummary>>;
   listDead(query: ReminderPageQuery): Promise<ReminderPage<DeadReminderSummary>>;
   /** Each up to MOST_COUNTED. */
   count(): Promise<ReminderCounts>;
-  /** Tries a dead one again, from now. False: there is none, or one of its name was set meanwhile. */
+  /** Retries a dead one now. False: there is none, or one of its name was set meanwhile. */
   retry(name: ReminderName): Promise<boolean>;
-  /** Forgets a dead one. False: there is none. */
+  /** Deletes a dead one. False: there is none. */
   drop(name: ReminderName): Promise<boolean>;
 }

@@ -1,63 +1,69 @@
-// Reminders, as actors and doors ask for them. Behind it are the store and the processor that delivers them.
+// Reminders as actors and servers use them. The implementation combines the store and the processor that
+// delivers them.
 import { LimpetError } from "../kernel/errors.ts";
 import { decodeValue } from "../kernel/values.ts";
 import type { ReminderOptions } from "./reminder-options.ts";
 import type { ReminderKey, ReminderWrite, Tick } from "./store/reminders.ts";
 
-/** A reminder as people see it. Times are milliseconds since 1970. */
+/** A reminder for display. Times are milliseconds since 1970. */
 export interface ReminderInfo {
   readonly name: string;
-  /** When it ticks next, or is tried again. */
+  /** The time of its next tick, or of the next retry. */
   readonly next: number;
-  /** The place of that tick on the grid, from 1. */
+  /** The number of that tick on the grid, from 1. */
   readonly number: number;
-  /** How often it has been tried. */
+  /** Number of attempts so far. */
   readonly attempt: number;
   readonly data: unknown;
-  /** For people: `every 15m`, `cron 0 9 * * 1 (Europe/Paris)`. */
+  /** For display: `every 15m`, `cron 0 9 * * 1 (Europe/Paris)`. */
   readonly schedule: string;
-  /** What is stored of it cannot be read, and why. It will not run, and be kept apart when it is due. */
+  /**
+   * Its stored row cannot be read, with the reason. It will not run, and becomes a dead letter when it is
+   * due.
+   */
   readonly damaged?: string;
 }
 
 /** A tick, as its handler sees it. */
 export interface ReminderTick {
-  /** The moment it stands for, in milliseconds since 1970; it may be past. */
+  /** The scheduled time, in milliseconds since 1970; it may be past. */
   readonly due: number;
-  /** Its place on the grid, from 1. */
+  /** Its number on the grid, from 1. */
   readonly number: number;
-  /** 1 the first time. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
 }
 
-/** Reminders that travel with a commit. How that ends is told once. */
+/** Reminders in the transaction of a commit. Exactly one of the two callbacks is called. */
 export interface SentReminders {
-  /** As the commit has to bring them. */
+  /** The writes to add to the commit. */
   readonly writes: readonly ReminderWrite[];
-  /** The commit counts. Without generations: it had happened before, and what it set then has to be looked for. */
+  /**
+   * The commit is durable. Without generations: it had happened before, and its reminders must be looked up.
+   */
   committed(generations: readonly (number | undefined)[] | undefined): void;
-  /** It does not; with COMMIT_UNKNOWN that is not sure. */
+  /** The commit failed; with COMMIT_UNKNOWN that is not certain. */
   failed(error?: unknown): void;
 }
 
 export interface ReminderWriter {
-  /** What is to be written. Throws REMINDER_INVALID or NAME_INVALID. */
+  /** Returns the write. Throws REMINDER_INVALID or NAME_INVALID. */
   set(key: ReminderKey, options: ReminderOptions, isNew?: boolean): ReminderWrite;
-  /** Resolves when it is durable; false: it was to be new, and there is one. */
+  /** Resolves when the write is durable; false: `isNew` was set, and the reminder exists. */
   write(write: ReminderWrite): Promise<boolean>;
-  /** A commit is about to bring these: what is due soon gets a lease of this process from the start. */
+  /** Prepares writes for a commit: reminders that are due soon get a lease of this process from the start. */
   send(writes: readonly ReminderWrite[]): SentReminders;
-  /** These are durable, without leases: what is due soon need not wait to be looked for. */
+  /** These writes are durable, without leases: reminders that are due soon need no search. */
   written(writes: readonly ReminderWrite[]): void;
   get(key: ReminderKey): Promise<ReminderInfo | undefined>;
   list(actor: { readonly namespace: string; readonly type: string; readonly id: string }): Promise<ReminderInfo[]>;
-  /** What a write that is not durable yet will look like. */
+  /** The view of a write that is not durable yet. */
   shown(write: Extract<ReminderWrite, { kind: "set" }>): ReminderInfo;
 }
 
 export const tickInfo = ({ due, number, attempt }: Tick): ReminderTick => ({ due, number, attempt });
 
-/** The data of a reminder as it is stored. Throws REMINDER_DAMAGED. */
+/** Decodes the stored data of a reminder. Throws REMINDER_DAMAGED. */
 export function readData(text: string | undefined): unknown {
   try {
     return text === undefined ? undefined : decodeValue(text);

@@ -1,2 +1,2 @@
-// Waiting until everything that could go on has gone on: every promise that is settled has told those who waited for it, and so on.
+// Waits until no runnable code is left: all settled promises have run their callbacks, and so on.
 export type Settle = () => Promise<void>;

@@ -1,35 +1,35 @@
-// Shards of one type as people look at them, and what they may say about them. Times are milliseconds, hosts are addresses.
+// Shards of one type for display, and the operations on them. Times are milliseconds, hosts are addresses.
 
 export interface ShardsView {
   readonly type: string;
-  /** How many there are; most may never have been used. */
+  /** Number of shards; most may never have been used. */
   readonly shards: number;
   readonly strategy: "least" | "hashed" | "told" | "own";
-  /** None moves for the sake of balance. Those of a host that leaves do all the same. */
+  /** Rebalancing is paused. Shards of a leaving host still move. */
   readonly paused: boolean;
-  /** Those that may be homes, or still are, in order of address. */
+  /** Hosts that may be homes, or still are, in order of address. */
   readonly hosts: readonly ShardsOfHost[];
   readonly moving: readonly ShardMove[];
-  /** Moves that are over, the newest first, as far as this leader remembers. */
+  /** Finished moves, the newest first, as far as this leader remembers. */
   readonly moved: readonly ShardMoved[];
-  /** Where each is to live, by the name or address of a host, as it was said last. */
+  /** The assigned host of each shard, by name or address. */
   readonly told: readonly ShardPlace[];
-  /** Times that the application's own strategy could not be followed. */
+  /** Number of failures of the custom strategy. */
   readonly faults: number;
 }
 
-/** A sharded type among others. */
+/** A sharded type in a list. */
 export interface ShardsSummary {
   readonly type: string;
   readonly shards: number;
   readonly strategy: ShardsView["strategy"];
   readonly paused: boolean;
-  /** Those that have a home. */
+  /** Shards with a home. */
   readonly used: number;
-  /** Those on their way. */
+  /** Moving shards. */
   readonly moving: number;
   readonly hosts: number;
-  /** In memory. Undefined: not every host said in time how many it has. */
+  /** Actors in memory. Undefined: not every host answered in time. */
   readonly actors: number | undefined;
   readonly faults: number;
 }
@@ -41,9 +41,9 @@ export interface ShardsOfHost {
   readonly build: string;
   /** It hands its shards over. */
   readonly leaving: boolean;
-  /** It is the home of these. */
+  /** Shards with this host as home. */
   readonly shards: readonly number[];
-  /** For each of them, how many actors are in memory. Undefined: it did not say in time. */
+  /** Actors in memory for each shard. Undefined: it did not answer in time. */
   readonly actors: readonly number[] | undefined;
 }
 
@@ -54,11 +54,11 @@ export interface ShardMove {
   readonly from: string;
   readonly to: string | undefined;
   readonly forMs: number;
-  /** Those whose word is missing. */
+  /** Hosts that have not acknowledged. */
   readonly waitsFor: readonly string[];
 }
 
-/** `lost`: its host was gone; how long it took counts from when it was asked for. */
+/** `lost`: its host was gone; the duration counts from the first request for the shard. */
 export const MOVE_REASONS = ["balance", "leave", "by hand", "lost"] as const;
 export type MoveReason = (typeof MOVE_REASONS)[number];
 
@@ -66,7 +66,7 @@ export interface ShardMoved {
   readonly shard: number;
   readonly reason: MoveReason;
   readonly from: string;
-  /** Undefined: nobody could be its home. */
+  /** Undefined: no host could be its home. */
   readonly to: string | undefined;
   readonly tookMs: number;
   /** Some of its actors did not end their turns in time and were given up. */
@@ -78,21 +78,24 @@ export interface ShardMoved {
 /** The shards of one type at one process. */
 export interface ShardsHere {
   readonly type: string;
-  /** It is the home of these, with so many actors in memory. */
+  /** Shards with this host as home, with their actors in memory. */
   readonly homes: ReadonlyMap<number, number>;
-  /** Calls for these wait, because it is not known where they live or because they move; and for how many milliseconds. */
+  /**
+   * Shards with waiting calls, because their home is unknown or they move; with the waiting time in
+   * milliseconds.
+   */
   readonly waiting: ReadonlyMap<number, number>;
 }
 
-/** A host by its name or address; undefined: anywhere. */
+/** A host by its name or address; undefined: any host. */
 export interface ShardPlace {
   readonly shard: number;
   readonly host: string | undefined;
 }
 
 export type ShardSteering =
-  /** Now, once: the strategy may move it again. */
+  /** Once, now: the strategy may move it again. */
   | { readonly kind: "move"; readonly shard: number; readonly host: string }
   | { readonly kind: "pause"; readonly paused: boolean }
-  /** From now on, for a type whose strategy is `told`. */
+  /** From now on, for a type with the strategy `told`. */
   | { readonly kind: "allocate"; readonly places: readonly ShardPlace[] };

@@ -1,8 +1,9 @@
-// Workflows as the doors of a host see them: started and steered by names, looked at by people. All of them are those of the host's own
-// namespace. Times are milliseconds since 1970 on the store's clock; values are in their JSON-ready form (kernel/values.ts).
+// Workflows as the servers of a host use them: started and steered by names, and shown. All of them belong to
+// the host's own namespace. Times are milliseconds since 1970 on the store's clock; values are in their
+// JSON-ready form (kernel/values.ts).
 import type { ReplayMode, RunQuery, RunStatus, StickyCounts, StoredTask } from "./store/workflows.ts";
 
-/** How far workflows are counted for people. */
+/** The limit of counts for display. */
 export const MOST_WORKFLOWS_COUNTED = 10_000;
 
 export interface RunName {
@@ -16,9 +17,9 @@ export interface WorkflowSummary {
   readonly runId: string;
   readonly type: string;
   readonly queue: string;
-  /** Only workers of this build may have it. */
+  /** Only workers of this build may run it. */
   readonly build: string | undefined;
-  /** Only workers whose code of it has this fingerprint may have it. */
+  /** Only workers whose code has this fingerprint may run it. */
   readonly definition?: string | undefined;
   readonly status: RunStatus;
   readonly startedAt: number;
@@ -26,7 +27,7 @@ export interface WorkflowSummary {
   readonly events: number;
   readonly bytes: number;
   readonly attributes: unknown;
-  /** Why its worker could not go on with it. */
+  /** The reason why its worker could not continue. */
   readonly blocked: string | undefined;
   readonly task: StoredTask | undefined;
   readonly stickyWorker: string | undefined;
@@ -63,10 +64,10 @@ export type StepKind =
   | "note"
   | "end";
 
-/** `told`: nothing is to come of it. `left`: nobody waits for it any more, because the run is over. */
+/** `told`: it has no outcome. `left`: abandoned, because the run is over. */
 export type StepState = "pending" | "done" | "failed" | "cancelled" | "left" | "told";
 
-/** Something that was decided or came from outside, and what came of it. */
+/** A command or an external event, and its outcome. */
 export interface HistoryStep {
   /** The number of its first event. */
   readonly event: number;
@@ -82,41 +83,41 @@ export interface HistoryStep {
   readonly error: string | undefined;
   /** Attempts that failed. */
   readonly failures: number;
-  /** When a timer goes off, or the next attempt begins. */
+  /** The time at which a timer fires, or the next attempt begins. */
   readonly due: number | undefined;
 }
 
-/** What an open run waits for. */
+/** A wait of an open run. */
 export interface AwaitedThing {
   readonly kind: StepKind | "condition" | "worker";
   readonly what: string;
-  /** Since when; undefined: that is not recorded. */
+  /** Its start; undefined: not recorded. */
   readonly since: number | undefined;
   readonly due: number | undefined;
   readonly failures: number;
   readonly error: string | undefined;
-  /** One phrase: who has it, or why nobody has. */
+  /** One phrase: the process that has it, or why none has. */
   readonly why: string | undefined;
-  /** It will not go on by itself. */
+  /** It will not continue by itself. */
   readonly isStuck: boolean;
 }
 
-/** How long a history may get, in a worker of the process that says so. */
+/** The limits of a history, in a worker of the reporting process. */
 export interface HistoryBudget {
   readonly suggested: { readonly events: number; readonly bytes: number };
   readonly most: { readonly events: number; readonly bytes: number };
   /** It is open, and should continue as new. */
   readonly isContinueSuggested: boolean;
-  /** It had no room for more, and waits for a worker that allows it more. */
+  /** Its history is full, and it waits for a worker with a higher limit. */
   readonly isParked: boolean;
 }
 
 export interface WorkflowView extends WorkflowSummary {
   readonly now: number;
-  /** One sentence: what it does, or what it waits for and why. */
+  /** One sentence: its work, or its wait and the reason. */
   readonly summary: string;
   readonly waitsFor: readonly AwaitedThing[];
-  /** Signals and conditions are known to its code alone; false: nobody here could ask it. */
+  /** Only its code knows signals and conditions; false: no local worker could be asked. */
   readonly isCodeAsked: boolean;
   readonly input: unknown;
   readonly memo: unknown;
@@ -126,9 +127,9 @@ export interface WorkflowView extends WorkflowSummary {
   readonly continuedFrom: string | undefined;
   readonly continuedAs: string | undefined;
   readonly timeoutAt: number | undefined;
-  /** Undefined: an older host does not say. */
+  /** Undefined: the host is of an older release. */
   readonly budget?: HistoryBudget | undefined;
-  /** Its history, the latest of these at least; `earlier` ones are left out. */
+  /** Its history, at least the latest steps; `earlier` ones are left out. */
   readonly steps: readonly HistoryStep[];
   readonly earlier: number;
 }
@@ -160,26 +161,29 @@ export interface StartWish {
   readonly delay?: string | undefined;
 }
 
-/** How tasks of the last minute came to their worker; `miss`: it should have had the run in memory, and had not. */
+/**
+ * Replay modes of the tasks of the last minute; `miss`: the worker should have had the run in memory, and did
+ * not.
+ */
 export type MinuteOfClaims = Readonly<Record<ReplayMode | "miss", number>>;
 
 export interface WorkerSummary {
   readonly worker: string;
   readonly queue: string;
   readonly build: string;
-  /** Other builds whose runs it goes on with. */
+  /** Other builds whose runs it continues. */
   readonly compatible?: readonly string[] | undefined;
   readonly runtime: string;
   readonly types: readonly string[];
-  /** Fingerprints of the code of workflows, by type. */
+  /** Fingerprints of workflow code, by type. */
   readonly definitions?: Readonly<Record<string, string>> | undefined;
-  /** Of workers elsewhere; undefined: it does not say. */
+  /** Of HTTP workers; undefined: not reported. */
   readonly activities: readonly string[] | undefined;
   readonly isSticky: boolean;
   readonly isDraining: boolean;
   readonly isLive: boolean;
   readonly seenAt: number;
-  /** Runs in memory, and what became of that since the worker began. */
+  /** Cached runs, and cache figures since the start of the worker. */
   readonly capacity: number;
   readonly size: number;
   readonly hits: number;
@@ -188,7 +192,7 @@ export interface WorkerSummary {
   readonly evictions: number;
 }
 
-/** Runs, or activities, that have waited for longer than a moment and that no live worker can have. */
+/** Runs or activities that have waited for some time without a live worker for them. */
 export interface Unserved {
   readonly kind: "workflow" | "activity";
   readonly type: string;
@@ -207,18 +211,21 @@ export interface WorkerOverview extends WorkflowCounts {
   readonly unserved: readonly Unserved[];
 }
 
-/** Rejects with WORKFLOW_UNKNOWN and WORKFLOW_CLOSED, and with what the client of workflows rejects with. */
+/** Rejects with WORKFLOW_UNKNOWN and WORKFLOW_CLOSED, and with the errors of the workflow client. */
 export interface WorkflowAdmin {
   list(query: WorkflowPageQuery): Promise<WorkflowPage>;
   count(): Promise<WorkflowCounts>;
-  /** With so many steps of its history, the latest ones. */
+  /** With the latest steps of its history, this many. */
   look(name: RunName, steps: number): Promise<WorkflowView>;
   events(name: RunName, after: number, limit: number): Promise<EventPage>;
   workers(): Promise<WorkerOverview>;
   start(wish: StartWish): Promise<{ readonly workflowId: string; readonly runId: string }>;
   signal(name: RunName, signal: string, input: unknown): Promise<void>;
   query(name: RunName, query: string, input: unknown): Promise<unknown>;
-  /** Rejects with CALL_TIMEOUT when there is no answer in time; the update may still be done. `gone`: the caller no longer waits. */
+  /**
+   * Rejects with CALL_TIMEOUT when there is no answer in time; the update may still be executed. `gone`: the
+   * caller no longer waits.
+   */
   update(
     name: RunName,
     update: string,
@@ -227,6 +234,6 @@ export interface WorkflowAdmin {
   ): Promise<unknown>;
   cancel(name: RunName, reason: string): Promise<void>;
   terminate(name: RunName, reason: string): Promise<void>;
-  /** Its task is tried now, whatever it waits for. */
+  /** Its task is retried now, whatever its pause. */
   wake(name: RunName): Promise<void>;
 }

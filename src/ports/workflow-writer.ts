@@ -1,8 +1,8 @@
-// Workflows, as actors ask for them: started and signalled in the transaction of a turn.
+// Workflows as actors use them: started and signalled in the transaction of a turn.
 import type { Duration } from "../kernel/durations.ts";
 import type { InboxMessage, RunStart } from "./store/workflows.ts";
 
-/** What an actor may say of a workflow that it starts. What of it makes sense is decided in workflows/. */
+/** The options of a workflow that an actor starts. The workflows module validates them. */
 export interface TurnStart {
   /** Default: a new one. */
   readonly id?: string | undefined;
@@ -10,22 +10,22 @@ export interface TurnStart {
   readonly queue?: string | undefined;
   readonly memo?: Readonly<Record<string, unknown>> | undefined;
   readonly attributes?: Readonly<Record<string, string | number | boolean | null>> | undefined;
-  /** All runs of it together, and one run, may take so long. */
+  /** Time limits of all runs together, and of one run. */
   readonly timeout?: Duration | undefined;
   readonly runTimeout?: Duration | undefined;
-  /** It begins so much later. */
+  /** The delay before it begins. */
   readonly delay?: Duration | undefined;
   /** Only workers of this build run it. */
   readonly build?: string | undefined;
 }
 
 export interface WorkflowWriter {
-  /** What is to be written. A workflow of that id that runs already stays, and nothing is started. */
+  /** Returns the write. A running workflow of that id stays, and nothing is started. */
   start(type: string, options: TurnStart): RunStart;
   signal(workflowId: string, name: string, input: unknown): InboxMessage;
   cancel(workflowId: string, reason: string): InboxMessage;
-  /** Writes them without anything else. */
+  /** Writes them in their own transaction. */
   write(starts: readonly RunStart[], arrivals: readonly InboxMessage[]): Promise<void>;
-  /** They are durable: what is ready need not wait to be looked for. */
+  /** The writes are durable: ready tasks need no search. */
   written(): void;
 }

@@ -1,23 +1,23 @@
-// Where reminders are kept: one row each, shared by all processes. What a schedule means is the business of the reminders room;
-// here it is text. One contract suite (stores/contract/) says what every store must do.
+// The store of reminders: one row each, shared by all processes. Schedules are opaque text here; the
+// reminders module interprets them. One contract suite (stores/contract/) covers every store.
 //
-// - A row has a *generation*, new whenever it is set: whoever holds a lease on an earlier one holds nothing.
-// - A *claim* leases rows that are due soon to whoever asks, in one atomic step, on the store's own clock. While the lease lasts nobody
-//   else gets them. Everything that is said of a claimed row afterwards names its generation and the *token* of the claim, and counts
-//   only while both are still those of the row.
-// - Rows of types that nobody claims stay where they are.
+// - A row has a *generation*, new whenever it is set: a lease on an earlier generation is void.
+// - A *claim* leases rows that are due soon to a process, in one atomic step, on the store's own clock. While
+//   the lease lasts no other process gets them. Every later request for a claimed row names its generation
+//   and the *token* of the claim, and counts only while both match the row.
+// - Rows of types that no process claims stay unchanged.
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 
-/** Whoever watches hears of rows that are due within this; for later ones there is time to look. */
+/** Watchers are notified of rows that are due within this time; later ones are found by polling. */
 export const TOLD_AHEAD_MS = 60_000;
 
-/** A reminder of an actor. Jobs, which have no actor, have types of their own. */
+/** The key of an actor's reminder. Jobs, which have no actor, have their own types. */
 export interface ReminderKey extends ActorKey {
   readonly name: string;
 }
 
-/** A row that is leased under this token. A token is used for one claim, or for one row that is written with a lease. */
+/** A lease on a row. A token belongs to one claim, or to one row that is written with a lease. */
 export interface ReminderLease {
   readonly generation: number;
   readonly token: string;
@@ -25,23 +25,23 @@ export interface ReminderLease {
 
 /** The next tick of a reminder. Times are milliseconds since 1970, on the store's clock. */
 export interface Tick {
-  /** When it is to be delivered, or tried again. Rows are claimed by it. */
+  /** The time of its delivery, or of its retry. Claims use it. */
   readonly at: number;
-  /** The moment on its grid that it stands for; earlier than `at` when it has failed before. */
+  /** The scheduled time on its grid; earlier than `at` after a failure. */
   readonly due: number;
-  /** Its place on the grid, from 1. */
+  /** Its number on the grid, from 1. */
   readonly number: number;
-  /** How often it has been tried. */
+  /** Number of attempts so far. */
   readonly attempt: number;
 }
 
 export interface ReminderContent {
-  /** Encoded; what is inside is the business of the reminders room. */
+  /** Encoded; only the reminders module interprets it. */
   readonly schedule: string;
   readonly data: string | undefined;
 }
 
-/** A lease that a row has from the start: whoever sets it delivers it. */
+/** A lease that a row has from the start: the process that sets it delivers it. */
 export interface OwnLease {
   readonly token: string;
   readonly leaseMs: number;
@@ -59,13 +59,13 @@ export type ReminderWrite =
     }
   | { readonly kind: "cancel"; readonly key: ReminderKey };
 
-/** Whoever sets one of these has to hear its generation, or cannot deliver what is leased to it. */
+/** The process that sets one of these needs its generation to deliver it. */
 export const bringsLease = (writes: readonly ReminderWrite[]): boolean =>
   writes.some((write) => write.kind === "set" && write.lease !== undefined);
 
 export type ReminderOutcome =
   | { readonly kind: "set"; readonly generation: number }
-  /** There was one, and it was to be new. */
+  /** It exists, and was to be new. */
   | { readonly kind: "exists" }
   | { readonly kind: "cancelled"; readonly existed: boolean };
 
@@ -86,28 +86,30 @@ export interface ClaimedReminder extends ReminderContent {
 }
 
 export interface Claim {
-  /** The store's clock when it was made. */
+  /** The store's clock at the claim. */
   readonly now: number;
   /** Earliest first. */
   readonly reminders: readonly ClaimedReminder[];
-  /** When the next row of these types that is not among them will be due, or its lease over; undefined: there is none. */
+  /**
+   * The time at which the next other row of these types is due, or its lease ends; undefined: there is none.
+   */
   readonly next: number | undefined;
 }
 
-/** What becomes of a row that was claimed. */
+/** The outcome of a claimed row. */
 export type ReminderFate =
   /** It was the last tick. */
   | { readonly kind: "done" }
-  /** The next tick, or another try of this one. `leaseMs`: it stays with the same claimer. */
+  /** The next tick, or a retry of this one. `leaseMs`: the same claimer keeps it. */
   | { readonly kind: "next"; readonly tick: Tick; readonly leaseMs: number | undefined }
-  /** Somebody else may have it. */
+  /** Another process may claim it. */
   | { readonly kind: "release" }
-  /** Nobody tries it any more; it is kept apart for people, with the tick as it was tried last. */
+  /** It is not retried any more; it becomes a dead letter with the last attempted tick. */
   | { readonly kind: "dead"; readonly tick: Tick; readonly error: string };
 
 export type Settlement = { readonly generation: number; readonly token: string } & ReminderFate;
 
-/** The next tick of a row that was claimed, or another try, and what it carries from now on. `leaseMs`: it stays with the same claimer. */
+/** The next tick of a claimed row, or a retry, with new data. `leaseMs`: the same claimer keeps it. */
 export interface Rewriting {
   readonly generation: number;
   readonly token: string;
@@ -119,10 +121,10 @@ export interface Rewriting {
 export interface StoredReminder extends ReminderContent {
   readonly key: ReminderKey;
   readonly generation: number;
-  /** Of its data, in UTF-8. */
+  /** Size of its data, in UTF-8. */
   readonly bytes: number;
   readonly tick: Tick;
-  /** Until when somebody has a lease on it. */
+  /** The end of its lease. */
   readonly leasedUntil: number | undefined;
 }
 
@@ -146,7 +148,10 @@ export interface ReminderQuery {
   readonly isBrief?: boolean | undefined;
 }
 
-/** Whether there is nothing behind a page: pages end after `limit` rows, and with the row by which their data reaches LIMITS.listBytes. */
+/**
+ * Returns whether a page is the last one: pages end after `limit` rows, and with the row by which their data
+ * reaches LIMITS.listBytes.
+ */
 export function isLastPage(
   rows: readonly (ReminderContent & { readonly bytes: number })[],
   { limit }: Pick<ReminderQuery, "limit">,
@@ -155,41 +160,45 @@ export function isLastPage(
   return rows.length < limit && bytes < LIMITS.listBytes;
 }
 
-/** Each is counted up to the `limit` that was asked for, so that counting costs the same however many there are. */
+/** Each is counted up to the requested `limit`, so that the cost of counting is bounded. */
 export interface ReminderCounts {
   readonly all: number;
-  /** Due before now, and nobody has a lease on them. */
+  /** Due before now, without a lease. */
   readonly overdue: number;
   readonly dead: number;
 }
 
 /**
- * Rejections are `LimpetError`s as those of the store (ports/store/store.ts). Everything may be sent again: a write is then done twice, with
- * the same effect but for the generation; a settlement counts once; a claim that is not heard of is over when its lease is.
+ * Rejections are `LimpetError`s like those of the store (ports/store/store.ts). Every request may be repeated: a
+ * repeated write has the same effect except for the generation; a settlement counts once; an unanswered claim
+ * ends with its lease.
  */
 export interface Reminders {
-  /** Answers stand in the order of the writes. No key twice in one batch. One transaction. */
+  /** Answers are in the order of the writes. No key twice in one batch. One transaction. */
   write(batch: readonly ReminderWrite[]): Promise<ReminderOutcome[]>;
   claim(request: ClaimRequest): Promise<Claim>;
-  /** The end of all tokens that this process makes now: by it the store notices that the process has died. Empty or left out: it cannot. */
+  /**
+   * The suffix of all tokens of this process: the store uses it to detect the end of the process. Empty or
+   * absent: it cannot.
+   */
   tokenMark?(): string;
-  /** Whether each counted. No generation twice in one batch. */
+  /** Returns whether each counted. No generation twice in one batch. */
   settle(batch: readonly Settlement[]): Promise<boolean[]>;
-  /** As `settle` with the next tick. The row keeps its generation: whoever has claimed it goes on with that. */
+  /** Like `settle` with the next tick. The row keeps its generation, so its claimer can continue. */
   rewrite(batch: readonly Rewriting[]): Promise<boolean[]>;
-  /** Longer leases. Gives the generations that are not held by their token any more. */
+  /** Extends leases. Returns the generations that their token no longer holds. */
   renew(claims: readonly ReminderLease[], leaseMs: number): Promise<number[]>;
   get(key: ReminderKey): Promise<StoredReminder | undefined>;
-  /** Ordered by type, id and name, by code point. `isLastPage` says whether there is more. */
+  /** Ordered by type, id and name, by code point. `isLastPage` detects the last page. */
   list(query: ReminderQuery): Promise<StoredReminder[]>;
   listDead(query: ReminderQuery): Promise<DeadReminder[]>;
-  /** Tries a dead one again, from now, unless its key was set anew meanwhile; or forgets it. False: there is none. */
+  /** Retries a dead one now, unless its key was set again meanwhile; or deletes it. False: there is none. */
   revive(key: ReminderKey): Promise<boolean>;
   forget(key: ReminderKey): Promise<boolean>;
   count(namespace: string, limit: number): Promise<ReminderCounts>;
   /**
-   * Calls back when rows that are due within TOLD_AHEAD_MS may have been written by another process. Undefined: this store cannot
-   * tell. What is told may get lost.
+   * Calls back when another process may have written rows that are due within TOLD_AHEAD_MS. Undefined: this
+   * store cannot notify. Notifications may be lost.
    */
   watch(namespace: string, listener: () => void): (() => void) | undefined;
 }

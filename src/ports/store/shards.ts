@@ -1,19 +1,20 @@
-// What is durable about shards: how many a type has, where each lives, and which of its actors are to be brought back to life.
-// One contract suite (stores/shards.contract.ts) says what every implementation must do.
+// The durable state of shards: the shard function of a type, the home of each shard, and the remembered
+// actors. One contract suite (stores/shards.contract.ts) covers every implementation.
 //
-// - How ids become shards is settled by the first host that says it. A host that says something else is told what is settled, and cannot
-//   join: two hosts that map ids to shards in different ways would run one actor in two places.
-// - Homes are written by the leader of the current term alone; a write of an older term changes nothing. They outlive leaders: the next
-//   one knows at least what anybody was told.
-// - Remembered actors are a set for each shard, which its home changes, and nobody else: what a home before says late changes nothing. Else
-//   it could take out an actor that the home after it was told is remembered, or bring back one that was forgotten.
+// - The first host of a type settles its shard function. A host with a different function gets the settled
+//   one and cannot join: two hosts with different functions would run one actor twice.
+// - Only the leader of the current term writes homes; a write of an older term changes nothing. Homes survive
+//   leader changes: the next leader knows at least every announced home.
+// - Remembered actors are a set for each shard. Only its home changes the set; a late write of an earlier
+//   home changes nothing. Otherwise it could remove an actor that the next home has acknowledged, or restore
+//   one that was forgotten.
 
-/** How ids of a type become shards. */
+/** The shard function of a type. */
 export interface ShardRule {
   readonly namespace: string;
   readonly type: string;
   readonly shards: number;
-  /** Changes whenever the same id may lead to another shard. */
+  /** Changes whenever the same id may map to another shard. */
   readonly version: string;
 }
 
@@ -39,31 +40,39 @@ export interface RememberedChange extends ShardKey {
   readonly isKept: boolean;
 }
 
-/** Rejections are STORE_UNAVAILABLE, or COMMIT_UNKNOWN of a reset; whether the step was taken is then unknown, and all may be repeated. */
+/**
+ * Rejections are STORE_UNAVAILABLE, or COMMIT_UNKNOWN of a reset; whether the step was executed is then
+ * unknown, and every step may be repeated.
+ */
 export interface Shards {
-  /** Gives the rule that is settled: this one, if there was none. */
+  /** Returns the settled rule: this one, if there was none. */
   settle(rule: ShardRule): Promise<ShardRule>;
   /**
-   * Forgets the rule, homes and remembered actors of a type, so that it can be settled anew. False: a member hosts the type, other than
-   * those in `ended`, which are incarnations of processes that have ended. There may be a lot to forget, so it takes several steps, and each
-   * of them checks the members and forgets in one transaction. The last step forgets the homes and the rule. A reset that failed, or
-   * answered false because a host joined meanwhile, may have forgotten remembered actors.
+   * Deletes the rule, homes and remembered actors of a type, so that it can be settled again. False: a member
+   * hosts the type, other than the incarnations in `ended`, whose processes have ended. The reset takes
+   * several steps, because there may be much to delete; each step checks the members and deletes in one
+   * transaction. The last step deletes the homes and the rule. A reset that failed, or returned false because
+   * a host joined meanwhile, may have deleted remembered actors.
    */
   reset(namespace: string, type: string, ended?: readonly string[]): Promise<boolean>;
-  /** Of all types, in order of namespace, type and shard. */
+  /** Homes of all types, in order of namespace, type and shard. */
   homes(): Promise<ShardHomeRow[]>;
   /**
-   * At most LIMITS.shardChanges of them, in one atomic step, as if each followed the one before it. False: `term` is over, and nothing was
-   * changed. Which of two goes first that are under way at once is not said.
+   * Writes at most LIMITS.shardChanges homes in one atomic step, as if applied one after another. False:
+   * `term` is over, and nothing was changed. The order of two concurrent writes is undefined.
    */
   noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean>;
   /**
-   * At most LIMITS.shardChanges of them, in one atomic step, as if each followed the one before it. Answers for each whether it was made:
-   * false, if `home` is not the home of its shard. Undefined: a process that is alone, and whose shards have no homes; it is not asked.
+   * Writes at most LIMITS.shardChanges changes in one atomic step, as if applied one after another. Returns
+   * for each whether it was made: false, if `home` is not the home of its shard. Undefined `home`: a process
+   * without a cluster, whose shards have no homes; no check is made.
    */
   remember(home: string | undefined, changes: readonly RememberedChange[]): Promise<boolean[]>;
   /** Ids of a shard behind `after`, by code point, `limit` at most. */
   remembered(shard: ShardKey, after: string | undefined, limit: number): Promise<string[]>;
-  /** Shards of a type in which actors are remembered, in order. Costs as much as there are such shards, however many actors are in them. */
+  /**
+   * Shards of a type with remembered actors, in order. The cost depends on the number of such shards, not on
+   * their actors.
+   */
   rememberedShards(namespace: string, type: string): Promise<number[]>;
 }

@@ -1,5 +1,5 @@
-// The scheduler of another process, as an object that is there at once. The library that speaks to it is loaded with the first
-// use: a process that is alone never pays for it.
+// A client of another process's scheduler that exists at once. It loads the library of the control stream at
+// its first use: a process without a cluster never loads it.
 
 import type { LimpetError } from "../../kernel/errors.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
@@ -44,7 +44,7 @@ class LazyClient implements SchedulerClient {
         return client;
       },
       (error) => {
-        // The next use tries again.
+        // The next use retries.
         this.#client = undefined;
         throw error;
       },
@@ -52,7 +52,7 @@ class LazyClient implements SchedulerClient {
     return this.#client;
   }
 
-  /** What is said before the stream is open is said when it is. */
+  /** Messages that are sent before the stream is open are queued until it is. */
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage> {
     let stream: ControlStream<HostMessage> | undefined;
     let closed = false;

@@ -1,4 +1,4 @@
-// How a host finds the leader among named schedulers, and on how many connections.
+// Discovery of the leader through named schedulers, and the number of connections.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { silentLog } from "../../ports/log.ts";
@@ -6,7 +6,7 @@ import { VirtualClock } from "../../world/virtual-clock.ts";
 import type { WatchListener } from "./client.ts";
 import { type SchedulerClient, WatchedSchedulers } from "./watched-schedulers.ts";
 
-/** Schedulers `a`, `b` and `c`, of which one leads. Counts connections that are open. */
+/** Schedulers `a`, `b` and `c`, of which one leads. Counts open connections. */
 class Setting {
   readonly clock = new VirtualClock();
   readonly open = new Map<SchedulerClient, Set<WatchListener>>();
@@ -69,7 +69,7 @@ class Setting {
     return { term: this.term, hosts };
   }
 
-  /** Another one leads; schedulers that can be reached say so. */
+  /** Elects another leader; reachable schedulers announce it. */
   elect(leader: string): void {
     this.leader = leader;
     this.term++;
@@ -78,7 +78,7 @@ class Setting {
     }
   }
 
-  /** Cuts everything that leads there. */
+  /** Cuts every connection to the address. */
   cut(address: string): void {
     this.down.add(address);
     for (const [client, watches] of [...this.open]) {
@@ -91,7 +91,7 @@ class Setting {
   }
 }
 
-describe("a host that asks named schedulers", () => {
+describe("discovery of the leader through named schedulers", () => {
   it("a host watches the leader on the connection that carries its reports, and has no other", async () => {
     const it = new Setting();
     await it.clock.advance("1s");
@@ -128,7 +128,7 @@ describe("a host that asks named schedulers", () => {
     assert.deepEqual([it.connections, it.watches], [["c:1"], ["c:1"]]);
   });
 
-  it("a host whose leader can be reached again comes back to one connection", async () => {
+  it("a host whose leader is reachable again returns to one connection", async () => {
     const it = new Setting();
     await it.clock.advance("1s");
     it.cut("b:1");

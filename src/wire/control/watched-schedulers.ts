@@ -1,9 +1,10 @@
-// Finds the leader by asking schedulers that were named: any of them tells who leads, and says so again when that changes. When
-// one does not answer the next one is asked. The named ones are only a way in; those they tell of are asked as well.
+// Finds the leader through named schedulers: any of them announces the leader, and each change. When one does
+// not answer, the next one is tried. The named schedulers are only the entry; the schedulers in their lists
+// are tried as well.
 //
-// A host that has found the leader watches the leader itself, on the connection that also carries its reports: one connection serves both
-// streams. The scheduler that was watched before is left only when the leader has answered the watch, so a leader that cannot be reached
-// hides no change of leaders.
+// A host that has found the leader watches the leader itself, on the connection that also carries its
+// reports: one connection serves both streams. The host leaves the earlier scheduler only when the leader has
+// answered the watch, so an unreachable leader hides no change of leaders.
 
 import type { Leader, LeaderSource } from "../../placement/discovery/leader-source.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
@@ -13,7 +14,7 @@ import type { WatchListener } from "./client.ts";
 import type { SchedulerList } from "./service.ts";
 
 export interface SchedulerClient extends Leader {
-  /** Until what it returns is called. */
+  /** The returned function stops the watch. */
   watch(listener: WatchListener): () => void;
   close(): void;
 }
@@ -66,7 +67,7 @@ export class WatchedSchedulers implements LeaderSource {
     const named = this.#named.join(", ");
     return this.#list === undefined
       ? `no scheduler answers at ${named}; start one with limpet scheduler, or correct schedulers`
-      : `no scheduler leads yet, says one of ${named}`;
+      : `no scheduler leads yet, according to ${named}`;
   }
 
   get list(): SchedulerList | undefined {
@@ -77,7 +78,7 @@ export class WatchedSchedulers implements LeaderSource {
     this.#ask();
   }
 
-  /** The scheduler that is watched may not have noticed a change yet: another one is asked. */
+  /** The watched scheduler may not have noticed a change yet: another one is tried. */
   doubt(): void {
     if (this.#stopped || this.#retry !== undefined) return;
     this.#later();
@@ -120,7 +121,7 @@ export class WatchedSchedulers implements LeaderSource {
   #closed(watch: Watch, err: Error | undefined): void {
     if (this.#stopped || (watch !== this.#watch && watch !== this.#next)) return;
     const { address } = watch.client;
-    if (err !== undefined) this.#deps.log.debug("a scheduler does not answer", { scheduler: address, err });
+    if (err !== undefined) this.#deps.log.debug("scheduler.unreachable", { scheduler: address, err });
     if (watch === this.#watch) this.#watch = undefined;
     else this.#next = undefined;
     this.#release(watch.client);
@@ -153,7 +154,7 @@ export class WatchedSchedulers implements LeaderSource {
     this.#known = list.hosts.map(({ address }) => address);
     const leader = list.hosts.find((host) => host.leader);
     const known = this.#leader?.view;
-    // An old list may come after a newer one, from another scheduler.
+    // An old list of another scheduler may arrive after a newer one.
     if (leader === undefined || list.term < (known?.term ?? 0)) return;
     this.#failures = 0;
     if (leader.address === known?.address && list.term === known.term) {
