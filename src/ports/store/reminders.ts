@@ -169,9 +169,9 @@ export interface ReminderCounts {
 }
 
 /**
- * Rejections are `LimpetError`s like those of the store (ports/store/store.ts). Every request may be repeated: a
- * repeated write has the same effect except for the generation; a settlement counts once; an unanswered claim
- * ends with its lease.
+ * Rejections are `LimpetError`s like those of the store (ports/store/store.ts). Every request may be
+ * repeated: a repeated write has the same effect except for the generation; a settlement counts once; an
+ * unanswered claim ends with its lease.
  */
 export interface Reminders {
   /** Answers are in the order of the writes. No key twice in one batch. One transaction. */

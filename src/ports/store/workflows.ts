@@ -11,7 +11,8 @@
 //   A completion names the last one taken; if there are more, the task is ready again in the same step. So no
 //   message is ever left behind.
 // - There is one task per open run: *idle* (nothing to do), *ready* (from a moment on), or *leased*.
-// - Timers of a run, and activities that wait for a worker, are reminders (ports/store/reminders.ts), written in
+// - Timers of a run, and activities that wait for a worker, are reminders (ports/store/reminders.ts), written
+//   in
 //   the same transaction.
 import type { ReminderWrite } from "./reminders.ts";
 
@@ -339,10 +340,11 @@ export interface StickyCounts {
 }
 
 /**
- * Rejections are `LimpetError`s like those of the store (ports/store/store.ts). Every request may be repeated when
- * its answer was lost. Starts and messages are identified by their ids. A repeated completion, with no later
- * change of its run, is `done` again: its token stays on the row until another claim, and on the run when it
- * closed it. A completion is identified by its batch and its outcome: a different one in its place is `lost`.
+ * Rejections are `LimpetError`s like those of the store (ports/store/store.ts). Every request may be repeated
+ * when its answer was lost. Starts and messages are identified by their ids. A repeated completion, with no
+ * later change of its run, is `done` again: its token stays on the row until another claim, and on the run
+ * when it closed it. A completion is identified by its batch and its outcome: a different one in its place is
+ * `lost`.
  */
 export interface Workflows {
   /** Answers are in the order of the starts. No workflow twice in one batch. */
