@@ -320,7 +320,7 @@ test("the worker, the blocking reason, the origin and the end of a workflow are 
 test("stuck steps are highlighted, and abandoned steps are marked", async (t) => {
   const { workflows, onTerminal } = await open(t);
   const [thing] = view().waitsFor;
-  const why = "nobody takes it from queue shop: no live worker is there";
+  const why = "no worker claims it from queue shop: no live worker is there";
   workflows.view = view({
     waitsFor: [{ ...thing!, due: undefined, failures: 0, error: undefined, why, isStuck: true }],
     steps: [

@@ -2,10 +2,10 @@
 //
 // 1. The request is recorded with its deadline, and wakes the worker.
 // 2. The worker replays to the call where its code waits, and names that call: the delivery. The steps of
-// that call end there, and the code gets an exception in place of their results. A delivery is recorded once,
-// and never changes.
+//    that call end there, and the code gets an exception in place of their results. A delivery is recorded
+//    once, and never changes.
 // 3. The code cleans up with further steps, and ends. After the deadline the run is closed as cancelled,
-// whether its code has ended or not.
+//    whether its code has ended or not.
 import { LimpetError } from "../kernel/errors.ts";
 import type { CommandEvent, HistoryEvent } from "../workflows/engine/events.ts";
 import type { RemoteRun, StepDecision } from "./run.ts";

@@ -1,8 +1,8 @@
 // Combines many requests into one request to the store. While a batch is in progress, the next one gathers.
 // With several lanes, a full batch is sent in parallel, so that the store and this process work at the same
 // time. If the store does not answer, a batch is retried until the patience of each request is over; every
-// request here may be sent twice (ports/store/reminders.ts). A batch that fails for a permanent reason is split, so
-// that one bad request fails alone.
+// request here may be sent twice (ports/store/reminders.ts). A batch that fails for a permanent reason is
+// split, so that one bad request fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 

@@ -1,11 +1,11 @@
 // Decides when to claim due reminders, and of which types.
 //
 // - Claims run when a reminder is known to be due soon, when the store notifies of writes by others, when
-// this process gains types, and periodically.
+//   this process gains types, and periodically.
 // - While a claim is full, the next one follows at once; types that filled a claim let the others go first.
 // - Types with enough claimed reminders are left out until some of them are done.
 // - When half of the capacity is in use, only reminders due very soon are claimed. Others would occupy it
-// until their due time, and reminders that are set later and due earlier would find no capacity.
+//   until their due time, and reminders that are set later and due earlier would find no capacity.
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";

@@ -3,12 +3,12 @@
 //
 // - Claims are for types that this process has handlers of; all others stay in the store.
 // - Every claimed reminder has a lease, which is renewed. Before a delivery the store verifies it, because
-// the reminder may have been replaced or cancelled meanwhile. Without a verification the processor delivers
-// nothing.
+//   the reminder may have been replaced or cancelled meanwhile. Without a verification the processor delivers
+//   nothing.
 // - A type with many slow deliveries gets its share of the capacity and no more, so that others are not
-// delayed.
+//   delayed.
 // - A processor that cannot keep up returns late reminders and claims fewer for a while, because other
-// processes may be idle.
+//   processes may be idle.
 // - The store holds the truth: if the process ends, its leases expire, and another process continues.
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";

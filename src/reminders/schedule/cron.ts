@@ -2,10 +2,10 @@
 //
 // When the clocks change:
 // - An expression that names its hours ("30 2 * * *") follows the wall clock as if it were never set back. A
-// skipped time counts at the first moment after the gap, together with all others of that gap. A time that is
-// shown twice counts the first time only.
+//   skipped time counts at the first moment after the gap, together with all others of that gap. A time that
+//   is shown twice counts the first time only.
 // - An expression that matches in every hour ("*/15 * * * *") follows real time: it matches whenever the
-// clock shows a matching time, also in the repeated hour. Skipped times are skipped.
+//   clock shows a matching time, also in the repeated hour. Skipped times are skipped.
 //
 // The first rule needs no cases: the highest reading of the clock so far only rises. The expression matches
 // at the first moment at which that reading reaches or passes a matching time.

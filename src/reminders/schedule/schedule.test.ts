@@ -183,7 +183,7 @@ describe("schedules", () => {
     [{ every: "-P1D" }, /^every: "-P1D" is not understood/],
     [{ every: "P1.5D" }, /^every: "P1.5D" is not understood/],
     [{ every: "PT0.0001S" }, /^every: "PT0.0001S" is not understood/],
-    [{ every: "R5" }, /^every: "R5" says how often, but not how far apart; write for example "R5\/PT10S"/],
+    [{ every: "R5" }, /^every: "R5" has a count and no period; write for example "R5\/PT10S"/],
     [{ every: "R/PT1S" }, /^every: "R\/PT1S" is not understood/],
     [{ every: "R0/PT1S" }, /^every: "R0\/PT1S" never ticks; write R1 or more/],
     [{ every: "R-1/PT1S" }, /^every: "R-1\/PT1S" is not understood/],

@@ -127,7 +127,7 @@ function readLength(what: string, value: unknown, instead: string): { period: Pe
   if (typeof value === "number") return { period: exactly(readDuration(value) ?? wrong()) };
   checkText(value, what, `write for example ${instead}`);
   if (/^R\d*$/.test(value)) {
-    refuse(what, `${shown(value)} says how often, but not how far apart; write for example "R5/PT10S"`);
+    refuse(what, `${shown(value)} has a count and no period; write for example "R5/PT10S"`);
   }
   if (/^[RP]/.test(value)) return parseIsoDuration(value) ?? wrong();
   return { period: exactly(readDuration(value) ?? wrong()) };

@@ -2,7 +2,7 @@
 // moves, however late they run. The policy for missed ticks decides which of them run:
 // - all: the very next one, even if it is long past.
 // - once: the very next one if it is still to come. Otherwise the latest one that is not in the future: it
-// runs late and replaces the ones before it. The next one after that is in the future again.
+//   runs late and replaces the ones before it. The next one after that is in the future again.
 // - skip: the first one that is not past. One that is due at this very millisecond is not past.
 //
 // Numbers are places on the grid, so with `once` and `skip` they have gaps where ticks did not run. `times`

@@ -65,14 +65,14 @@ describe("limits of a queued activity", () => {
     assert.deepEqual(look(once, later), { again: later + 300_000 });
     assert.deepEqual(look(once, later, [1, NOW + 200_000, later + 10]), { again: NOW + 500_000 });
     assert.deepEqual(look(once, later, [1, NOW + 200_000, later + 600_000]), { again: later + 600_000 });
-    assert.match(JSON.stringify(look(once, later, [1, NOW + 200_000, later - 1])), /not heard of again/);
+    assert.match(JSON.stringify(look(once, later, [1, NOW + 200_000, later - 1])), /reported no result/);
     const beating = { attempts: 2, heartbeat: 20_000 };
     assert.deepEqual(look(beating, later, [1, later, later + 45_000]), { again: later + 45_000 });
     // The checks are no more frequent than this.
     assert.deepEqual(look(beating, later, [1, later, later + 15_000]), { again: later + LOOK_MS });
     // Another worker may try it once more.
     assert.deepEqual(look(beating, later, [1, NOW]), { again: later + LOOK_MS });
-    assert.match(JSON.stringify(look(beating, later, [1, NOW], 1)), /not heard of again/);
+    assert.match(JSON.stringify(look(beating, later, [1, NOW], 1)), /reported no result/);
   });
 
   it("an activity beyond its limits does not begin", () => {
@@ -80,7 +80,7 @@ describe("limits of a queued activity", () => {
     assert.match(String(lateness(activity({ scheduleToStart: 5 }), 0, NOW + 5)), /not begun/);
     assert.equal(lateness(activity({ scheduleToStart: 5 }), 1, NOW + 5), undefined);
     assert.match(String(lateness(activity({ scheduleToClose: 5 }), 1, NOW + 5)), /not done/);
-    assert.match(String(lateness(activity({ attempts: 3 }, { attempts: 1 }), 2, NOW)), /not heard/);
+    assert.match(String(lateness(activity({ attempts: 3 }, { attempts: 1 }), 2, NOW)), /reported no result/);
     assert.equal(lateness(activity({ attempts: 3 }, { attempts: 2 }), 0, NOW), undefined);
   });
 });

@@ -67,7 +67,7 @@ export function lateness(activity: QueuedActivity, begun: number, now: number): 
   return undefined;
 }
 
-export const notHeard = (name: string): string => `${name} was begun and not heard of again: its worker is gone`;
+export const notHeard = (name: string): string => `${name} began and reported no result: its worker is gone`;
 
 // ——— Limits of activities without workers.
 

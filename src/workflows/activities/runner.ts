@@ -175,7 +175,7 @@ class Limits {
     const ms = this.#silenceMs;
     if (ms === undefined || this.signal.aborted) return;
     this.#silence?.cancel();
-    this.#silence = this.#clock.after(ms, () => this.#end(`${this.#attempt.name} was not heard of for ${ms} ms`));
+    this.#silence = this.#clock.after(ms, () => this.#end(`${this.#attempt.name} sent no heartbeat for ${ms} ms`));
   }
 
   #end(what: string): void {

@@ -215,4 +215,4 @@ export class ActivityTasks {
 }
 
 export const lost = (): LimpetError =>
-  new LimpetError("LEASE_LOST", "somebody else may have the activity, or nobody waits for it");
+  new LimpetError("LEASE_LOST", "another worker may have the activity, or its run does not wait for it");

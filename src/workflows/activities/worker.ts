@@ -2,7 +2,7 @@
 // writes their outcomes. Any number of processes do this on one store.
 //
 // - A lease is renewed while the process lives. An activity that loses its lease is aborted through its
-// signal: its run stopped waiting, or another worker began a new attempt.
+//   signal: its run stopped waiting, or another worker began a new attempt.
 // - Heartbeat details are written soon, but at most once per `NOTE_MS`; the next attempt gets them.
 // - The outcome is retried until the store accepts it or another worker has the activity.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
@@ -311,7 +311,7 @@ export class ActivityWorker {
   async #lost(one: RunningActivity): Promise<void> {
     if (one.isLost || one.isEnding) return;
     const isThere = await this.#deps.isThere(one.held.key).catch(() => true);
-    one.lose(isThere ? new LimpetError("LEASE_LOST", "somebody else may have the activity") : unwanted());
+    one.lose(isThere ? new LimpetError("LEASE_LOST", "another worker may have the activity") : unwanted());
   }
 }
 

@@ -446,5 +446,5 @@ function nextRunId(runId: string): string {
 }
 
 function rebuilt(told: SerializedError): Error {
-  return deserializeError(told) ?? new LimpetError("ACTIVITY_FAILED", "it failed, and what it said cannot be read");
+  return deserializeError(told) ?? new LimpetError("ACTIVITY_FAILED", "it failed, and its error cannot be read");
 }

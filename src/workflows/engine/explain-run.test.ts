@@ -116,16 +116,16 @@ test("a queued activity shows its worker, or that no worker claims it", () => {
     return [said, isStuck];
   };
   const due = { at: NOW - 5_000, attempts: 0, leasedUntil: undefined };
-  assert.deepEqual(why(undefined), ["it is done, and the run will hear of it", false]);
+  assert.deepEqual(why(undefined), ["it is done, and the run gets its result next", false]);
   assert.deepEqual(why({ ...due, leasedUntil: NOW + 1 }), ["a worker has it", false]);
   assert.deepEqual(why(due), ["it waits in queue shop for a worker", false]);
   const late = { ...due, at: NOW - 60_000 };
   assert.deepEqual(why(late), [
-    "nobody takes it from queue shop: the workers there have no such activity, or are behind",
+    "no worker claims it from queue shop: the workers there have no such activity, or are behind",
     true,
   ]);
   assert.deepEqual(why(late, [worker({ queue: "far" })]), [
-    "nobody takes it from queue shop: no live worker is there",
+    "no worker claims it from queue shop: no live worker is there",
     true,
   ]);
 });
@@ -138,7 +138,7 @@ test("an eager activity shows the worker of its run, or that this worker is gone
   assert.equal(held.waitsFor[0]!.why, "worker w1 has it");
   const lost = say({ run: run({ task: { ...leased, at: NOW - 1 } }), pending: eager });
   assert.match(lost.summary, /^order o-1 waits for a worker: 1 of its workers are there, and busy$/);
-  assert.match(lost.waitsFor[1]!.why!, /^the worker that had it is gone/);
+  assert.match(lost.waitsFor[1]!.why!, /^its worker is gone; the next worker of the run repeats it$/);
 });
 
 test("a run without a worker shows the reason", () => {
@@ -235,5 +235,5 @@ test("a timer that is long overdue is stuck", () => {
 test("a fired timer that a blocked run has not handled is not the cause", () => {
   const blocked = run({ task: task({ state: "ready", problem: "Date.now()", at: NOW + 5_000, arrived: 1 }) });
   const [timer] = say({ run: blocked, pending: [step({ kind: "timer", what: "", due: NOW - 60_000 })] }).waitsFor;
-  assert.deepEqual([timer!.isStuck, timer!.why], [false, "it is over, and the run has not heard of it yet"]);
+  assert.deepEqual([timer!.isStuck, timer!.why], [false, "it has fired, and the run has not handled it yet"]);
 });

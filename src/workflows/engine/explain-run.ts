@@ -73,18 +73,18 @@ function awaitedStep(step: PendingStep, facts: RunFacts): AwaitedThing {
   const isLate = kind === "timer" && due !== undefined && facts.now - due > STUCK_MS;
   if (!isLate) return thing;
   // The timer may be in the inbox already; the entry of the task explains the delay.
-  if (hasUnheard(facts.run.task)) return { ...thing, why: "it is over, and the run has not heard of it yet" };
+  if (hasUnheard(facts.run.task)) return { ...thing, why: "it has fired, and the run has not handled it yet" };
   return { ...thing, why: "it is overdue: no process delivers timers", isStuck: true };
 }
 
 function whoHas({ run: { task }, now }: RunFacts): string {
   if (task?.state === "leased" && !isLost(task, now)) return `worker ${task.worker} has it`;
-  return "the worker that had it is gone; whoever takes on the run does it again";
+  return "its worker is gone; the next worker of the run repeats it";
 }
 
 function queuedActivity(step: PendingStep, { run, queued, now, workers }: RunFacts): Partial<AwaitedThing> {
   const place = step.n === undefined ? undefined : queued.get(step.n);
-  if (place === undefined) return { due: undefined, why: "it is done, and the run will hear of it" };
+  if (place === undefined) return { due: undefined, why: "it is done, and the run gets its result next" };
   const { at, attempts, leasedUntil } = place;
   const failures = Math.max(step.failures, attempts);
   if (leasedUntil !== undefined && leasedUntil > now) return { failures, due: undefined, why: "a worker has it" };
@@ -93,8 +93,8 @@ function queuedActivity(step: PendingStep, { run, queued, now, workers }: RunFac
   if (now - at <= STUCK_MS) return { failures, due: undefined, why: `it waits in queue ${queue} for a worker` };
   const isThere = workers.some((each) => each.isLive && each.queue === queue);
   const why = isThere
-    ? `nobody takes it from queue ${queue}: the workers there have no such activity, or are behind`
-    : `nobody takes it from queue ${queue}: no live worker is there`;
+    ? `no worker claims it from queue ${queue}: the workers there have no such activity, or are behind`
+    : `no worker claims it from queue ${queue}: no live worker is there`;
   return { failures, due: undefined, why, isStuck: true };
 }
 

@@ -79,7 +79,7 @@ export class LoadedRuns {
     const tasks = [...this.#runs.values()].map(({ ref, token }) => ({ ref, token: token! }));
     if (tasks.length === 0) return;
     for (const ref of await this.#deps.store.renew(tasks, this.#leaseMs)) {
-      this.#runs.get(ref)?.abandon(() => new LimpetError("LEASE_LOST", "somebody else may work on the run"));
+      this.#runs.get(ref)?.abandon(() => new LimpetError("LEASE_LOST", "another worker may have the run"));
     }
     // Messages from other processes may have arrived without a notification.
     this.nudgeAll();

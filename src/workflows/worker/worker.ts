@@ -323,7 +323,7 @@ export class Worker {
       if (end === "rests" && this.#isOpen) {
         this.cache.put(run);
       } else {
-        run.abandon(() => new LimpetError("LEASE_LOST", "the run is over, or somebody else's"));
+        run.abandon(() => new LimpetError("LEASE_LOST", "the run is over, or another worker has it"));
       }
     } catch (error) {
       run.abandon(() => error);

@@ -155,7 +155,7 @@ describe("timeouts of activities", () => {
     await app.advance("1m");
     const { event_type, payload } = await last(api);
     assert.equal(event_type, "ActivityTimedOut");
-    assert.match(String(payload.message), /not heard of again/);
+    assert.match(String(payload.message), /reported no result/);
   });
 
   it("a late result is accepted once while the worker still holds the activity", async () => {
