@@ -1,12 +1,12 @@
 // Batches requests to the store: many callers, one round trip. Requests submitted together form one batch.
 // While batches are in progress, the next one collects requests. A caller gets only its own outcome.
 //
-// When the store does not answer, the batch returns to the front of the queue and is retried after a pause,
-// until the patience of each member ends. Patience counts from submission. A member whose patience ends
-// during an attempt gets its answer at once, so a silent store delays callers no longer than one that is
-// down. Retries are safe because takes and commits are idempotent (ports/store/store.ts). A member whose row
-// is locked is retried alone after a pause, and the others have their answers. A batch with a permanent
-// failure is split, so that one bad member fails alone.
+// When the store does not answer, the batch returns to the front of the queue and is retried after a pause.
+// Retries end when the patience of a member ends, which counts from submission. A member whose patience ends
+// during an attempt gets its answer at once: a silent store delays callers no longer than one that is down.
+// Retries are safe because takes and commits are idempotent (ports/store/store.ts). A member whose row is
+// locked is retried alone after a pause, and the others have their answers. A batch with a permanent failure
+// is split, so that one bad member fails alone.
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock } from "../ports/clock.ts";
