@@ -150,7 +150,7 @@ export interface ExtractorPlan {
 /** Options of a sharded type, as `sharded()` gets them. */
 export interface ShardedPlan {
   readonly shards: number;
-  readonly strategy: "least" | "hashed" | "told" | OwnStrategyPlan;
+  readonly strategy: "least" | "hashed" | "external" | OwnStrategyPlan;
   readonly extractor?: ExtractorPlan;
   /**
    * Messages to the type carry the id. `oddly`: share of messages during the chaos whose id cannot be

@@ -43,14 +43,14 @@ type HostWord = Extract<ControlSaid, { about: "host" }>["message"];
 type LeaderWord = Extract<ControlSaid, { about: "scheduler" }>["message"];
 
 interface Moving {
-  phase: "gathering" | "stopping" | "stopped" | "noting";
+  phase: "buffering" | "stopping" | "stopped" | "noting";
   leader: Process | undefined;
   home: number | undefined;
   readonly since: number;
 }
 
 const LOST: { readonly [phase in Moving["phase"]]: { readonly leader: ShardMark; readonly home: ShardMark } } = {
-  gathering: {
+  buffering: {
     leader: "shard: leader lost while calls are kept back",
     home: "shard: home lost while calls are kept back",
   },
@@ -206,7 +206,7 @@ export class ShardMarks implements Observer {
     if (word.kind === "beginHandOff") {
       if (known?.leader === leader) return;
       const since = this.#stage.now;
-      this.#moving.set(key, { phase: "gathering", leader, home: this.#homes.get(key), since });
+      this.#moving.set(key, { phase: "buffering", leader, home: this.#homes.get(key), since });
     } else if (known !== undefined) Object.assign(known, { phase: "stopping", home: to });
   }
 

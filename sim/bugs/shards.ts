@@ -43,8 +43,8 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/sharding/model/type-shards.ts",
-        before: 'if (busy.phase !== "gathering" || busy.waiting.size > 0) return;',
-        after: 'if (busy.phase !== "gathering") return;',
+        before: 'if (busy.phase !== "buffering" || busy.waiting.size > 0) return;',
+        after: 'if (busy.phase !== "buffering") return;',
       },
       {
         file: "src/sharding/model/shard-region.ts",

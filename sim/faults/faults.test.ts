@@ -103,7 +103,7 @@ function planWithShards(fault: Fault, seed: number): Plan {
     return { at: 1_000 + i * 450, from, type: "Crate", id, method: "append", how: {}, timeoutMs: 5_000 };
   });
   const rule = { shards: 8, rebalance: 500, handOff: 1_000, remember: true, restartAfter: 500 } as const;
-  const strategy = fault === shardFamily.toldElsewhere ? "told" : "least";
+  const strategy = fault === shardFamily.toldElsewhere ? "external" : "least";
   return { ...plan, hosts, sharded: { Crate: { ...rule, strategy } }, calls: [...plan.calls, ...calls] };
 }
 

@@ -529,7 +529,7 @@ export const toldElsewhere = fault<Steering>({
   says: "an application assigns some shards to other hosts",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
-    const told = types.filter((type) => plan.sharded![type]!.strategy === "told");
+    const told = types.filter((type) => plan.sharded![type]!.strategy === "external");
     if (told.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
     return times(chance, plan, 5, () => drawSteering(chance, plan, told));
   },

@@ -263,7 +263,7 @@ async function led(stage: Stage): Promise<string> {
         const [move] = moving;
         if (move !== undefined)
           return `shard ${move.shard} of ${type} moves, ${move.phase}, and waits for ${move.waitsFor}`;
-        for (const { shard, host } of strategy === "told" ? told : []) {
+        for (const { shard, host } of strategy === "external" ? told : []) {
           const wanted = hosts.find(({ name, address }) => name === host || address === host);
           const home = hosts.find(({ shards }) => shards.includes(shard));
           if (wanted !== undefined && home !== undefined && home !== wanted)

@@ -34,7 +34,7 @@ export function drawShards({ hosts, chaosMs }: Plan, chance: Prng): DrawnShards 
 }
 
 function drawRule(chance: Prng, lifetime: Prng): ShardedPlan {
-  const strategy = chance.pick(["least", "least", "hashed", "told"] as const);
+  const strategy = chance.pick(["least", "least", "hashed", "external"] as const);
   return {
     shards: chance.pick([1, 2, 4, 8, 16, 40]),
     strategy,
@@ -55,7 +55,7 @@ const ODD: readonly OddAdvice[] = [
 /** The rule, with application code in place of some of its settings. */
 function drawCode(rule: ShardedPlan, chance: Prng): ShardedPlan {
   const [thinking, finding, reading] = [chance.child("strategy"), chance.child("extractor"), chance.child("messages")];
-  const isOwn = rule.strategy !== "told" && thinking.chance(0.4);
+  const isOwn = rule.strategy !== "external" && thinking.chance(0.4);
   // A custom strategy itself decides how many shards move at once.
   const { absoluteLimit: _absolute, relativeLimit: _relative, ...unlimited } = rule;
   return {

@@ -170,6 +170,8 @@ export class Catalog implements ActivationDeps {
       );
     }
     if (looksMinified(actorClass)) this.log.warn("actor.name-minified", { type: type.name, advice: MINIFIED_ADVICE });
+    const { deprecated } = type.options.sharded ?? {};
+    if (deprecated !== undefined) this.log.warn("option.deprecated", { type: type.name, ...deprecated });
     this.types.set(type.name, type);
     this.edition++;
     this.#byClass.set(actorClass, type);

@@ -14,7 +14,7 @@ import { FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
 const host = { address: "10.0.0.5:7401", name: "alpha", incarnation: "i-1", build: "", leaving: false };
 const VIEW: Omit<ShardsView, "type"> = {
   shards: 20,
-  strategy: "own",
+  strategy: "custom",
   paused: true,
   faults: 2,
   told: [{ shard: 3, host: "beta" }],
@@ -101,7 +101,7 @@ test("limpet shards without a type shows all types, one line each", async (t) =>
       moving: 1,
       hosts: 12,
       actors: undefined,
-      strategy: "own",
+      strategy: "custom",
       paused: true,
       faults: 1,
     },
@@ -109,7 +109,7 @@ test("limpet shards without a type shows all types, one line each", async (t) =>
   assert.deepEqual((await shards()).stdout.split("\n"), [
     "TYPE  SHARDS  IN USE  MOVING  HOSTS  ACTORS  STRATEGY  STATE",
     "Cart    1000     734       0      2  103913  least     -",
-    "Feed       8       8       1     12       ?  own       paused, strategy failed 1 time",
+    "Feed       8       8       1     12       ?  custom    paused, strategy failed 1 time",
     "",
   ]);
   assert.deepEqual(JSON.parse((await shards("--json")).stdout), JSON.parse(JSON.stringify({ types: fake.summaries })));

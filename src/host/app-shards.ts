@@ -19,7 +19,7 @@ export interface AppShards {
   pause(): Promise<void>;
   resume(): Promise<void>;
   /**
-   * Assigns shards to hosts, by name or address, for a type with the strategy `"told"`; undefined: any host.
+   * Assigns shards to hosts, by name or address, for a type with the strategy `"external"`; undefined: any host.
    * The assignment applies from now on, also to hosts that join later, and survives leader changes. Resolves
    * when it is durable.
    */

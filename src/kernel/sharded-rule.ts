@@ -11,9 +11,9 @@ export type StrategyRule =
     }
   | { readonly kind: "hashed" }
   /** Homes are assigned from outside. */
-  | { readonly kind: "told" }
+  | { readonly kind: "external" }
   /** Code of the application decides; the leader requests it from a host of the type. */
-  | { readonly kind: "own" };
+  | { readonly kind: "custom" };
 
 export interface ShardedRule {
   readonly shards: number;

@@ -4,7 +4,7 @@ export interface ShardsView {
   readonly type: string;
   /** Number of shards; most may never have been used. */
   readonly shards: number;
-  readonly strategy: "least" | "hashed" | "told" | "own";
+  readonly strategy: "least" | "hashed" | "external" | "custom";
   /** Rebalancing is paused. Shards of a leaving host still move. */
   readonly paused: boolean;
   /** Hosts that may be homes, or still are, in order of address. */
@@ -49,7 +49,7 @@ export interface ShardsOfHost {
 
 export interface ShardMove {
   readonly shard: number;
-  readonly phase: "gathering" | "stopping" | "choosing" | "saving";
+  readonly phase: "buffering" | "stopping" | "allocating" | "persisting";
   readonly reason: MoveReason;
   readonly from: string;
   readonly to: string | undefined;
@@ -97,5 +97,5 @@ export type ShardSteering =
   /** Once, now: the strategy may move it again. */
   | { readonly kind: "move"; readonly shard: number; readonly host: string }
   | { readonly kind: "pause"; readonly paused: boolean }
-  /** From now on, for a type with the strategy `told`. */
+  /** From now on, for a type with the strategy `external`. */
   | { readonly kind: "allocate"; readonly places: readonly ShardPlace[] };

@@ -74,7 +74,7 @@ describe("views of shards", () => {
 
   it("a summary lists all types that have shards", async () => {
     await using apps = new TestApps();
-    const types = [counting({}, "Zoo"), counting(undefined, "Plain"), counting({ strategy: "told" })];
+    const types = [counting({}, "Zoo"), counting(undefined, "Plain"), counting({ strategy: "external" })];
     const one = await apps.open(types, named("a"));
     const two = await apps.open(types, named("b"));
     const nothing = { moving: 0, paused: false, faults: 0, hosts: 2, shards: SHARDS };
@@ -82,7 +82,7 @@ describe("views of shards", () => {
     await callAll(one);
     for (const app of [one, two]) {
       assert.deepEqual(await app.host.shardedTypes(), [
-        { ...nothing, type: "Counting", strategy: "told", used: SHARDS, actors: ids.length },
+        { ...nothing, type: "Counting", strategy: "external", used: SHARDS, actors: ids.length },
         idle,
       ]);
     }
@@ -155,7 +155,7 @@ describe("commands for shards", () => {
 
   it("a command with an invalid shard or host is rejected, and later commands still work", async () => {
     await using apps = new TestApps();
-    const Told = counting({ strategy: "told" });
+    const Told = counting({ strategy: "external" });
     // The first of them leads, so no other process checks its requests on the way.
     for (const app of [await apps.open([Told], named("a")), await apps.open([Told], named("a"))]) {
       const shards = app.shards(Told) as unknown as Record<"move" | "allocate", (...args: unknown[]) => Promise<void>>;
@@ -268,7 +268,7 @@ describe("hosts that disagree about a type", () => {
   it("a host with another number of shards can join after all others have stopped and the type was reset", async () => {
     await using apps = new TestApps();
     const { store } = apps;
-    const one = await apps.open([counting({ strategy: "told" })]);
+    const one = await apps.open([counting({ strategy: "external" })]);
     await one.shards("Counting").allocate({ 1: "x" });
     await callAll(one);
     const never = (): boolean => false;

@@ -28,7 +28,7 @@ describe("a strategy of the application", () => {
     await apps.open([Odd], named("b"));
     await callAll(one);
     const seen = await viewOf(one);
-    assert.equal(seen.strategy, "own");
+    assert.equal(seen.strategy, "custom");
     assert.deepEqual(homesOf(seen), { a: 4, b: 8 });
     assert.deepEqual(seen.hosts.find(({ name }) => name === "a")?.shards, [0, 3, 6, 9]);
     assert.equal(seen.faults, 0);
@@ -188,7 +188,7 @@ describe("a strategy of the application", () => {
 describe("external assignments of shards", () => {
   it("external assignments hold under every leader, and when the host comes later", async () => {
     await using apps = new TestApps();
-    const Told = counting({ strategy: "told" });
+    const Told = counting({ strategy: "external" });
     const one = await apps.open([Told], named("a"));
     const two = await apps.open([Told], named("b"));
     await two.shards(Told).allocate({ 0: "b", 1: "b", 2: "c" });
@@ -225,7 +225,7 @@ describe("external assignments of shards", () => {
 
   it("shards without an assignment are spread after other hosts have left", async () => {
     await using apps = new TestApps();
-    const Told = counting({ strategy: "told" });
+    const Told = counting({ strategy: "external" });
     const [one, two] = [await apps.open([Told], named("a")), await apps.open([Told], named("b"))];
     await apps.open([Told], named("c"));
     await callAll(one);
@@ -238,7 +238,7 @@ describe("external assignments of shards", () => {
 
   it("external assignments are rejected for types with another strategy, and for shards that do not exist", async () => {
     await using apps = new TestApps();
-    const [Told, Least] = [counting({ strategy: "told" }), counting({}, "Least")];
+    const [Told, Least] = [counting({ strategy: "external" }), counting({}, "Least")];
     const one = await apps.open([Told, Least], named("a"));
     await assert.rejects(one.shards(Least).allocate({ 0: "a" }), { code: "ARGUMENT_INVALID", message: /"least"/ });
     await assert.rejects(one.shards(Told).allocate({ [SHARDS]: "a" }), { code: "ARGUMENT_INVALID" });

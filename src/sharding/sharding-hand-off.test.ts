@@ -12,7 +12,7 @@ import { named, slowApps, slowlyNamed } from "./shard-kit.test.ts";
 const inside = { begun: 0, ended: 0, goOn: () => {} };
 
 class Slow extends Actor<{ count: number }> {
-  static options: object = { placement: sharded({ shards: 4, strategy: "told", handOff: "5m" }) };
+  static options: object = { placement: sharded({ shards: 4, strategy: "external", handOff: "5m" }) };
   initial() {
     return { count: 0 };
   }
@@ -31,11 +31,11 @@ class Slow extends Actor<{ count: number }> {
 }
 
 class Hasty extends Slow {
-  static override options = { placement: sharded({ shards: 4, strategy: "told", handOff: "700ms" }) };
+  static override options = { placement: sharded({ shards: 4, strategy: "external", handOff: "700ms" }) };
 }
 
 class Clinging extends Actor<{ count: number }> {
-  static options = { placement: sharded({ shards: 4, strategy: "told", handOff: "300ms" }) };
+  static options = { placement: sharded({ shards: 4, strategy: "external", handOff: "300ms" }) };
   initial() {
     return { count: 0 };
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { toldShards } from "./model/external-shards.ts";
+import { externalShards } from "./model/external-shards.ts";
 import { hashedShards } from "./model/hashed-shards.ts";
 import { leastShards } from "./model/least-shards.ts";
 import { checkedMoves, compareBuilds, type Move, type Region, type Strategy } from "./model/strategy.ts";
@@ -114,7 +114,7 @@ describe('the strategy "hashed shards"', () => {
 
 describe("the strategy of external assignments", () => {
   it("a shard without an assignment goes to the host with the fewest shards when the asking host cannot be its home", () => {
-    const { home } = toldShards(new Map([[1, "gone"]]));
+    const { home } = externalShards(new Map([[1, "gone"]]));
     const regions = [region("a", [4, 5]), region("b", [6])];
     assert.equal(home(1, regions, "stranger"), "b!");
     assert.equal(home(2, regions, undefined), "b!");
@@ -123,7 +123,7 @@ describe("the strategy of external assignments", () => {
 
   it("a shard lives at its assigned host, otherwise where it is asked for, and moves when the assignment changes", () => {
     const told = new Map([[1, "b"]]);
-    const strategy = toldShards(told);
+    const strategy = externalShards(told);
     const regions = [region("a", [1, 2]), region("b")];
     assert.equal(strategy.home(1, regions, "a!"), "b!");
     assert.equal(strategy.home(2, regions, "b!"), "b!");

@@ -159,12 +159,12 @@ describe("views of moves", () => {
     shards.told(3, 1, ["a", "b", "c"]);
     shards.gathered(3, 1, "b");
     const move = { shard: 3, reason: "by hand", from: "a", to: "b", startedAt: 100 };
-    assert.deepEqual(shards.moves(), [{ ...move, phase: "gathering", waitsFor: ["a", "c"] }]);
+    assert.deepEqual(shards.moves(), [{ ...move, phase: "buffering", waitsFor: ["a", "c"] }]);
     shards.gathered(3, 1, "a");
     shards.gathered(3, 1, "c");
     assert.deepEqual(shards.moves(), [{ ...move, phase: "stopping", waitsFor: ["a"] }]);
     shards.stopped(3, 1, "a", true, 150);
-    assert.deepEqual(shards.moves(), [{ ...move, phase: "saving", waitsFor: [] }]);
+    assert.deepEqual(shards.moves(), [{ ...move, phase: "persisting", waitsFor: [] }]);
     const told = shards.saved(3, "b", 160);
     assert.deepEqual(told.at(-1), {
       kind: "moved",
@@ -217,11 +217,11 @@ describe("views of moves", () => {
 
 describe("a shard whose home the restored store has forgotten", () => {
   it("the shard stays at the host that names it, also while another host is chosen or saved", () => {
-    for (const steps of ["nothing", "choosing", "saving"]) {
+    for (const steps of ["nothing", "allocating", "persisting"]) {
       const shards = new TypeShards(SETTINGS, [], 0);
       shards.setRegions([host("a"), host("b")], 0);
       if (steps !== "nothing") shards.asked(3, "b", 0);
-      if (steps === "saving") shards.chosen(3, "b");
+      if (steps === "persisting") shards.chosen(3, "b");
       const answers = steps === "nothing" ? [] : [{ kind: "home", shard: 3, host: "a", to: ["b"] }];
       assert.deepEqual(shards.held(3, "a"), [{ kind: "save", shard: 3, host: "a" }, ...answers], steps);
       assert.deepEqual(shards.chosen(3, "b"), []);

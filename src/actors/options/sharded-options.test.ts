@@ -20,7 +20,19 @@ describe("options of sharded types", () => {
     const { strategy } = resolve({ absoluteLimit: 5, relativeLimit: 1 }).rule;
     assert.deepEqual(strategy, { kind: "least", absoluteLimit: 5, relativeLimit: 1, threshold: 1 });
     assert.deepEqual(resolve({ strategy: "hashed" }).rule.strategy, { kind: "hashed" });
-    assert.deepEqual(resolve({ strategy: "told" }).rule.strategy, { kind: "told" });
+    assert.deepEqual(resolve({ strategy: "external" }).rule.strategy, { kind: "external" });
+  });
+
+  it("the deprecated strategy `told` means `external`, and the result names the word to use instead", () => {
+    const { rule, deprecated } = resolve({ strategy: "told" });
+    assert.deepEqual(rule.strategy, { kind: "external" });
+    assert.deepEqual(deprecated, { option: "Cart.options.placement.strategy", value: "told", use: "external" });
+    assert.equal(resolve({ strategy: "external" }).deprecated, undefined);
+    assert.equal(resolve().deprecated, undefined);
+    assert.throws(
+      () => resolve({ strategy: "tolt" }),
+      /strategy must be one of least, hashed, external, or an object; got tolt/,
+    );
   });
 
   it("a class outweighs the settings of its process, which outweigh the defaults", () => {
@@ -40,14 +52,14 @@ describe("options of sharded types", () => {
   it("the application may provide a custom strategy, and the leader only learns that there is one", () => {
     const own = { home: () => "a", moves: () => [] };
     const resolved = resolve({ strategy: own });
-    assert.deepEqual(resolved.rule.strategy, { kind: "own" });
+    assert.deepEqual(resolved.rule.strategy, { kind: "custom" });
     assert.equal(resolved.strategy, own);
     class Balanced {
       home() {
         return "a";
       }
     }
-    assert.deepEqual(resolve({ strategy: new Balanced() }).rule.strategy, { kind: "own" });
+    assert.deepEqual(resolve({ strategy: new Balanced() }).rule.strategy, { kind: "custom" });
   });
 
   it("an invalid option is rejected with advice", () => {
@@ -66,7 +78,7 @@ describe("options of sharded types", () => {
       [{ relativeLimit: "0.5" }, /relativeLimit must be a share from 0 to 1; got "0\.5"/],
       [{ strategy: "hashed", absoluteLimit: 3 }, /absoluteLimit applies to the strategy "least" only/],
       [{ strategy: { home: () => "a" }, relativeLimit: 0.5 }, /relativeLimit applies to the strategy "least" only/],
-      [{ strategy: "told", rebalanceThreshold: 2 }, /rebalanceThreshold applies to the strategy "least" only/],
+      [{ strategy: "external", rebalanceThreshold: 2 }, /rebalanceThreshold applies to the strategy "least" only/],
       [{ rebalanceThreshold: 0 }, /rebalanceThreshold must be a whole number from 1 to/],
       [{ bufferSize: 0.5 }, /bufferSize must be a whole number from 1 to 10000000; got 0.5/],
       [{ retryInterval: 0 }, /retryInterval must be longer than 0/],

@@ -40,11 +40,11 @@ export interface ShardedOptions extends LifetimeOptions {
   readonly role?: string | undefined;
   /**
    * `"least"`, the default: a shard goes to the host with the fewest, and some move when hosts join.
-   * `"hashed"`: shards with equal numbers live on the same host, for all types. `"told"`: the application
+   * `"hashed"`: shards with equal numbers live on the same host, for all types. `"external"`: the application
    * assigns shards to hosts by name; see `app.shards()`. Or a custom strategy: every host of the type
-   * provides it, and the leader asks one of them.
+   * provides it, and the leader asks one of them. `"told"` is the deprecated word for `"external"`.
    */
-  readonly strategy?: "least" | "hashed" | "told" | ShardStrategy | undefined;
+  readonly strategy?: "least" | "hashed" | "external" | "told" | ShardStrategy | undefined;
   /** For `"least"`: the most shards that move in one round, as a number and as a share of all shards. */
   readonly absoluteLimit?: number | undefined;
   readonly relativeLimit?: number | undefined;
@@ -116,6 +116,8 @@ export interface ResolvedSharded extends Lifetime, Pick<ShardingDefaults, "buffe
   readonly messageId: MessageId | undefined;
   /** Undefined: every host that has the class may run its actors. */
   readonly role: string | undefined;
+  /** The class uses a deprecated word: fields of the log event `option.deprecated`. */
+  readonly deprecated: { readonly option: string; readonly value: string; readonly use: string } | undefined;
 }
 
 /**
@@ -140,7 +142,9 @@ const KEYS = [
 const MOST_HOSTS = 10_000;
 const MOST_BUFFERED = 10_000_000;
 /** Strategies besides "least", which is the only one with limits of its own. */
-const STRATEGIES = ["hashed", "told"] as const;
+const STRATEGIES = ["hashed", "external"] as const;
+/** The word of release 0.1 for "external"; accepted for one release. */
+const OLD_EXTERNAL = "told";
 
 /** `where` names the place of the option in error messages. */
 export function resolveSharded(
@@ -179,7 +183,11 @@ export function resolveSharded(
     maxActive,
     remembered: daemons === undefined ? remembered : { ...remembered!, daemons },
   };
-  const own = { rule, strategy, bufferSize, retryMs, messageId, role };
+  const deprecated =
+    placement.strategy === OLD_EXTERNAL
+      ? { option: `${where}.strategy`, value: OLD_EXTERNAL, use: "external" }
+      : undefined;
+  const own = { rule, strategy, bufferSize, retryMs, messageId, role, deprecated };
   return { ...own, ...readExtractor(placement, shards, where), ...lifetime };
 }
 
@@ -219,7 +227,8 @@ function readStrategy(options: ShardedOptions, where: string, defaultThreshold: 
 }
 
 function readOther(strategy: unknown, where: string): StrategyRule {
-  if (typeof strategy === "object" && strategy !== null) return readOwn(strategy as ShardStrategy, where);
+  if (typeof strategy === "object" && strategy !== null) return readCustom(strategy as ShardStrategy, where);
+  if (strategy === OLD_EXTERNAL) return { kind: "external" };
   const kind = STRATEGIES.find((known) => known === strategy);
   if (kind !== undefined) return { kind };
   const known = ["least", ...STRATEGIES];
@@ -227,12 +236,12 @@ function readOther(strategy: unknown, where: string): StrategyRule {
   throw invalid(`${where}.strategy must be one of ${known.join(", ")}, or an object; got ${String(strategy)}${hint}`);
 }
 /** Checks that the methods exist; their results are checked with every call. */
-function readOwn({ home, moves }: ShardStrategy, where: string): StrategyRule {
+function readCustom({ home, moves }: ShardStrategy, where: string): StrategyRule {
   if (typeof home !== "function") throw invalid(`${where}.strategy must have a method home(shard, hosts, asker)`);
   if (moves !== undefined && typeof moves !== "function") {
     throw invalid(`${where}.strategy.moves must be a method moves(hosts, moving)`);
   }
-  return { kind: "own" };
+  return { kind: "custom" };
 }
 
 function readExtractor(

@@ -37,7 +37,7 @@ export const command: Command = {
       name: "allocate",
       kind: "list",
       placeholder: "shard=host",
-      help: 'The home of a shard from now on, for strategy "told"; without a host: any host. May be repeated.',
+      help: 'The home of a shard from now on, for strategy "external"; without a host: any host. May be repeated.',
     },
     {
       name: "reset",

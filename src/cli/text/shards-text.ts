@@ -12,8 +12,8 @@ export const SHARDED_RECIPE = "static options = { placement: sharded() }";
 const STRATEGIES: Record<ShardsView["strategy"], string> = {
   least: "each shard goes to the host with the fewest",
   hashed: "shards of the same number live together, whatever their type",
-  told: "each shard goes to its assigned host",
-  own: "each shard goes where the strategy of the application places it",
+  external: "each shard goes to its assigned host",
+  custom: "each shard goes where the strategy of the application places it",
 };
 
 const TYPES: readonly Column[] = [

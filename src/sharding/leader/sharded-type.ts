@@ -1,7 +1,7 @@
 // The leader's state of one sharded type, and the strategy that its rule selects.
 import type { ShardedRule, StrategyRule } from "../../kernel/sharded-rule.ts";
 import type { ShardMoved } from "../../ports/shard-admin.ts";
-import { toldShards } from "../model/external-shards.ts";
+import { externalShards } from "../model/external-shards.ts";
 import { hashedShards } from "../model/hashed-shards.ts";
 import { leastShards } from "../model/least-shards.ts";
 import type { Strategy } from "../model/strategy.ts";
@@ -32,9 +32,9 @@ export function strategyOf(rule: StrategyRule, told: ReadonlyMap<number, string>
       return leastShards(rule);
     case "hashed":
       return hashedShards();
-    case "told":
-      return toldShards(told);
-    case "own":
+    case "external":
+      return externalShards(told);
+    case "custom":
       return undefined;
   }
 }

@@ -38,7 +38,7 @@ export class StrategyClient {
   /** Hosts that have the strategy, the newest build first. */
   #advisers(type: string): string[] {
     return [...this.#deps.hosts()]
-      .filter(({ stream, sharded }) => stream !== undefined && sharded.get(type)?.strategy.kind === "own")
+      .filter(({ stream, sharded }) => stream !== undefined && sharded.get(type)?.strategy.kind === "custom")
       .sort((a, b) => compareBuilds(b.build, a.build))
       .map(({ incarnation }) => incarnation);
   }

@@ -8,7 +8,7 @@ import type { Region, Strategy } from "./strategy.ts";
 const LEAST = leastShards();
 
 /** `told`: the assigned name or address of a host, by shard. */
-export function toldShards(told: ReadonlyMap<number, string>, limit = 100): Strategy {
+export function externalShards(told: ReadonlyMap<number, string>, limit = 100): Strategy {
   return {
     home(shard, regions, asker) {
       const wanted = meant(told.get(shard), regions) ?? regions.find(({ incarnation }) => incarnation === asker);

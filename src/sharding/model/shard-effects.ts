@@ -12,7 +12,7 @@ export interface ShardHost {
 
 /** `lost`: the previous home is gone without a hand-off. */
 export type MoveReason = "balance" | "leave" | "by hand" | "lost";
-export type ShardPhase = "choosing" | "saving" | "gathering" | "stopping";
+export type ShardPhase = "allocating" | "persisting" | "buffering" | "stopping";
 
 /** A move in progress, for display. Hosts are incarnations. */
 export interface MoveUnderWay {

@@ -182,11 +182,11 @@ describe("a move", () => {
   });
 
   it("a move is over at once when the home that should let go is gone", () => {
-    for (const phase of ["gathering", "stopping"]) {
+    for (const phase of ["buffering", "stopping"]) {
       const shards = shardsOf(["a", "b"]);
       settle(shards, 7, "a");
       const move = moveOf(shards.proposed([{ shard: 7, to: "b" }], 0));
-      shards.told(7, move, phase === "gathering" ? ["b"] : []);
+      shards.told(7, move, phase === "buffering" ? ["b"] : []);
       assert.deepEqual(shards.gone("a", 1), [{ kind: "save", shard: 7, host: "b" }], phase);
     }
   });

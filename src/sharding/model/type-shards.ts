@@ -1,12 +1,12 @@
 // The leader's decisions about the shards of one type: the home of each shard, and the shards that move.
 //
-//   (none) → choosing → saving → home
-//   home → gathering → stopping → choosing → saving → home
+//   (none) → allocating → persisting → home
+//   home → buffering → stopping → allocating → persisting → home
 //
-// - choosing: the strategy was asked for a home. Hosts that ask meanwhile wait for the answer.
-// - saving: the home is being persisted. No host is notified before that, so a later leader knows every home
+// - allocating: the strategy was asked for a home. Hosts that ask meanwhile wait for the answer.
+// - persisting: the home is being persisted. No host is notified before that, so a later leader knows every home
 //   that was announced.
-// - gathering: the shard shall move. Every host buffers calls for it, and acknowledges that.
+// - buffering: the shard shall move. Every host buffers calls for it, and acknowledges that.
 // - stopping: its home stops its actors. When it reports that none is left, the shard has no home.
 //
 // A home counts until it has let go, has left, or is lost and its lease is over. So no new home is announced
@@ -151,7 +151,7 @@ export class TypeShards {
     this.#balancing.hostsChanged(now);
     const effects: ShardEffect[] = [];
     // Shards that waited for more hosts may be placed now.
-    for (const [shard, busy] of this.#busy) if (busy.phase === "choosing") this.#choose(shard, busy, now, effects);
+    for (const [shard, busy] of this.#busy) if (busy.phase === "allocating") this.#choose(shard, busy, now, effects);
     this.#handOver(now, effects);
     return effects;
   }
@@ -167,7 +167,7 @@ export class TypeShards {
       if (busy.waiting.delete(incarnation)) this.#gathered(shard, busy, effects);
       // A choice of this host is void. A write in progress finishes first, and `saved` then finds the host
       // gone.
-      if (busy.to === incarnation && busy.phase !== "saving") busy.to = undefined;
+      if (busy.to === incarnation && busy.phase !== "persisting") busy.to = undefined;
     }
     return effects;
   }
@@ -219,7 +219,7 @@ export class TypeShards {
     }
     if (home !== undefined) return [{ kind: "home", shard, host: home, to: [asker] }];
     const effects: ShardEffect[] = [];
-    const begun = this.#begin(shard, "choosing", new Set([asker]));
+    const begun = this.#begin(shard, "allocating", new Set([asker]));
     const from = this.#lost.get(shard);
     if (from !== undefined) begun.lost = { from, askedAt: now };
     this.#choose(shard, begun, now, effects);
@@ -261,7 +261,7 @@ export class TypeShards {
   }
 
   #choose(shard: number, busy: Busy, now: number, effects: ShardEffect[]): void {
-    busy.phase = "choosing";
+    busy.phase = "allocating";
     if (busy.to !== undefined && this.#regions.has(busy.to)) {
       this.#save(shard, busy, busy.to, effects);
       return;
@@ -299,7 +299,7 @@ export class TypeShards {
   /** Applies the strategy's answer; undefined: no usable answer. */
   chosen(shard: number, host: string | undefined): ShardEffect[] {
     const busy = this.#busy.get(shard);
-    if (busy?.phase !== "choosing" || this.#regions.size === 0 || !this.#hasBegun) return [];
+    if (busy?.phase !== "allocating" || this.#regions.size === 0 || !this.#hasBegun) return [];
     const effects: ShardEffect[] = [];
     this.#save(shard, busy, host !== undefined && this.#regions.has(host) ? host : this.#emptiest(), effects);
     return effects;
@@ -318,7 +318,7 @@ export class TypeShards {
   }
 
   #save(shard: number, busy: Busy, host: string, effects: ShardEffect[]): void {
-    Object.assign(busy, { phase: "saving", to: host });
+    Object.assign(busy, { phase: "persisting", to: host });
     this.#limit(shard, busy, Number.POSITIVE_INFINITY);
     effects.push({ kind: "save", shard, host });
   }
@@ -326,7 +326,7 @@ export class TypeShards {
   /** The home, or that there is none, is durable. */
   saved(shard: number, host: string | undefined, now: number): ShardEffect[] {
     const busy = this.#busy.get(shard);
-    if (busy?.phase !== "saving" || busy.to !== host || host === undefined) return [];
+    if (busy?.phase !== "persisting" || busy.to !== host || host === undefined) return [];
     const effects: ShardEffect[] = [];
     if (!this.#regions.has(host)) {
       this.#choose(shard, busy, now, effects);
@@ -418,7 +418,7 @@ export class TypeShards {
     const from = this.#homes.get(shard);
     const isFull = reason !== "by hand" && this.#moving.size >= this.#settings.movesAtOnce;
     if (from === undefined || from === to || this.#busy.has(shard) || isFull) return false;
-    const busy = this.#begin(shard, "gathering", new Set());
+    const busy = this.#begin(shard, "buffering", new Set());
     busy.to = to;
     this.#moving.add(shard);
     busy.move = { number: ++this.#lastMove, reason, from, startedAt: now, forced: false };
@@ -430,7 +430,7 @@ export class TypeShards {
   /** These hosts were asked to buffer calls. */
   told(shard: number, move: number, hosts: Iterable<string>): ShardEffect[] {
     const busy = this.#busy.get(shard);
-    if (busy?.phase !== "gathering" || busy.move?.number !== move) return [];
+    if (busy?.phase !== "buffering" || busy.move?.number !== move) return [];
     const effects: ShardEffect[] = [];
     busy.waiting = new Set(hosts);
     // All of them buffer calls until they are notified of the home.
@@ -443,13 +443,13 @@ export class TypeShards {
   gathered(shard: number, move: number, host: string): ShardEffect[] {
     const busy = this.#busy.get(shard);
     const effects: ShardEffect[] = [];
-    if (busy?.phase !== "gathering" || busy.move?.number !== move || !busy.waiting.delete(host)) return effects;
+    if (busy?.phase !== "buffering" || busy.move?.number !== move || !busy.waiting.delete(host)) return effects;
     this.#gathered(shard, busy, effects);
     return effects;
   }
 
   #gathered(shard: number, busy: Busy, effects: ShardEffect[]): void {
-    if (busy.phase !== "gathering" || busy.waiting.size > 0) return;
+    if (busy.phase !== "buffering" || busy.waiting.size > 0) return;
     const { number, from } = busy.move!;
     busy.phase = "stopping";
     // The home itself gives up actors that do not end in time. The leader waits for it as long as its lease
@@ -496,9 +496,9 @@ export class TypeShards {
     const effects: ShardEffect[] = [];
     for (const [shard, busy] of [...this.#timed]) {
       if (busy.until > now) continue;
-      if (busy.phase === "choosing" && this.#regions.size === 0) this.#leaveNowhere(shard, busy, now, effects);
-      else if (busy.phase === "choosing") effects.push(...this.chosen(shard, undefined));
-      if (busy.phase !== "gathering") continue;
+      if (busy.phase === "allocating" && this.#regions.size === 0) this.#leaveNowhere(shard, busy, now, effects);
+      else if (busy.phase === "allocating") effects.push(...this.chosen(shard, undefined));
+      if (busy.phase !== "buffering") continue;
       // A host that has not acknowledged sends its calls to the previous home, which rejects them with "not
       // owner".
       busy.waiting.clear();

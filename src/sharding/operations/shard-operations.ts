@@ -131,11 +131,11 @@ export class ShardOperations {
 
   async #allocate(type: string, known: ShardedType, places: readonly ShardPlace[]): Promise<void> {
     const { kind } = known.rule.strategy;
-    if (kind !== "told") {
-      const cure = `set placement: sharded({ strategy: "told" }) in its class`;
+    if (kind !== "external") {
+      const cure = `set placement: sharded({ strategy: "external" }) in its class`;
       throw new LimpetError(
         "ARGUMENT_INVALID",
-        `the strategy of ${type} must be "told" to assign its shards; got "${kind}"; ${cure}`,
+        `the strategy of ${type} must be "external" to assign its shards; got "${kind}"; ${cure}`,
       );
     }
     for (const { shard, host = "anywhere" } of places) checkShard(type, known, shard, host);

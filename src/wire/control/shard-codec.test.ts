@@ -84,7 +84,7 @@ const order: fc.Arbitrary<ShardOrder> = fc.oneof(
 );
 
 const strategy: fc.Arbitrary<ShardedRule["strategy"]> = fc.oneof(
-  fc.constantFrom({ kind: "hashed" as const }, { kind: "told" as const }, { kind: "own" as const }),
+  fc.constantFrom({ kind: "hashed" as const }, { kind: "external" as const }, { kind: "custom" as const }),
   record({
     kind: fc.constant("least" as const),
     absoluteLimit: fc.nat(100),
@@ -111,7 +111,7 @@ const view: fc.Arbitrary<ShardsView> = record({
   shards: fc.integer({ min: 1, max: MOST_SHARDS }),
   paused: fc.boolean(),
   faults: number,
-  strategy: fc.constantFrom("least" as const, "hashed" as const, "told" as const, "own" as const),
+  strategy: fc.constantFrom("least" as const, "hashed" as const, "external" as const, "custom" as const),
   hosts: fc.array(
     fc.tuple(region, fc.boolean(), fc.boolean()).map(([one, leaving, isSilent]) => {
       return { ...one, leaving, actors: isSilent ? undefined : one.shards.map((_, i) => i) };
@@ -126,7 +126,7 @@ const view: fc.Arbitrary<ShardsView> = record({
       to: optional(address),
       forMs: ms,
       waitsFor: fc.uniqueArray(address),
-      phase: fc.constantFrom("gathering" as const, "stopping" as const, "choosing" as const, "saving" as const),
+      phase: fc.constantFrom("buffering" as const, "stopping" as const, "allocating" as const, "persisting" as const),
     }),
     { maxLength: 3 },
   ),
@@ -186,6 +186,46 @@ describe("shard message codec", () => {
     assert.ok(message.kind === "types");
     const { minHosts, startMs, strategy } = message.sharded!.get("Cart")!;
     assert.deepEqual([minHosts, startMs, strategy.kind === "least" && strategy.threshold], [1, 10_000, 1]);
+  });
+
+  it("strategies of rules keep the field names of release 0.1 on the wire", () => {
+    const others = { hashed: "hashed", external: "told", custom: "own" } as const;
+    const base = fc.sample(rule, 1)[0]!;
+    for (const kind of ["hashed", "external", "custom"] as const) {
+      const sharded = new Map([["Cart", { ...base, strategy: { kind } }]]);
+      const message = { kind: "types" as const, types: ["Cart"], sharded };
+      const { report } = writeHostMessage(message);
+      assert.ok(report.case === "types");
+      const written = report.value.sharded.Cart!;
+      assert.deepEqual(written.strategy, { case: others[kind], value: true });
+      const older = create(proto.ShardedRuleSchema, { ...written, strategy: { case: others[kind], value: true } });
+      const value = create(proto.HostedTypesSchema, { actorTypes: ["Cart"], sharded: { Cart: older } });
+      assert.deepEqual(readHostMessage(create(proto.HostReportSchema, { report: { case: "types", value } })), message);
+    }
+  });
+
+  it("strategies and phases of views keep the words of release 0.1 on the wire", () => {
+    const move = { shard: 1, reason: "balance", from: "10.0.0.1:1", to: undefined, forMs: 0, waitsFor: [] } as const;
+    const empty = { type: "Cart", shards: 4, paused: false, faults: 0, hosts: [], moved: [], told: [] };
+    const strategies = { least: "least", hashed: "hashed", external: "told", custom: "own" } as const;
+    for (const strategy of ["least", "hashed", "external", "custom"] as const) {
+      const response = writeShardsView({ ...empty, strategy, moving: [] });
+      assert.equal(response.strategy, strategies[strategy]);
+      assert.equal(readShardsView("Cart", response).strategy, strategy);
+    }
+    const phases = {
+      buffering: "gathering",
+      stopping: "stopping",
+      allocating: "choosing",
+      persisting: "saving",
+    } as const;
+    for (const phase of ["buffering", "stopping", "allocating", "persisting"] as const) {
+      const response = writeShardsView({ ...empty, strategy: "least", moving: [{ ...move, phase }] });
+      assert.equal(response.moving[0]!.phase, phases[phase]);
+      assert.equal(readShardsView("Cart", response).moving[0]!.phase, phase);
+    }
+    const unknown = create(proto.DescribeShardsResponseSchema, { shards: 4, strategy: "toString" });
+    assert.throws(() => readShardsView("Cart", unknown), /the strategy of shards is not known/);
   });
 
   it("shard views and operator requests are decoded as they were encoded", () => {

@@ -9,6 +9,7 @@ import type { ShardOrder, ShardRegionEntry, ShardReport } from "../../ports/cont
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { cutReason, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
 import { readTableHost, writeTableHost } from "./order-codec.ts";
+import { STRATEGY_OF_WIRE, WIRE_STRATEGY } from "./shard-words.ts";
 
 // ——— Rules.
 
@@ -41,7 +42,7 @@ function writeRule({
 }
 
 function writeStrategy(rule: StrategyRule): proto.ShardedRule["strategy"] {
-  if (rule.kind !== "least") return { case: rule.kind, value: true };
+  if (rule.kind !== "least") return { case: WIRE_STRATEGY[rule.kind], value: true };
   const { absoluteLimit, relativeLimit, threshold } = rule;
   return { case: "least", value: create(proto.LeastShardsSchema, { absoluteLimit, relativeLimit, threshold }) };
 }
@@ -81,7 +82,7 @@ function readRule({
 
 function readStrategy(strategy: proto.ShardedRule["strategy"]): StrategyRule {
   if (strategy.case === undefined) return refuse("a sharded type has no strategy");
-  if (strategy.case !== "least") return { kind: strategy.case };
+  if (strategy.case !== "least") return { kind: STRATEGY_OF_WIRE[strategy.case] };
   const { absoluteLimit, relativeLimit, threshold } = strategy.value;
   if (!(relativeLimit >= 0 && relativeLimit <= 1)) refuse("the relative limit of moves must be from 0 to 1");
   return { kind: "least", absoluteLimit, relativeLimit, threshold: threshold || SHARDING.rebalanceThreshold };

@@ -14,12 +14,15 @@ import {
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { readId, readText, readTime, readWhole, readWord, refuse, writeTime, writeWhole } from "./checks.ts";
 import { readRegion, writeRegion } from "./shard-codec.ts";
-
-const PHASES = ["gathering", "stopping", "choosing", "saving"] as const;
-const STRATEGIES = ["least", "hashed", "told", "own"] as const;
+import { PHASE_OF_WIRE, STRATEGY_OF_WIRE, WIRE_PHASE, WIRE_STRATEGY } from "./shard-words.ts";
 
 function oneOf<T extends string>(word: string, words: readonly T[], what: string): T {
   return words.find((each) => each === word) ?? refuse(`unknown value of ${what}: ${word.slice(0, 50)}`);
+}
+
+/** Translates a word of the wire. */
+function wordOf<Word extends string, T>(word: string, words: Readonly<Record<Word, T>>, what: string): T {
+  return words[oneOf(word, Object.keys(words) as Word[], what)];
 }
 
 const readReason = (reason: string): MoveReason => oneOf(reason, MOVE_REASONS, "the reason of a move");
@@ -36,14 +39,14 @@ export function writeShardsView(view: ShardsView): proto.DescribeShardsResponse 
   const { shards, strategy, paused, hosts, moving, moved, told, faults } = view;
   return create(proto.DescribeShardsResponseSchema, {
     shards,
-    strategy,
+    strategy: WIRE_STRATEGY[strategy],
     paused,
     faults: writeWhole(faults, "a number of faults"),
     hosts: hosts.map(writeHost),
     moving: moving.map(({ shard, phase, reason, from, to, forMs, waitsFor }) =>
       create(proto.DescribedMoveSchema, {
         shard,
-        phase,
+        phase: WIRE_PHASE[phase],
         reason,
         from,
         ...(to === undefined ? {} : { to }),
@@ -79,7 +82,7 @@ export function readShardsView(type: string, response: proto.DescribeShardsRespo
   return {
     type,
     shards,
-    strategy: oneOf(strategy, STRATEGIES, "the strategy of shards"),
+    strategy: wordOf(strategy, STRATEGY_OF_WIRE, "the strategy of shards"),
     paused,
     hosts: hosts.map(readShardHost),
     moving: atMost(moving).map(readMove),
@@ -99,7 +102,7 @@ function readShardHost({ region, leaving, actors, silent }: proto.DescribedShard
 
 const readMove = ({ shard, phase, reason, from, to, forMs, waitsFor }: proto.DescribedMove): ShardMove => ({
   shard,
-  phase: oneOf(phase, PHASES, "the phase of a move"),
+  phase: wordOf(phase, PHASE_OF_WIRE, "the phase of a move"),
   reason: readReason(reason),
   from: readHost(from),
   to: maybe(to),

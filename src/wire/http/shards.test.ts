@@ -17,7 +17,7 @@ test("the shards of a type are shown as the host reports them", async (t) => {
       moving: 0,
       hosts: 1,
       actors: 7,
-      strategy: "told",
+      strategy: "external",
       paused: false,
       faults: 0,
     },
