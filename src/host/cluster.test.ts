@@ -340,7 +340,7 @@ describe("apps that share a store", () => {
       [one, "limpet_scheduler_orders_total", 'operation="update"', 4],
       [one, "limpet_scheduler_orders_total", 'operation="unlock"', 2],
       [one, "limpet_scheduler_round_seconds_count", "", 2],
-      [one, "limpet_scheduler_rounds_under_way", "", 0],
+      [one, "limpet_scheduler_rounds_in_progress", "", 0],
       [one, "limpet_host_ring_version", "", 2],
       [two, "limpet_host_ring_version", "", 2],
       [one, "limpet_host_update_seconds_count", "", 2],

@@ -66,7 +66,7 @@ describe("views of shards", () => {
     assert.match(text, /limpet_scheduler_shards\{[^}]*host="127[^}]*\} 6/);
     assert.match(text, /limpet_scheduler_shard_moves_total\{[^}]*reason="balance",result="moved"[^}]*\} 6/);
     assert.match(text, /limpet_scheduler_shard_hand_off_seconds_count\{[^}]*\} 6/);
-    assert.match(text, /limpet_scheduler_shard_homes_asked_total\{[^}]*\} \d+/);
+    assert.match(text, /limpet_scheduler_shard_home_requests_total\{[^}]*\} \d+/);
   });
 
   const idOn = (app: App, homes: ReadonlyMap<number, number>): string =>

@@ -18,7 +18,7 @@ function idIn(shard: number): string {
 
 /** Number of requests for homes that the leader has received. */
 function asked(leader: App): number {
-  const line = /^limpet_scheduler_shard_homes_asked_total\{.*\} (\d+)$/m.exec(leader.metrics());
+  const line = /^limpet_scheduler_shard_home_requests_total\{.*\} (\d+)$/m.exec(leader.metrics());
   return Number(line?.[1] ?? 0);
 }
 

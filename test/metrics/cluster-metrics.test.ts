@@ -89,7 +89,7 @@ describe("the metrics of the cluster", () => {
     assert.equal(read(leaderOf(world), "scheduler_streams"), 2);
   });
 
-  it("limpet_scheduler_rounds_under_way counts rounds, and limpet_scheduler_evictions_total hosts that held one up", async () => {
+  it("limpet_scheduler_rounds_in_progress counts rounds, and limpet_scheduler_evictions_total hosts that held one up", async () => {
     await using world = await openWorld({ actors: [Plain], hosts: 3 });
     const leader = leaderOf(world);
     const others = world.hosts.filter((host) => host !== leader);
@@ -99,10 +99,10 @@ describe("the metrics of the cluster", () => {
     world.cut(leader, others[1]!);
     const joined = world.restart(others[0]!);
     await world.advance("3s");
-    assert.ok(read(leader, "scheduler_rounds_under_way")! >= 1);
+    assert.ok(read(leader, "scheduler_rounds_in_progress")! >= 1);
     await world.advance("1m");
     await joined;
-    assert.equal(read(leader, "scheduler_rounds_under_way"), 0);
+    assert.equal(read(leader, "scheduler_rounds_in_progress"), 0);
     assert.ok(read(leader, "scheduler_evictions_total")! >= 1);
   });
 

@@ -10,8 +10,8 @@ test("a scheduler that stops leading in the middle of a round has no round in pr
   instruments.rebuilt("n", "Cart", 7, "join", 0.001);
   instruments.rebuilt("n", "Stock", 7, "join", 0.001);
   instruments.settled("n", "Stock", 0.001);
-  assert.match(meter.render(), /rounds_under_way\{namespace="n",type="Cart"\} 1/);
+  assert.match(meter.render(), /rounds_in_progress\{namespace="n",type="Cart"\} 1/);
   instruments.leading(0);
-  assert.match(meter.render(), /rounds_under_way\{namespace="n",type="Cart"\} 0/);
-  assert.match(meter.render(), /rounds_under_way\{namespace="n",type="Stock"\} 0/);
+  assert.match(meter.render(), /rounds_in_progress\{namespace="n",type="Cart"\} 0/);
+  assert.match(meter.render(), /rounds_in_progress\{namespace="n",type="Stock"\} 0/);
 });

@@ -79,7 +79,7 @@ export class SchedulerInstruments {
     const key = JSON.stringify(labels);
     if (count === 1) this.#locked.set(key, labels);
     else this.#locked.delete(key);
-    this.#meter.gauge("limpet_scheduler_rounds_under_way", "1 while the type is locked.", labels).set(count);
+    this.#meter.gauge("limpet_scheduler_rounds_in_progress", "1 while the type is locked.", labels).set(count);
   }
 
   sticky(namespace: string, type: string, event: StickyEvent, count: number): void {
@@ -117,7 +117,7 @@ export class SchedulerInstruments {
 
   shardsAsked(namespace: string, type: string, count: number): void {
     const help = "Requests of hosts for the homes of shards.";
-    this.#meter.counter("limpet_scheduler_shard_homes_asked_total", help, { namespace, type }).add(count);
+    this.#meter.counter("limpet_scheduler_shard_home_requests_total", help, { namespace, type }).add(count);
   }
 
   /** `forced`: some of its actors were given up. `nowhere`: no host could be its next home. */
