@@ -1,5 +1,5 @@
-// Maps words of shard rules and views to the words on the wire. Those stay as release 0.1 wrote them, so hosts, leaders
-// and operators of both releases understand each other.
+// Maps words of shard rules and views to the words on the wire. The wire keeps the words of release 0.1, so
+// hosts, leaders and operators of both releases understand each other.
 import type { StrategyRule } from "../../kernel/sharded-rule.ts";
 import type { ShardMove } from "../../ports/shard-admin.ts";
 
