@@ -356,8 +356,8 @@ export class Membership implements Placement {
   #closed(stream: ControlStream<HostMessage>, error: Error | undefined): void {
     if (this.#stream !== stream) return;
     this.#stream = undefined;
-    this.#sticky.parted();
-    this.#shards.parted();
+    this.#sticky.disconnected();
+    this.#shards.disconnected();
     this.#renewal?.cancel();
     if (this.#stopped) return;
     if (error !== undefined && !isLimpetError(error, "NOT_LEADER")) {

@@ -211,7 +211,7 @@ export class LeaderTerm {
     const room = this.#namespaces.get(open.namespace)!;
     const speaker = room.speaker(number);
     this.#feed(open.namespace, (now) => room.closed(number, now));
-    if (speaker !== undefined) this.#lead(open.namespace, (shards, now) => shards.deaf(speaker.incarnation, now));
+    if (speaker !== undefined) this.#lead(open.namespace, (shards, now) => shards.streamLost(speaker.incarnation, now));
     this.#lookAgain(0);
   }
 

@@ -191,14 +191,14 @@ export class StickyMember {
     const held = this.#holdings.clear();
     if (held > 0 && isLost) this.#deps.instruments.stickyCleared(held);
     this.#dismissed.clear();
-    this.parted();
+    this.disconnected();
   }
 
   // ——— The stream.
 
   /** The leader has sent welcome. */
   joined(stream: ControlStream<HostMessage>): void {
-    this.parted();
+    this.disconnected();
     this.#stream = stream;
     this.#claims = this.#holdings.claims();
     this.#lastPart = 0;
@@ -206,7 +206,7 @@ export class StickyMember {
     this.#claimMore();
   }
 
-  parted(): void {
+  disconnected(): void {
     this.#stream = undefined;
     this.#claims = undefined;
     this.#wishes = [];

@@ -188,7 +188,7 @@ export class ShardMember {
     }
   }
 
-  parted(): void {
+  disconnected(): void {
     this.#stream = undefined;
   }
 
@@ -216,7 +216,7 @@ export class ShardMember {
     this.#latest = undefined;
     this.#asks.clear();
     this.#waits.clear();
-    this.parted();
+    this.disconnected();
   }
 
   heard(message: ShardOrder): void {

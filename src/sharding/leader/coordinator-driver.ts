@@ -189,11 +189,11 @@ export class ShardLeader {
   }
 
   /** The host's stream has ended. */
-  deaf(incarnation: string, now: number): void {
+  streamLost(incarnation: string, now: number): void {
     this.census.lost(incarnation);
     for (const [type, { shards, advice }] of this.#types) {
       advice.lost(incarnation);
-      this.perform(type, shards.deaf(incarnation), now);
+      this.perform(type, shards.streamLost(incarnation), now);
     }
   }
 

@@ -130,7 +130,8 @@ describe("a move", () => {
       const move = moveOf(shards.proposed([{ shard: 7, to: "b" }], 0));
       shards.told(7, move, ["a", "c"]);
       shards.gathered(7, move, "a");
-      const effects = end === "gone" ? shards.gone("c", 1) : end === "deaf" ? shards.deaf("c") : shards.tick(5_000);
+      const effects =
+        end === "gone" ? shards.gone("c", 1) : end === "deaf" ? shards.streamLost("c") : shards.tick(5_000);
       assert.ok(kinds(effects).includes("stop"), end);
     }
   });
@@ -340,7 +341,7 @@ describe("the shards of a type under any sequence of events", () => {
           if (what === "choose") perform(shards.chosen(shard, name));
           if (what === "told") perform(shards.told(shard, move, [...live.keys()]));
           if (what === "gathered") perform(shards.gathered(shard, move, name));
-          if (what === "deaf") perform(shards.deaf(name));
+          if (what === "deaf") perform(shards.streamLost(name));
           if (what === "tick") now += 3_000;
           if (what === "tick") perform(shards.tick(now));
           if (what === "move") perform(shards.moveByHand(shard, name, now) ?? []);

@@ -195,7 +195,7 @@ export class TypeShards {
   }
 
   /** The host has no stream: it asks again on its next one, and no move waits for it. */
-  deaf(incarnation: string): ShardEffect[] {
+  streamLost(incarnation: string): ShardEffect[] {
     const effects: ShardEffect[] = [];
     for (const [shard, busy] of this.#busy) {
       busy.askers.delete(incarnation);
