@@ -151,7 +151,7 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/sharding/leader/coordinator-driver.ts",
-        before: "this.perform(type, shards.deaf(incarnation), now);",
+        before: "this.perform(type, shards.streamLost(incarnation), now);",
         after: "this.perform(type, shards.gone(incarnation, now), now);",
       },
     ],

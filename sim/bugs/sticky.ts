@@ -101,7 +101,7 @@ export const STICKY: readonly Bug[] = [
       {
         file: "src/placement/host/membership.ts",
         before: "this.#orders.clear();\n    this.#sticky.clear(true);",
-        after: "this.#orders.clear();\n    this.#sticky.parted();",
+        after: "this.#orders.clear();\n    this.#sticky.disconnected();",
       },
       {
         file: "src/placement/sticky/sticky-client.ts",
