@@ -28,6 +28,8 @@ export const singleRunner: CheckerKind = {
     const newest = new Map<string, Life>();
     let order = 0;
     const orders = new Map<number, number>();
+    /** Activations by number that began while the clocks of their process erred. */
+    const begunBySlowClock = new Set<number>();
     /** Operations whose turn ended after the actor became active elsewhere. */
     const late = new Map<string, string>();
 
@@ -72,15 +74,15 @@ export const singleRunner: CheckerKind = {
     }
 
     /**
-     * Place of a newer activation in another process, if there is one. `isExcused`: the clocks of either
-     * process err. The newer one may have slept while its wall clock was set back, as in `alone`.
+     * Place of a newer activation in another process, if there is one. `isExcused`: clocks err, or erred when
+     * the newer activation began: its process may have slept while its wall clock was set back, as in `alone`.
      */
     function superseded(life: Life): { readonly where: string; readonly isExcused: boolean } | undefined {
       const latest = newest.get(nameOf(life));
       if (latest === undefined || latest.process === life.process) return undefined;
       if ((orders.get(latest.number) ?? 0) <= (orders.get(life.number) ?? 0)) return undefined;
       const where = `process ${life.process.number} after it has come to life at process ${latest.process.number}`;
-      return { where, isExcused: clocksErr(life) || excuses.isSlow(latest.process) };
+      return { where, isExcused: clocksErr(life) || begunBySlowClock.has(latest.number) };
     }
 
     return {
@@ -94,6 +96,7 @@ export const singleRunner: CheckerKind = {
         ofActor.set(life.process.number, life);
         newest.set(name, life);
         orders.set(life.number, ++order);
+        if (excuses.isSlow(life.process)) begunBySlowClock.add(life.number);
         alone(life);
       },
       deactivated: forget,
