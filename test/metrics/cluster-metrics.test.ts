@@ -1,4 +1,5 @@
-// Metrics of the cluster without a test elsewhere: each counts the events of its description, on virtual time.
+// Metrics of the cluster without a test elsewhere: each counts the events of its description, on virtual
+// time.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Actor, type ActorOptions, sharded } from "../../src/index.ts";

@@ -75,7 +75,8 @@ export const singleRunner: CheckerKind = {
 
     /**
      * Place of a newer activation in another process, if there is one. `isExcused`: clocks err, or erred when
-     * the newer activation began: its process may have slept while its wall clock was set back, as in `alone`.
+     * the newer activation began: its process may have slept while its wall clock was set back, as in
+     * `alone`.
      */
     function superseded(life: Life): { readonly where: string; readonly isExcused: boolean } | undefined {
       const latest = newest.get(nameOf(life));
