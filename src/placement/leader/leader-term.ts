@@ -71,11 +71,11 @@ export class LeaderTerm {
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #looking: Timer | undefined;
-  readonly #memberNotes: MemberWrites;
-  readonly #homeNotes: HomeWrites;
+  readonly #memberWrites: MemberWrites;
+  readonly #homeWrites: HomeWrites;
   #over = false;
   /** Rejects requests that wait for a durable write or for hosts; called when the term ends. */
-  readonly #visitors = new Set<() => void>();
+  readonly #openRequests = new Set<() => void>();
 
   /** `waitMs`: how long hosts of an earlier leader may still hold actors under its leases. */
   constructor(
@@ -90,8 +90,8 @@ export class LeaderTerm {
     this.#settings = settings;
     this.#deps = deps;
     this.#homes = homes;
-    this.#memberNotes = new MemberWrites(term, deps);
-    this.#homeNotes = new HomeWrites(term, deps);
+    this.#memberWrites = new MemberWrites(term, deps);
+    this.#homeWrites = new HomeWrites(term, deps);
     const until = deps.clock.monotonic() + waitMs;
     for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
       this.#namespaces.set(namespace, this.#newNamespace(namespace, known, until));
@@ -107,14 +107,18 @@ export class LeaderTerm {
   #newNamespace(namespace: string, members: readonly Member[], until: number): NamespaceController {
     const { failover, ...settings } = this.#settings;
     const rule = failover === "fast" ? "fast" : "lease";
-    const room = new NamespaceController({ ...settings, namespace, term: this.term, failover: rule }, members, until);
-    const shards = this.#newShards(namespace, room);
-    room.isHome = (incarnation, type) => shards.isHome(incarnation, type);
+    const controller = new NamespaceController(
+      { ...settings, namespace, term: this.term, failover: rule },
+      members,
+      until,
+    );
+    const shards = this.#newShards(namespace, controller);
+    controller.isHome = (incarnation, type) => shards.isHome(incarnation, type);
     this.#shards.set(namespace, shards);
-    return room;
+    return controller;
   }
 
-  #newShards(namespace: string, room: NamespaceController): ShardLeader {
+  #newShards(namespace: string, controller: NamespaceController): ShardLeader {
     const homes = this.#homes.filter((row) => row.namespace === namespace);
     const { clock, log, instruments } = this.#deps;
     return new ShardLeader(
@@ -123,14 +127,14 @@ export class LeaderTerm {
         clock,
         log,
         instruments,
-        table: (type) => room.table(type),
-        hosts: () => room.hosts,
-        host: (incarnation) => room.host(incarnation),
-        speaker: (stream) => room.speaker(stream),
+        table: (type) => controller.table(type),
+        hosts: () => controller.hosts,
+        host: (incarnation) => controller.host(incarnation),
+        speaker: (stream) => controller.speaker(stream),
         send: (streams, message) => {
           for (const number of streams) this.#streams.get(number)?.stream.send(message);
         },
-        note: (change, written) => this.#homeNotes.write(change, () => this.#lead(namespace, written)),
+        note: (change, written) => this.#homeWrites.write(change, () => this.#lead(namespace, written)),
       },
       homes,
     );
@@ -156,14 +160,14 @@ export class LeaderTerm {
       else open.stream.close({ code: "PROTOCOL", message: "a host must send hello only once" });
       return;
     }
-    const room = open.namespace === undefined ? undefined : this.#namespaces.get(open.namespace);
-    if (room === undefined) open.stream.close({ code: "PROTOCOL", message: "a host must send hello first" });
-    else if (isShardReport(message)) this.#heardOfShards(open.namespace!, room, number, message);
-    else this.#feed(open.namespace!, (now) => room.message(number, message, now));
+    const controller = open.namespace === undefined ? undefined : this.#namespaces.get(open.namespace);
+    if (controller === undefined) open.stream.close({ code: "PROTOCOL", message: "a host must send hello first" });
+    else if (isShardReport(message)) this.#shardMessage(open.namespace!, controller, number, message);
+    else this.#feed(open.namespace!, (now) => controller.message(number, message, now));
   }
 
-  #heardOfShards(namespace: string, room: NamespaceController, stream: number, message: ShardReport): void {
-    const host = room.speaker(stream);
+  #shardMessage(namespace: string, controller: NamespaceController, stream: number, message: ShardReport): void {
+    const host = controller.speaker(stream);
     if (host !== undefined) this.#lead(namespace, (shards, now) => shards.heard(host, message, now));
   }
 
@@ -176,8 +180,8 @@ export class LeaderTerm {
     }
     const shards = this.#shards.get(namespace)!;
     input(shards, this.#deps.clock.monotonic());
-    const room = this.#namespaces.get(namespace);
-    for (const host of shards.takeRelieved()) this.#feed(namespace, (now) => room?.handedOver(host, now) ?? []);
+    const controller = this.#namespaces.get(namespace);
+    for (const host of shards.takeRelieved()) this.#feed(namespace, (now) => controller?.handedOver(host, now) ?? []);
     this.#arm();
   }
 
@@ -187,20 +191,20 @@ export class LeaderTerm {
     hello: Hello,
   ): void {
     const { namespace } = hello;
-    let room = this.#namespaces.get(namespace);
-    if (room === undefined) {
+    let controller = this.#namespaces.get(namespace);
+    if (controller === undefined) {
       if (this.#namespaces.size >= LIMITS.namespaces) {
         open.stream.close({ code: "HOST_FULL", message: "there are too many namespaces in this cluster" });
         return;
       }
-      room = this.#newNamespace(namespace, [], 0);
-      this.#namespaces.set(namespace, room);
+      controller = this.#newNamespace(namespace, [], 0);
+      this.#namespaces.set(namespace, controller);
     }
     open.namespace = namespace;
     // A crashed process that was restarted on the same address must not wait for its own previous
     // incarnation.
     this.removeEndedHosts();
-    this.#feed(namespace, (now) => room.hello(number, hello, now));
+    this.#feed(namespace, (now) => controller.hello(number, hello, now));
   }
 
   #closed(number: number): void {
@@ -208,9 +212,9 @@ export class LeaderTerm {
     this.#streams.delete(number);
     this.#deps.instruments.streams(this.#streams.size);
     if (open?.namespace === undefined) return;
-    const room = this.#namespaces.get(open.namespace)!;
-    const speaker = room.speaker(number);
-    this.#feed(open.namespace, (now) => room.closed(number, now));
+    const controller = this.#namespaces.get(open.namespace)!;
+    const speaker = controller.speaker(number);
+    this.#feed(open.namespace, (now) => controller.closed(number, now));
     if (speaker !== undefined) this.#lead(open.namespace, (shards, now) => shards.streamLost(speaker.incarnation, now));
     this.#lookAgain(0);
   }
@@ -248,14 +252,14 @@ export class LeaderTerm {
         const { incarnation, address, machine, pid } = effect.host;
         const { types, isKnown } = effect;
         const member = { namespace, incarnation, address, machine, pid, types };
-        this.#memberNotes.write({ kind: "save", member, isKnown }, () => {
-          const room = this.#namespaces.get(namespace)!;
-          this.#feed(namespace, (now) => room.saved(incarnation, types, now));
+        this.#memberWrites.write({ kind: "save", member, isKnown }, () => {
+          const controller = this.#namespaces.get(namespace)!;
+          this.#feed(namespace, (now) => controller.saved(incarnation, types, now));
         });
         break;
       }
       case "drop":
-        this.#memberNotes.write({ kind: "drop", incarnation: effect.incarnation });
+        this.#memberWrites.write({ kind: "drop", incarnation: effect.incarnation });
         break;
       case "began": {
         const { type, version, hosts } = effect.table;
@@ -328,7 +332,7 @@ export class LeaderTerm {
 
   #tick(): void {
     this.#timerAt = Number.POSITIVE_INFINITY;
-    for (const [namespace, room] of this.#namespaces) this.#feed(namespace, (now) => room.tick(now));
+    for (const [namespace, controller] of this.#namespaces) this.#feed(namespace, (now) => controller.tick(now));
     for (const namespace of this.#shards.keys()) this.#lead(namespace, (shards, now) => shards.tick(now));
     this.#arm();
   }
@@ -347,10 +351,10 @@ export class LeaderTerm {
   /** Removes silent hosts that are known to have ended. */
   removeEndedHosts(): void {
     if (this.#over || this.#settings.failover === "lease") return;
-    for (const [namespace, room] of this.#namespaces) {
-      for (const host of room.view().hosts) {
+    for (const [namespace, controller] of this.#namespaces) {
+      for (const host of controller.view().hosts) {
         if (host.state === "member" || host.state === "joining" || !this.#deps.hasEnded(host)) continue;
-        this.#feed(namespace, (now) => room.dead(host.incarnation, now));
+        this.#feed(namespace, (now) => controller.dead(host.incarnation, now));
       }
     }
   }
@@ -368,52 +372,52 @@ export class LeaderTerm {
   // ——— Shards, for display and operators.
 
   async shards(namespace: string, type: string): Promise<ShardsView> {
-    return this.#atDesk(namespace, type, (desk, now) => desk.view(type, now), notLeading);
+    return this.#operate(namespace, type, (operations, now) => operations.view(type, now), notLeading);
   }
 
   async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
-    await this.#atDesk(namespace, type, (desk, now) => desk.steer(type, steering, now), notedMaybe);
+    await this.#operate(namespace, type, (operations, now) => operations.steer(type, steering, now), notedMaybe);
   }
 
   /** A request waits no longer than this scheduler leads; then it fails with `cutOff`. */
-  #atDesk<T>(
+  #operate<T>(
     namespace: string,
     type: string,
-    visit: (desk: ShardOperations, now: number) => Promise<T>,
+    run: (operations: ShardOperations, now: number) => Promise<T>,
     cutOff: () => LimpetError,
   ): Promise<T> {
-    const room = this.#namespaces.get(namespace);
+    const controller = this.#namespaces.get(namespace);
     const leader = this.#shards.get(namespace);
-    if (room === undefined || leader === undefined) {
+    if (controller === undefined || leader === undefined) {
       throw new LimpetError("NOT_SHARDED", `no host has actors of ${type} that live in shards`);
     }
-    const desk = new ShardOperations(leader, {
+    const operations = new ShardOperations(leader, {
       namespace,
       clock: this.#deps.clock,
-      host: (incarnation) => room.host(incarnation),
-      hosts: () => room.hosts,
+      host: (incarnation) => controller.host(incarnation),
+      hosts: () => controller.hosts,
       ask: (hosts, of, question) => {
-        const streams = hosts.flatMap((incarnation) => room.host(incarnation)?.stream ?? []);
+        const streams = hosts.flatMap((incarnation) => controller.host(incarnation)?.stream ?? []);
         for (const number of streams)
           this.#streams.get(number)?.stream.send({ kind: "getShardStats", question, type: of });
       },
-      note: (change, written) => this.#homeNotes.write(change, written),
+      note: (change, written) => this.#homeWrites.write(change, written),
     });
     return new Promise((resolve, reject) => {
       let isReceived = false;
-      const turnAway = (): void => reject(isReceived ? cutOff() : notLeading());
-      this.#visitors.add(turnAway);
+      const rejectRequest = (): void => reject(isReceived ? cutOff() : notLeading());
+      this.#openRequests.add(rejectRequest);
       this.#lead(namespace, (_, now) => {
         isReceived = true;
         const left = (): void => {
-          this.#visitors.delete(turnAway);
+          this.#openRequests.delete(rejectRequest);
           this.#arm();
         };
-        visit(desk, now).finally(left).then(resolve, reject);
+        run(operations, now).finally(left).then(resolve, reject);
       });
       if (isReceived) return;
-      this.#visitors.delete(turnAway);
-      turnAway();
+      this.#openRequests.delete(rejectRequest);
+      rejectRequest();
     });
   }
 
@@ -423,8 +427,8 @@ export class LeaderTerm {
   }
 
   release(namespace: string, type: string, id: string): void {
-    const desk = this.#namespaces.get(namespace)?.sticky;
-    const effects = desk?.release(type, id, this.#deps.clock.monotonic());
+    const sticky = this.#namespaces.get(namespace)?.sticky;
+    const effects = sticky?.release(type, id, this.#deps.clock.monotonic());
     if (effects === undefined) throw new LimpetError("NOT_STICKY", `no host holds ${type}/${id} as a sticky actor`);
     if (effects === "silent")
       throw new LimpetError("NOT_READY", `the host of ${type}/${id} is not connected now; retry`);
@@ -433,8 +437,8 @@ export class LeaderTerm {
 
   drain(which: string): void {
     let found = false;
-    for (const [namespace, room] of this.#namespaces) {
-      const effects = room.drain(which);
+    for (const [namespace, controller] of this.#namespaces) {
+      const effects = controller.drain(which);
       if (effects === undefined) continue;
       found = true;
       this.#feed(namespace, () => effects);
@@ -444,15 +448,15 @@ export class LeaderTerm {
 
   /** Resolves when all changes of members are durable, or the term has ended. */
   noted(): Promise<void> {
-    return this.#memberNotes.written();
+    return this.#memberWrites.written();
   }
 
   /** Stops all decisions. Hosts are not notified yet. */
   freeze(): void {
     this.#over = true;
-    for (const turnAway of this.#visitors) turnAway();
-    this.#memberNotes.end();
-    this.#homeNotes.end();
+    for (const rejectRequest of this.#openRequests) rejectRequest();
+    this.#memberWrites.end();
+    this.#homeWrites.end();
     this.#timer?.cancel();
     this.#looking?.cancel();
   }

@@ -20,8 +20,8 @@ export interface LeaderView {
 export function viewOf(namespaces: ReadonlyMap<string, NamespaceController>, term: number, now: number): LeaderView {
   const hosts: ClusterHost[] = [];
   const tables: ClusterTable[] = [];
-  for (const [namespace, room] of namespaces) {
-    const view = room.view();
+  for (const [namespace, controller] of namespaces) {
+    const view = controller.view();
     const addressOf = new Map(view.hosts.map(({ incarnation, address }) => [incarnation, address]));
     for (const { address, name, incarnation, state, leaseUntil, types, actors } of view.hosts) {
       const leaseLeftMs = Math.max(Math.round(leaseUntil - now), 0);
@@ -36,7 +36,7 @@ export function viewOf(namespaces: ReadonlyMap<string, NamespaceController>, ter
         hosts: (table?.hosts ?? []).map(({ address }) => address),
         phase,
         waitsFor: [...waitsFor].map((incarnation) => addressOf.get(incarnation) ?? incarnation),
-        sticky: holdersOf(room, type, now),
+        sticky: holdersOf(controller, type, now),
       });
     }
   }
@@ -53,8 +53,8 @@ function holdersOf({ sticky: { owners } }: NamespaceController, type: string, no
 }
 
 /** Undefined: the leader knows no such namespace. */
-export function stickyPage(room: NamespaceController | undefined, query: StickyQuery, now: number): StickyPage {
-  const owners = room?.sticky.owners;
+export function stickyPage(controller: NamespaceController | undefined, query: StickyQuery, now: number): StickyPage {
+  const owners = controller?.sticky.owners;
   if (owners === undefined) return { actors: [], next: undefined };
   if (query.type !== undefined && query.id !== undefined) {
     const found = owners.find(query.type, query.id, now);
