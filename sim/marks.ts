@@ -31,7 +31,7 @@ export const MARKS = {
   "turn cut off by a move": "a turn that took too long was cut off because its actor had to move",
   "early release": "an actor became active on its new owner before its type was unlocked",
   "waited for a move": "a call waited while its actor moved, and then ran elsewhere",
-  "turned away and sent on": "a host rejected a call because it is not the owner, and the call was routed again",
+  "rejected and routed again": "a host rejected a call because it is not the owner, and the call was routed again",
   "idle, then elsewhere": "an idle actor left memory, and its next activation was on another host",
   "evicted for memory": "an actor left memory for lack of capacity",
   "lease lost": "a host released all actors because its lease had ended",
@@ -57,10 +57,10 @@ export const MARKS = {
   "stopping host refused": "a call failed because its own process was stopping",
   "mailbox full": "a call was refused because too many waited for its actor already",
   "host full": "a call was rejected because there was no capacity for its actor, and no other actor could leave",
-  "nobody hosts it": "a call got the error that no host has its type",
+  "no host for the type": "a call got the error that no host has its type",
   "not settled": "a call was rejected too often",
-  "waited in vain": "a call never found a host that could run it",
-  "two lives, excused": "two activations of an actor were in memory at once, with a valid excuse",
+  "timed out without a host": "a call never found a host that could run it",
+  "two activations, excused": "two activations of an actor were in memory at once, with a valid excuse",
   ...STICKY_MARKS,
   ...REMINDER_MARKS,
   ...WORKFLOW_MARKS,
@@ -78,9 +78,9 @@ const BY_CODE: { readonly [code: string]: MarkName } = {
   STOPPING: "stopping host refused",
   MAILBOX_FULL: "mailbox full",
   HOST_FULL: "host full",
-  NO_HOST: "nobody hosts it",
+  NO_HOST: "no host for the type",
   NOT_SETTLED: "not settled",
-  NOT_READY: "waited in vain",
+  NOT_READY: "timed out without a host",
 };
 
 const BY_REASON: { readonly [why: string]: MarkName } = {
@@ -165,7 +165,7 @@ export class Marks implements Observer {
     this.#taken.delete(name);
     const before = this.#lives.get(name);
     this.#lives.set(name, { life, endedAt: undefined, reason: "" });
-    if (this.#stage.excused.has("single runner")) this.#reach("two lives, excused");
+    if (this.#stage.excused.has("single runner")) this.#reach("two activations, excused");
     if (before === undefined || before.life.process === life.process) return;
     if (before.reason === "idle") this.#reach("idle, then elsewhere");
     const round = this.#rounds.get(`${life.namespace}/${life.type}`);
@@ -266,7 +266,7 @@ export class Marks implements Observer {
     this.#sticky.sent(process, to, message);
     const said = message as Said | { readonly kind: "call"; readonly call: RemoteCall };
     if ("kind" in said) {
-      if (said.kind === "call" && said.call.hops > 0) this.#reach("turned away and sent on");
+      if (said.kind === "call" && said.call.hops > 0) this.#reach("rejected and routed again");
       return;
     }
     if (said.about === "host" && said.message.kind === "hello" && this.#slept.has(process)) {

@@ -12,12 +12,12 @@ export const REMINDER_MARKS = {
   "reminder: settled by a commit": "a tick was settled with the commit of its handler",
   "reminder: settled on its own": "a tick was settled by the delivering process",
   "reminder: picked up after a lease": "a reminder was claimed whose lease had run out",
-  "reminder: held by the dead": "a process ended that had leases on reminders",
-  "reminder: given back": "a process released a reminder that had not begun",
+  "reminder: held by an ended process": "a process ended that had leases on reminders",
+  "reminder: released": "a process released a reminder that had not begun",
   "reminder: replaced while it was held": "a reminder was replaced while it was leased",
   "reminder: cancelled while it was held": "a reminder was cancelled while it was leased",
   "reminder: changed while it was handled": "a reminder was replaced or cancelled while its handler ran",
-  "reminder: a word too late": "a settlement of a reminder came too late to count",
+  "reminder: settled too late": "a settlement of a reminder came too late to count",
   "reminder: tried again": "a tick was handled that had failed before",
   "reminder: passed on": "a tick did not reach its actor, and that counted as no attempt",
   "reminder: given up and kept": "a tick failed for the last time, and was kept for operators",
@@ -57,11 +57,11 @@ export class ReminderMarks implements Observer {
         if (holder !== undefined) this.#reach("reminder: picked up after a lease");
       },
       changed: (row, stored, { kind, counted }, settlement) => {
-        if (counted === false) this.#reach("reminder: a word too late");
+        if (counted === false) this.#reach("reminder: settled too late");
         if (kind === "fenced commit") this.#reach("reminder: fenced");
         if (kind === "void commit") this.#reach("reminder: void");
         if (settlement === undefined || (kind !== "commit" && counted !== true)) return;
-        if (settlement.kind === "release") this.#reach("reminder: given back");
+        if (settlement.kind === "release") this.#reach("reminder: released");
         else this.#reach(kind === "commit" ? "reminder: settled by a commit" : "reminder: settled on its own");
         if (settlement.kind === "dead") this.#reach("reminder: given up and kept");
         const { until } = row.plan.schedule;
@@ -121,7 +121,7 @@ export class ReminderMarks implements Observer {
   gone(_host: unknown, process: unknown): void {
     if (this.#stage.plan.reminders === undefined) return;
     for (const { holder } of rowsOf(this.#stage).current) {
-      if (holder?.process === process) this.#reach("reminder: held by the dead");
+      if (holder?.process === process) this.#reach("reminder: held by an ended process");
     }
   }
 }

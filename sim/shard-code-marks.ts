@@ -12,14 +12,14 @@ export const SHARD_CODE_MARKS = {
   "shard: strategy failed": "the custom strategy threw, and the shard got a home all the same",
   "shard: strategy late": "the custom strategy did not answer in time",
   "shard: strategy answered too late": "the custom strategy answered after its timeout",
-  "shard: strategy named nobody": "the custom strategy returned a host that cannot be a home",
+  "shard: strategy returned no possible home": "the custom strategy returned a host that cannot be a home",
   "shard: strategy could not be asked": "no host with the custom strategy could be reached",
   "shard: found by its own rule": "a call was routed by a custom `shardOf`",
   "shard: own rule failed": "a caller got the error that the custom `shardOf` failed for its actor",
   "shard: found without the class": "a host without the class called an actor of a type with a custom `shardOf`",
   "shard: called by envelope": "a call was sent to a type, and the id was on the envelope",
   "shard: called by what it carries": "a call was sent to a type, and the id was in the message",
-  "shard: message for nobody": "a caller got the error that its message contains no id",
+  "shard: message without an id": "a caller got the error that its message contains no id",
   "shard: called from a host without the role": "a host with the class and without its role called an actor of it",
 } as const satisfies Record<string, string>;
 
@@ -28,7 +28,7 @@ type Mark = keyof typeof SHARD_CODE_MARKS;
 const BY_FAULT: Readonly<Record<string, Mark>> = {
   threw: "shard: strategy failed",
   late: "shard: strategy late",
-  "no such host": "shard: strategy named nobody",
+  "no such host": "shard: strategy returned no possible home",
   "nobody to ask": "shard: strategy could not be asked",
 };
 
@@ -84,7 +84,7 @@ export class ShardCodeMarks implements Observer {
     if (outcome === undefined || !isSharded(plan, call.type)) return;
     if ("error" in outcome) {
       if (isLimpetError(outcome.error, "SHARD_INVALID")) this.#reach("shard: own rule failed");
-      if (isLimpetError(outcome.error, "ARGUMENT_INVALID")) this.#reach("shard: message for nobody");
+      if (isLimpetError(outcome.error, "ARGUMENT_INVALID")) this.#reach("shard: message without an id");
       return;
     }
     const { planned, types } = this.#stage.player(call.from);

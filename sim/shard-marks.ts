@@ -15,19 +15,19 @@ export const SHARD_MARKS = {
   "shard: moved": "a shard was handed over from one host to another",
   "shard: handed over while a turn ran": "a turn of an actor completed while the hand-off of its shard waited for it",
   "shard: turn cut off": "a turn that took longer than the hand-off timeout was cut off",
-  "shard: call kept back": "a call was made while its shard moved, and then ran at the new home",
-  "shard: call sent on": "a call came to a host that was not the home any more, and ran at the new one",
-  "shard: nobody could be its home": "a host got the answer that no host can be the home of a shard",
+  "shard: call buffered": "a call was made while its shard moved, and then ran at the new home",
+  "shard: call routed again": "a call came to a host that was not the home any more, and ran at the new one",
+  "shard: no possible home": "a host got the answer that no host can be the home of a shard",
   "shard: asked again": "a host requested a shard from the next leader because the last one had not answered",
   "shard: asked by a host without the type": "a host that cannot be a home requested the home of a shard",
   "shard: note refused": "a leader learned from a rejected home that another one leads",
-  "shard: leader lost while a home is noted":
+  "shard: leader lost while a home is written":
     "a leader ended after it had sent a home to the store, before it notified any host",
-  "shard: leader lost while calls are kept back":
+  "shard: leader lost while calls are buffered":
     "a leader ended before all hosts had acknowledged that they buffer calls",
   "shard: leader lost while a shard stops":
     "a leader ended before the home of a shard had reported that the shard is stopped",
-  "shard: home lost while calls are kept back": "a home ended before all hosts had acknowledged that they buffer calls",
+  "shard: home lost while calls are buffered": "a home ended before all hosts had acknowledged that they buffer calls",
   "shard: home lost while it stops": "a home ended before it had reported that a shard is stopped",
   "shard: home lost when it had stopped": "a home ended just after it had reported that a shard is stopped",
   "shard: new home lost before its first call": "the new home of a shard ended before the first turn there",
@@ -35,7 +35,7 @@ export const SHARD_MARKS = {
   "shard: home slept through a move": "a home slept in the middle of a hand-over",
   "shard: back without a call": "a remembered actor became active without a call",
   "shard: forgotten": "a remembered actor passivated itself and was forgotten",
-  "shard: replaced in peace": "a host was replaced while its actors were called, and no call failed",
+  "shard: replaced in calm times": "a host was replaced while its actors were called, and no call failed",
 } as const satisfies Record<string, string>;
 
 type ShardMark = keyof typeof SHARD_MARKS;
@@ -51,12 +51,12 @@ interface Moving {
 
 const LOST: { readonly [phase in Moving["phase"]]: { readonly leader: ShardMark; readonly home: ShardMark } } = {
   buffering: {
-    leader: "shard: leader lost while calls are kept back",
-    home: "shard: home lost while calls are kept back",
+    leader: "shard: leader lost while calls are buffered",
+    home: "shard: home lost while calls are buffered",
   },
   stopping: { leader: "shard: leader lost while a shard stops", home: "shard: home lost while it stops" },
   stopped: { leader: "shard: leader lost while a shard stops", home: "shard: home lost when it had stopped" },
-  noting: { leader: "shard: leader lost while a home is noted", home: "shard: home lost when it had stopped" },
+  noting: { leader: "shard: leader lost while a home is written", home: "shard: home lost when it had stopped" },
 };
 
 export class ShardMarks implements Observer {
@@ -120,8 +120,8 @@ export class ShardMarks implements Observer {
     const moved = this.#movedAt.get(shard);
     const operation = this.#stage.operations.findLast(({ token }) => token === op);
     if (operation === undefined || moved === undefined) return;
-    if (operation.beganAt > moved.since && operation.beganAt < moved.until) this.#reach("shard: call kept back");
-    if (this.#turnedAway.has(op)) this.#reach("shard: call sent on");
+    if (operation.beganAt > moved.since && operation.beganAt < moved.until) this.#reach("shard: call buffered");
+    if (this.#turnedAway.has(op)) this.#reach("shard: call routed again");
   }
 
   turnEnded({ life, beganAt }: Turn): void {
@@ -214,7 +214,7 @@ export class ShardMarks implements Observer {
     const moving = this.#moving.get(key);
     this.#moving.delete(key);
     if (address === undefined) {
-      this.#reach("shard: nobody could be its home");
+      this.#reach("shard: no possible home");
       return;
     }
     const place = this.#stage.players.find(({ host }) => host.process?.app?.host.status().address === address)?.host

@@ -13,14 +13,14 @@ import type { Life, Observer, Operation, Turn } from "./observer.ts";
 import type { Stage } from "./stage.ts";
 
 export const STICKY_MARKS = {
-  "sticky: told another owner": "a host that requested an actor got the name of its holder",
+  "sticky: got another owner": "a host that requested an actor got the name of its holder",
   "sticky: waited for a new leader": "a host asked the next leader for an actor because the last one had not answered",
   "sticky: kept for a host that is away": "a caller got the error that an actor is kept for a lost host",
   "sticky: came back to its host by name": "a host got the actors kept for its name, without a request",
   "sticky: claimed after a change of leaders": "a host reported its actors to a new leader",
   "sticky: claims interrupted": "a leader got a part of a report, and then the stream ended",
   "sticky: released by an operator": "a host was ordered to release an actor by an operator",
-  "sticky: lived against the ring": "a turn ran on a host of the type that is not the one the ring names",
+  "sticky: placed against the ring": "a turn ran on a host of the type that is not the one the ring names",
   "sticky: gave way at the limit": "an actor was released because its host reached the limit of its type",
   "sticky: found after it moved": "a call was rejected by a host that did not hold its actor, and ran elsewhere",
   "sticky: granted in vain": "a host ended after it was granted an actor, before its activation",
@@ -77,7 +77,7 @@ export class StickyMarks implements Observer {
   turnBegan({ life, op }: Turn): void {
     if (!isSticky(this.#stage.plan, life.type)) return;
     if (this.#turnedAway.has(op)) this.#reach("sticky: found after it moved");
-    if (!this.#stage.marks.has("sticky: lived against the ring")) this.#lookAtRing(life);
+    if (!this.#stage.marks.has("sticky: placed against the ring")) this.#lookAtRing(life);
   }
 
   #lookAtRing({ namespace, type, id, process }: Life): void {
@@ -85,7 +85,7 @@ export class StickyMarks implements Observer {
     const address = doorOf(process)?.status().address;
     if (told === undefined || address === undefined || !told.addresses.includes(address)) return;
     const owner = Ring.of(told.addresses, told.factor, VIRTUAL_NODES).owner(id);
-    if (owner !== address) this.#reach("sticky: lived against the ring");
+    if (owner !== address) this.#reach("sticky: placed against the ring");
   }
 
   answered({ outcome }: Operation): void {
@@ -160,7 +160,7 @@ export class StickyMarks implements Observer {
       case "acquired":
         for (const { kind, correlation } of word.answers) {
           const name = this.#asked.get(`${to}/${correlation}`)?.name;
-          if (kind === "owner") this.#reach("sticky: told another owner");
+          if (kind === "owner") this.#reach("sticky: got another owner");
           if (kind !== "granted" || name === undefined) continue;
           const granted = this.#granted.get(to) ?? new Set();
           this.#granted.set(to, granted.add(name));

@@ -14,24 +14,24 @@ export const WORKFLOW_MARKS = {
   "workflow: evicted": "a run left the memory of its worker for lack of capacity",
   "workflow: begun where it was started": "a run was stored together with its first step",
   "workflow: picked up after a lease": "a task with an ended lease was assigned",
-  "workflow: held by the dead": "a process ended that had leases on tasks",
-  "workflow: given back": "a worker released a task that it had not completed",
+  "workflow: held by an ended process": "a process ended that had leases on tasks",
+  "workflow: released": "a worker released a task that it had not completed",
   "workflow: a step too late": "a step was rejected as too late",
-  "workflow: a step told again": "a step was sent again, and had been applied the first time",
+  "workflow: a step repeated": "a step was sent again, and had been applied the first time",
   "workflow: ready again at rest":
     "something arrived while a worker wrote a step, and the task was ready in the same moment",
   "workflow: started again": "a start was sent again, and had been applied the first time",
   "workflow: refused": "a workflow was not started because there was one already",
   "workflow: unknown whether started": "a client got an unknown outcome for a start",
   "workflow: replaced": "an open run was ended for another one of the same workflow",
-  "workflow: bound to a build": "a task was assigned to a worker of the build that its run is pinned to",
+  "workflow: pinned to a build": "a task was assigned to a worker of the build that its run is pinned to",
   "workflow: worked twice": "an attempt at an activity was made twice, because the first worker did not report it",
   "workflow: queued": "an activity waited in a queue for a worker that has it",
   "workflow: tried again": "an activity failed, and was tried again later",
   "workflow: took too long": "an activity was given up because it took too long",
   "workflow: gave up": "an activity failed for the last time",
   "workflow: called an actor": "a workflow got an answer of an actor",
-  "workflow: went on": "a run continued as new",
+  "workflow: continued as new": "a run continued as new",
   "workflow: handed over": "a signal was seen by a later run than the one at which it arrived",
   "workflow: child ended": "a run got the result of a child",
   "workflow: child failed": "a child ended without a result",
@@ -47,8 +47,8 @@ export const WORKFLOW_MARKS = {
   "workflow: signalled by a turn": "a workflow was signalled by the commit of a turn",
   "workflow: start fenced": "a turn started a workflow, and its commit was fenced",
   "workflow: signal fenced": "a turn signalled a workflow, and its commit was fenced",
-  "workflow: result heard": "a client waited for the end of a workflow and got its result",
-  "workflow: asked": "a client got an answer to a query",
+  "workflow: result received": "a client waited for the end of a workflow and got its result",
+  "workflow: queried": "a client got an answer to a query",
 } as const satisfies Record<string, string>;
 
 type WorkflowMark = keyof typeof WORKFLOW_MARKS;
@@ -63,7 +63,7 @@ const BY_EVENT: { readonly [kind: string]: WorkflowMark } = {
   ActivityRetryScheduled: "workflow: tried again",
   ActivityTimedOut: "workflow: took too long",
   ActivityFailed: "workflow: gave up",
-  WorkflowContinuedAsNew: "workflow: went on",
+  WorkflowContinuedAsNew: "workflow: continued as new",
   ChildRunCompleted: "workflow: child ended",
   ChildRunFailed: "workflow: child failed",
   UpdateCompleted: "workflow: updated",
@@ -91,7 +91,7 @@ export class WorkflowMarks implements Observer {
       claimed: ({ holder, build }, _process, _request, { mode }) => {
         this.#reach(BY_MODE[mode]);
         if (holder !== undefined) this.#reach("workflow: picked up after a lease");
-        if (build !== undefined) this.#reach("workflow: bound to a build");
+        if (build !== undefined) this.#reach("workflow: pinned to a build");
       },
       began: (run) => this.#began(run),
       moved: (run, cause) => this.#moved(run, cause),
@@ -112,10 +112,10 @@ export class WorkflowMarks implements Observer {
 
   #moved({ stored }: SeenRun, cause: Cause): void {
     if (cause.kind === "give back" && cause.counted && cause.back.problem === undefined)
-      this.#reach("workflow: given back");
+      this.#reach("workflow: released");
     if (cause.kind !== "append") return;
     if (cause.outcome.kind === "lost") this.#reach("workflow: a step too late");
-    else if (cause.isAgain) this.#reach("workflow: a step told again");
+    else if (cause.isAgain) this.#reach("workflow: a step repeated");
     else if (cause.append.fate.kind === "rest" && stored.task?.state === "ready") {
       this.#reach("workflow: ready again at rest");
     }
@@ -173,14 +173,14 @@ export class WorkflowMarks implements Observer {
       return;
     }
     const isResult = deed.kind === "result" || (deed.kind === "start" && deed.waits === true);
-    if (isResult) this.#reach("workflow: result heard");
-    if (deed.kind === "query") this.#reach("workflow: asked");
+    if (isResult) this.#reach("workflow: result received");
+    if (deed.kind === "query") this.#reach("workflow: queried");
   }
 
   gone(_host: unknown, process: unknown): void {
     if (this.#stage.plan.workflows === undefined) return;
     for (const { holder } of runsOf(this.#stage).all) {
-      if (holder?.process === process) this.#reach("workflow: held by the dead");
+      if (holder?.process === process) this.#reach("workflow: held by an ended process");
     }
   }
 

@@ -32,7 +32,7 @@ export async function replay(options: Arguments, terminal: Terminal): Promise<nu
     terminal.line(
       failed
         ? failureText(report, options, circumstances(), terminal.paint)
-        : terminal.paint("green", "everything held"),
+        : terminal.paint("green", "every rule held"),
     );
   }
   return failed ? 1 : 0;
