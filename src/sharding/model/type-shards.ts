@@ -4,7 +4,8 @@
 //   home → buffering → stopping → allocating → persisting → home
 //
 // - allocating: the strategy was asked for a home. Hosts that ask meanwhile wait for the answer.
-// - persisting: the home is being persisted. No host is notified before that, so a later leader knows every home
+// - persisting: the home is being persisted. No host is notified before that, so a later leader knows every
+//   home
 //   that was announced.
 // - buffering: the shard shall move. Every host buffers calls for it, and acknowledges that.
 // - stopping: its home stops its actors. When it reports that none is left, the shard has no home.
@@ -12,8 +13,7 @@
 // A home counts until it has let go, has left, or is lost and its lease is over. So no new home is announced
 // while the previous one may run actors. Requests that a dead leader did not answer go to the next one; it
 // knows the homes and begins moves anew. A home confirms its shards; until then the leader repeats the
-// notification (unconfirmed-homes.ts).
-// Pure. A driver notifies hosts, asks the strategy and writes.
+// notification (unconfirmed-homes.ts). Pure. A driver notifies hosts, asks the strategy and writes.
 import { Balancing } from "./balancing.ts";
 import type { MoveReason, MoveUnderWay, ShardEffect, ShardHost, ShardPhase, ShardSettings } from "./shard-effects.ts";
 import { type Move, newest, type Region } from "./strategy.ts";
