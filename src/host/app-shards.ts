@@ -19,9 +19,9 @@ export interface AppShards {
   pause(): Promise<void>;
   resume(): Promise<void>;
   /**
-   * Assigns shards to hosts, by name or address, for a type with the strategy `"external"`; undefined: any host.
-   * The assignment applies from now on, also to hosts that join later, and survives leader changes. Resolves
-   * when it is durable.
+   * Assigns shards to hosts, by name or address, for a type with the strategy `"external"`; undefined: any
+   * host. The assignment applies from now on, also to hosts that join later, and survives leader changes.
+   * Resolves when it is durable.
    */
   allocate(
     places: Readonly<Record<number, string | undefined>> | ReadonlyMap<number, string | undefined>,

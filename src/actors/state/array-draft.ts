@@ -1,5 +1,5 @@
-// The draft of an array. Every change is a splice or a reordering, so a push or a shift costs one entry in the
-// journal, and not one for each later item. Arrays never have holes or keys of their own.
+// The draft of an array. Every change is a splice or a reordering, so a push or a shift costs one entry in
+// the journal, and not one for each later item. Arrays never have holes or keys of their own.
 import { RAW, unwrap } from "../../kernel/values.ts";
 import { Draft, inward, NODE, outward, refuse } from "./draft.ts";
 import { splice } from "./splice.ts";

@@ -51,7 +51,7 @@ export function describeDecision(decision: CommandEvent): string {
 }
 
 /** Stack frames of the engine; all other frames belong to the workflow's code. */
-const ENGINE = new URL("..", import.meta.url).href;
+const ENGINE = new URL(".", import.meta.url).href;
 
 /** The place in the workflow's code that issued the command, from the stack of an error. */
 export function placeIn({ stack = "" }: Error): string | undefined {
