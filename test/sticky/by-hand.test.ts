@@ -32,7 +32,7 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     rude.send({ kind: "acquire", wishes: [{ correlation: 1, type: "Cart", id: "a", since: 0 }] });
     const error = await rude.over();
     assert.equal(error?.code, "PROTOCOL");
-    assert.match(error.message, /the first message of a host is hello/);
+    assert.match(error.message, /the first message of a host must be a hello/);
     for (const message of [
       { kind: "claimed" },
       { kind: "claims", part: 1, type: "Cart", ids: ["a"], since: [0] },
