@@ -124,7 +124,7 @@ describe("a scheduler and a host with very many sticky actors", { timeout: 600_0
     await until(() => count("refused") === LIMITS.stickyChunk, "those that are too many are refused");
     const refused = answers().find((answer) => answer !== undefined);
     assert.ok(refused?.kind === "refused" && refused.code === "NOT_READY");
-    assert.match(refused.why, new RegExp(`${LIMITS.stickyWaiting} questions .* already wait`));
+    assert.match(refused.why, new RegExp(`${LIMITS.stickyWaiting} requests .* already wait`));
     assert.equal(await neighbour.outcome("Cart", "a"), "granted");
     hasty.send({ kind: "claimed" });
     await until(() => count("granted") === LIMITS.stickyWaiting, "all others are granted");
