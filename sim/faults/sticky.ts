@@ -52,8 +52,8 @@ const hangs: Hit = (stage, player, { nth, ms }, strike) => {
 };
 
 /**
- * A fault of the host that `whom` selects at this message. The fault calls new actors, so that the message is
- * sent.
+ * Strikes one host at this message; `whom` selects the host. The fault calls new actors, so that the message
+ * is sent.
  */
 function atAnswer(
   name: string,

@@ -237,7 +237,7 @@ describe("sticky actors", () => {
     const other = world.hosts.find(({ isUp }) => isUp)!;
     await world.advance("1h");
     await assert.rejects(other.actor(Faithful, first!).calls(), (error) => isLimpetError(error, "OWNER_AWAY"));
-    // An operator who cannot wait releases it.
+    // The operator releases the actor before its reservation ends.
     await other.run(({ host }) => host.release("Faithful", third!));
     assert.equal(await other.actor(Faithful, third!).add("x"), 2);
     await world.restart(lost);

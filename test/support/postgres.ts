@@ -234,7 +234,7 @@ function keepAfterDeath(folder: string): ChildProcess {
 }
 
 /**
- * PostgreSQL refuses to run as root; the account `nobody` exists everywhere, so the machine needs no change.
+ * PostgreSQL refuses to run as root. The tests use the account `nobody`, which every machine has.
  */
 export function unprivileged(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;
