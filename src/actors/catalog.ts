@@ -568,6 +568,8 @@ export class Catalog implements ActivationDeps {
     if (this.#resident > 0) await this.#drained();
     // A take that is retried after this would fence the actor on its next host.
     this.#takes.giveUp();
+    this.#commits.giveUp();
+    this.remembering?.close();
   }
 
   async #drained(): Promise<void> {

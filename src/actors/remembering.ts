@@ -20,4 +20,6 @@ export interface Remembering {
   measure(): void;
   /** A type was added. */
   added(): void;
+  /** No actor is left in this process: nothing more is written. */
+  close(): void;
 }

@@ -96,6 +96,11 @@ export class RememberedActors implements Remembering {
     for (const starter of this.#starters.values()) starter.stop();
   }
 
+  close(): void {
+    this.stop();
+    this.#book?.close();
+  }
+
   measure(): void {
     for (const starter of this.#starters.values()) starter.measure();
   }

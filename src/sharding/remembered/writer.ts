@@ -45,6 +45,11 @@ export class RememberedWriter {
     return this.#calls.submit({ home, change });
   }
 
+  /** Rejects the waiting changes. Attempts in progress end, and failed ones are not retried. */
+  close(): void {
+    this.#calls.giveUp();
+  }
+
   /**
    * Nearly always all changes have one home. A retry repeats the steps before the failed one, which is
    * idempotent.
