@@ -8,7 +8,7 @@ import { sharded } from "./actors/options/sharded-options.ts";
 import { connect, isLimpetError, LimpetError } from "./client.ts";
 import { LIMITS } from "./kernel/limits.ts";
 import { nameProblem } from "./kernel/names.ts";
-import { FakeHost, openDoor } from "./wire/http/door-kit.test.ts";
+import { FakeHost, openDoor } from "./wire/http/server-kit.test.ts";
 
 class Cart extends Actor<{ items: string[] }> {
   static options = { name: "Basket" };

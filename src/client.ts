@@ -10,8 +10,8 @@ import { checkRuntime } from "./host/runtime.ts";
 import { type Duration, parseDuration } from "./kernel/durations.ts";
 import { LimpetError } from "./kernel/errors.ts";
 import { checkId, checkMethod, checkNamespace, checkType } from "./kernel/names.ts";
-import { callOverHttp, type RemoteCall } from "./wire/http/remote-call.ts";
-import { ServerList } from "./wire/http/server-list.ts";
+import { callOverHttp, type RemoteCall } from "./wire/http/client/remote-call.ts";
+import { ServerList } from "./wire/http/client/server-list.ts";
 
 export type { Envelope, Region } from "./actors/message-id.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/routing/remote.ts";

@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { DeadReminderSummary, ReminderSummary } from "../ports/reminder-admin.ts";
-import { FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
+import { FakeHost, openDoor } from "../wire/http/server-kit.test.ts";
 
 const NOW = Date.UTC(2030, 0, 1, 12);
 const MINUTE = 60_000;

@@ -9,7 +9,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { ShardsView } from "../ports/shard-admin.ts";
 import { newCandidate } from "../stores/contract/coordination-shared.contract.ts";
 import { openSqliteStore } from "../stores/sqlite/sqlite-store.ts";
-import { FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
+import { FakeHost, openDoor } from "../wire/http/server-kit.test.ts";
 
 const host = { address: "10.0.0.5:7401", name: "alpha", incarnation: "i-1", build: "", leaving: false };
 const VIEW: Omit<ShardsView, "type"> = {

@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { ClusterTable, StickyActor, StickyQuery } from "../ports/host-admin.ts";
-import { CLUSTER, FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
+import { CLUSTER, FakeHost, openDoor } from "../wire/http/server-kit.test.ts";
 
 const SINCE = 0;
 const held = (id: string, more: Partial<StickyActor> = {}): StickyActor => ({

@@ -5,7 +5,7 @@ import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { StoredTask } from "../ports/store/workflows.ts";
 import type { HistoryStep, WorkerSummary, WorkflowSummary, WorkflowView } from "../ports/workflow-admin.ts";
-import { FakeHost, openDoor } from "../wire/http/door-kit.test.ts";
+import { FakeHost, openDoor } from "../wire/http/server-kit.test.ts";
 
 const NOW = Date.UTC(2030, 0, 1, 12);
 const MINUTE = 60_000;

@@ -2,8 +2,8 @@
 // more processes.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { openApi } from "../http-workers/api/api-kit.test.ts";
 import { go, NAMESPACE, StickySites } from "../placement/sticky/sticky-kit.test.ts";
-import { openApi } from "../wire/http/api/api-kit.test.ts";
 import { workflow } from "./definition/definition.ts";
 import { arrivalOf } from "./inbox/inbox-messages.ts";
 

@@ -18,7 +18,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   kernel: [],
   ports: ["kernel"],
   ...Object.fromEntries(FEATURES.map((feature) => [feature, INNER])),
-  "http-workers": [...INNER, "workflows"],
+  "http-workers": [...INNER, "workflows", "wire"],
   stores: INNER,
   wire: [...INNER, ...FEATURES],
   observe: INNER,

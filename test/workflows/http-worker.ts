@@ -2,8 +2,8 @@
 // http-worker.ts urls id how`. It uses the first of the urls that answers. `how` is "work", or "hold": then
 // it takes one task of a workflow and does not complete it.
 import { setTimeout as pause } from "node:timers/promises";
+import { Api, envelope, type Scripted, ScriptedWorker } from "../../src/http-workers/api/api-kit.test.ts";
 import type { App } from "../../src/index.ts";
-import { Api, envelope, type Scripted, ScriptedWorker } from "../../src/wire/http/api/api-kit.test.ts";
 
 const [urls, id, how] = process.argv.slice(2) as [string, string, string];
 

@@ -5,7 +5,7 @@ import { afterEach, test } from "node:test";
 import fc from "fast-check";
 import { LIMITS } from "../../kernel/limits.ts";
 import { EXACT_TYPE } from "../exact.ts";
-import { answers, dial, errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
+import { answers, dial, errorCode, FakeHost, openDoor } from "./server-kit.test.ts";
 
 const HEAD = "Host: localhost\r\n";
 const CALL = "/v1.0/actors/Cart/alice/method/echo";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
-import { answers, dial, errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
+import { answers, dial, errorCode, FakeHost, openDoor } from "./server-kit.test.ts";
 
 const request = (method: string) => `GET /v1.0/actors/Cart/a/method/${method} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
-import { answers, dial, FakeHost, openDoor } from "./door-kit.test.ts";
 import { findRoute } from "./routes.ts";
+import { answers, dial, FakeHost, openDoor } from "./server-kit.test.ts";
 
 const refusal = (verb: string, target: string) => {
   const routed = findRoute(verb, target);

@@ -44,7 +44,7 @@ export type Route =
   | { readonly kind: "release" }
   | { readonly kind: "retryReminder" }
   | { readonly kind: "dropReminder" }
-  /** Workflows over HTTP have their own table of paths (api/api-routes.ts). */
+  /** Workflows over HTTP have their own table of paths (http-workers/api/routes.ts). */
   | { readonly kind: "api"; readonly verb: string; readonly path: string; readonly query: string };
 
 export type RouteKind = Route["kind"];

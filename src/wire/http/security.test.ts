@@ -4,8 +4,8 @@ import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
-import { dial, errorCode, FakeHost, openDoor } from "./door-kit.test.ts";
 import { checkSettings } from "./security.ts";
+import { dial, errorCode, FakeHost, openDoor } from "./server-kit.test.ts";
 
 const CALL = "/v1.0/actors/Cart/alice/method/none";
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import { encodeValue } from "../../kernel/values.ts";
 import { EXACT_TYPE } from "../exact.ts";
-import { CLUSTER, countingMeter, FakeHost, openDoor } from "./door-kit.test.ts";
+import { CLUSTER, countingMeter, FakeHost, openDoor } from "./server-kit.test.ts";
 
 type Json = Record<string, unknown>;
 

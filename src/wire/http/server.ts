@@ -13,7 +13,7 @@ import { type Answer, errorAnswer, NOT_DELIVERED } from "./answers.ts";
 import { refuseBroken, sayGoodbye } from "./broken-requests.ts";
 import { Connections } from "./connections.ts";
 import { Exchange, type ExchangeLimits } from "./exchange.ts";
-import { type HttpHandlersDeps, handle } from "./handlers.ts";
+import { type HttpHandlersDeps, handle } from "./host-api/handlers.ts";
 import { HttpMetrics } from "./http-metrics.ts";
 import { HTTP_LIMITS, type HttpLimits } from "./limits.ts";
 import { findRoute, type Routed } from "./routes.ts";
