@@ -378,8 +378,8 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "the first design of this processor",
     changes: [
       {
-        file: "src/reminders/batcher.ts",
-        before: "waiting.isInDoubt ||= isUnknown;",
+        file: "src/kernel/batch/keyed-batcher.ts",
+        before: "waiting.isAmbiguous ||= isUnknown;",
         after: "",
       },
     ],

@@ -116,7 +116,7 @@ export const STORE: readonly Bug[] = [
       },
       {
         file: "src/actors/catalog.ts",
-        before: `inDoubt: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),`,
+        before: `resolveAmbiguous: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),`,
         after: "",
       },
     ],
@@ -127,11 +127,11 @@ export const STORE: readonly Bug[] = [
     story:
       "A retry drops the information that an earlier attempt at a commit may have been applied. When the store stays away, or another host takes the actor, the caller gets a definite failure, although the commit was applied.",
     knownFrom: "actor-ts #142",
-    guard: "src/actors/group-call.test.ts",
+    guard: "src/kernel/batch/fenced-batcher.test.ts",
     changes: [
       {
-        file: "src/actors/group-call.ts",
-        before: "for (const member of batch) member.unknown ||= unknown;",
+        file: "src/kernel/batch/fenced-batcher.ts",
+        before: "for (const member of batch) member.isAmbiguous ||= isUnknown;",
         after: "",
       },
     ],
@@ -216,10 +216,10 @@ export const STORE: readonly Bug[] = [
     story:
       "A commit that is fenced in a batch with others gets the outcome of the first of them. Its caller gets a success, and the commit is lost.",
     knownFrom: "a mutation that no unit test noticed",
-    guard: "src/actors/group-call.test.ts",
+    guard: "src/kernel/batch/fenced-batcher.test.ts",
     changes: [
       {
-        file: "src/actors/group-call.ts",
+        file: "src/kernel/batch/fenced-batcher.ts",
         before: "this.#answer(batch[i]!, answers[i]);",
         after: `this.#answer(batch[i]!, (answers[i] as unknown) === "fenced" ? answers[0] : answers[i]);`,
       },

@@ -331,7 +331,7 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: "src/workflows/worker/batched-store.ts",
-        before: "inDoubt: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),",
+        before: "resolveAmbiguous: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),",
         after: "",
       },
     ],

@@ -1,4 +1,6 @@
 // The dependencies of an actor in memory.
+
+import type { BatchCaller } from "../kernel/batch/fenced-batcher.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
@@ -10,7 +12,6 @@ import type { Deadlines } from "./activation/deadlines.ts";
 import type { Incarnation } from "./activation/incarnation.ts";
 import type { LongTurns } from "./activation/long-turns.ts";
 import type { Turn } from "./activation/turn.ts";
-import type { Caller } from "./group-call.ts";
 import type { Remembering } from "./remembering.ts";
 import type { MissingMethod } from "./routing/missing-method.ts";
 import type { ActorClass, CallSettings } from "./routing/remote.ts";
@@ -34,7 +35,7 @@ export interface ActivationDeps {
     version: number,
     write: StateWrite,
     extras: Pick<Commit, "settle" | "reminders" | "starts" | "arrivals"> | undefined,
-    caller: Caller<CommitOutcome>,
+    caller: BatchCaller<CommitOutcome>,
   ): void;
   readonly reminders: ReminderWriter | undefined;
   readonly workflows: WorkflowWriter | undefined;

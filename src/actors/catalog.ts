@@ -1,6 +1,8 @@
 // All actors of a host: the registered types, the activations in memory, and the single entry point of calls.
 // It finds or creates the activation, limits their number, and deactivates idle ones. The router handles
 // calls to actors that are not in memory here, unless this host is alone and owns every actor.
+
+import { type BatchCaller, FencedBatcher } from "../kernel/batch/fenced-batcher.ts";
 import { checkCallSize, LIGHT } from "../kernel/call-size.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
@@ -22,7 +24,6 @@ import { cancelled, Turn } from "./activation/turn.ts";
 import { UnhandledCalls } from "./activation/unhandled-calls.ts";
 import type { ActivationDeps } from "./activation-deps.ts";
 import { ActorType } from "./actor-type.ts";
-import { type Caller, GroupCall } from "./group-call.ts";
 import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
 import { storeInstruments } from "./instruments.ts";
@@ -111,8 +112,8 @@ export class Catalog implements ActivationDeps {
   /** Set once; takes actors before their shard is here. */
   takenAhead: { claim(type: string, id: string): Promise<Taken> | undefined } | undefined;
   readonly #meter: Meter;
-  readonly #takes: GroupCall<TakeRequest, Taken>;
-  readonly #commits: GroupCall<Commit, CommitOutcome>;
+  readonly #takes: FencedBatcher<TakeRequest, Taken>;
+  readonly #commits: FencedBatcher<Commit, CommitOutcome>;
   #commitCount = 0;
   #resident = 0;
   #sweeping: Timer | undefined;
@@ -136,23 +137,23 @@ export class Catalog implements ActivationDeps {
     this.hookTimeoutMs = settings.drainTimeoutMs;
     this.#settings = settings;
     const shared = { clock, random, lanes: store.lanes, eager: store.eager, patienceMs: settings.storeTimeoutMs };
-    this.#takes = new GroupCall({
+    this.#takes = new FencedBatcher({
       ...shared,
       ...storeInstruments(meter, "take"),
       // A repeated take only raises an epoch.
       isHarmless: true,
       weigh: () => 1,
-      actorOf: ({ type, id }) => `${type.length}:${type}${id}`,
+      keyOf: ({ type, id }) => `${type.length}:${type}${id}`,
       send: (batch) => store.take(batch),
     });
-    this.#commits = new GroupCall({
+    this.#commits = new FencedBatcher({
       ...shared,
       ...storeInstruments(meter, "commit"),
       weigh: weightOf,
-      actorOf: ({ ref }) => ref,
+      keyOf: ({ ref }) => ref,
       send: (batch) => store.commit(batch),
       // An unanswered attempt may have been applied before another host took the actor and committed.
-      inDoubt: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),
+      resolveAmbiguous: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),
     });
     this.#meter = meter;
     for (const actorClass of classes) this.add(actorClass);
@@ -467,7 +468,7 @@ export class Catalog implements ActivationDeps {
     version: number,
     write: StateWrite,
     extras: Pick<Commit, "settle" | "reminders" | "starts" | "arrivals"> | undefined,
-    caller: Caller<CommitOutcome>,
+    caller: BatchCaller<CommitOutcome>,
   ): void {
     const id = `${this.incarnation}.${(++this.#commitCount).toString(36)}`;
     const commit = { ref, epoch, version, id, write };

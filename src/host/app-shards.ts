@@ -2,7 +2,7 @@
 import type { ActorClass } from "../actors/routing/remote.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkType } from "../kernel/names.ts";
-import { checkPlace } from "../kernel/shard-place.ts";
+import { checkPlace } from "../kernel/shards.ts";
 import type { Host } from "../ports/host-admin.ts";
 import type { ShardPlace, ShardsHere, ShardsView } from "../ports/shard-admin.ts";
 

@@ -1,8 +1,9 @@
 // Renews and verifies leases of claimed reminders. A reminder may have been replaced, cancelled, or claimed
 // by another process. The store reports all three as a lost lease.
+
+import { KeyedBatcher } from "../kernel/batch/keyed-batcher.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Reminders } from "../ports/store/reminders.ts";
-import { Batcher } from "./batcher.ts";
 import type { ClaimedEntry } from "./claimed.ts";
 
 export interface LeaseDeps {
@@ -13,12 +14,12 @@ export interface LeaseDeps {
 export class Leases {
   readonly #deps: LeaseDeps;
   readonly #leaseMs: number;
-  readonly #checking: Batcher<ClaimedEntry, number | undefined>;
+  readonly #checking: KeyedBatcher<ClaimedEntry, number | undefined>;
 
   constructor(leaseMs: number, deps: LeaseDeps) {
     this.#leaseMs = leaseMs;
     this.#deps = deps;
-    this.#checking = new Batcher({ clock: deps.clock, send: (batch) => this.renew(batch) });
+    this.#checking = new KeyedBatcher({ clock: deps.clock, send: (batch) => this.renew(batch) });
   }
 
   /** Renews one lease, batched with other checks of the same moment, and retried while the lease lasts. */

@@ -10,6 +10,8 @@
 // - A processor that cannot keep up returns late reminders and claims fewer for a while, because other
 //   processes may be idle.
 // - The store holds the truth: if the process ends, its leases expire, and another process continues.
+
+import { KeyedBatcher } from "../kernel/batch/keyed-batcher.ts";
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -23,7 +25,6 @@ import type {
   Settlement,
   Tick,
 } from "../ports/store/reminders.ts";
-import { Batcher } from "./batcher.ts";
 import { type ClaimedEntry, heldOf, keyText, type ReminderClaim } from "./claimed.ts";
 import { Claimer, type ClaimerSettings } from "./claimer.ts";
 import { afterTick, type Decision, decide, isNobodysFault, textOf } from "./decision.ts";
@@ -88,7 +89,7 @@ export class Processor {
   readonly #deps: ProcessorDeps;
   readonly #claimer: Claimer;
   readonly #leases: Leases;
-  readonly #settling: Batcher<Settlement, boolean>;
+  readonly #settling: KeyedBatcher<Settlement, boolean>;
   readonly #held = new Map<number, ClaimedEntry>();
   /** The newest entry of each key, by the text of the key. */
   readonly #byKey = new Map<string, ClaimedEntry>();
@@ -121,7 +122,7 @@ export class Processor {
     this.#ownToken = random.id();
     this.#room = new FairCapacity(Math.min(settings.batchSize * BATCHES, settings.concurrency * SPARE));
     this.#slots = new FairCapacity(settings.concurrency);
-    this.#settling = new Batcher({ clock, send: (batch) => store.settle(batch) });
+    this.#settling = new KeyedBatcher({ clock, send: (batch) => store.settle(batch) });
     this.#leases = new Leases(settings.leaseMs, { clock, store });
     this.#claimer = new Claimer(settings, {
       clock,

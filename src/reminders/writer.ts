@@ -1,4 +1,6 @@
 // Writes reminders for actors and the HTTP API: converts options to rows, and rows to descriptions.
+
+import { KeyedBatcher } from "../kernel/batch/keyed-batcher.ts";
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -21,7 +23,6 @@ import {
   type StoredReminder,
   type Tick,
 } from "../ports/store/reminders.ts";
-import { Batcher } from "./batcher.ts";
 import { refuse, shown } from "./refusal.ts";
 import { resolvePolicy } from "./schedule/failure-policy.ts";
 import { decodePlan, encodePlan } from "./schedule/plan.ts";
@@ -54,20 +55,20 @@ type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
 export class BatchedReminderWriter implements ReminderWriter {
   readonly #deps: ReminderWriterDeps;
-  readonly #writing: Batcher<ReminderWrite, ReminderOutcome>;
-  readonly #looking: Batcher<ReminderKey, StoredReminder | undefined>;
+  readonly #writing: KeyedBatcher<ReminderWrite, ReminderOutcome>;
+  readonly #looking: KeyedBatcher<ReminderKey, StoredReminder | undefined>;
 
   constructor(deps: ReminderWriterDeps) {
     this.#deps = deps;
     const { clock, store } = deps;
-    this.#writing = new Batcher({
+    this.#writing = new KeyedBatcher({
       clock,
       send: (batch) => store.write(batch),
       keyOf: ({ key }) => showKey(key),
       late: "COMMIT_UNKNOWN",
-      inDoubt: (write, outcome) => this.#cleared(write, outcome),
+      resolveAmbiguous: (write, outcome) => this.#cleared(write, outcome),
     });
-    this.#looking = new Batcher({
+    this.#looking = new KeyedBatcher({
       clock,
       send: (keys) => Promise.all(keys.map((key) => store.get(key))),
       late: "STORE_UNAVAILABLE",

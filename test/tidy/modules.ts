@@ -15,7 +15,8 @@ const OUTER = ["stores", "wire", "observe", "config"];
 
 /** The modules that the files of a module may import, besides their own. */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  kernel: [],
+  // Types of ports only.
+  kernel: ["ports"],
   ports: ["kernel"],
   ...Object.fromEntries(FEATURES.map((feature) => [feature, INNER])),
   "http-workers": [...INNER, "workflows", "wire"],

@@ -1,13 +1,14 @@
 // A turn that waits for its commit, with the reply that leaves when it is durable. One object instead of a
 // promise and two closures, because every durable turn makes one.
+
+import type { BatchCaller } from "../../kernel/batch/fenced-batcher.ts";
 import type { SentReminders } from "../../ports/reminder-writer.ts";
 import { type CommitOutcome, verdictOf } from "../../ports/store/store.ts";
-import type { Caller } from "../group-call.ts";
 import type { Outgoing } from "../outbox/turn-outbox.ts";
 import type { Incarnation } from "./incarnation.ts";
 import type { Turn } from "./turn.ts";
 
-export class Committing implements Caller<CommitOutcome> {
+export class Committing implements BatchCaller<CommitOutcome> {
   readonly #life: Incarnation;
   readonly #turn: Turn;
   readonly #reply: unknown;

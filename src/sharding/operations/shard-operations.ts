@@ -1,7 +1,7 @@
 // Views and commands of operators for the shards of one namespace, on the leader.
 import { LimpetError } from "../../kernel/errors.ts";
-import { checkPlace } from "../../kernel/shard-place.ts";
 import { meantHost, type ShardHostInfo } from "../../kernel/shard-strategy.ts";
+import { checkPlace } from "../../kernel/shards.ts";
 import type { HostRecord } from "../../placement/model/connection-controller.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ShardPlace, ShardSteering, ShardsOfHost, ShardsView } from "../../ports/shard-admin.ts";

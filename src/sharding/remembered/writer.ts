@@ -1,8 +1,9 @@
 // Persists which actors are remembered, for the home of their shards: many changes in one step, one step
 // after the other, with retries while the store does not respond. So changes of one actor are applied in the
 // order of their requests.
-import { GroupCall } from "../../actors/group-call.ts";
+
 import { storeInstruments } from "../../actors/instruments.ts";
+import { FencedBatcher } from "../../kernel/batch/fenced-batcher.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { Random } from "../../ports/random.ts";
@@ -22,12 +23,12 @@ interface Request {
 }
 
 export class RememberedWriter {
-  readonly #calls: GroupCall<Request, boolean>;
+  readonly #calls: FencedBatcher<Request, boolean>;
   readonly #shards: Shards;
 
   constructor(patienceMs: number, { clock, random, meter, shards }: RememberedWriterDeps) {
     this.#shards = shards;
-    this.#calls = new GroupCall({
+    this.#calls = new FencedBatcher({
       clock,
       random,
       patienceMs,
@@ -35,7 +36,7 @@ export class RememberedWriter {
       eager: Number.POSITIVE_INFINITY,
       ...storeInstruments(meter, "remember"),
       weigh: () => 1,
-      actorOf: ({ change: { type, id } }) => `${type.length}:${type}${id}`,
+      keyOf: ({ change: { type, id } }) => `${type.length}:${type}${id}`,
       send: (batch) => this.#send(batch),
     });
   }

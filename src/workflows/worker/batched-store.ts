@@ -1,6 +1,8 @@
 // Batches starts, inbox messages and steps of many runs, and retries them when the store does not answer. A
 // rejection after an unanswered attempt is ambiguous (`isInDoubt`): the store may have applied that attempt,
 // or may still apply it.
+
+import { KeyedBatcher } from "../../kernel/batch/keyed-batcher.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Reminders, Rewriting, Settlement } from "../../ports/store/reminders.ts";
@@ -13,7 +15,6 @@ import type {
   TaskCompletion,
   Workflows,
 } from "../../ports/store/workflows.ts";
-import { Batcher } from "../../reminders/batcher.ts";
 
 /** While the store writes one batch, this process continues with the runs of another. */
 const LANES = { lanes: 2, largest: 250 } as const;
@@ -30,13 +31,18 @@ export function batchActivities(
   rewrite(rewriting: Rewriting): Promise<boolean>;
 } {
   const keyOf = ({ generation }: { readonly generation: number }): string => String(generation);
-  const settling = new Batcher<Settlement, boolean>({ clock, ...LATE, send: (batch) => store.settle(batch), keyOf });
-  const rewriting = new Batcher<Rewriting, boolean>({
+  const settling = new KeyedBatcher<Settlement, boolean>({
+    clock,
+    ...LATE,
+    send: (batch) => store.settle(batch),
+    keyOf,
+  });
+  const rewriting = new KeyedBatcher<Rewriting, boolean>({
     clock,
     ...LATE,
     send: (batch) => store.rewrite(batch),
     keyOf,
-    inDoubt: (_, isMine) => (isMine ? isMine : Promise.reject(rewrittenMaybe())),
+    resolveAmbiguous: (_, isMine) => (isMine ? isMine : Promise.reject(rewrittenMaybe())),
   });
   return {
     settle: (one) => settling.ask(one, clock.monotonic() + patienceMs),
@@ -51,21 +57,21 @@ type Batched = Pick<Workflows, "start" | "arrive" | "append">;
 
 /** `patienceMs`: the time for retries. */
 export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: number): Workflows {
-  const starts = new Batcher<RunStart, StartOutcome>({
+  const starts = new KeyedBatcher<RunStart, StartOutcome>({
     clock,
     ...LANES,
     ...LATE,
     send: (batch) => store.start(batch),
     keyOf: ({ workflowId }) => workflowId,
-    inDoubt: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),
+    resolveAmbiguous: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),
   });
-  const arrivals = new Batcher<InboxMessage, DeliveryOutcome>({
+  const arrivals = new KeyedBatcher<InboxMessage, DeliveryOutcome>({
     clock,
     ...LATE,
     send: (batch) => store.arrive(batch),
-    inDoubt: (_, outcome) => (outcome.kind === "arrived" ? outcome : { ...outcome, isInDoubt: true }),
+    resolveAmbiguous: (_, outcome) => (outcome.kind === "arrived" ? outcome : { ...outcome, isInDoubt: true }),
   });
-  const steps = new Batcher<TaskCompletion, AppendOutcome>({
+  const steps = new KeyedBatcher<TaskCompletion, AppendOutcome>({
     clock,
     ...LANES,
     ...LATE,
@@ -73,7 +79,7 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
     keyOf: ({ ref }) => String(ref),
   });
   const askAll = async <Request, Answer>(
-    batcher: Batcher<Request, Answer>,
+    batcher: KeyedBatcher<Request, Answer>,
     batch: readonly Request[],
   ): Promise<Answer[]> => {
     const until = clock.monotonic() + patienceMs;

@@ -1,7 +1,7 @@
 // Parses the body of a request that steers the shards of a type. Pure.
 import { LimpetError } from "../../../kernel/errors.ts";
 import { checkType } from "../../../kernel/names.ts";
-import { hostProblem, isShardNumber } from "../../../kernel/shard-place.ts";
+import { hostNameProblem, isShardNumber } from "../../../kernel/shards.ts";
 import type { ShardPlace, ShardSteering } from "../../../ports/shard-admin.ts";
 import { parseBody } from "../body.ts";
 import type { ShardAct } from "../routes.ts";
@@ -55,4 +55,4 @@ function readPlaces(given: unknown): ShardPlace[] | undefined {
   return isFine ? (places as ShardPlace[]) : undefined;
 }
 
-const isHost = (value: unknown): value is string => hostProblem(value) === undefined;
+const isHost = (value: unknown): value is string => hostNameProblem(value) === undefined;

@@ -1,20 +1,20 @@
-// Batches requests to the store: many callers, one round trip. Requests submitted together form one batch.
-// While batches are in progress, the next one collects requests. A caller gets only its own outcome.
+// Batches takes, commits and other fenced requests to the store: many callers, one round trip. Requests
+// submitted together form one batch; while batches are in progress, the next one collects requests.
 //
-// When the store does not answer, the batch returns to the front of the queue and is retried after a pause.
-// Retries end when the patience of a member ends, which counts from submission. A member whose patience ends
-// during an attempt gets its answer at once: a silent store delays callers no longer than one that is down.
-// Retries are safe because takes and commits are idempotent (ports/store/store.ts). A member whose row is
-// locked is retried alone after a pause, and the others have their answers. A batch with a permanent failure
-// is split, so that one bad member fails alone.
-import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Counter, Histogram } from "../ports/meter.ts";
-import type { Random } from "../ports/random.ts";
-import type { Held } from "../ports/store/store.ts";
+// Requests are idempotent and the store fences them, so two batches may hold the same key at once, and a
+// batch without an answer is retried. KeyedBatcher is for requests without a fence: it never has two requests
+// of a key in progress. This class has no promise or timer per request, because every durable turn uses it.
+// All members share one patience, one pause and one timer; a member with a locked row is retried alone.
 
-export interface GroupCallSettings<Request, Answer> {
+import type { Clock } from "../../ports/clock.ts";
+import type { Counter, Histogram } from "../../ports/meter.ts";
+import type { Random } from "../../ports/random.ts";
+import type { Held } from "../../ports/store/store.ts";
+import { backoffMs } from "../backoff.ts";
+import { isLimpetError, LimpetError } from "../errors.ts";
+import { LIMITS } from "../limits.ts";
+
+export interface FencedBatcherDeps<Request, Answer> {
   readonly clock: Clock;
   readonly random: Random;
   /** Batches in progress at once. */
@@ -30,20 +30,20 @@ export interface GroupCallSettings<Request, Answer> {
   readonly isHarmless?: boolean | undefined;
   readonly weigh: (request: Request) => number;
   /**
-   * The actor of a request; a batch contains an actor once. Two requests for one actor exist when a life was
-   * cut off during its request and the next life has begun.
+   * The actor of a request; a batch contains an actor once. Two requests for one actor exist when one
+   * incarnation was cut off during its request and the next one has begun.
    */
-  readonly actorOf: (request: Request) => number | string;
+  readonly keyOf: (request: Request) => number | string;
   readonly send: (batch: Request[]) => Promise<(Answer | Held)[]>;
   /** Converts the answer when an earlier attempt may have been applied without an answer. */
-  readonly inDoubt?: (answer: Answer) => Answer | LimpetError;
+  readonly resolveAmbiguous?: (answer: Answer) => Answer | LimpetError;
   readonly batchSize: Histogram;
   readonly seconds: Histogram;
   readonly retries: Counter;
 }
 
 /** Receives the outcome of a request. Neither method may throw. */
-export interface Caller<Answer> {
+export interface BatchCaller<Answer> {
   resolve(answer: Answer): void;
   reject(error: unknown): void;
 }
@@ -53,7 +53,7 @@ class Member<Request, Answer> {
   /** Value of the era counter at submission; `giveUp()` raises the counter. */
   readonly era: number;
   readonly weight: number;
-  readonly caller: Caller<Answer>;
+  readonly caller: BatchCaller<Answer>;
   /**
    * Submission time on the monotonic clock: the time of the first attempt, unless the member had to wait for
    * it.
@@ -62,12 +62,12 @@ class Member<Request, Answer> {
   /** The caller has its answer. */
   isOver = false;
   /** An attempt may have been applied without an answer. */
-  unknown = false;
-  alone = false;
+  isAmbiguous = false;
+  isAlone = false;
   /** Attempts that found the row locked. */
-  held = 0;
+  lockedAttempts = 0;
 
-  constructor(request: Request, era: number, weight: number, caller: Caller<Answer>) {
+  constructor(request: Request, era: number, weight: number, caller: BatchCaller<Answer>) {
     this.request = request;
     this.era = era;
     this.weight = weight;
@@ -78,19 +78,19 @@ class Member<Request, Answer> {
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
-export class GroupCall<Request, Answer> {
-  readonly #settings: GroupCallSettings<Request, Answer>;
+export class FencedBatcher<Request, Answer> {
+  readonly #deps: FencedBatcherDeps<Request, Answer>;
   #waiting: Member<Request, Answer>[] = [];
   readonly #sent = new Set<Member<Request, Answer>[]>();
-  #underWay = 0;
+  #inProgress = 0;
   #isWatching = false;
-  #gathering = false;
+  #isCollecting = false;
   /** Consecutive attempts without an answer. */
   #failures = 0;
   #era = 0;
 
-  constructor(settings: GroupCallSettings<Request, Answer>) {
-    this.#settings = settings;
+  constructor(deps: FencedBatcherDeps<Request, Answer>) {
+    this.#deps = deps;
   }
 
   submit(request: Request): Promise<Answer> {
@@ -98,7 +98,7 @@ export class GroupCall<Request, Answer> {
   }
 
   /** The same without a promise, for the path of every durable turn. */
-  send(request: Request, caller: Caller<Answer>): void {
+  send(request: Request, caller: BatchCaller<Answer>): void {
     if (this.#waiting.length >= LIMITS.storeQueue) {
       caller.reject(
         new LimpetError(
@@ -108,11 +108,11 @@ export class GroupCall<Request, Answer> {
       );
       return;
     }
-    const member = new Member(request, this.#era, this.#settings.weigh(request), caller);
-    if (this.#underWay >= this.#lanes) member.since = this.#settings.clock.monotonic();
+    const member = new Member(request, this.#era, this.#deps.weigh(request), caller);
+    if (this.#inProgress >= this.#lanes) member.since = this.#deps.clock.monotonic();
     this.#waiting.push(member);
-    if (this.#waiting.length >= this.#settings.eager && this.#failures === 0) this.#sendOff();
-    else this.#gather();
+    if (this.#waiting.length >= this.#deps.eager && this.#failures === 0) this.#sendOff();
+    else this.#collect();
   }
 
   /** Drops the waiting requests. Attempts in progress end, and failed ones are not retried. */
@@ -121,48 +121,47 @@ export class GroupCall<Request, Answer> {
     this.#dropImpatient("the request was dropped");
   }
 
-  #gather(): void {
-    if (this.#gathering || this.#waiting.length === 0 || this.#underWay >= this.#lanes) return;
-    this.#gathering = true;
+  #collect(): void {
+    if (this.#isCollecting || this.#waiting.length === 0 || this.#inProgress >= this.#lanes) return;
+    this.#isCollecting = true;
     const go = (): void => {
-      this.#gathering = false;
+      this.#isCollecting = false;
       this.#sendOff();
     };
-    if (this.#failures === 0) this.#settings.clock.soon(go);
-    else this.#settings.clock.after(this.#pause(this.#failures), go);
+    if (this.#failures === 0) this.#deps.clock.soon(go);
+    else this.#deps.clock.after(this.#pause(this.#failures), go);
   }
 
   #sendOff(): void {
-    while (this.#waiting.length > 0 && this.#underWay < this.#lanes) void this.#send(this.#nextBatch());
+    while (this.#waiting.length > 0 && this.#inProgress < this.#lanes) void this.#send(this.#nextBatch());
   }
 
   /** While the store does not answer, one batch at a time probes it. */
   get #lanes(): number {
-    return this.#failures === 0 ? this.#settings.lanes : 1;
+    return this.#failures === 0 ? this.#deps.lanes : 1;
   }
 
   #pause(attempts: number): number {
-    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempts, 10));
-    return longest * (0.5 + this.#settings.random.number() / 2);
+    return backoffMs(attempts, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, this.#deps.random.number());
   }
 
   #nextBatch(): Member<Request, Answer>[] {
     const waiting = this.#waiting;
     // The queue is divided among the free lanes: while the store handles one batch, the callers of another
     // continue.
-    const share = Math.max(this.#settings.eager, Math.ceil(waiting.length / (this.#lanes - this.#underWay)));
+    const share = Math.max(this.#deps.eager, Math.ceil(waiting.length / (this.#lanes - this.#inProgress)));
     const most = Math.min(share, LIMITS.batchSize);
     let count = 1;
     let weight = waiting[0]!.weight;
-    if (!waiting[0]!.alone && most > 1) {
-      const { actorOf } = this.#settings;
-      const actors = new Set([actorOf(waiting[0]!.request)]);
+    if (!waiting[0]!.isAlone && most > 1) {
+      const { keyOf } = this.#deps;
+      const keys = new Set([keyOf(waiting[0]!.request)]);
       while (count < waiting.length && count < most) {
-        const { request, weight: more, alone } = waiting[count]!;
-        const actor = actorOf(request);
+        const { request, weight: more, isAlone } = waiting[count]!;
+        const key = keyOf(request);
         weight += more;
-        if (weight > LIMITS.batchBytes || alone || actors.has(actor)) break;
-        actors.add(actor);
+        if (weight > LIMITS.batchBytes || isAlone || keys.has(key)) break;
+        keys.add(key);
         count++;
       }
     }
@@ -170,37 +169,37 @@ export class GroupCall<Request, Answer> {
   }
 
   async #send(batch: Member<Request, Answer>[]): Promise<void> {
-    const { clock, send, batchSize, seconds } = this.#settings;
-    this.#underWay++;
+    const { clock, send, batchSize, seconds } = this.#deps;
+    this.#inProgress++;
     this.#sent.add(batch);
     const begun = clock.monotonic();
     for (const member of batch) if (member.since > begun) member.since = begun;
-    if (!this.#isWatching) this.#watch(this.#settings.patienceMs);
+    if (!this.#isWatching) this.#watch(this.#deps.patienceMs);
     let answers: (Answer | Held)[];
     try {
       answers = await send(batch.map((member) => member.request));
     } catch (error) {
-      this.#underWay--;
+      this.#inProgress--;
       this.#sent.delete(batch);
       const left = batch.filter(({ isOver }) => !isOver);
       if (left.length > 0) this.#failed(left, error);
       else this.#failures++;
-      this.#gather();
+      this.#collect();
       return;
     }
-    this.#underWay--;
+    this.#inProgress--;
     this.#sent.delete(batch);
     this.#failures = 0;
     batchSize.observe(batch.length);
     seconds.observe((clock.monotonic() - begun) / 1_000);
     for (let i = 0; i < batch.length; i++) this.#answer(batch[i]!, answers[i]);
-    this.#gather();
+    this.#collect();
   }
 
   /** One timer for all members; it runs while there are any. */
   #watch(ms: number): void {
     this.#isWatching = true;
-    const { clock, patienceMs } = this.#settings;
+    const { clock, patienceMs } = this.#deps;
     const look = (): void => {
       this.#isWatching = false;
       const now = clock.monotonic();
@@ -223,8 +222,8 @@ export class GroupCall<Request, Answer> {
   #giveUpOn(member: Member<Request, Answer>): void {
     const why = "the store is silent";
     member.isOver = true;
-    member.unknown ||= this.#settings.isHarmless !== true;
-    member.caller.reject(member.unknown ? unknownOutcome(why) : nothingChanged(why));
+    member.isAmbiguous ||= this.#deps.isHarmless !== true;
+    member.caller.reject(member.isAmbiguous ? ambiguousOutcome(why) : nothingChanged(why));
   }
 
   #answer(member: Member<Request, Answer>, answer: Answer | Held): void {
@@ -233,7 +232,7 @@ export class GroupCall<Request, Answer> {
       this.#holdBack(member);
       return;
     }
-    const result = member.unknown ? (this.#settings.inDoubt?.(answer) ?? answer) : answer;
+    const result = member.isAmbiguous ? (this.#deps.resolveAmbiguous?.(answer) ?? answer) : answer;
     if (isLimpetError(result)) member.caller.reject(result);
     else member.caller.resolve(result);
   }
@@ -243,38 +242,38 @@ export class GroupCall<Request, Answer> {
    * other.
    */
   #holdBack(member: Member<Request, Answer>): void {
-    member.alone = true;
-    this.#settings.clock.after(this.#pause(++member.held), () => {
+    member.isAlone = true;
+    this.#deps.clock.after(this.#pause(++member.lockedAttempts), () => {
       this.#waiting.push(member);
-      this.#dropImpatient("somebody else's transaction holds the row");
-      this.#gather();
+      this.#dropImpatient("the transaction of another process holds the row");
+      this.#collect();
     });
   }
 
   #failed(batch: Member<Request, Answer>[], error: unknown): void {
-    const unknown = isLimpetError(error, "COMMIT_UNKNOWN");
-    if (unknown || isLimpetError(error, "STORE_UNAVAILABLE")) {
+    const isUnknown = isLimpetError(error, "COMMIT_UNKNOWN");
+    if (isUnknown || isLimpetError(error, "STORE_UNAVAILABLE")) {
       this.#failures++;
-      this.#settings.retries.add(1);
-      for (const member of batch) member.unknown ||= unknown;
+      this.#deps.retries.add(1);
+      for (const member of batch) member.isAmbiguous ||= isUnknown;
       this.#waiting.unshift(...batch);
       this.#dropImpatient(error.message);
     } else if (batch.length > 1) {
-      for (const member of batch) member.alone = true;
+      for (const member of batch) member.isAlone = true;
       this.#waiting.unshift(...batch);
     } else {
-      batch[0]!.caller.reject(batch[0]!.unknown ? unknownOutcome(String(error)) : error);
+      batch[0]!.caller.reject(batch[0]!.isAmbiguous ? ambiguousOutcome(String(error)) : error);
     }
   }
 
   #dropImpatient(why: string): void {
-    const now = this.#settings.clock.monotonic();
-    const { patienceMs } = this.#settings;
+    const now = this.#deps.clock.monotonic();
+    const { patienceMs } = this.#deps;
     this.#waiting = this.#waiting.filter((member) => {
       member.since = Math.min(member.since, now);
       if (member.since + patienceMs > now && member.era === this.#era) return true;
       member.isOver = true;
-      member.caller.reject(member.unknown ? unknownOutcome(why) : nothingChanged(why));
+      member.caller.reject(member.isAmbiguous ? ambiguousOutcome(why) : nothingChanged(why));
       return false;
     });
     // No request waits: the next one probes the store at once.
@@ -286,6 +285,6 @@ function nothingChanged(why: string): LimpetError {
   return new LimpetError("STORE_UNAVAILABLE", `the store did not answer in time; nothing was changed (${why})`);
 }
 
-function unknownOutcome(why: string): LimpetError {
+function ambiguousOutcome(why: string): LimpetError {
   return new LimpetError("COMMIT_UNKNOWN", `an answer of the store was lost; the turn may count or not (${why})`);
 }

@@ -1,16 +1,17 @@
-// Combines many requests into one request to the store. While a batch is in progress, the next one gathers.
+// Combines many requests into one request to the store. While a batch is in progress, the next one collects.
 // With several lanes, a full batch is sent in parallel, so that the store and this process work at the same
-// time. If the store does not answer, a batch is retried until the patience of each request is over; every
-// request here may be sent twice (ports/store/reminders.ts). A batch that fails for a permanent reason is
-// split, so that one bad request fails alone.
-import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import type { Clock } from "../ports/clock.ts";
+// time. Two requests of a key are never in progress at once, and requests of a key keep their order: these
+// requests have no fence (FencedBatcher is for those that have one). Each request has its own deadline for
+// retries; every request here may be sent twice (ports/store/reminders.ts).
+
+import type { Clock } from "../../ports/clock.ts";
+import { backoffMs } from "../backoff.ts";
+import { isLimpetError, LimpetError } from "../errors.ts";
+import { LIMITS } from "../limits.ts";
 
 const LARGEST = 1_000;
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
-/** The most requests that may wait; further ones are rejected. */
-const MOST = 100_000;
 
 interface Waiting<Request, Answer> {
   readonly request: Request;
@@ -21,14 +22,14 @@ interface Waiting<Request, Answer> {
   /** Sent in a batch of its own. */
   isAlone: boolean;
   /** An attempt had no answer, and the store may have applied it. */
-  isInDoubt: boolean;
+  isAmbiguous: boolean;
   /** The error of the latest attempt; undefined before the first attempt. */
   failure: { readonly error: unknown } | undefined;
   /** The request has its answer. */
   isOver: boolean;
 }
 
-export interface BatcherDeps<Request, Answer> {
+export interface KeyedBatcherDeps<Request, Answer> {
   readonly clock: Clock;
   send(batch: readonly Request[]): Promise<readonly Answer[]>;
   /** Two requests of the same key are never in progress at once. */
@@ -43,11 +44,11 @@ export interface BatcherDeps<Request, Answer> {
    */
   readonly late?: "COMMIT_UNKNOWN" | "STORE_UNAVAILABLE" | undefined;
   /** The answer after an earlier attempt had no answer and may have been applied. */
-  inDoubt?(request: Request, answer: Answer): Answer | Promise<Answer>;
+  resolveAmbiguous?(request: Request, answer: Answer): Answer | Promise<Answer>;
 }
 
-export class Batcher<Request, Answer> {
-  readonly #deps: BatcherDeps<Request, Answer>;
+export class KeyedBatcher<Request, Answer> {
+  readonly #deps: KeyedBatcherDeps<Request, Answer>;
   readonly #lanes: number;
   readonly #largest: number;
   #waiting: Waiting<Request, Answer>[] = [];
@@ -66,7 +67,7 @@ export class Batcher<Request, Answer> {
   readonly #pauses = new Set<() => void>();
   #isEnding = false;
 
-  constructor(deps: BatcherDeps<Request, Answer>) {
+  constructor(deps: KeyedBatcherDeps<Request, Answer>) {
     this.#deps = deps;
     this.#lanes = deps.lanes ?? 1;
     this.#largest = deps.largest ?? LARGEST;
@@ -74,12 +75,13 @@ export class Batcher<Request, Answer> {
 
   /** `until`: end of the retries, on the monotonic clock. At least one attempt is made. */
   ask(request: Request, until: number): Promise<Answer> {
-    if (this.#waiting.length >= MOST) {
-      return Promise.reject(new LimpetError("STORE_UNAVAILABLE", `${MOST} changes of reminders wait for the store`));
+    if (this.#waiting.length >= LIMITS.storeQueue) {
+      const problem = `${LIMITS.storeQueue} requests already wait for the store; try again later`;
+      return Promise.reject(new LimpetError("STORE_UNAVAILABLE", problem));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const fresh = { isAlone: false, isInDoubt: false, isOver: false, failure: undefined };
-    this.#waiting.push({ request, until, resolve, reject, ...fresh });
+    const state = { isAlone: false, isAmbiguous: false, isOver: false, failure: undefined };
+    this.#waiting.push({ request, until, resolve, reject, ...state });
     if (!this.#isWatching && this.#deps.late !== undefined) this.#watch(until);
     this.#open();
     return promise;
@@ -91,15 +93,15 @@ export class Batcher<Request, Answer> {
    */
   end(): void {
     this.#isEnding = true;
-    const isTried = ({ failure, isAlone }: Waiting<Request, Answer>): boolean => failure !== undefined && !isAlone;
-    const tried = this.#waiting.filter(isTried);
-    this.#waiting = this.#waiting.filter((one) => !isTried(one));
-    for (const one of tried) this.#reject(one, one.failure?.error);
-    for (const goOn of this.#pauses) goOn();
+    const hasFailed = ({ failure, isAlone }: Waiting<Request, Answer>): boolean => failure !== undefined && !isAlone;
+    const failed = this.#waiting.filter(hasFailed);
+    this.#waiting = this.#waiting.filter((one) => !hasFailed(one));
+    for (const one of failed) this.#reject(one, one.failure?.error);
+    for (const proceed of this.#pauses) proceed();
   }
 
-  #reject({ reject, isInDoubt }: Waiting<Request, Answer>, error: unknown): void {
-    reject(isInDoubt && !isLimpetError(error, "COMMIT_UNKNOWN") ? unknownOutcome(error) : error);
+  #reject({ reject, isAmbiguous: isInDoubt }: Waiting<Request, Answer>, error: unknown): void {
+    reject(isInDoubt && !isLimpetError(error, "COMMIT_UNKNOWN") ? ambiguousOutcome(error) : error);
   }
 
   /** The first batch is sent with any size, others when they are full. */
@@ -135,13 +137,13 @@ export class Batcher<Request, Answer> {
       if (batch.length === 0) break;
       this.#latest = batch.length === 1 ? this.#deps.keyOf?.(batch[0]!.request) : undefined;
       this.#open();
-      const keys = this.#hold(batch);
+      const keys = this.#lockKeys(batch);
       if (this.#deps.late !== undefined) this.#sent.add(batch);
       try {
         const answers = await this.#deps.send(batch.map(({ request }) => request));
         failures = 0;
         for (const [i, waiting] of batch.entries()) {
-          if (!waiting.isOver) waiting.resolve(this.#toldTo(waiting, answers[i]!));
+          if (!waiting.isOver) waiting.resolve(this.#answerOf(waiting, answers[i]!));
         }
       } catch (error) {
         // The attempt is over: a request whose time ends during the pause is not ambiguous.
@@ -175,11 +177,11 @@ export class Batcher<Request, Answer> {
     one.isOver = true;
     const isSent = [...this.#sent].some((batch) => batch.includes(one));
     const error = new LimpetError("STORE_UNAVAILABLE", "the store is silent; nothing was changed");
-    const isUnknown = one.isInDoubt || (isSent && this.#deps.late === "COMMIT_UNKNOWN");
-    one.reject(isUnknown ? unknownOutcome(error) : error);
+    const isUnknown = one.isAmbiguous || (isSent && this.#deps.late === "COMMIT_UNKNOWN");
+    one.reject(isUnknown ? ambiguousOutcome(error) : error);
   }
 
-  #hold(batch: readonly Waiting<Request, Answer>[]): string[] {
+  #lockKeys(batch: readonly Waiting<Request, Answer>[]): string[] {
     const { keyOf } = this.#deps;
     if (keyOf === undefined) return [];
     const keys = batch.map(({ request }) => keyOf(request));
@@ -187,15 +189,15 @@ export class Batcher<Request, Answer> {
     return keys;
   }
 
-  #toldTo({ request, isInDoubt }: Waiting<Request, Answer>, answer: Answer): Answer | Promise<Answer> {
-    return isInDoubt ? (this.#deps.inDoubt?.(request, answer) ?? answer) : answer;
+  #answerOf({ request, isAmbiguous: isInDoubt }: Waiting<Request, Answer>, answer: Answer): Answer | Promise<Answer> {
+    return isInDoubt ? (this.#deps.resolveAmbiguous?.(request, answer) ?? answer) : answer;
   }
 
   /** The oldest requests, each key once; or one request that must be sent alone. */
   #next(): Waiting<Request, Answer>[] {
     const { keyOf } = this.#deps;
-    const isHeld = (request: Request) => keyOf !== undefined && this.#keys.has(keyOf(request));
-    if (this.#waiting[0]!.isAlone && !isHeld(this.#waiting[0]!.request)) return this.#waiting.splice(0, 1);
+    const isLocked = (request: Request) => keyOf !== undefined && this.#keys.has(keyOf(request));
+    if (this.#waiting[0]!.isAlone && !isLocked(this.#waiting[0]!.request)) return this.#waiting.splice(0, 1);
     const keys = new Set<string>();
     const batch: Waiting<Request, Answer>[] = [];
     const rest: Waiting<Request, Answer>[] = [];
@@ -216,36 +218,36 @@ export class Batcher<Request, Answer> {
   /** True: some requests are retried after a pause. */
   #failed(batch: readonly Waiting<Request, Answer>[], error: unknown): boolean {
     const isUnknown = isLimpetError(error, "COMMIT_UNKNOWN");
-    const isHopeless = !isUnknown && !isLimpetError(error, "STORE_UNAVAILABLE");
+    const isPermanent = !isUnknown && !isLimpetError(error, "STORE_UNAVAILABLE");
     const now = this.#deps.clock.monotonic();
-    const again: Waiting<Request, Answer>[] = [];
+    const retried: Waiting<Request, Answer>[] = [];
     for (const waiting of batch) {
       if (waiting.isOver) continue;
-      waiting.isInDoubt ||= isUnknown;
+      waiting.isAmbiguous ||= isUnknown;
       waiting.failure = { error };
-      const isTriedAgain = isHopeless ? batch.length > 1 : now < waiting.until && !this.#isEnding;
-      if (isHopeless) waiting.isAlone = true;
-      if (isTriedAgain) again.push(waiting);
+      const isRetried = isPermanent ? batch.length > 1 : now < waiting.until && !this.#isEnding;
+      if (isPermanent) waiting.isAlone = true;
+      if (isRetried) retried.push(waiting);
       else this.#reject(waiting, error);
     }
-    this.#waiting = [...again, ...this.#waiting];
-    return again.length > 0 && !isHopeless;
+    this.#waiting = [...retried, ...this.#waiting];
+    return retried.length > 0 && !isPermanent;
   }
 
   #pause(failures: number): Promise<void> {
-    const ms = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS);
+    const ms = backoffMs(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
     return new Promise<void>((resolve) => {
-      const goOn = (): void => {
+      const proceed = (): void => {
         timer.cancel();
-        this.#pauses.delete(goOn);
+        this.#pauses.delete(proceed);
         resolve();
       };
-      const timer = this.#deps.clock.after(ms, goOn);
-      this.#pauses.add(goOn);
+      const timer = this.#deps.clock.after(ms, proceed);
+      this.#pauses.add(proceed);
     });
   }
 }
 
 /** The caller must not get "nothing happened" when an earlier attempt may have been applied. */
-const unknownOutcome = (cause: unknown): LimpetError =>
+const ambiguousOutcome = (cause: unknown): LimpetError =>
   new LimpetError("COMMIT_UNKNOWN", `an answer of the store was lost; it may have been done or not (${cause})`);

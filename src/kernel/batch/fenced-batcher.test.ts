@@ -1,30 +1,30 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { LimpetError } from "../kernel/errors.ts";
-import { silentMeter } from "../ports/meter.ts";
-import { VirtualClock } from "../world/virtual-clock.ts";
-import { GroupCall, type GroupCallSettings } from "./group-call.ts";
+import { silentMeter } from "../../ports/meter.ts";
+import { VirtualClock } from "../../world/virtual-clock.ts";
+import { LimpetError } from "../errors.ts";
+import { FencedBatcher, type FencedBatcherDeps } from "./fenced-batcher.ts";
 
-type Send = GroupCallSettings<number, string>["send"];
+type Send = FencedBatcherDeps<number, string>["send"];
 
-function group(send: Send, more: Partial<GroupCallSettings<number, string>> = {}) {
+function batching(send: Send, more: Partial<FencedBatcherDeps<number, string>> = {}) {
   const clock = new VirtualClock();
   const histogram = silentMeter.histogram("h", "h", []);
-  const calls = new GroupCall<number, string>({
+  const batcher = new FencedBatcher<number, string>({
     clock,
     random: { number: () => 0.5, id: () => "" },
     lanes: 1,
     eager: 256,
     patienceMs: 10_000,
     weigh: () => 1,
-    actorOf: (n) => n,
+    keyOf: (n) => n,
     send,
     batchSize: histogram,
     seconds: histogram,
     retries: silentMeter.counter("c", "c"),
     ...more,
   });
-  return { calls, clock };
+  return { batcher, clock };
 }
 
 const echo: Send = async (batch) => batch.map(String);
@@ -32,22 +32,22 @@ const unavailable = new LimpetError("STORE_UNAVAILABLE", "down");
 const lost = new LimpetError("COMMIT_UNKNOWN", "lost");
 const many = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-describe("a group call", () => {
+describe("a fenced batcher", () => {
   it("requests of the same moment are sent together, and answered in order", async () => {
     const sent: number[][] = [];
-    const { calls } = group((batch) => {
+    const { batcher } = batching((batch) => {
       sent.push(batch);
       return echo(batch);
     });
-    assert.deepEqual(await Promise.all(many(20).map((n) => calls.submit(n))), many(20).map(String));
+    assert.deepEqual(await Promise.all(many(20).map((n) => batcher.submit(n))), many(20).map(String));
     assert.deepEqual(sent, [many(20)]);
   });
 
   it("every member of a batch gets its own outcome, also one that differs from the first", async () => {
     const outcomes = ["committed", "fenced", "committed", "void", "fenced"];
-    const { calls } = group(async (batch) => batch.map((n) => outcomes[n]!));
-    assert.deepEqual(await Promise.all(many(5).map((n) => calls.submit(n))), outcomes);
-    assert.deepEqual(await Promise.all([1, 0, 3].map((n) => calls.submit(n))), ["fenced", "committed", "void"]);
+    const { batcher } = batching(async (batch) => batch.map((n) => outcomes[n]!));
+    assert.deepEqual(await Promise.all(many(5).map((n) => batcher.submit(n))), outcomes);
+    assert.deepEqual(await Promise.all([1, 0, 3].map((n) => batcher.submit(n))), ["fenced", "committed", "void"]);
   });
 
   it("batches stay within their size and weight, and a heavy request travels alone", async () => {
@@ -56,8 +56,8 @@ describe("a group call", () => {
       sizes.push(batch.length);
       return echo(batch);
     };
-    const { calls } = group(send, { weigh: (n) => (n === 5 ? 2 ** 21 : 1) });
-    await Promise.all(many(1_100).map((n) => calls.submit(n)));
+    const { batcher } = batching(send, { weigh: (n) => (n === 5 ? 2 ** 21 : 1) });
+    await Promise.all(many(1_100).map((n) => batcher.submit(n)));
     assert.deepEqual(
       sizes.toSorted((a, b) => a - b),
       [1, 5, 70, 512, 512],
@@ -67,7 +67,7 @@ describe("a group call", () => {
   it("requests that are given up are not retried, neither waiting ones nor ones in progress that fail or find a locked row", async () => {
     const sent: number[][] = [];
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
-    const { calls, clock } = group(
+    const { batcher, clock } = batching(
       async (batch) => {
         sent.push(batch);
         await gate;
@@ -76,26 +76,26 @@ describe("a group call", () => {
       },
       { lanes: 2, eager: 1 },
     );
-    const told = [1, 3, 5].map((n) => calls.submit(n).catch((error: LimpetError) => error.code));
+    const outcomes = [1, 3, 5].map((n) => batcher.submit(n).catch((error: LimpetError) => error.code));
     await clock.settled();
-    calls.giveUp();
+    batcher.giveUp();
     open();
     await clock.advance(60_000);
-    assert.deepEqual(await Promise.all(told), Array(3).fill("STORE_UNAVAILABLE"));
+    assert.deepEqual(await Promise.all(outcomes), Array(3).fill("STORE_UNAVAILABLE"));
     assert.deepEqual(sent, [[1], [3]]);
-    assert.equal(await calls.submit(4), "4");
+    assert.equal(await batcher.submit(4), "4");
   });
 
-  it("an actor is in a batch only once, even while a request of its earlier life is unanswered", async () => {
+  it("an actor is in a batch only once, even while a request of its earlier incarnation is unanswered", async () => {
     const sent: number[][] = [];
     const send: Send = (batch) => {
       sent.push(batch);
       return sent.length === 1 ? Promise.reject(lost) : echo(batch);
     };
-    const { calls, clock } = group(send, { actorOf: (n) => n % 10 });
-    const first = [calls.submit(1), calls.submit(2)];
+    const { batcher, clock } = batching(send, { keyOf: (n) => n % 10 });
+    const first = [batcher.submit(1), batcher.submit(2)];
     await clock.advance(0);
-    const second = [calls.submit(3), calls.submit(11), calls.submit(4), calls.submit(21)];
+    const second = [batcher.submit(3), batcher.submit(11), batcher.submit(4), batcher.submit(21)];
     await clock.advance("1s");
     assert.deepEqual(await Promise.all([...first, ...second]), ["1", "2", "3", "11", "4", "21"]);
     assert.deepEqual(sent, [[1, 2], [1, 2, 3], [11, 4], [21]]);
@@ -107,22 +107,22 @@ describe("a group call", () => {
       [200, [200]],
     ] as const) {
       const sizes: number[] = [];
-      const { calls } = group(
+      const { batcher } = batching(
         (batch) => {
           sizes.push(batch.length);
           return echo(batch);
         },
         { lanes: 2 },
       );
-      await Promise.all(many(count).map((n) => calls.submit(n)));
+      await Promise.all(many(count).map((n) => batcher.submit(n)));
       assert.deepEqual(sizes, expected);
     }
   });
 
   it("requests are retried with pauses while the store does not answer, and succeed when it is back", async () => {
     let attempts = 0;
-    const { calls, clock } = group((batch) => (++attempts < 5 ? Promise.reject(unavailable) : echo(batch)));
-    const answer = calls.submit(1);
+    const { batcher, clock } = batching((batch) => (++attempts < 5 ? Promise.reject(unavailable) : echo(batch)));
+    const answer = batcher.submit(1);
     await clock.advance("9s");
     assert.equal(await answer, "1");
     assert.equal(attempts, 5);
@@ -130,15 +130,15 @@ describe("a group call", () => {
 
   it("the patience of each caller ends on its own, and the error states whether something may have happened", async () => {
     let error = unavailable;
-    const { calls, clock } = group(() => Promise.reject(error));
-    const surely = assert.rejects(calls.submit(1), { code: "STORE_UNAVAILABLE" });
+    const { batcher, clock } = batching(() => Promise.reject(error));
+    const surely = assert.rejects(batcher.submit(1), { code: "STORE_UNAVAILABLE" });
     await clock.advance("12s");
     await surely;
     error = lost;
-    const maybe = assert.rejects(calls.submit(2), { code: "COMMIT_UNKNOWN" });
+    const maybe = assert.rejects(batcher.submit(2), { code: "COMMIT_UNKNOWN" });
     await clock.advance("5s");
     error = unavailable;
-    const later = calls.submit(3).catch(({ code }: LimpetError) => code);
+    const later = batcher.submit(3).catch(({ code }: LimpetError) => code);
     await clock.advance("7s");
     await maybe;
     assert.equal(await Promise.race([later, "still waiting"]), "still waiting");
@@ -152,10 +152,12 @@ describe("a group call", () => {
   ] as const) {
     it(`every caller of a silent store gets an answer when its patience ends, with ${code} if it was sent`, async () => {
       const silence = Promise.withResolvers<string[]>();
-      const { calls, clock } = group((batch) => (batch.includes(1) ? silence.promise : echo(batch)), { isHarmless });
-      const sent = assert.rejects(calls.submit(1), { code });
+      const { batcher, clock } = batching((batch) => (batch.includes(1) ? silence.promise : echo(batch)), {
+        isHarmless,
+      });
+      const sent = assert.rejects(batcher.submit(1), { code });
       await clock.advance("4s");
-      const behind = calls.submit(2).catch(({ code }: LimpetError) => code);
+      const behind = batcher.submit(2).catch(({ code }: LimpetError) => code);
       await clock.advance("6s");
       await sent;
       assert.equal(await Promise.race([behind, "still waiting"]), "still waiting");
@@ -163,14 +165,14 @@ describe("a group call", () => {
       // The request was never sent.
       assert.equal(await behind, "STORE_UNAVAILABLE");
       silence.resolve(["1"]);
-      assert.equal(await calls.submit(3), "3");
+      assert.equal(await batcher.submit(3), "3");
     });
   }
 
   it("a batch that can never succeed is split, so that one bad member fails alone", async () => {
     const bad = new LimpetError("STATE_INVALID", "bad");
-    const { calls } = group((batch) => (batch.includes(3) ? Promise.reject(bad) : echo(batch)));
-    const results = await Promise.allSettled(many(5).map((n) => calls.submit(n)));
+    const { batcher } = batching((batch) => (batch.includes(3) ? Promise.reject(bad) : echo(batch)));
+    const results = await Promise.allSettled(many(5).map((n) => batcher.submit(n)));
     assert.deepEqual(
       results.map((result) => (result.status === "fulfilled" ? result.value : result.reason)),
       ["0", "1", "2", bad, "4"],
@@ -180,48 +182,48 @@ describe("a group call", () => {
   it("a locked row delays only its own request, which is retried alone until the row is free", async () => {
     const sent: number[][] = [];
     let free = false;
-    const { calls, clock } = group(async (batch) => {
+    const { batcher, clock } = batching(async (batch) => {
       sent.push(batch);
       return batch.map((n) => (n === 2 && !free ? undefined : String(n)));
     });
-    const held = calls.submit(2);
-    assert.deepEqual(await Promise.all([calls.submit(1), calls.submit(3)]), ["1", "3"]);
-    for (const n of many(20)) if (n !== 2) assert.equal(await calls.submit(n), String(n));
+    const locked = batcher.submit(2);
+    assert.deepEqual(await Promise.all([batcher.submit(1), batcher.submit(3)]), ["1", "3"]);
+    for (const n of many(20)) if (n !== 2) assert.equal(await batcher.submit(n), String(n));
     await clock.advance("2s");
     free = true;
     await clock.advance("2s");
-    assert.equal(await held, "2");
+    assert.equal(await locked, "2");
     assert.ok(sent.slice(1).every((batch) => !batch.includes(2) || batch.length === 1));
   });
 
   it("a caller whose row stays locked for too long gets the error that nothing was changed", async () => {
-    const { calls, clock } = group(async (batch) => batch.map(() => undefined));
-    const answer = assert.rejects(calls.submit(1), { code: "STORE_UNAVAILABLE", message: /holds the row/ });
+    const { batcher, clock } = batching(async (batch) => batch.map(() => undefined));
+    const answer = assert.rejects(batcher.submit(1), { code: "STORE_UNAVAILABLE", message: /holds the row/ });
     await clock.advance("12s");
     await answer;
   });
 
   it("an answer after an unanswered attempt is treated as ambiguous", async () => {
     let attempts = 0;
-    const { calls, clock } = group(async () => (attempts++ === 0 ? Promise.reject(lost) : ["fenced"]), {
-      inDoubt: (answer) => (answer === "fenced" ? lost : answer),
+    const { batcher, clock } = batching(async () => (attempts++ === 0 ? Promise.reject(lost) : ["fenced"]), {
+      resolveAmbiguous: (answer) => (answer === "fenced" ? lost : answer),
     });
-    const doubtful = assert.rejects(calls.submit(1), { code: "COMMIT_UNKNOWN" });
+    const doubtful = assert.rejects(batcher.submit(1), { code: "COMMIT_UNKNOWN" });
     await clock.advance("2s");
     await doubtful;
-    assert.equal(await calls.submit(2), "fenced", "nothing of the second one was lost");
+    assert.equal(await batcher.submit(2), "fenced", "nothing of the second one was lost");
   });
 
   it("requests beyond the limit of waiting ones are rejected", async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
-    const { calls } = group(
+    const { batcher } = batching(
       async (batch) => {
         await held;
         return echo(batch);
       },
       { eager: 1_000_000 },
     );
-    const answers = many(101_000).map((n) => calls.submit(n).catch((error: LimpetError) => error.code));
+    const answers = many(101_000).map((n) => batcher.submit(n).catch((error: LimpetError) => error.code));
     release();
     const refused = (await Promise.all(answers)).filter((answer) => answer === "STORE_UNAVAILABLE");
     assert.equal(refused.length, 1_000);
