@@ -9,7 +9,7 @@ import { storeKind } from "../config/places.ts";
 import { weaknessesOf } from "../config/relations.ts";
 import type { LimpetSettings, Settings } from "../config/settings.ts";
 import { resolveSettings } from "../config/settings.ts";
-import type { RemotePlane } from "../http-workers/plane.ts";
+import { RemotePlane } from "../http-workers/plane.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { createLog } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
@@ -36,7 +36,7 @@ import { openStore } from "./open-store.ts";
 import { checkRuntime } from "./runtime.ts";
 import { ShutDown } from "./shut-down.ts";
 import { systemClock, systemRandom, systemSettle } from "./system.ts";
-import { type Claim, claimRejections } from "./unhandled-rejections.ts";
+import { claimRejections, type RejectionClaim } from "./unhandled-rejections.ts";
 import { untilAnswered } from "./until-answered.ts";
 
 export interface Definitions {
@@ -198,6 +198,7 @@ async function open(
   meter.collect(() => reminders.measure());
   // Before joining: the first actors may get calls and start workflows while other types still wait for their
   // tables.
+  let plane!: RemotePlane;
   const flows = new WorkflowNode(
     { workflows, activities, standIn: extras.standIn },
     { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
@@ -206,11 +207,17 @@ async function open(
       random,
       log,
       meter,
-      catalog,
       reminders,
       settle: systemSettle,
       store: store.workflows,
       reminderStore: store.reminders,
+      claimRejections,
+      callActor: async (type, id, method, args) =>
+        catalog.send(catalog.target(type), id, method, [...args], undefined, { timeoutMs: undefined }),
+      openHttpWorkers: (deps) => {
+        plane = new RemotePlane(deps);
+        return plane;
+      },
     },
   );
   parts.flows = flows;
@@ -247,11 +254,11 @@ async function open(
   parts.host = host;
   if (settings.reminders && extras.dedicated !== true) {
     reminders.start();
-    if (settings.worker) await flows.start(startPatienceMs);
+    if (settings.worker) await untilAnswered(clock, startPatienceMs, () => flows.start());
   }
   // Actors that start without a call find every component ready.
   catalog.remembering?.start();
-  parts.door = settings.http ? await openServer(host, flows.remote, settings, meter, log) : undefined;
+  parts.door = settings.http ? await openServer(host, plane, settings, meter, log) : undefined;
   // An app keeps its process alive until it stops. In a cluster its sockets do so; the clock of a test does
   // not run.
   if (clock === systemClock) {
@@ -267,7 +274,7 @@ async function open(
  * same.
  */
 const claimOf =
-  (catalog: WeakRef<Catalog>): Claim =>
+  (catalog: WeakRef<Catalog>): RejectionClaim =>
   (reason, promise) =>
     catalog.deref()?.isUnhandledCall(reason, promise) === true;
 

@@ -3,12 +3,12 @@
 // program gets it, or it ends the process.
 
 /** Returns true for a rejection that it has dealt with. */
-export type Claim = (reason: unknown, promise: Promise<unknown>) => boolean;
+export type RejectionClaim = (reason: unknown, promise: Promise<unknown>) => boolean;
 
-const claims = new Set<Claim>();
+const claims = new Set<RejectionClaim>();
 
 /** Returns how to withdraw the claim. */
-export function claimRejections(claim: Claim): () => void {
+export function claimRejections(claim: RejectionClaim): () => void {
   if (claims.size === 0) process.on("unhandledRejection", onRejection);
   claims.add(claim);
   return () => {

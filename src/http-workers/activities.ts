@@ -8,8 +8,8 @@ import { deadlineOf } from "../workflows/activities/limits.ts";
 import type { ActivityTasks, ClaimedActivity } from "../workflows/activities/tasks.ts";
 import { activityType, type QueuedActivity, readActivity } from "../workflows/definition/messages.ts";
 import type { Wire } from "../workflows/engine/events.ts";
+import type { PollAttempt } from "../workflows/inbox/waiting.ts";
 import { Refused } from "./refusal.ts";
-import type { Attempt } from "./waiting.ts";
 import type { RemoteWorker } from "./worker.ts";
 
 export interface RemoteActivitiesDeps {
@@ -59,7 +59,7 @@ export class RemoteActivities {
     this.#deps = deps;
   }
 
-  async claim(worker: RemoteWorker): Promise<Attempt<ActivityTask>> {
+  async claim(worker: RemoteWorker): Promise<PollAttempt<ActivityTask>> {
     const { tasks, random } = this.#deps;
     const { queue, activityTypes } = worker;
     const types = activityTypes.map((name) => activityType(queue, name));

@@ -6,8 +6,8 @@ import { type Message, readMessage } from "../workflows/definition/messages.ts";
 import type { ExternalEvent, HistoryEvent } from "../workflows/engine/events.ts";
 import { writeEventBatch } from "../workflows/engine/events.ts";
 import { isMeant } from "../workflows/engine/family.ts";
-import type { RemoteRun } from "./run.ts";
-import { outcomeOf } from "./selection.ts";
+import type { RemoteRun } from "../workflows/history/run-state.ts";
+import { outcomeOf } from "../workflows/history/selection.ts";
 
 /** The end of a run without its worker. */
 export interface EndFromOutside {

@@ -7,11 +7,8 @@
 // 3. The code cleans up with further steps, and ends. After the deadline the run is closed as cancelled,
 //    whether its code has ended or not.
 import { LimpetError } from "../kernel/errors.ts";
-import type { CommandEvent, HistoryEvent } from "../workflows/engine/events.ts";
-import type { RemoteRun, StepDecision } from "./run.ts";
-
-export type CleanupRequest = Extract<HistoryEvent, { kind: "CleanupRequested" }>;
-export type Delivery = Omit<Extract<CommandEvent, { kind: "CancellationDelivered" }>, "kind" | "n">;
+import type { CommandEvent } from "../workflows/engine/events.ts";
+import { type Delivery, interrupted, type RemoteRun, type StepDecision } from "../workflows/history/run-state.ts";
 
 /** The capability that a worker must register to receive cleanup requests. */
 export const CLEANUP_CAPABILITY = "cooperative_cancellation";
@@ -23,12 +20,6 @@ export const CANCELLED_NAME = "WorkflowCancelled";
 export const CALL_KINDS = [
   ...(["activity", "local_activity", "timer", "condition", "signal", "child", "parallel", "selection_handle"] as const),
 ];
-
-/** Steps that the code no longer awaits: the steps of the call, or the steps that it refers to. */
-export function interrupted({ sequence, span, operation }: Delivery): { readonly from: number; readonly to: number } {
-  const from = operation?.sequence ?? sequence;
-  return { from, to: from + (operation?.span ?? span) };
-}
 
 /**
  * True: the delivery is recorded already. Throws WORKFLOW_INVALID for a delivery that the history does not

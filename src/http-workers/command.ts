@@ -2,7 +2,7 @@
 // form.
 import type { SerializedError } from "../kernel/serialized-error.ts";
 import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy, Wire } from "../workflows/engine/events.ts";
-import type { SelectionMember } from "./selection.ts";
+import type { SelectionMember } from "../workflows/history/selection.ts";
 
 export type LocalOutcome =
   | { readonly result: Wire }

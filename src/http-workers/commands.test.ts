@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HistoryEvent } from "../workflows/engine/events.ts";
+import { RemoteRun } from "../workflows/history/run-state.ts";
 import type { Command } from "./command.ts";
 import { decide } from "./commands.ts";
-import { RemoteRun } from "./run.ts";
 
 const STARTED = { kind: "WorkflowStarted", type: "order", workflowId: "o", runId: "r", input: null, flags: 1 } as const;
 

@@ -6,11 +6,11 @@
 import { CATALOGUE, LimpetError } from "../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../kernel/serialized-error.ts";
 import type { CommandEvent, End, ExternalEvent, ParallelGroup, Wire } from "../workflows/engine/events.ts";
+import type { RemoteRun, StepDecision } from "../workflows/history/run-state.ts";
+import { identityOf, selectionOf, stepsOf } from "../workflows/history/selection.ts";
 import { CANCELLED_NAME, stopOf } from "./cleanup.ts";
 import type { Command, InGroup, LocalOutcome } from "./command.ts";
 import { checkMemo } from "./memo.ts";
-import type { RemoteRun, StepDecision } from "./run.ts";
-import { identityOf, selectionOf, stepsOf } from "./selection.ts";
 
 /** The events for the history, and timers that follow without events of their own. */
 export interface Decided {

@@ -11,6 +11,7 @@ import { checked, checkWorkflowId } from "../workflows/definition/definition.ts"
 import { type Message, readMessage } from "../workflows/definition/messages.ts";
 import type { Started, Wire } from "../workflows/engine/events.ts";
 import { readEventBatch } from "../workflows/engine/events.ts";
+import type { CleanupRequest } from "../workflows/history/run-state.ts";
 import {
   arrivalOf,
   CANCEL_KEY,
@@ -19,10 +20,9 @@ import {
   signalKey,
   updateKey,
 } from "../workflows/inbox/inbox-messages.ts";
+import type { PollAttempt } from "../workflows/inbox/waiting.ts";
 import type { Dispatcher } from "../workflows/worker/outgoing.ts";
-import type { CleanupRequest } from "./cleanup.ts";
 import { Refused, tooLarge } from "./refusal.ts";
-import type { Attempt } from "./waiting.ts";
 
 export interface RemoteControlDeps {
   readonly clock: Clock;
@@ -127,7 +127,7 @@ export class RemoteControl {
   async findBehind(
     name: RunName,
     after: number,
-    wait: (look: () => Promise<Attempt<StoredRun>>) => Promise<StoredRun | undefined>,
+    wait: (look: () => Promise<PollAttempt<StoredRun>>) => Promise<StoredRun | undefined>,
   ): Promise<StoredRun> {
     const found = await wait(async () => {
       const run = await this.find(name);

@@ -1,80 +1,24 @@
 // Combines the services for remote workers: registration, tasks, activities, queries and control. The HTTP
 // handlers only translate; all effects are here and in the store.
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Random } from "../ports/random.ts";
-import type { ReminderWriter } from "../ports/reminder-writer.ts";
-import type { Reminders } from "../ports/store/reminders.ts";
-import type {
-  InboxMessage,
-  ReplayMode,
-  RunStart,
-  RunStatus,
-  StartOutcome,
-  StoredRun,
-  TaskCompletion,
-  Workflows,
-} from "../ports/store/workflows.ts";
-import type { ActivityTasks } from "../workflows/activities/tasks.ts";
-import type { WorkflowClient } from "../workflows/client/client.ts";
-import type { Pinning } from "../workflows/definition/bindings.ts";
-import type { Started, Wire } from "../workflows/engine/events.ts";
-import type { HistoryLimit } from "../workflows/engine/history-budget.ts";
+import { LimpetError } from "../kernel/errors.ts";
+import type { StoredRun, TaskCompletion } from "../ports/store/workflows.ts";
+import type { Wire } from "../workflows/engine/events.ts";
+import type { RemoteRun } from "../workflows/history/run-state.ts";
+import { RemoteRuns } from "../workflows/history/run-states.ts";
+import type { HttpWorkers, HttpWorkersDeps } from "../workflows/http-workers.ts";
+import { type PollAttempt, Waiting } from "../workflows/inbox/waiting.ts";
 import { Dispatcher } from "../workflows/worker/outgoing.ts";
 import { type StickyFigures, stickyFigures } from "../workflows/worker/sticky-figures.ts";
 import { type ActivityTask, RemoteActivities } from "./activities.ts";
 import { ClaimCounts } from "./claim-counts.ts";
 import { CLEANUP_CAPABILITY } from "./cleanup.ts";
 import { RemoteControl } from "./control.ts";
+import { PollAnswers } from "./poll-answers.ts";
 import { type Question, type QuestionKind, RemoteQuestions } from "./questions.ts";
 import { Refused } from "./refusal.ts";
-import type { RemoteRun } from "./run.ts";
-import { RemoteRuns } from "./runs.ts";
 import { RemoteTasks, type WorkflowTask } from "./tasks.ts";
-import { type Attempt, PollAnswers, Waiting } from "./waiting.ts";
 import { contractOf, type RemoteWorker } from "./worker.ts";
 import { RemoteWorkers } from "./workers.ts";
-
-export interface RemotePlaneDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly store: Workflows;
-  readonly reminders: Reminders;
-  readonly activityTasks: ActivityTasks;
-  readonly book: ReminderWriter;
-  readonly client: WorkflowClient;
-  readonly namespace: string;
-  /** The id of this process. */
-  readonly host: string;
-  /** The default queue. */
-  readonly queue: string;
-  readonly isSticky: boolean;
-  readonly stickyMs: number;
-  /** Whether runs of remote workers are also bound to their definition. */
-  readonly pinning: Pinning;
-  readonly historyLimit: HistoryLimit;
-  readonly maxLostAttempts: number;
-  /** Leases of tasks and activities without a heartbeat. */
-  readonly taskLeaseMs: number;
-  readonly activityLeaseMs: number;
-  /** The store's clock. */
-  now(): number;
-  start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
-  /** Throws WORKFLOW_CLOSED or WORKFLOW_UNKNOWN. */
-  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
-  /** This process has the code of that type. */
-  hasType(type: string): boolean;
-  /** Queries a run, wherever its code is. */
-  query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
-  ended(ref: number, runId: string, end: { readonly status: RunStatus; readonly result: string }): void;
-  /** A remote worker claimed a task. */
-  claimed(mode: ReplayMode): void;
-  /** Workers of this process may have work. */
-  nudge(): void;
-  /** Serves timers of runs from now on, and watches for writes of other processes. */
-  serve(): void;
-}
 
 export interface Poll {
   readonly workerId: string;
@@ -99,7 +43,7 @@ const LOOK_MS = 1_000;
 const CACHE_BYTES = 64 * 1024 * 1024;
 const MOST_POLLS = 10_000;
 
-export class RemotePlane {
+export class RemotePlane implements HttpWorkers {
   readonly workers: RemoteWorkers;
   readonly tasks: RemoteTasks;
   readonly activities: RemoteActivities;
@@ -108,12 +52,12 @@ export class RemotePlane {
   readonly runs: RemoteRuns;
   /** Claims of remote workers by replay mode. */
   readonly claims: ClaimCounts;
-  readonly deps: RemotePlaneDeps;
+  readonly deps: HttpWorkersDeps;
   readonly #waiting: Waiting;
   readonly #taskAnswers: PollAnswers<WorkflowTask | Question>;
   readonly #activityAnswers: PollAnswers<ActivityTask>;
 
-  constructor(deps: RemotePlaneDeps) {
+  constructor(deps: HttpWorkersDeps) {
     const { clock, random, log, store, namespace, isSticky, stickyMs, book, taskLeaseMs, activityLeaseMs } = deps;
     const now = (): number => deps.now();
     const dispatcherOf = (queue: string, worker?: string): Dispatcher => {
@@ -202,7 +146,7 @@ export class RemotePlane {
   }
 
   /** Waits until `look` finds a value; undefined: the time is over. */
-  wait<Found>(waitMs: number, gone: AbortSignal, look: () => Promise<Attempt<Found>>): Promise<Found | undefined> {
+  wait<Found>(waitMs: number, gone: AbortSignal, look: () => Promise<PollAttempt<Found>>): Promise<Found | undefined> {
     return this.#waiting.until(waitMs, gone, look);
   }
 
@@ -249,7 +193,7 @@ export class RemotePlane {
   ): Promise<Polled<WorkflowTask | Question>> {
     const worker = await this.#pollingWorker(poll);
     if (worker.workflowTypes.length === 0) return { task: undefined, status: "no_workflow_capability" };
-    const look = async (): Promise<Attempt<WorkflowTask | Question>> => {
+    const look = async (): Promise<PollAttempt<WorkflowTask | Question>> => {
       const found = kinds.validations ? this.questions.claim(worker, ["update_validation"]) : undefined;
       return found === undefined && kinds.tasks ? this.tasks.claim(worker) : { found };
     };
@@ -261,7 +205,7 @@ export class RemotePlane {
 
   async pollQuestions(poll: Poll, kinds: readonly QuestionKind[]): Promise<Polled<Question>> {
     const worker = await this.#pollingWorker(poll);
-    const look = async (): Promise<Attempt<WorkflowTask | Question>> => ({
+    const look = async (): Promise<PollAttempt<WorkflowTask | Question>> => ({
       found: this.questions.claim(worker, kinds),
     });
     const task = await this.#poll(poll, kinds.join(), this.#taskAnswers, look, (found) =>
@@ -273,7 +217,7 @@ export class RemotePlane {
   async pollActivities(poll: Poll): Promise<Polled<ActivityTask>> {
     const worker = await this.#pollingWorker(poll);
     if (worker.activityTypes.length === 0) return { task: undefined, status: "unsupported" };
-    const look = (): Promise<Attempt<ActivityTask>> => this.activities.claim(worker);
+    const look = (): Promise<PollAttempt<ActivityTask>> => this.activities.claim(worker);
     const task = await this.#poll(poll, "activity", this.#activityAnswers, look, (found) =>
       this.activities.giveBack(found),
     );
@@ -284,7 +228,7 @@ export class RemotePlane {
     { workerId, queue, build, requestId, waitMs, gone }: Poll,
     kind: string,
     answers: PollAnswers<Task>,
-    look: () => Promise<Attempt<Task>>,
+    look: () => Promise<PollAttempt<Task>>,
     giveBack: (task: Task) => Promise<void> | void,
   ): Promise<Task | undefined> {
     const name = requestId === undefined ? undefined : JSON.stringify([kind, workerId, queue, build, requestId]);
@@ -306,19 +250,22 @@ export class RemotePlane {
 
   // ——— Questions.
 
-  /** Queries a run whose code is in a remote worker. */
-  async ask(run: StoredRun, name: string, input: Wire): Promise<Wire> {
+  async query(run: StoredRun, name: string, input: Wire): Promise<{ readonly result: Wire } | undefined> {
     const workers = await this.workers.thatRun(run);
-    if (workers.length === 0) {
-      const what = `no worker that runs ${run.type} on ${run.queue} is there to answer`;
-      throw new Refused(409, "query_worker_unavailable", what);
-    }
+    if (workers.length === 0) return undefined;
     const known = contractOf(workers[0]!, run.type)?.queries;
     if (known !== undefined && !known.includes(name)) {
       const what = `${run.type} answers no query called ${name}; it answers: ${known.join(", ") || "none"}`;
       throw new Refused(404, "rejected_unknown_query", what);
     }
-    return this.questions.ask("query", run, name, input, QUESTION_MS);
+    return { result: await this.questions.ask("query", run, name, input, QUESTION_MS) };
+  }
+
+  /** The worker protocol stays hidden from callers of the workflow client. */
+  plainError(error: unknown): unknown {
+    if (!(error instanceof Refused)) return error;
+    const isUnknown = error.reason === "rejected_unknown_query";
+    return new LimpetError(isUnknown ? "QUERY_UNKNOWN" : "QUERY_FAILED", error.message);
   }
 
   /** A workflow in TypeScript cleans up at every cancellation, and needs no request of its own. */

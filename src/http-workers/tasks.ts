@@ -21,19 +21,19 @@ import { readMessage, writeError } from "../workflows/definition/messages.ts";
 import type { HistoryEvent } from "../workflows/engine/events.ts";
 import { isCommandEvent, writeEventBatch } from "../workflows/engine/events.ts";
 import { type HistoryLimit, isBeyond } from "../workflows/engine/history-budget.ts";
+import type { AcceptedUpdate, Delivery, RemoteRun } from "../workflows/history/run-state.ts";
+import type { RemoteRuns } from "../workflows/history/run-states.ts";
 import { arrivalOf } from "../workflows/inbox/inbox-messages.ts";
+import type { PollAttempt } from "../workflows/inbox/waiting.ts";
 import { pauseAfter } from "../workflows/worker/blocked-task.ts";
 import { checkAttempts, Suspects } from "../workflows/worker/lost-attempts.ts";
 import type { Dispatcher } from "../workflows/worker/outgoing.ts";
 import { takeArrivals } from "./arrivals.ts";
-import { CLEANUP_CAPABILITY, type Delivery, isDelivered, stopsOf } from "./cleanup.ts";
+import { CLEANUP_CAPABILITY, isDelivered, stopsOf } from "./cleanup.ts";
 import type { Command } from "./command.ts";
 import { decide } from "./commands.ts";
 import { checkLease, notFound, notLeased } from "./leases.ts";
 import { Refused } from "./refusal.ts";
-import type { AcceptedUpdate, RemoteRun } from "./run.ts";
-import type { RemoteRuns } from "./runs.ts";
-import type { Attempt } from "./waiting.ts";
 import { contractOf, keepsRuns, type RemoteWorker, remoteCode } from "./worker.ts";
 
 export interface RemoteTasksDeps {
@@ -105,7 +105,7 @@ export class RemoteTasks {
 
   // ——— Claims.
 
-  async claim(worker: RemoteWorker): Promise<Attempt<WorkflowTask>> {
+  async claim(worker: RemoteWorker): Promise<PollAttempt<WorkflowTask>> {
     const { store, namespace, random, leaseMs, isSticky, staleMs, pinning } = this.#deps;
     const types = worker.workflowTypes.map((type) => typeClaim(type, remoteCode(worker), pinning));
     for (;;) {

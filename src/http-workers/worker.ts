@@ -1,6 +1,7 @@
 // The registration of a remote worker, and its format in the store. Pure.
 import type { StoredWorker, WorkerRow } from "../ports/store/workflows.ts";
 import type { WorkerCode } from "../workflows/definition/bindings.ts";
+import { type CacheFigures, cacheOf } from "../workflows/worker/cache-figures.ts";
 
 /** The handlers of a workflow type, as its worker registered them. */
 export interface CommandContract {
@@ -8,15 +9,6 @@ export interface CommandContract {
   readonly queries?: readonly string[] | undefined;
   readonly updates?: readonly string[] | undefined;
   readonly validators?: readonly string[] | undefined;
-}
-
-export interface CacheNumbers {
-  readonly capacity: number;
-  readonly size: number;
-  readonly hits: number;
-  readonly misses: number;
-  readonly forced: number;
-  readonly evictions: number;
 }
 
 export interface RemoteWorker {
@@ -37,7 +29,7 @@ export interface RemoteWorker {
   readonly sticky: "never" | "always" | "claimed";
   /** The start of this process with this code: runs with older commands are not in its memory. */
   readonly since: number;
-  readonly cache: CacheNumbers;
+  readonly cache: CacheFigures;
   /**
    * The worker has sent its counters since it registered. They begin with its process, which may be much
    * older.
@@ -65,8 +57,6 @@ export const contractOf = ({ contracts }: RemoteWorker, type: string): CommandCo
 /** The worker declared a cache. */
 export const keepsRuns = ({ sticky, cache }: RemoteWorker): boolean => sticky !== "never" && cache.capacity > 0;
 
-export const NO_CACHE: CacheNumbers = { capacity: 0, size: 0, hits: 0, misses: 0, forced: 0, evictions: 0 };
-
 /** The row of a worker. The cache numbers have the same fields as in rows of our own processes. */
 export function workerRow(namespace: string, worker: RemoteWorker, isSticky: boolean): WorkerRow {
   const { id, queue, build, runtime, workflowTypes, fingerprints, cache, isDraining, ...remote } = worker;
@@ -84,7 +74,7 @@ export function workerRow(namespace: string, worker: RemoteWorker, isSticky: boo
 
 /** Undefined: one of our own processes. */
 export function readWorker(row: StoredWorker): RemoteWorker | undefined {
-  const about = JSON.parse(row.about) as Partial<CacheNumbers> & {
+  const about = JSON.parse(row.about) as Partial<CacheFigures> & {
     runtime: string;
     types: string[];
     fingerprints: Record<string, string>;
@@ -106,13 +96,3 @@ export function readWorker(row: StoredWorker): RemoteWorker | undefined {
     cache: cacheOf(about),
   };
 }
-
-function cacheOf({ capacity = 0, size = 0, hits = 0, misses = 0, forced = 0, evictions = 0 }: Partial<CacheNumbers>) {
-  return { capacity, size, hits, misses, forced, evictions };
-}
-
-/** The cache numbers of any worker, including our own processes. */
-export const readCache = ({ about }: StoredWorker): CacheNumbers => cacheOf(JSON.parse(about) as Partial<CacheNumbers>);
-
-/** The cache is nearly full, so the worker will soon evict runs. */
-export const isUnderPressure = ({ capacity, size }: CacheNumbers): boolean => capacity > 0 && size >= capacity * 0.9;

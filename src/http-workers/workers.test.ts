@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LIMITS } from "../kernel/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { NO_CACHE } from "../workflows/worker/cache-figures.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { NO_CACHE } from "./worker.ts";
 import { RemoteWorkers, type ToldWorker } from "./workers.ts";
 
 const NAMESPACE = "default";

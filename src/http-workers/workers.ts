@@ -4,8 +4,9 @@ import { LIMITS } from "../kernel/limits.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { StoredRun, StoredWorker, Workflows } from "../ports/store/workflows.ts";
 import { fits, readBinding } from "../workflows/definition/bindings.ts";
+import type { CacheFigures } from "../workflows/worker/cache-figures.ts";
 import { Refused } from "./refusal.ts";
-import { type CacheNumbers, type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";
+import { type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";
 
 /** The description that a worker sends, without the fields that the host sets. */
 export type ToldWorker = Omit<RemoteWorker, "since" | "isDraining">;
@@ -45,7 +46,7 @@ export class RemoteWorkers {
   readonly #deps: RemoteWorkersDeps;
   readonly #known = new Map<string, Known>();
   /** Cache numbers that are not written yet. */
-  readonly #untold = new Map<string, Partial<CacheNumbers>>();
+  readonly #untold = new Map<string, Partial<CacheFigures>>();
   #drained: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
 
   #tidying: Timer | undefined;
@@ -121,7 +122,7 @@ export class RemoteWorkers {
     return this.#known.get(id)?.worker.workflowTypes.includes(type) === true;
   }
 
-  async heartbeat(id: string, told: Pick<RemoteWorker, "slots" | "process">, cache: Partial<CacheNumbers>) {
+  async heartbeat(id: string, told: Pick<RemoteWorker, "slots" | "process">, cache: Partial<CacheFigures>) {
     const before = await this.#sameProcess(id, told);
     const worker = {
       ...before,
@@ -147,7 +148,7 @@ export class RemoteWorkers {
    * new misses. The first counters after a registration cover the whole process, and lower counters than the
    * known ones are late. Neither counts.
    */
-  note({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<CacheNumbers>): number {
+  note({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<CacheFigures>): number {
     if (Object.keys(cache).length === 0) return 0;
     const untold = this.#untold.get(id);
     const known = { ...before, ...untold };

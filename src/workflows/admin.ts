@@ -1,8 +1,6 @@
 // Serves workflows to the HTTP API and the command line. Requests go through the same client that code uses;
 // views are read from the store. Each read of a history is limited, so that a view of a long history does not
 // block the process.
-
-import type { RemotePlane } from "../http-workers/plane.ts";
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -38,6 +36,7 @@ import {
   isParked,
 } from "./engine/history-budget.ts";
 import { errorText, type PendingStep, Timeline } from "./engine/timeline.ts";
+import type { HttpWorkers } from "./http-workers.ts";
 import { overviewOf, workerSummary } from "./worker-overview.ts";
 
 export interface WorkflowAdminDeps {
@@ -51,7 +50,7 @@ export interface WorkflowAdminDeps {
   readonly store: Workflows;
   readonly reminders: Reminders;
   readonly client: WorkflowClient;
-  readonly plane: RemotePlane;
+  readonly httpWorkers: Pick<HttpWorkers, "workers" | "claims">;
   /** The store's clock. */
   now(): number;
   /** The current waits of the run's code, if this process can replay it. */
@@ -103,9 +102,9 @@ export class StoredWorkflows implements WorkflowAdmin {
     const [queued, code, rows] = await Promise.all([
       isOpen ? this.#queued(run, timeline.pending) : new Map<number, QueuedPlace>(),
       isOpen && run.task?.problem === undefined ? this.#deps.waitsOf(run) : undefined,
-      this.#deps.plane.workers.rows(),
+      this.#deps.httpWorkers.workers.rows(),
     ]);
-    const workers = rows.map((row) => workerSummary(row, this.#deps.plane.workers.isLive(row)));
+    const workers = rows.map((row) => workerSummary(row, this.#deps.httpWorkers.workers.isLive(row)));
     const now = this.#deps.now();
     const facts = { run, now, pending: timeline.pending, queued, code, workers };
     const waitsFor = awaitedBy(facts);

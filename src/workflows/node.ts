@@ -1,8 +1,5 @@
 // Connects a process to workflows: the client for its code, the worker that runs them, and the delivery of
 // due timers and queued activities.
-import type { Catalog } from "../actors/catalog.ts";
-import { untilAnswered } from "../host/until-answered.ts";
-import { RemotePlane } from "../http-workers/plane.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { serializeError } from "../kernel/serialized-error.ts";
 import { fromWire, toWire } from "../kernel/values.ts";
@@ -21,9 +18,9 @@ import type {
   StoredRun,
   Workflows,
 } from "../ports/store/workflows.ts";
+import type { Timers } from "../ports/timers.ts";
 import type { WorkflowAdmin } from "../ports/workflow-admin.ts";
 import type { WorkflowWriter } from "../ports/workflow-writer.ts";
-import type { ReminderNode } from "../reminders/node.ts";
 import { ActivityRunner, type StandIn } from "./activities/runner.ts";
 import { ActivityTasks } from "./activities/tasks.ts";
 import { ActivityWorker } from "./activities/worker.ts";
@@ -46,11 +43,12 @@ import {
   writeMessage,
 } from "./definition/messages.ts";
 import type { Started, Wire } from "./engine/events.ts";
-import { watchExceptions } from "./engine/exceptions.ts";
+import { type ClaimRejections, watchExceptions } from "./engine/exceptions.ts";
 import { processGuards } from "./engine/guards.ts";
+import type { HttpWorkers, HttpWorkersDeps } from "./http-workers.ts";
 import { type HostQuestion, HostQuestions } from "./inbox/host-questions.ts";
 import { arrivalOf, sendTo } from "./inbox/inbox-messages.ts";
-import { answerQuery, queryError } from "./inbox/query-elsewhere.ts";
+import { answerQuery } from "./inbox/query-elsewhere.ts";
 import { UpdateWatch } from "./inbox/update-watch.ts";
 import { type WorkflowInstruments, workflowInstruments } from "./instruments.ts";
 import { batchActivities, batchWorkflows } from "./worker/batched-store.ts";
@@ -84,9 +82,12 @@ export interface WorkflowNodeDeps {
   readonly meter: Meter;
   readonly settle: Settle;
   readonly store: Workflows;
-  readonly catalog: Catalog;
-  readonly reminders: ReminderNode;
+  readonly reminders: Timers;
   readonly reminderStore: Reminders;
+  readonly claimRejections: ClaimRejections;
+  callActor(type: string, id: string, method: string, args: readonly unknown[]): Promise<unknown>;
+  /** Opens the service for workers in other languages. */
+  openHttpWorkers(deps: HttpWorkersDeps): HttpWorkers;
 }
 
 export interface WorkflowDefinitions {
@@ -99,7 +100,7 @@ export class WorkflowNode {
   readonly client: WorkflowClient;
   readonly worker: Worker;
   /** For workers in other languages. */
-  readonly remote: RemotePlane;
+  readonly remote: HttpWorkers;
   /** For display and operators. */
   readonly door: WorkflowAdmin;
   readonly #settings: WorkflowSettings;
@@ -129,7 +130,7 @@ export class WorkflowNode {
     settings: WorkflowSettings,
     deps: WorkflowNodeDeps,
   ) {
-    const { clock, random, log, settle, catalog, reminders } = deps;
+    const { clock, random, log, settle, reminders } = deps;
     this.#instruments = workflowInstruments(deps.meter, settings.namespace);
     const { namespace, queue, concurrency } = settings;
     this.#settings = settings;
@@ -178,9 +179,7 @@ export class WorkflowNode {
       dispatcher: this.#dispatcher,
       activities: this.#activities,
       now,
-      callActor: async (type, id, method, args) => {
-        return catalog.send(catalog.target(type), id, method, [...args], undefined, { timeoutMs: undefined });
-      },
+      callActor: (type, id, method, args) => deps.callActor(type, id, method, args),
       instruments: this.#instruments,
       guards: processGuards,
       reminded: (writes) => this.#reminded(writes),
@@ -222,7 +221,7 @@ export class WorkflowNode {
       httpLeaseMs: taskLeaseMs,
       httpActivityLeaseMs: activityLeaseMs,
     } = settings;
-    this.remote = new RemotePlane({
+    this.remote = deps.openHttpWorkers({
       clock,
       random,
       log,
@@ -262,7 +261,7 @@ export class WorkflowNode {
       historyLimit,
       now,
       client: this.client,
-      plane: this.remote,
+      httpWorkers: this.remote,
       store: this.#store,
       reminders: reminderStore,
       clock,
@@ -298,17 +297,17 @@ export class WorkflowNode {
 
   readonly #now = (): number => Math.floor(this.#deps.reminders.storeNow());
 
-  /** `patienceMs`: the longest silence of the store before the start fails. */
-  async start(patienceMs: number): Promise<void> {
+  /** May be repeated after a failure: the store did not answer. */
+  async start(): Promise<void> {
     this.remote.workers.keepTidy();
     const { namespace } = this.#settings;
     if (this.worker.types.length > 0) {
-      this.#unwatchExceptions = watchExceptions();
+      this.#unwatchExceptions ??= watchExceptions(this.#deps.claimRejections);
       this.#serveTimers();
       this.#deps.reminders.serve(askType(this.#settings.workerId), (data) =>
         this.#questions.answer(data, (question) => this.#answer(question)),
       );
-      await untilAnswered(this.#deps.clock, patienceMs, () => this.worker.start());
+      await this.worker.start();
     }
     if (this.#activities.names.length > 0) {
       this.#serveTimers();
@@ -482,7 +481,7 @@ export class WorkflowNode {
   async #queryByCode(run: StoredRun, name: string, input: unknown): Promise<unknown> {
     const wire = toWire(input, "the input", "ARGUMENT_INVALID");
     const answer = await this.#query(run, name, wire).catch((error: unknown) => {
-      throw queryError(error);
+      throw this.remote.plainError(error);
     });
     return fromWire(answer);
   }
@@ -500,7 +499,7 @@ export class WorkflowNode {
         return toWire(result, "the result", "RESULT_INVALID");
       },
       askHost: (...question) => this.#questions.ask(...question),
-      askRemote: (...question) => this.remote.ask(...question),
+      askHttpWorkers: (...question) => this.remote.query(...question),
       workers: () => workers.rows(),
       // With long leases workers send heartbeats less often.
       isLive: (row) => workers.isLive(row) || row.seenAt + staleAfter(leaseMs) > this.#now(),

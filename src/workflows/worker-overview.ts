@@ -1,7 +1,5 @@
 // Collects the figures behind the doctor's advice: workers, sticky hits and misses, and runs and activities
 // that no live worker may claim.
-
-import { readCache, readWorker } from "../http-workers/worker.ts";
 import type { StoredReminder } from "../ports/store/reminders.ts";
 import type { StoredRun, StoredWorker } from "../ports/store/workflows.ts";
 import type { Unserved, WorkerOverview, WorkerSummary, WorkflowCounts } from "../ports/workflow-admin.ts";
@@ -9,26 +7,27 @@ import type { WorkflowAdminDeps } from "./admin.ts";
 import { type Binding, codeOf, fits, readBinding } from "./definition/bindings.ts";
 import { ACTIVITY_MARK, readActivityType } from "./definition/messages.ts";
 import { codeOfSummary, STUCK_MS } from "./engine/explain-run.ts";
+import { readCache } from "./worker/cache-figures.ts";
 import { lastMinuteOf } from "./worker/minute-counts.ts";
 
 /** Runs and queued activities that are read to find unserved ones. */
 const LOOKED_AT = 1_000;
 
 export async function overviewOf(deps: WorkflowAdminDeps, counts: WorkflowCounts): Promise<WorkerOverview> {
-  const { store, reminders, namespace, plane, isSticky, stickyMs } = deps;
+  const { store, reminders, namespace, httpWorkers, isSticky, stickyMs } = deps;
   const now = deps.now();
   const running = { namespace, status: "running", startedBefore: now - STUCK_MS, limit: LOOKED_AT } as const;
   // The types of queued activities have one prefix in common.
   const after = { type: ACTIVITY_MARK, id: "", name: "" };
   const [rows, sticky, runs, queued, elsewhere] = await Promise.all([
-    plane.workers.rows(),
+    httpWorkers.workers.rows(),
     store.stickiness(namespace),
     store.list(running),
     reminders.list({ namespace, after, limit: LOOKED_AT, isBrief: true }),
-    plane.claims.lastMinute(),
+    httpWorkers.claims.lastMinute(),
   ]);
-  const workers = rows.map((row) => workerSummary(row, plane.workers.isLive(row)));
-  const live = rows.filter((row) => plane.workers.isLive(row));
+  const workers = rows.map((row) => workerSummary(row, httpWorkers.workers.isLive(row)));
+  const live = rows.filter((row) => httpWorkers.workers.isLive(row));
   return {
     now,
     ...counts,
@@ -39,17 +38,23 @@ export async function overviewOf(deps: WorkflowAdminDeps, counts: WorkflowCounts
   };
 }
 
+/** The description of a worker; `remote`: of an HTTP worker. */
+interface About {
+  readonly runtime?: string;
+  readonly types?: readonly string[];
+  readonly remote?: { readonly activityTypes: readonly string[] };
+}
+
 export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary {
   const { worker, queue, isSticky, isDraining, seenAt } = row;
-  const { runtime = "", types = [] } = JSON.parse(row.about) as { runtime?: string; types?: string[] };
-  const activities = readWorker(row)?.activityTypes;
+  const { runtime = "", types = [], remote } = JSON.parse(row.about) as About;
   return {
     worker,
     queue,
     ...codeOf(row),
     runtime,
     types,
-    activities,
+    activities: remote?.activityTypes,
     isSticky,
     isDraining,
     isLive,

@@ -1,8 +1,9 @@
 // Handlers for operators: the workers, the builds that get work, and the hit rate of runs in memory.
 
 import type { StoredWorker } from "../../ports/store/workflows.ts";
+import { readCache } from "../../workflows/worker/cache-figures.ts";
 import { Refused } from "../refusal.ts";
-import { readCache, readWorker } from "../worker.ts";
+import { readWorker } from "../worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { optionalText } from "./fields.ts";
 

@@ -2,10 +2,10 @@
 // answer them.
 
 import type { StoredRun } from "../../ports/store/workflows.ts";
+import type { RemoteRun } from "../../workflows/history/run-state.ts";
 import type { RemotePlane } from "../plane.ts";
 import type { Question, QuestionHolder, QuestionKind } from "../questions.ts";
 import { Refused } from "../refusal.ts";
-import type { RemoteRun } from "../run.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
 import { flag, object, text, whole, words } from "./fields.ts";
 import { askedPage, pageOf, readToken, tellPage } from "./format/history-pages.ts";

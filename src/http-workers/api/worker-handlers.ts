@@ -2,9 +2,9 @@
 
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
+import { type CacheFigures, NO_CACHE } from "../../workflows/worker/cache-figures.ts";
 import { invalidField, Refused } from "../refusal.ts";
-import type { CacheNumbers, CommandContract, RemoteWorker } from "../worker.ts";
-import { NO_CACHE } from "../worker.ts";
+import type { CommandContract, RemoteWorker } from "../worker.ts";
 import { HEARTBEAT_SECONDS, STALE_SECONDS, type ToldWorker } from "../workers.ts";
 import { type ApiAnswer, type ApiCall, created, ok } from "./api-call.ts";
 import { type Fields, flag, isFields, object, oneOf, optionalText, optionalWhole, text, texts } from "./fields.ts";
@@ -173,9 +173,9 @@ const CACHE_FIELDS = {
   misses: ["miss_count", "miss"],
   forced: ["forced_cold_replay_count", "forced_cold_replay"],
   evictions: ["eviction_count", "eviction"],
-} as const satisfies Record<keyof CacheNumbers, readonly string[]>;
+} as const satisfies Record<keyof CacheFigures, readonly string[]>;
 
-export function cacheNumbers(told: Fields | undefined): Partial<CacheNumbers> {
+export function cacheNumbers(told: Fields | undefined): Partial<CacheFigures> {
   if (told === undefined) return {};
   // A worker with a disabled cache has no capacity.
   if (flag(told, "enabled") === false) return { capacity: 0, size: 0 };

@@ -2,9 +2,9 @@
 // complete or fail them.
 
 import type { Affinity } from "../../ports/store/workflows.ts";
+import type { RemoteRun } from "../../workflows/history/run-state.ts";
 import type { RemotePlane } from "../plane.ts";
 import { Refused } from "../refusal.ts";
-import type { RemoteRun } from "../run.ts";
 import type { TaskHolder } from "../tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";

@@ -2,15 +2,17 @@
 // promise that nothing awaits. Each would end the process, and then every other process that takes the run.
 // Here such a failure blocks the run, and the process goes on. Failures of all other code are not touched.
 
-import { claimRejections } from "../../host/unhandled-rejections.ts";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { type Inside, inside, runOutside } from "./inside.ts";
+
+/** Registers a handler of rejections, which returns true for those that it has dealt with. */
+export type ClaimRejections = (claim: (reason: unknown) => boolean) => () => void;
 
 let watchers = 0;
 let withdraw = (): void => {};
 
 /** Watches until the returned function is called. */
-export function watchExceptions(): () => void {
+export function watchExceptions(claimRejections: ClaimRejections): () => void {
   if (watchers++ === 0) {
     process.on("uncaughtExceptionMonitor", onException);
     withdraw = claimRejections(onRejection);

@@ -4,8 +4,6 @@
 //
 // The answer row is written before the question, and is due some time after the asking process gives up. A
 // process that dies in between leaves no rows: when the answer row is due, any process deletes both.
-
-import { Waiting } from "../../http-workers/waiting.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { deserializeError, type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
 import { toWire } from "../../kernel/values.ts";
@@ -16,6 +14,7 @@ import type { ReminderKey, Reminders, ReminderWrite } from "../../ports/store/re
 import { ANSWER_TYPE, askType } from "../definition/messages.ts";
 import type { Wire } from "../engine/events.ts";
 import { checkPayload } from "../engine/payload-size.ts";
+import { Waiting } from "./waiting.ts";
 
 export interface HostQuestionsDeps {
   readonly clock: Clock;

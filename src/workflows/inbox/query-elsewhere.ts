@@ -1,8 +1,6 @@
 // Chooses the process that answers a query: this process if it has the code of the run; otherwise another
 // host that has it, preferably the one with the run in memory; otherwise a remote worker. Every wait is
 // bounded, and without an answer the caller gets the reason. A query never changes the run.
-
-import { Refused } from "../../http-workers/refusal.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { StoredRun, StoredWorker } from "../../ports/store/workflows.ts";
@@ -27,8 +25,8 @@ export interface QueryDeps {
     input: Wire,
     withinMs: number,
   ): Promise<{ readonly result: Wire } | undefined>;
-  /** Asks remote workers. Rejects with `Refused` when none can answer. */
-  askRemote(run: StoredRun, name: string, input: Wire): Promise<Wire>;
+  /** Asks HTTP workers; undefined: none is available. */
+  askHttpWorkers(run: StoredRun, name: string, input: Wire): Promise<{ readonly result: Wire } | undefined>;
   /** All registered workers, and whether each is alive. */
   workers(): Promise<StoredWorker[]>;
   isLive(worker: StoredWorker): boolean;
@@ -61,13 +59,8 @@ export async function answerQuery(run: StoredRun, name: string, input: Wire, dep
 /** Asks other processes. Throws WORKFLOW_TYPE_UNKNOWN when none has the code. */
 async function queryElsewhere(run: StoredRun, name: string, input: Wire, deps: QueryDeps): Promise<Wire> {
   const hosts = await hostsFor(run, deps);
-  const answer = await queryHosts(hosts, run, name, input, deps);
+  const answer = (await queryHosts(hosts, run, name, input, deps)) ?? (await deps.askHttpWorkers(run, name, input));
   if (answer !== undefined) return answer.result;
-  try {
-    return await deps.askRemote(run, name, input);
-  } catch (error) {
-    if (!(error instanceof Refused) || error.reason !== "query_worker_unavailable") throw error;
-  }
   const { type, queue } = run;
   const { build, definition } = readBinding(run.bound);
   if (hosts.length > 0) {
@@ -77,13 +70,6 @@ async function queryElsewhere(run: StoredRun, name: string, input: Wire, deps: Q
   const bound = [build && `build ${build}`, definition && `definition ${definition}`];
   const where = [`queue ${queue}`, ...bound.filter((words) => words !== undefined)].join(", ");
   throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `${here}; no worker that has it is there (${where})`);
-}
-
-/** Converts a remote worker's rejection to an error of ours, so that the worker protocol stays hidden. */
-export function queryError(error: unknown): unknown {
-  if (!(error instanceof Refused)) return error;
-  const isUnknown = error.reason === "rejected_unknown_query";
-  return new LimpetError(isUnknown ? "QUERY_UNKNOWN" : "QUERY_FAILED", error.message);
 }
 
 /** Asks the hosts one after the other; undefined: none answered. */

@@ -2,8 +2,6 @@
 // follow from the history: the parent and the children are notified, and timers and activities of the run are
 // cancelled.
 
-import type { RemoteRun } from "../../http-workers/run.ts";
-import { RemoteRuns } from "../../http-workers/runs.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
 import type { ClaimedTask, Closing, StoredRun, TaskCompletion, Workflows } from "../../ports/store/workflows.ts";
@@ -11,6 +9,8 @@ import { type Message, readMessage, type Sent, writeError } from "../definition/
 import type { EndedFromOutside, HistoryEvent } from "../engine/events.ts";
 import { writeEventBatch } from "../engine/events.ts";
 import { isMeant, toChildren } from "../engine/family.ts";
+import type { RemoteRun } from "../history/run-state.ts";
+import { RemoteRuns } from "../history/run-states.ts";
 import type { Dispatcher, Outgoing } from "./outgoing.ts";
 
 export interface EndingDeps {

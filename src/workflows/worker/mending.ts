@@ -2,13 +2,13 @@
 // time limits. The history shows which are missing. A second tick or result is ignored, so restoring a
 // reminder that was only in flight is harmless. An activity whose row was lost is tried from the beginning.
 
-import type { RemoteRun } from "../../http-workers/run.ts";
-import { RemoteRuns } from "../../http-workers/runs.ts";
 import type { ReminderWriter } from "../../ports/reminder-writer.ts";
 import type { Reminders, ReminderWrite } from "../../ports/store/reminders.ts";
 import type { StoredRun, Workflows } from "../../ports/store/workflows.ts";
 import { readMessage } from "../definition/messages.ts";
 import type { CommandEvent } from "../engine/events.ts";
+import type { RemoteRun } from "../history/run-state.ts";
+import { RemoteRuns } from "../history/run-states.ts";
 import type { Dispatcher } from "./outgoing.ts";
 
 export interface MendingDeps {

@@ -1,9 +1,8 @@
 // Figures of sticky execution for operators, for the whole cluster: runs with an affinity, hits and misses of
 // the last minute, and how full the caches are.
-
-import { isUnderPressure, readCache } from "../../http-workers/worker.ts";
 import type { StoredWorker, Workflows } from "../../ports/store/workflows.ts";
 import type { MinuteOfClaims } from "../../ports/workflow-admin.ts";
+import { isUnderPressure, readCache } from "./cache-figures.ts";
 import { lastMinuteOf } from "./minute-counts.ts";
 
 export interface StickyFigures {

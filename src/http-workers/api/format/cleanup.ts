@@ -2,9 +2,9 @@
 // their events. Pure.
 
 import { isoMoment as iso } from "../../../kernel/end-of-time.ts";
-import { CALL_KINDS, type CleanupRequest, type Delivery } from "../../cleanup.ts";
+import type { CleanupRequest, Delivery, RemoteRun } from "../../../workflows/history/run-state.ts";
+import { CALL_KINDS } from "../../cleanup.ts";
 import { invalidField } from "../../refusal.ts";
-import type { RemoteRun } from "../../run.ts";
 import { type Fields, oneOf, optionalWhole, text, whole } from "../fields.ts";
 
 type Payload = Record<string, unknown>;

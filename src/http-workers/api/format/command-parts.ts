@@ -4,9 +4,9 @@
 import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { failureElsewhere, lastNews } from "../../../workflows/activities/failure.ts";
 import type { ParallelGroup } from "../../../workflows/engine/events.ts";
+import { modeOf, readSelection, SELECT_MODE } from "../../../workflows/history/selection.ts";
 import type { Command, LocalOutcome } from "../../command.ts";
 import { invalidField, Refused } from "../../refusal.ts";
-import { modeOf, readSelection, SELECT_MODE } from "../../selection.ts";
 import { type Fields, isFields, list, oneOf, optionalText, text, whole, words } from "../fields.ts";
 import { readPayload } from "./payloads.ts";
 

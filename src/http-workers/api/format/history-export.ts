@@ -3,7 +3,7 @@
 // covers that form.
 import { createHash } from "node:crypto";
 import type { StoredRun } from "../../../ports/store/workflows.ts";
-import type { RemoteRun } from "../../run.ts";
+import type { RemoteRun } from "../../../workflows/history/run-state.ts";
 import { isoTime as iso } from "../api-call.ts";
 import { type ToldEvent, tellHistory } from "./history-events.ts";
 import { argumentsOf, CODEC, envelopeOf } from "./payloads.ts";

@@ -1,6 +1,7 @@
 // Splits histories into pages. A page token is the number of the last event before the page. Pure.
+
+import type { RemoteRun } from "../../../workflows/history/run-state.ts";
 import { Refused } from "../../refusal.ts";
-import type { RemoteRun } from "../../run.ts";
 import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "../cluster-info.ts";
 import { type Fields, optionalWhole, text } from "../fields.ts";
 import { tellHistory } from "./history-events.ts";

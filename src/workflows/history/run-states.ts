@@ -1,9 +1,9 @@
 // Caches the runs of remote workers, and updates them by reading new events. A cached run may lack the latest
 // events, but is never wrong otherwise. Every use therefore starts from the store's last event number.
-import { LimpetError } from "../kernel/errors.ts";
-import type { StoredRun, Workflows } from "../ports/store/workflows.ts";
-import { readEventBatch } from "../workflows/engine/events.ts";
-import { RemoteRun } from "./run.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { StoredRun, Workflows } from "../../ports/store/workflows.ts";
+import { readEventBatch } from "../engine/events.ts";
+import { RemoteRun } from "./run-state.ts";
 
 /** Bytes of a history in one read. */
 const READ_BYTES = 4 * 1024 * 1024;

@@ -5,8 +5,8 @@
 // Always true: a selection has one winner. A member is one step, or an ordinary group of steps. A single step
 // ends with its first terminal event. A group fails with its first failed step, and completes when all of its
 // steps are complete.
-import type { ParallelGroup } from "../workflows/engine/events.ts";
-import type { RemoteRun } from "./run.ts";
+import type { ParallelGroup } from "../engine/events.ts";
+import type { RemoteRun } from "./run-state.ts";
 
 export interface Selection {
   readonly id: string;

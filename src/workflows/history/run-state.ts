@@ -5,7 +5,7 @@
 // A remote worker replays its code from the history with every task, and waits in one place: for a step (an
 // activity, a timer, a child), a group of steps, or a condition. It is woken only when that place may have
 // changed. Otherwise it would only report its commands again.
-import { fromWire, putOwn } from "../kernel/values.ts";
+import { fromWire, putOwn } from "../../kernel/values.ts";
 import type {
   CommandEvent,
   ExternalEvent,
@@ -15,12 +15,11 @@ import type {
   Step,
   WaitOpened,
   Wire,
-} from "../workflows/engine/events.ts";
-import { isCommandEvent } from "../workflows/engine/events.ts";
-import { CLEANUP_KEY, keyOf, signalKey, updateKey } from "../workflows/inbox/inbox-messages.ts";
-import type { ScheduledActivity } from "../workflows/worker/loaded-run.ts";
-import type { DecidingRun } from "../workflows/worker/outgoing.ts";
-import { type CleanupRequest, interrupted } from "./cleanup.ts";
+} from "../engine/events.ts";
+import { isCommandEvent } from "../engine/events.ts";
+import { CLEANUP_KEY, keyOf, signalKey, updateKey } from "../inbox/inbox-messages.ts";
+import type { ScheduledActivity } from "../worker/loaded-run.ts";
+import type { DecidingRun } from "../worker/outgoing.ts";
 import { selectionOf, stepsOf } from "./selection.ts";
 
 export type StepDecision = Extract<
@@ -33,6 +32,9 @@ export interface AcceptedUpdate {
   readonly name: string;
   readonly input: Wire;
 }
+
+export type CleanupRequest = Extract<HistoryEvent, { kind: "CleanupRequested" }>;
+export type Delivery = Omit<Extract<CommandEvent, { kind: "CancellationDelivered" }>, "kind" | "n">;
 
 /** The events of one step of the history; `from`: the number of the first. */
 export interface NumberedStep extends Step {
@@ -358,6 +360,12 @@ export class RemoteRun implements DecidingRun {
     if (wait === undefined) this.isDue ||= this.open.size === 0;
     else this.isDue ||= wait.kind === "ConditionWaitOpened" || wait.name === name;
   }
+}
+
+/** Steps that the code no longer awaits: the steps of the call, or the steps that it refers to. */
+export function interrupted({ sequence, span, operation }: Delivery): { readonly from: number; readonly to: number } {
+  const from = operation?.sequence ?? sequence;
+  return { from, to: from + (operation?.span ?? span) };
 }
 
 /** A null removes an entry. */
