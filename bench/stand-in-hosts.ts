@@ -96,7 +96,7 @@ export class StandInHost {
   async describe(): Promise<ClusterView> {
     const { leader } = this.#source;
     if (leader === undefined) throw new Error(this.#source.problem);
-    return leader.describe();
+    return leader.admin({ kind: "cluster" });
   }
 
   stop(): void {

@@ -115,7 +115,7 @@ export class StickyMarks implements Observer {
       }
     } else if (said.about === "host") this.#hostSays(process, to, said.message);
     else if (said.about === "scheduler") this.#leaderSays(to, said.message);
-    else if (said.about === "release") this.#wantedGone.add(nameOf(said));
+    else if (said.about === "admin" && said.request.kind === "release") this.#wantedGone.add(nameOf(said.request));
   }
 
   #hostSays(process: Process, to: number, word: HostWord): void {

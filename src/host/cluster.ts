@@ -249,7 +249,7 @@ export class Cluster {
 
   /** A host sees its own namespace; a dedicated scheduler belongs to none, and sees all. */
   async view(): Promise<ClusterView> {
-    const view = await this.#leader().describe();
+    const view = await this.#leader().admin({ kind: "cluster" });
     if (this.#parts.dedicated) return view;
     const isOurs = ({ namespace }: { readonly namespace: string }): boolean => namespace === this.#settings.namespace;
     return { ...view, hosts: view.hosts.filter(isOurs), tables: view.tables.filter(isOurs) };
@@ -267,7 +267,7 @@ export class Cluster {
     if (found.state !== "member" && found.state !== "joining") {
       throw new LimpetError("NOT_READY", `${which} is ${found.state} and cannot be drained now`);
     }
-    await leader.drain(found.incarnation);
+    await leader.admin({ kind: "drain", host: found.incarnation });
   }
 
   #leader(): Leader {
@@ -279,15 +279,15 @@ export class Cluster {
   /** Sticky actors of this namespace. */
   async sticky(query: StickyQuery): Promise<StickyPage> {
     if (query.here === true) return this.#parts.membership.sticky.list(query);
-    return this.#leader().sticky(this.#settings.namespace, query);
+    return this.#leader().admin({ kind: "sticky", namespace: this.#settings.namespace, query });
   }
 
   async release(type: string, id: string): Promise<void> {
-    await this.#leader().release(this.#settings.namespace, type, id);
+    await this.#leader().admin({ kind: "release", namespace: this.#settings.namespace, type, id });
   }
 
   async shards(type: string): Promise<ShardsView> {
-    return this.#leader().shards(this.#settings.namespace, type);
+    return this.#leader().admin({ kind: "shards", namespace: this.#settings.namespace, type });
   }
 
   async shardedTypes(): Promise<readonly ShardsSummary[]> {
@@ -298,7 +298,7 @@ export class Cluster {
   }
 
   async steerShards(type: string, steering: ShardSteering): Promise<void> {
-    await this.#leader().steerShards(this.#settings.namespace, type, steering);
+    await this.#leader().admin({ kind: "steerShards", namespace: this.#settings.namespace, type, steering });
   }
 
   shardsHere(type: string): ShardsHere {
@@ -323,7 +323,8 @@ export class Cluster {
     if (membership.isSharded(type)) return inShard(ring, membership, (sharded) => this.shards(sharded));
     if (!membership.isSticky(type)) return ring;
     const { address, tables } = membership;
-    const asked = source.leader?.sticky(this.#settings.namespace, { type, id, limit: 1 });
+    const { namespace } = this.#settings;
+    const asked = source.leader?.admin({ kind: "sticky", namespace, query: { type, id, limit: 1 } });
     const page = await asked?.catch(() => undefined);
     const held = page?.actors[0];
     const believed = held?.address ?? (membership.sticky.holdings.holds(type, id) ? address : undefined);

@@ -23,7 +23,7 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
   let namespaces = 0;
   const newNamespace = (): string => `space-${++namespaces}`;
   const holderOf = async (namespace: string, id: string): Promise<StickyActor | undefined> =>
-    (await scheduler.client.sticky(namespace, { type: "Cart", id, limit: 1 })).actors[0];
+    (await scheduler.client.admin({ kind: "sticky", namespace, query: { type: "Cart", id, limit: 1 } })).actors[0];
 
   test("a scheduler ignores a host before its hello, and serves the others", async () => {
     const namespace = newNamespace();
@@ -70,7 +70,9 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     assert.equal((await holderOf(here, "a"))?.name, "ours");
     assert.equal((await holderOf(there, "a"))?.name, "theirs");
     assert.equal(await holderOf(there, "only ours"), undefined);
-    await assert.rejects(scheduler.client.release(there, "Cart", "only ours"), { code: "NOT_STICKY" });
+    await assert.rejects(scheduler.client.admin({ kind: "release", namespace: there, type: "Cart", id: "only ours" }), {
+      code: "NOT_STICKY",
+    });
     // A release of an actor of another namespace has no effect there.
     theirs.send({ kind: "released", type: "Cart", ids: ["only ours"] });
     assert.equal(await theirs.outcome("Cart", "only ours"), "granted");
@@ -101,7 +103,7 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     assert.equal(await one.outcome("Cart", "cart-8"), "granted");
     assert.equal(await two.outcome("Cart", "cart-7"), "granted");
     assert.equal(await one.outcome("Cart", "cart-7"), "two");
-    const { tables } = await scheduler.client.describe();
+    const { tables } = await scheduler.client.admin({ kind: "cluster" });
     const table = tables.find((each) => each.namespace === namespace && each.type === "Cart");
     assert.deepEqual(
       table?.sticky?.holders.map((holder) => [holder.name, holder.actors]),
@@ -147,7 +149,7 @@ describe("a scheduler and invalid messages of hosts about sticky actors", { time
     assert.deepEqual(two.toRelease, ["c"]);
     two.send({ kind: "claimed" });
     assert.deepEqual(one.toRelease, []);
-    const { actors } = await scheduler.client.sticky(namespace, { type: "Cart", limit: 10 });
+    const { actors } = await scheduler.client.admin({ kind: "sticky", namespace, query: { type: "Cart", limit: 10 } });
     assert.deepEqual(
       actors.map(({ id, name }) => [id, name]),
       [

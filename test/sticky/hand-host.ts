@@ -27,7 +27,10 @@ export class HandScheduler implements AsyncDisposable {
       await process.until("stdout", /is ready/);
       const security = { keys: [], secret: await clusterSecret(store) };
       const client = controlClient({ address: `127.0.0.1:${port}`, security, log: silentLog });
-      await until(async () => (await client.describe().catch(() => undefined)) !== undefined, "it leads");
+      await until(
+        async () => (await client.admin({ kind: "cluster" }).catch(() => undefined)) !== undefined,
+        "it leads",
+      );
       return new HandScheduler(process, client);
     } catch (error) {
       await process[Symbol.asyncDispose]();

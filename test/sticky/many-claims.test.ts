@@ -68,7 +68,7 @@ const idsOf = (prefix: string, count: number, from = 0): string[] =>
   Array.from({ length: count }, (_, i) => `${prefix}-${from + i}`);
 
 async function heldBy(scheduler: HandScheduler, name: string): Promise<number | undefined> {
-  const { tables } = await scheduler.client.describe();
+  const { tables } = await scheduler.client.admin({ kind: "cluster" });
   const { holders } = tables.find(({ type }) => type === "Cart")!.sticky!;
   return holders.find((holder) => holder.name === name)?.actors;
 }

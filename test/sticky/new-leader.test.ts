@@ -65,7 +65,7 @@ describe("a scheduler that takes over", { timeout: 600_000 }, () => {
     again.send({ kind: "claimed" });
     const answers = again.ask("Cart", ["a"]);
     const expected = async (): Promise<boolean> => {
-      const { hosts } = await second.client.describe();
+      const { hosts } = await second.client.admin({ kind: "cluster" });
       return hosts.some(({ address, state }) => address === lost.hello.address && state === "expected");
     };
     await until(async () => {

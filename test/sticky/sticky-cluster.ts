@@ -136,7 +136,11 @@ export class StickyCluster implements AsyncDisposable {
       const homes = new Map<string, string>();
       let after: StickyQuery["after"];
       do {
-        const page = await leader.sticky("default", { type: "Tally", after, limit: LIMITS.listPage });
+        const page = await leader.admin({
+          kind: "sticky",
+          namespace: "default",
+          query: { type: "Tally", after, limit: LIMITS.listPage },
+        });
         for (const { id, name, away } of page.actors) if (!away) homes.set(id, name);
         after = page.next;
       } while (after !== undefined);
@@ -147,7 +151,7 @@ export class StickyCluster implements AsyncDisposable {
   /** Releases each of them, as an operator does. */
   async release(ids: readonly string[]): Promise<void> {
     await this.#askLeader(this.alive[0]!, async (leader) => {
-      for (const id of ids) await leader.release("default", "Tally", id);
+      for (const id of ids) await leader.admin({ kind: "release", namespace: "default", type: "Tally", id });
     });
   }
 

@@ -1,13 +1,12 @@
 // The leading scheduler, as a host sees it: found through the store (placement/leader/election.ts) or by
 // watching configured schedulers (watched-schedulers.ts).
 
+import type { LeaderAdmin } from "../../ports/admin.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 
 /** The leader, in this process or in another one. */
-export interface Leader {
+export interface Leader extends LeaderAdmin {
   /** For display. */
   readonly address: string;
   readonly term: number;
@@ -17,13 +16,6 @@ export interface Leader {
    * term. The request to the store is sent at once, and no campaign of this process overtakes it.
    */
   endTerm?(): Promise<boolean>;
-  describe(): Promise<ClusterView>;
-  drain(host: string): Promise<void>;
-  /** Sticky actors of one namespace. */
-  sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
-  release(namespace: string, type: string, id: string): Promise<void>;
-  shards(namespace: string, type: string): Promise<ShardsView>;
-  steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void>;
 }
 
 export interface LeaderSource {

@@ -7,14 +7,13 @@
 // it is dedicated: a process that is alone opens no port.
 
 import { LimpetError } from "../../kernel/errors.ts";
+import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { Random } from "../../ports/random.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 import type { Coordination, ElectionResult, ProcessIdentity, SchedulerEntry } from "../../ports/store/coordination.ts";
 import type { Shards } from "../../ports/store/shards.ts";
 import type { ControlService, SchedulerList } from "../../wire/control/service.ts";
@@ -131,12 +130,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
       term: leading.term,
       report: (listener) => localStream(this.#deps.clock, listener, (stream) => this.report(stream)),
       endTerm: () => this.#endTerm(leading.term),
-      describe: () => this.describe(),
-      drain: (host) => this.drain(host),
-      sticky: (namespace, query) => this.sticky(namespace, query),
-      release: (namespace, type, id) => this.release(namespace, type, id),
-      shards: (namespace, type) => this.shards(namespace, type),
-      steerShards: (namespace, type, steering) => this.steerShards(namespace, type, steering),
+      admin: (request) => this.admin(request),
     };
   }
 
@@ -435,37 +429,18 @@ export class SchedulerNode implements ControlService, LeaderSource {
     }
   }
 
-  async describe(): Promise<ClusterView> {
-    const leading = this.#led();
+  admin<R extends LeaderRequest>(request: R): Promise<LeaderAnswer<R>> {
+    return this.#answer(request) as Promise<LeaderAnswer<R>>;
+  }
+
+  async #answer(request: LeaderRequest): Promise<LeaderAnswer<LeaderRequest>> {
+    const leading = this.#leading;
+    if (leading === undefined) throw new LimpetError("NOT_LEADER", "this scheduler does not lead");
+    if (request.kind !== "cluster") return leading.admin(request);
     const schedulers = this.schedulers.map(({ address, incarnation, dedicated, leader }) => {
       return { address, incarnation, dedicated, leader };
     });
     return { term: leading.term, schedulers, ...leading.view() };
-  }
-
-  #led(): LeaderTerm {
-    if (this.#leading === undefined) throw new LimpetError("NOT_LEADER", "this scheduler does not lead");
-    return this.#leading;
-  }
-
-  async drain(host: string): Promise<void> {
-    this.#led().drain(host);
-  }
-
-  async sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
-    return this.#led().sticky(namespace, query);
-  }
-
-  async release(namespace: string, type: string, id: string): Promise<void> {
-    this.#led().release(namespace, type, id);
-  }
-
-  async shards(namespace: string, type: string): Promise<ShardsView> {
-    return this.#led().shards(namespace, type);
-  }
-
-  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
-    await this.#led().steerShards(namespace, type, steering);
   }
 
   /** Updates the metrics of the leader, if it leads. */

@@ -186,12 +186,14 @@ test("a leader whose term ends does not claim that an unanswered pause of shards
   };
   setting.host("a", new Map([["Cart", { ...rule, strategy: { kind: "hashed" } }]]));
   await setting.clock.advance("1s");
-  const paused = setting.leading.steerShards("default", "Cart", { kind: "pause", paused: true });
+  const steering = { kind: "pause", paused: true } as const;
+  const pause = { kind: "steerShards", namespace: "default", type: "Cart", steering } as const;
+  const paused = setting.leading.admin(pause);
   paused.catch(() => {});
   await setting.clock.advance("1s");
   setting.leading.freeze();
   await assert.rejects(paused, { code: "COMMIT_UNKNOWN", retry: "unknown" });
-  const late = setting.leading.steerShards("default", "Cart", { kind: "pause", paused: true });
+  const late = setting.leading.admin(pause);
   await assert.rejects(late, { code: "NOT_LEADER" });
 });
 

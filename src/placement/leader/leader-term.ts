@@ -2,6 +2,7 @@
 // and the time, and performs their effects. It ends with the term, and none of its state outlives it.
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import {
@@ -11,9 +12,7 @@ import {
   type SchedulerMessage,
   type ShardReport,
 } from "../../ports/control-messages.ts";
-import type { StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 import type { Coordination, Member, ProcessIdentity } from "../../ports/store/coordination.ts";
 import type { ShardHomeRow, Shards } from "../../ports/store/shards.ts";
 import { ShardLeader } from "../../sharding/leader/coordinator-driver.ts";
@@ -365,24 +364,26 @@ export class LeaderTerm {
     return viewOf(this.#namespaces, this.term, this.#deps.clock.monotonic());
   }
 
-  sticky(namespace: string, query: StickyQuery): StickyPage {
-    return stickyPage(this.#namespaces.get(namespace), query, this.#deps.clock.monotonic());
-  }
-
-  // ——— Shards, for display and operators.
-
-  async shards(namespace: string, type: string): Promise<ShardsView> {
-    return this.#operate(namespace, type, (operations, now) => operations.view(type, now), notLeading);
-  }
-
-  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
-    await this.#operate(namespace, type, (operations, now) => operations.steer(type, steering, now), notedMaybe);
+  async admin(request: Exclude<LeaderRequest, { kind: "cluster" }>): Promise<LeaderAnswer<LeaderRequest>> {
+    switch (request.kind) {
+      case "drain":
+        return this.#drain(request.host);
+      case "sticky":
+        return stickyPage(this.#namespaces.get(request.namespace), request.query, this.#deps.clock.monotonic());
+      case "release":
+        return this.#release(request.namespace, request.type, request.id);
+      case "shards":
+        return this.#operate(request, (operations, now) => operations.view(request.type, now), notLeading);
+      case "steerShards": {
+        const { type, steering } = request;
+        return this.#operate(request, (operations, now) => operations.steer(type, steering, now), notedMaybe);
+      }
+    }
   }
 
   /** A request waits no longer than this scheduler leads; then it fails with `cutOff`. */
   #operate<T>(
-    namespace: string,
-    type: string,
+    { namespace, type }: { readonly namespace: string; readonly type: string },
     run: (operations: ShardOperations, now: number) => Promise<T>,
     cutOff: () => LimpetError,
   ): Promise<T> {
@@ -426,7 +427,7 @@ export class LeaderTerm {
     for (const shards of this.#shards.values()) shards.measure();
   }
 
-  release(namespace: string, type: string, id: string): void {
+  #release(namespace: string, type: string, id: string): undefined {
     const sticky = this.#namespaces.get(namespace)?.sticky;
     const effects = sticky?.release(type, id, this.#deps.clock.monotonic());
     if (effects === undefined) throw new LimpetError("NOT_STICKY", `no host holds ${type}/${id} as a sticky actor`);
@@ -435,7 +436,7 @@ export class LeaderTerm {
     this.#feed(namespace, () => effects);
   }
 
-  drain(which: string): void {
+  #drain(which: string): undefined {
     let found = false;
     for (const [namespace, controller] of this.#namespaces) {
       const effects = controller.drain(which);

@@ -97,7 +97,7 @@ export class ShardOperations {
   // ——— Commands.
 
   /** Resolves when the command is durable, or has begun. */
-  async steer(type: string, steering: ShardSteering, now: number): Promise<void> {
+  async steer(type: string, steering: ShardSteering, now: number): Promise<undefined> {
     const known = this.#known(type);
     switch (steering.kind) {
       case "move":

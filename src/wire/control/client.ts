@@ -1,25 +1,22 @@
 // Client of one scheduler: a host's stream, the list of schedulers, and operator requests. It checks every
 // received message and reports every failure as a LimpetError.
-import { type CallOptions, type Client, createClient } from "@connectrpc/connect";
+import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { LimpetError } from "../../kernel/errors.ts";
+import { changesState, type LeaderAdmin, type LeaderAnswer, type LeaderRequest } from "../../ports/admin.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
 import { Scheduler } from "../proto/gen/limpet/control/v1/control_pb.js";
 import { parseAddress } from "./checks.ts";
-import { readClusterView, readSchedulerList } from "./cluster-codec.ts";
+import { readSchedulerList } from "./cluster-codec.ts";
 import { Connection } from "./connection.ts";
+import { leaderMethod } from "./leader-methods.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
 import { SchedulerStream } from "./scheduler-stream.ts";
 import type { SchedulerList } from "./service.ts";
-import { readShardsView, writeSteering } from "./shards-view-codec.ts";
 import { fromStatus } from "./status.ts";
-import { writeActorKey } from "./sticky-codec.ts";
-import { readStickyPage, writeStickyQuery } from "./sticky-page-codec.ts";
 
 export interface ControlClientOptions {
   /** `host:port` of the scheduler. */
@@ -34,7 +31,7 @@ export interface WatchListener {
   closed(error: LimpetError | undefined): void;
 }
 
-export interface ControlClient {
+export interface ControlClient extends LeaderAdmin {
   /** Opens a host's stream. The listener is notified of its success or failure. */
   report(listener: ControlListener<SchedulerMessage>): ControlStream<HostMessage>;
   /**
@@ -42,16 +39,8 @@ export interface ControlClient {
    * stops it.
    */
   watch(listener: WatchListener): () => void;
-  describe(): Promise<ClusterView>;
-  /** ANSWER_LOST: the host may or may not have received the request to drain. */
-  drain(host: string): Promise<void>;
-  /** Sticky actors of one namespace: at most LIMITS.listPage of them, and where the next page begins. */
-  sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
-  /** ANSWER_LOST: the host that holds the actor may or may not have received the request to release it. */
-  release(namespace: string, type: string, id: string): Promise<void>;
-  shards(namespace: string, type: string): Promise<ShardsView>;
-  /** ANSWER_LOST: the operation may or may not have been executed. */
-  steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void>;
+  /** ANSWER_LOST: a request that changes state may or may not have been executed. */
+  admin<R extends LeaderRequest>(request: R): Promise<LeaderAnswer<R>>;
   /** Ends every stream. Closes the connection once the streams have ended or a time limit has passed. */
   close(): Promise<void>;
 }
@@ -130,52 +119,17 @@ class GrpcClient implements ControlClient {
     }
   }
 
-  describe(): Promise<ClusterView> {
-    return this.#ask(async (soon) => readClusterView(await this.#describer.describeCluster({}, soon)));
-  }
-
-  drain(host: string): Promise<void> {
-    return this.#order((soon) => this.#scheduler.drainHost({ host }, soon));
-  }
-
-  sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
-    return this.#ask(async (soon) =>
-      readStickyPage(await this.#scheduler.listSticky(writeStickyQuery(namespace, query), soon)),
-    );
-  }
-
-  release(namespace: string, type: string, id: string): Promise<void> {
-    const actorKey = writeActorKey({ type, id });
-    return this.#order((soon) => this.#scheduler.releaseSticky({ namespace, actorKey }, soon));
-  }
-
-  shards(namespace: string, type: string): Promise<ShardsView> {
-    const request = { namespace, actorType: type };
-    return this.#ask(async (soon) => readShardsView(type, await this.#describer.describeShards(request, soon)));
-  }
-
-  steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
-    return this.#order((soon) => this.#scheduler.steerShards(writeSteering(namespace, type, steering), soon));
-  }
-
-  /** Sends a request that changes nothing and may be retried. */
-  async #ask<T>(question: (soon: CallOptions) => Promise<T>): Promise<T> {
+  async admin<R extends LeaderRequest>(request: R): Promise<LeaderAnswer<R>> {
+    const isChange = changesState(request);
+    if (isChange) await this.#connection.ready();
     try {
-      return await question({ timeoutMs: this.#limits.answerMs });
-    } catch (error) {
-      throw fromStatus(error, this.#address);
-    }
-  }
-
-  /** Sends a request that changes state. Without an answer the caller cannot know whether it was executed. */
-  async #order(order: (soon: CallOptions) => Promise<unknown>): Promise<void> {
-    await this.#connection.ready();
-    try {
-      await order({ timeoutMs: this.#limits.answerMs });
+      const method = leaderMethod(request);
+      const client = method.isView ? this.#describer : this.#scheduler;
+      return await method.call(client, request, { timeoutMs: this.#limits.answerMs });
     } catch (thrown) {
       const error = fromStatus(thrown, this.#address);
       // The request was in flight when the connection or this client was closed.
-      if (error.code !== "UNREACHABLE" && this.#closed === undefined) throw error;
+      if (!isChange || (error.code !== "UNREACHABLE" && this.#closed === undefined)) throw error;
       throw new LimpetError("ANSWER_LOST", error.message, { cause: thrown });
     }
   }

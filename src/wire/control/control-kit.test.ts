@@ -4,6 +4,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { TestContext } from "node:test";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { Hello, HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
@@ -106,36 +107,34 @@ export class FakeScheduler implements ControlService {
     for (const watcher of this.watchers) watcher(list);
   }
 
-  describe(): Promise<ClusterView> {
-    return this.view();
-  }
-
-  async drain(host: string): Promise<void> {
-    this.drained.push(host);
-    await this.onDrain();
-  }
-
-  sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
-    this.asked.push([namespace, query]);
-    return this.page();
-  }
-
-  async release(namespace: string, type: string, id: string): Promise<void> {
-    this.released.push([namespace, type, id]);
-    await this.onRelease();
-  }
-
   readonly steered: [namespace: string, type: string, steering: ShardSteering][] = [];
   onShards: (namespace: string, type: string) => Promise<ShardsView> = async (_, type) => {
     throw new LimpetError("NOT_SHARDED", `${type} has no shards`);
   };
 
-  async shards(namespace: string, type: string): Promise<ShardsView> {
-    return this.onShards(namespace, type);
+  admin<R extends LeaderRequest>(request: R): Promise<LeaderAnswer<R>> {
+    return this.#answer(request) as Promise<LeaderAnswer<R>>;
   }
 
-  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
-    this.steered.push([namespace, type, steering]);
+  async #answer(request: LeaderRequest): Promise<unknown> {
+    switch (request.kind) {
+      case "cluster":
+        return this.view();
+      case "drain":
+        this.drained.push(request.host);
+        return this.onDrain();
+      case "sticky":
+        this.asked.push([request.namespace, request.query]);
+        return this.page();
+      case "release":
+        this.released.push([request.namespace, request.type, request.id]);
+        return this.onRelease();
+      case "shards":
+        return this.onShards(request.namespace, request.type);
+      case "steerShards":
+        this.steered.push([request.namespace, request.type, request.steering]);
+        return undefined;
+    }
   }
 
   /** The stream that was opened as the given one. */

@@ -20,7 +20,7 @@ describe("metrics of the control server", () => {
     const meter = new Metrics();
     const door = await openDoor(t, { security: { keys: ["the key of this cluster"] }, needs: { meter } });
     const client = openClient(t, door, { security: { keys: ["another key of a cluster"] } });
-    await assert.rejects(client.describe(), hasCode("UNAUTHENTICATED"));
+    await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNAUTHENTICATED"));
     await until(() => metricValue(meter.render(), "limpet_control_refused_total", { code: "UNAUTHENTICATED" }) === 1);
   });
 });

@@ -33,7 +33,7 @@ async function openWitnessed(t: TestContext, setting: Parameters<typeof openHost
     async unharmed(): Promise<void> {
       witness.host.stream.send({ kind: "drain" });
       assert.deepEqual(await witness.ear.hears(1), [{ kind: "drain" }]);
-      assert.deepEqual(await witness.client.describe(), EMPTY_VIEW);
+      assert.deepEqual(await witness.client.admin({ kind: "cluster" }), EMPTY_VIEW);
     },
   };
 }
@@ -344,14 +344,14 @@ describe("a control client in front of a server that is not a scheduler", () => 
   it("a control client reports a web server as unreachable", async (t) => {
     const client = openClient(t, await listen(t, "HTTP/1.1 400 Bad Request\r\n\r\n"));
     await assert.rejects(
-      client.describe(),
+      client.admin({ kind: "cluster" }),
       hasCode("UNREACHABLE", /closed the connection at once; it is not a Limpet process/),
     );
   });
 
   it("a control client reports a server that never answers", async (t) => {
     const client = openClient(t, await listen(t, ""), { limits: { connectMs: 30 } });
-    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /no answer within 30 ms/));
+    await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE", /no answer within 30 ms/));
     const ear = new Ear<SchedulerMessage>();
     client.report(ear).send(HELLO);
     assert.ok(hasCode("UNREACHABLE", /no answer within 30 ms/)(await ear.ended));
@@ -376,7 +376,7 @@ describe("a control client in front of a server that is not a scheduler", () => 
       client.report(ear).send(HELLO);
       assert.match(String((await ear.ended)?.code), code, what);
       assert.deepEqual(ear.heard, [], what);
-      await assert.rejects(client.describe(), what);
+      await assert.rejects(client.admin({ kind: "cluster" }), what);
       await client.close();
     }
   });

@@ -2,11 +2,10 @@
 // its first use: a process without a cluster never loads it.
 
 import type { LimpetError } from "../../kernel/errors.ts";
+import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { StickyPage, StickyQuery } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
 import type { ControlClient, WatchListener } from "./client.ts";
 import type { SchedulerClient } from "./watched-schedulers.ts";
@@ -92,28 +91,8 @@ class LazyClient implements SchedulerClient {
     };
   }
 
-  async describe(): ReturnType<ControlClient["describe"]> {
-    return (await this.#ready()).describe();
-  }
-
-  async drain(host: string): Promise<void> {
-    await (await this.#ready()).drain(host);
-  }
-
-  async sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
-    return (await this.#ready()).sticky(namespace, query);
-  }
-
-  async release(namespace: string, type: string, id: string): Promise<void> {
-    await (await this.#ready()).release(namespace, type, id);
-  }
-
-  async shards(namespace: string, type: string): Promise<ShardsView> {
-    return (await this.#ready()).shards(namespace, type);
-  }
-
-  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
-    await (await this.#ready()).steerShards(namespace, type, steering);
+  async admin<R extends LeaderRequest>(request: R): Promise<LeaderAnswer<R>> {
+    return (await this.#ready()).admin(request);
   }
 
   close(): void {

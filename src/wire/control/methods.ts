@@ -3,17 +3,14 @@ import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
 import { type HostReport, Scheduler, type WatchHostsResponse } from "../proto/gen/limpet/control/v1/control_pb.js";
-import { readId, readWord } from "./checks.ts";
-import { writeClusterView, writeSchedulerList } from "./cluster-codec.ts";
+import { writeSchedulerList } from "./cluster-codec.ts";
 import { exchangeOf } from "./exchange.ts";
 import { HostStream } from "./host-stream.ts";
+import { LEADER_METHODS } from "./leader-methods.ts";
 import type { ControlLimits } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
 import type { ControlService, SchedulerList } from "./service.ts";
-import { readSteering, writeShardsView } from "./shards-view-codec.ts";
 import { asLimpetError, toStatus } from "./status.ts";
-import { readActorKey } from "./sticky-codec.ts";
-import { readStickyQuery, writeStickyPage } from "./sticky-page-codec.ts";
 
 const STOPPING = new LimpetError("STOPPING", "this scheduler is stopping");
 
@@ -34,46 +31,10 @@ export class Methods {
     const { method } = Scheduler;
     router.rpc(method.reportActorTypes, (reports, context) => this.#report(reports, context));
     router.rpc(method.watchHosts, (_, context) => this.#watch(context));
-    router.rpc(
-      method.describeCluster,
-      () => this.#answer("describe", async () => writeClusterView(await this.#service.describe())),
-      { writeMaxBytes: this.#limits.viewBytes },
-    );
-    router.rpc(method.drainHost, ({ host }) =>
-      this.#answer("drain", async () => {
-        await this.#service.drain(readId(host, "the host to drain"));
-        return {};
-      }),
-    );
-    router.rpc(method.listSticky, (request) =>
-      this.#answer("sticky", async () => {
-        const { namespace, query } = readStickyQuery(request);
-        return writeStickyPage(await this.#service.sticky(namespace, query));
-      }),
-    );
-    router.rpc(method.releaseSticky, ({ namespace, actorKey }) =>
-      this.#answer("release", async () => {
-        const { type, id } = readActorKey(actorKey);
-        await this.#service.release(readWord(namespace, "namespace"), type, id);
-        return {};
-      }),
-    );
-    router.rpc(
-      method.describeShards,
-      ({ namespace, actorType }) =>
-        this.#answer("shards", async () => {
-          const [where, type] = [readWord(namespace, "namespace"), readWord(actorType, "actor type")];
-          return writeShardsView(await this.#service.shards(where, type));
-        }),
-      { writeMaxBytes: this.#limits.viewBytes },
-    );
-    router.rpc(method.steerShards, (request) =>
-      this.#answer("steer", async () => {
-        const { namespace, type, steering } = readSteering(request);
-        await this.#service.steerShards(namespace, type, steering);
-        return {};
-      }),
-    );
+    for (const { label, isView, serve } of Object.values(LEADER_METHODS)) {
+      const options = isView ? { writeMaxBytes: this.#limits.viewBytes } : {};
+      serve(router, this.#service, (answer) => this.#answer(label, answer), options);
+    }
   }
 
   /** Ends every stream with the reason. */

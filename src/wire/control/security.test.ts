@@ -26,14 +26,17 @@ describe("control server with a cluster key", () => {
     const { client, host, ear } = await openHost(t, { security: OLD });
     host.stream.send({ kind: "drain" });
     assert.deepEqual(await ear.hears(1), [{ kind: "drain" }]);
-    assert.deepEqual(await client.describe(), EMPTY_VIEW);
+    assert.deepEqual(await client.admin({ kind: "cluster" }), EMPTY_VIEW);
   });
 
   it("a client with another cluster key is rejected, and both sides learn the reason", async (t) => {
     const { log, lines } = rememberingLog();
     const door = await openDoor(t, { security: OLD, needs: { log } });
     const client = openClient(t, door, { security: NEW });
-    await assert.rejects(client.describe(), hasCode("UNAUTHENTICATED", /has another cluster key, or none/));
+    await assert.rejects(
+      client.admin({ kind: "cluster" }),
+      hasCode("UNAUTHENTICATED", /has another cluster key, or none/),
+    );
     const ear = new Ear<SchedulerMessage>();
     client.report(ear).send(HELLO);
     assert.ok(hasCode("UNAUTHENTICATED")(await ear.ended));
@@ -45,14 +48,17 @@ describe("control server with a cluster key", () => {
   it("a control server accepts each of its keys while they are being changed", async (t) => {
     const door = await openDoor(t, { security: BOTH });
     for (const security of [OLD, NEW, BOTH]) {
-      assert.deepEqual(await openClient(t, door, { security }).describe(), EMPTY_VIEW);
+      assert.deepEqual(await openClient(t, door, { security }).admin({ kind: "cluster" }), EMPTY_VIEW);
     }
   });
 
   it("a client without TLS is rejected and learns that a key may be missing", async (t) => {
     const door = await openDoor(t, { security: OLD });
     const client = openClient(t, door);
-    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /requires a cluster key that this process lacks/));
+    await assert.rejects(
+      client.admin({ kind: "cluster" }),
+      hasCode("UNREACHABLE", /requires a cluster key that this process lacks/),
+    );
     const ear = new Ear<SchedulerMessage>();
     client.report(ear).send(HELLO);
     assert.ok(hasCode("UNREACHABLE")(await ear.ended));
@@ -69,7 +75,7 @@ describe("control server with a cluster key", () => {
     const member = connectTls({ host: "127.0.0.1", port: door.port, ...clientTls(OLD) });
     member.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
     await closed(member);
-    assert.deepEqual(await client.describe(), EMPTY_VIEW);
+    assert.deepEqual(await client.admin({ kind: "cluster" }), EMPTY_VIEW);
   });
 
   it("a control server closes at once during an unfinished TLS handshake", async (t) => {
@@ -87,6 +93,6 @@ describe("control client with a cluster key", () => {
   it("a client with a cluster key rejects a server without one", async (t) => {
     const door = await openDoor(t, { security: NO_SECURITY });
     const client = openClient(t, door, { security: OLD });
-    await assert.rejects(client.describe(), hasCode("UNAUTHENTICATED", /does not use TLS/));
+    await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNAUTHENTICATED", /does not use TLS/));
   });
 });

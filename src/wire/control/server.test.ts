@@ -269,7 +269,7 @@ describe("operator requests", () => {
     const client = openClient(t, door);
     for (const view of fc.sample(clusterView, 50)) {
       door.service.view = async () => view;
-      assert.deepEqual(await client.describe(), view);
+      assert.deepEqual(await client.admin({ kind: "cluster" }), view);
     }
   });
 
@@ -287,12 +287,12 @@ describe("operator requests", () => {
     };
     const view: ClusterView = { ...EMPTY_VIEW, hosts: Array.from({ length: 1_000 }, () => host) };
     door.service.view = async () => view;
-    assert.deepEqual(await openClient(t, door).describe(), view);
+    assert.deepEqual(await openClient(t, door).admin({ kind: "cluster" }), view);
   });
 
   it("a drain request passes on the host", async (t) => {
     const door = await openDoor(t);
-    await openClient(t, door).drain("web-1");
+    await openClient(t, door).admin({ kind: "drain", host: "web-1" });
     assert.deepEqual(door.service.drained, ["web-1"]);
   });
 
@@ -302,7 +302,7 @@ describe("operator requests", () => {
     const queries = fc.sample(stickyQuery, 50);
     for (const [i, page] of fc.sample(stickyPage, 50).entries()) {
       door.service.page = async () => page;
-      assert.deepEqual(await client.sticky("shop", queries[i]!), page);
+      assert.deepEqual(await client.admin({ kind: "sticky", namespace: "shop", query: queries[i]! }), page);
     }
     assert.deepEqual(
       door.service.asked,
@@ -320,14 +320,14 @@ describe("operator requests", () => {
       })),
       next: { type: "Cart", id: "999" },
     });
-    const page = await openClient(t, door).sticky("shop", { limit: 1_000_000 });
+    const page = await openClient(t, door).admin({ kind: "sticky", namespace: "shop", query: { limit: 1_000_000 } });
     assert.deepEqual(page, await door.service.page());
     assert.equal(door.service.asked[0]![1].limit, LIMITS.listPage);
   });
 
   it("a release request passes on the sticky actor", async (t) => {
     const door = await openDoor(t);
-    await openClient(t, door).release("shop", "Cart", "ü 7");
+    await openClient(t, door).admin({ kind: "release", namespace: "shop", type: "Cart", id: "ü 7" });
     assert.deepEqual(door.service.released, [["shop", "Cart", "ü 7"]]);
   });
 
@@ -337,7 +337,7 @@ describe("operator requests", () => {
     door.service.onRelease = async () => {
       throw new LimpetError("NOT_STICKY", "nobody holds Cart 7");
     };
-    await assert.rejects(client.release("shop", "Cart", "7"), (error) => {
+    await assert.rejects(client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "7" }), (error) => {
       assert.ok(hasCode("NOT_STICKY", /^nobody holds Cart 7$/)(error), String(error));
       assert.deepEqual([(error as LimpetError).retry, (error as LimpetError).status], ["never", 404]);
       return true;
@@ -345,12 +345,27 @@ describe("operator requests", () => {
     door.service.page = async () => {
       throw new LimpetError("NOT_LEADER", "10.0.0.9:7400 leads");
     };
-    await assert.rejects(client.sticky("shop", { limit: 1 }), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
+    await assert.rejects(
+      client.admin({ kind: "sticky", namespace: "shop", query: { limit: 1 } }),
+      hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/),
+    );
     const asked = [door.service.asked.length, door.service.released.length];
-    await assert.rejects(client.release("shop", "Cart", ""), hasCode("PROTOCOL", /actor id must not be empty/));
-    await assert.rejects(client.release("a/b", "Cart", "7"), hasCode("PROTOCOL", /namespace must not contain/));
-    await assert.rejects(client.sticky("shop", { id: "7", limit: 1 }), hasCode("PROTOCOL", /must name its type/));
-    await assert.rejects(client.sticky("shop", { limit: 0 }), hasCode("PROTOCOL", /must be at least 1/));
+    await assert.rejects(
+      client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "" }),
+      hasCode("PROTOCOL", /actor id must not be empty/),
+    );
+    await assert.rejects(
+      client.admin({ kind: "release", namespace: "a/b", type: "Cart", id: "7" }),
+      hasCode("PROTOCOL", /namespace must not contain/),
+    );
+    await assert.rejects(
+      client.admin({ kind: "sticky", namespace: "shop", query: { id: "7", limit: 1 } }),
+      hasCode("PROTOCOL", /must name its type/),
+    );
+    await assert.rejects(
+      client.admin({ kind: "sticky", namespace: "shop", query: { limit: 0 } }),
+      hasCode("PROTOCOL", /must be at least 1/),
+    );
     assert.deepEqual([door.service.asked.length, door.service.released.length], asked);
   });
 
@@ -360,12 +375,18 @@ describe("operator requests", () => {
     door.service.onDrain = async () => {
       throw new LimpetError("HOST_UNKNOWN", "there is no host web-1");
     };
-    await assert.rejects(client.drain("web-1"), hasCode("HOST_UNKNOWN", /^there is no host web-1$/));
+    await assert.rejects(
+      client.admin({ kind: "drain", host: "web-1" }),
+      hasCode("HOST_UNKNOWN", /^there is no host web-1$/),
+    );
     door.service.view = async () => {
       throw new LimpetError("NOT_LEADER", "10.0.0.9:7400 leads");
     };
-    await assert.rejects(client.describe(), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
-    await assert.rejects(client.drain(""), hasCode("PROTOCOL", /the host to drain is missing/));
+    await assert.rejects(client.admin({ kind: "cluster" }), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
+    await assert.rejects(
+      client.admin({ kind: "drain", host: "" }),
+      hasCode("PROTOCOL", /the host to drain is missing/),
+    );
   });
 
   it("a request that meets a bug learns only that there is one", async (t) => {
@@ -374,7 +395,7 @@ describe("operator requests", () => {
     door.service.view = async () => {
       throw new TypeError("secret");
     };
-    await assert.rejects(openClient(t, door).describe(), hasCode("INVARIANT", /see its log/));
+    await assert.rejects(openClient(t, door).admin({ kind: "cluster" }), hasCode("INVARIANT", /see its log/));
     const failed = lines.filter(({ event }) => event === "control.failed");
     assert.deepEqual(
       failed.map(({ fields }) => (fields.err as Error).message),
@@ -389,10 +410,16 @@ describe("operator requests", () => {
     door.service.page = () => new Promise(() => {});
     door.service.onRelease = () => new Promise(() => {});
     const client = openClient(t, door, { limits: { answerMs: 50 } });
-    await assert.rejects(client.describe(), hasCode("UNREACHABLE"));
-    await assert.rejects(client.drain("web-1"), hasCode("ANSWER_LOST"));
-    await assert.rejects(client.sticky("shop", { limit: 1 }), hasCode("UNREACHABLE"));
-    await assert.rejects(client.release("shop", "Cart", "7"), hasCode("ANSWER_LOST"));
+    await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE"));
+    await assert.rejects(client.admin({ kind: "drain", host: "web-1" }), hasCode("ANSWER_LOST"));
+    await assert.rejects(
+      client.admin({ kind: "sticky", namespace: "shop", query: { limit: 1 } }),
+      hasCode("UNREACHABLE"),
+    );
+    await assert.rejects(
+      client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "7" }),
+      hasCode("ANSWER_LOST"),
+    );
   });
 });
 
@@ -407,7 +434,7 @@ describe("end of control server and client", () => {
     assert.ok(hasCode("STOPPING")(await watcher.ended));
     await host.ended;
     assert.equal(service.watchers.size, 0);
-    await assert.rejects(client.describe(), hasCode("UNREACHABLE"));
+    await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE"));
   });
 
   it("a closing control server does not wait for a request that is never answered", async (t) => {
@@ -417,7 +444,7 @@ describe("end of control server and client", () => {
       asked.resolve();
       return new Promise(() => {});
     };
-    const drained = assert.rejects(openClient(t, door).drain("web-1"), hasCode("ANSWER_LOST"));
+    const drained = assert.rejects(openClient(t, door).admin({ kind: "drain", host: "web-1" }), hasCode("ANSWER_LOST"));
     await asked.promise;
     await door.close();
     await drained;
@@ -435,7 +462,7 @@ describe("end of control server and client", () => {
     assert.equal(await host.ended, undefined);
     assert.deepEqual(host.heard.at(-1), { kind: "goodbye" });
     await until(() => service.watchers.size === 0);
-    await assert.rejects(client.describe(), hasCode("STOPPING"));
+    await assert.rejects(client.admin({ kind: "cluster" }), hasCode("STOPPING"));
     const late = new Ear<SchedulerMessage>();
     client.report(late);
     assert.ok(hasCode("STOPPING")(await late.ended));
@@ -450,8 +477,8 @@ describe("end of control server and client", () => {
     };
     const client = openClient(t, door);
     door.service.onDrain = () => new Promise(() => {});
-    const described = assert.rejects(client.describe(), hasCode("STOPPING"));
-    const drained = assert.rejects(client.drain("web-1"), hasCode("ANSWER_LOST"));
+    const described = assert.rejects(client.admin({ kind: "cluster" }), hasCode("STOPPING"));
+    const drained = assert.rejects(client.admin({ kind: "drain", host: "web-1" }), hasCode("ANSWER_LOST"));
     await asked.promise;
     await until(() => door.service.drained.length === 1);
     await client.close();
@@ -480,13 +507,12 @@ describe("process life after the end of both sides", () => {
       const service = {
         report: (stream) => ({ message: () => stream.send({ kind: "drain" }), closed() {} }),
         watch: (listener) => (listener({ term: 1, hosts: [] }), () => {}),
-        describe: () => new Promise(() => {}),
-        drain: async () => {},
+        admin: () => new Promise(() => {}),
       };
       const door = await openControlServer(service, { host: "127.0.0.1", port: 0, security }, { log, meter });
       const client = controlClient({ address: door.address, security, log });
       client.watch({ list() {}, closed() {} });
-      client.describe().catch(() => {});
+      client.admin({ kind: "cluster" }).catch(() => {});
       const hello = { kind: "hello", namespace: "d", incarnation: "i", address: door.address, name: "", types: [] };
       const stream = client.report({ message: heard.resolve, closed() {} });
       stream.send({ ...hello, unlocked: new Map(), machine: "m", pid: 1 });
@@ -507,7 +533,7 @@ describe("control client", () => {
     await first.door.close();
     await first.ear.ended;
     const again = await openDoor(t, { port: first.door.port });
-    assert.deepEqual(await first.client.describe(), EMPTY_VIEW);
+    assert.deepEqual(await first.client.admin({ kind: "cluster" }), EMPTY_VIEW);
     const ear = new Ear<SchedulerMessage>();
     first.client.report(ear).send(HELLO);
     await (await again.service.host()).hears(1);
@@ -517,8 +543,8 @@ describe("control client", () => {
     const door = await openDoor(t);
     await door.close();
     const client = openClient(t, door);
-    await assert.rejects(client.describe(), hasCode("UNREACHABLE", /cannot be reached: ECONNREFUSED/));
-    await assert.rejects(client.drain("web-1"), hasCode("UNREACHABLE"));
+    await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE", /cannot be reached: ECONNREFUSED/));
+    await assert.rejects(client.admin({ kind: "drain", host: "web-1" }), hasCode("UNREACHABLE"));
     const ear = new Ear<SchedulerMessage>();
     client.report(ear).send(HELLO);
     assert.ok(hasCode("UNREACHABLE", /ECONNREFUSED/)(await ear.ended));

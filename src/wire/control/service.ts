@@ -1,8 +1,7 @@
 // The scheduler as the control server sees it.
+import type { LeaderAdmin } from "../../ports/admin.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 
 export interface SchedulerHost {
   /** The address for hosts; empty while its server is not open. */
@@ -27,7 +26,7 @@ export interface Peer {
   readonly sameMachine: boolean;
 }
 
-export interface ControlService {
+export interface ControlService extends LeaderAdmin {
   /**
    * A host has opened its stream and will send a hello first. A follower closes the stream at once with
    * NOT_LEADER. The returned listener receives every message of the host and its end: `closed` without an
@@ -39,15 +38,4 @@ export interface ControlService {
    * stops it.
    */
   watch(listener: (list: SchedulerList) => void): () => void;
-  /** Rejects with NOT_LEADER on a scheduler that does not lead. */
-  describe(): Promise<ClusterView>;
-  /** Drains a host, given by address or name: it hands over its actors. */
-  drain(host: string): Promise<void>;
-  /** Sticky actors of one namespace, in order of type and id. */
-  sticky(namespace: string, query: StickyQuery): Promise<StickyPage>;
-  /** Requests the host that holds a sticky actor to release it. Rejects with NOT_STICKY. */
-  release(namespace: string, type: string, id: string): Promise<void>;
-  /** The homes of the shards of a type. Rejects with NOT_SHARDED. */
-  shards(namespace: string, type: string): Promise<ShardsView>;
-  steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void>;
 }

@@ -59,8 +59,8 @@ describe("connection without streams", () => {
     const door = await openDoor(t, { limits: { tickMs: 10, idleTicks: 3 } });
     const between = await openProxy(t, door.port);
     const client = openClient(t, between);
-    await client.describe();
+    await client.admin({ kind: "cluster" });
     await until(() => between.open() === 0);
-    await client.describe();
+    await client.admin({ kind: "cluster" });
   });
 });

@@ -194,11 +194,6 @@ function leaderAt(client: SchedulerClient, term: number): Leader {
     address: client.address,
     term,
     report: (listener) => client.report(listener),
-    describe: () => client.describe(),
-    drain: (host) => client.drain(host),
-    sticky: (namespace, query) => client.sticky(namespace, query),
-    release: (namespace, type, id) => client.release(namespace, type, id),
-    shards: (namespace, type) => client.shards(namespace, type),
-    steerShards: (namespace, type, steering) => client.steerShards(namespace, type, steering),
+    admin: (request) => client.admin(request),
   };
 }

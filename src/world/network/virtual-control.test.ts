@@ -44,7 +44,7 @@ class Watcher {
   }
 }
 
-type Client = Pick<SchedulerClient, "report" | "watch" | "describe" | "drain" | "sticky" | "release"> & {
+type Client = Pick<SchedulerClient, "report" | "watch" | "admin"> & {
   close(): unknown;
 };
 
@@ -178,10 +178,16 @@ for (const [name, open] of [
       const ear = new Ear<SchedulerMessage>();
       client.report(ear).send(HELLO);
       assert.ok(hasCode("UNREACHABLE")(await ear.ended));
-      await assert.rejects(client.describe(), hasCode("UNREACHABLE"));
-      await assert.rejects(client.drain("web-1"), hasCode("UNREACHABLE"));
-      await assert.rejects(client.sticky("shop", { limit: 1 }), hasCode("UNREACHABLE"));
-      await assert.rejects(client.release("shop", "Cart", "7"), hasCode("UNREACHABLE"));
+      await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE"));
+      await assert.rejects(client.admin({ kind: "drain", host: "web-1" }), hasCode("UNREACHABLE"));
+      await assert.rejects(
+        client.admin({ kind: "sticky", namespace: "shop", query: { limit: 1 } }),
+        hasCode("UNREACHABLE"),
+      );
+      await assert.rejects(
+        client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "7" }),
+        hasCode("UNREACHABLE"),
+      );
     });
   });
 
@@ -220,13 +226,13 @@ for (const [name, open] of [
       const { client, service } = await open(t);
       for (const view of fc.sample(clusterView, 20)) {
         service.view = async () => view;
-        assert.deepEqual(await client.describe(), view);
+        assert.deepEqual(await client.admin({ kind: "cluster" }), view);
       }
     });
 
     test("a drain request names its host", async (t) => {
       const { client, service } = await open(t);
-      await client.drain("web-1");
+      await client.admin({ kind: "drain", host: "web-1" });
       assert.deepEqual(service.drained, ["web-1"]);
     });
 
@@ -235,7 +241,7 @@ for (const [name, open] of [
       const queries = fc.sample(stickyQuery, 20);
       for (const [i, page] of fc.sample(stickyPage, 20).entries()) {
         service.page = async () => page;
-        assert.deepEqual(await client.sticky("shop", queries[i]!), page);
+        assert.deepEqual(await client.admin({ kind: "sticky", namespace: "shop", query: queries[i]! }), page);
       }
       assert.deepEqual(
         service.asked,
@@ -245,7 +251,7 @@ for (const [name, open] of [
 
     test("a release request names its sticky actor", async (t) => {
       const { client, service } = await open(t);
-      await client.release("shop", "Cart", "7");
+      await client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "7" });
       assert.deepEqual(service.released, [["shop", "Cart", "7"]]);
     });
 
@@ -254,18 +260,27 @@ for (const [name, open] of [
       service.onDrain = async () => {
         throw new LimpetError("HOST_UNKNOWN", "there is no host web-1");
       };
-      await assert.rejects(client.drain("web-1"), hasCode("HOST_UNKNOWN", /^there is no host web-1$/));
+      await assert.rejects(
+        client.admin({ kind: "drain", host: "web-1" }),
+        hasCode("HOST_UNKNOWN", /^there is no host web-1$/),
+      );
       const notLeading = async (): Promise<never> => {
         throw new LimpetError("NOT_LEADER", "10.0.0.9:7400 leads");
       };
       service.view = notLeading;
-      await assert.rejects(client.describe(), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
+      await assert.rejects(client.admin({ kind: "cluster" }), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
       service.page = notLeading;
-      await assert.rejects(client.sticky("shop", { limit: 1 }), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
+      await assert.rejects(
+        client.admin({ kind: "sticky", namespace: "shop", query: { limit: 1 } }),
+        hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/),
+      );
       service.onRelease = async () => {
         throw new LimpetError("NOT_STICKY", "nobody holds Cart 7");
       };
-      await assert.rejects(client.release("shop", "Cart", "7"), hasCode("NOT_STICKY", /^nobody holds Cart 7$/));
+      await assert.rejects(
+        client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "7" }),
+        hasCode("NOT_STICKY", /^nobody holds Cart 7$/),
+      );
     });
   });
 
@@ -371,7 +386,7 @@ describe("a virtual stream under faults", () => {
     world.network.change(1, 2, { isOpen: false });
     const ear = new Ear<SchedulerMessage>();
     world.client.report(ear).send(HELLO);
-    const described = assert.rejects(world.client.describe(), hasCode("UNREACHABLE"));
+    const described = assert.rejects(world.client.admin({ kind: "cluster" }), hasCode("UNREACHABLE"));
     await world.pass(CONTROL_LIMITS.connectMs + 1);
     await described;
     assert.equal(codeOf(ear), "UNREACHABLE");
@@ -401,10 +416,10 @@ describe("a virtual stream under faults", () => {
     const second = await world.reported();
     second.served.stream.close({ code: "NOT_LEADER", message: "" });
     const stop = world.client.watch(new Watcher());
-    void world.client.describe();
-    void world.client.drain("web-1");
-    void world.client.sticky("shop", { limit: 1 });
-    void world.client.release("shop", "Cart", "7");
+    void world.client.admin({ kind: "cluster" });
+    void world.client.admin({ kind: "drain", host: "web-1" });
+    void world.client.admin({ kind: "sticky", namespace: "shop", query: { limit: 1 } });
+    void world.client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "7" });
     await world.pass(100);
     stop();
     await world.pass(1_000);
@@ -432,10 +447,16 @@ describe("a virtual scheduler, as the real one", () => {
     world.service.onDrain = () => new Promise(() => {});
     world.service.page = () => new Promise(() => {});
     world.service.onRelease = () => new Promise(() => {});
-    const described = assert.rejects(world.client.describe(), hasCode("UNREACHABLE"));
-    const drained = assert.rejects(world.client.drain("web-1"), hasCode("ANSWER_LOST"));
-    const listed = assert.rejects(world.client.sticky("shop", { limit: 1 }), hasCode("UNREACHABLE"));
-    const released = assert.rejects(world.client.release("shop", "Cart", "7"), hasCode("ANSWER_LOST"));
+    const described = assert.rejects(world.client.admin({ kind: "cluster" }), hasCode("UNREACHABLE"));
+    const drained = assert.rejects(world.client.admin({ kind: "drain", host: "web-1" }), hasCode("ANSWER_LOST"));
+    const listed = assert.rejects(
+      world.client.admin({ kind: "sticky", namespace: "shop", query: { limit: 1 } }),
+      hasCode("UNREACHABLE"),
+    );
+    const released = assert.rejects(
+      world.client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "7" }),
+      hasCode("ANSWER_LOST"),
+    );
     await world.pass(CONTROL_LIMITS.answerMs + 100);
     await Promise.all([described, drained, listed, released]);
   });
@@ -444,8 +465,11 @@ describe("a virtual scheduler, as the real one", () => {
     const world = new World();
     world.service.onDrain = () => new Promise(() => {});
     world.service.onRelease = () => new Promise(() => {});
-    const drained = assert.rejects(world.client.drain("web-1"), hasCode("ANSWER_LOST"));
-    const released = assert.rejects(world.client.release("shop", "Cart", "7"), hasCode("ANSWER_LOST"));
+    const drained = assert.rejects(world.client.admin({ kind: "drain", host: "web-1" }), hasCode("ANSWER_LOST"));
+    const released = assert.rejects(
+      world.client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "7" }),
+      hasCode("ANSWER_LOST"),
+    );
     await world.pass(100);
     world.scheduler.hasEnded = true;
     world.network.stationGone(world.scheduler, true);
@@ -458,7 +482,7 @@ describe("a virtual scheduler, as the real one", () => {
     world.service.view = async () => {
       throw new TypeError("secret");
     };
-    const described = assert.rejects(world.client.describe(), hasCode("INVARIANT"));
+    const described = assert.rejects(world.client.admin({ kind: "cluster" }), hasCode("INVARIANT"));
     await world.pass(100);
     await described;
   });
@@ -466,12 +490,12 @@ describe("a virtual scheduler, as the real one", () => {
   test("a closed client sends no request", async () => {
     const world = new World();
     world.service.view = () => new Promise(() => {});
-    const underWay = assert.rejects(world.client.describe(), hasCode("STOPPING"));
+    const underWay = assert.rejects(world.client.admin({ kind: "cluster" }), hasCode("STOPPING"));
     await world.pass(100);
     world.client.close();
     const late = new Ear<SchedulerMessage>();
     world.client.report(late);
-    const later = assert.rejects(world.client.describe(), hasCode("STOPPING"));
+    const later = assert.rejects(world.client.admin({ kind: "cluster" }), hasCode("STOPPING"));
     await world.pass(1_000);
     await Promise.all([underWay, later]);
     assert.equal(codeOf(late), "STOPPING");

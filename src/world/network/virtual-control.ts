@@ -1,10 +1,9 @@
 // The streams between hosts and schedulers of a virtual world: the messages of the real server and its
 // client, on connections of the virtual network. Every stream and every request has its own connection.
-import { type ErrorCode, LimpetError } from "../../kernel/errors.ts";
+import { type ErrorCode, invariant, LimpetError } from "../../kernel/errors.ts";
+import { changesState, type LeaderAnswer, type LeaderRequest } from "../../ports/admin.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
-import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 import type { WatchListener } from "../../wire/control/client.ts";
 import { CONTROL_LIMITS } from "../../wire/control/limits.ts";
 import type { ControlService, SchedulerList } from "../../wire/control/service.ts";
@@ -22,28 +21,15 @@ const PATIENCE: Patience = {
 
 type Parting = { readonly code: string; readonly message: string };
 
-/** Response to a request; undefined for an action. */
-type Answer = ClusterView | StickyPage | ShardsView | undefined;
-
 /** Messages on the network; `about` names the kind. */
 export type Said =
   | { readonly about: "report" }
   | { readonly about: "watch" }
-  | { readonly about: "describe" }
-  | { readonly about: "drain"; readonly host: string }
-  | { readonly about: "sticky"; readonly namespace: string; readonly query: StickyQuery }
-  | { readonly about: "release"; readonly namespace: string; readonly type: string; readonly id: string }
-  | { readonly about: "shards"; readonly namespace: string; readonly type: string }
-  | {
-      readonly about: "steer";
-      readonly namespace: string;
-      readonly type: string;
-      readonly steering: ShardSteering;
-    }
+  | { readonly about: "admin"; readonly request: LeaderRequest }
   | { readonly about: "host"; readonly message: HostMessage }
   | { readonly about: "scheduler"; readonly message: SchedulerMessage }
   | { readonly about: "list"; readonly list: SchedulerList }
-  | { readonly about: "answer"; readonly answer: Answer }
+  | { readonly about: "answer"; readonly answer: LeaderAnswer<LeaderRequest> }
   | { readonly about: "parting"; readonly error: Parting | undefined };
 
 /** The client's side of a stream. */
@@ -59,8 +45,6 @@ const lost = (address: string, how: Ending): LimpetError =>
 
 const STOPPING: Parting = { code: "STOPPING", message: "this scheduler is stopping" };
 const closed = (): LimpetError => new LimpetError("STOPPING", "this process has closed its connection");
-
-const nothing = (): undefined => undefined;
 
 const rebuild = ({ code, message }: Parting): LimpetError => new LimpetError(code as ErrorCode, message);
 
@@ -140,8 +124,7 @@ export class VirtualScheduler implements SchedulerClient {
     return { send, close };
   }
 
-  /** `broken`: the error for a request whose outcome is unknown. */
-  #ask(question: Said, broken: "UNREACHABLE" | "ANSWER_LOST"): Promise<Answer> {
+  admin<R extends LeaderRequest>(request: R): Promise<LeaderAnswer<R>> {
     if (this.#isClosed) return Promise.reject(closed());
     const { timeline } = this.#network;
     return new Promise((resolve, reject) => {
@@ -153,47 +136,26 @@ export class VirtualScheduler implements SchedulerClient {
       const fail = (error: LimpetError): void => {
         const wasAsked = !end.isConnecting;
         over();
-        reject(wasAsked && broken === "ANSWER_LOST" ? new LimpetError(broken, error.message) : error);
+        reject(wasAsked && changesState(request) ? new LimpetError("ANSWER_LOST", error.message) : error);
       };
-      const end = this.#connect(question, {
-        message: (message) => {
-          const said = message as Said;
-          over();
-          if (said.about === "answer") resolve(said.answer);
-          else if (said.about === "parting" && said.error !== undefined) reject(rebuild(said.error));
+      const end = this.#connect(
+        { about: "admin", request },
+        {
+          message: (message) => {
+            const said = message as Said;
+            over();
+            if (said.about === "answer") resolve(said.answer as LeaderAnswer<R>);
+            else if (said.about === "parting" && said.error !== undefined) reject(rebuild(said.error));
+          },
+          ended: (how) => fail(lost(this.address, how)),
         },
-        ended: (how) => fail(lost(this.address, how)),
-      });
+      );
       const stop = (): void => fail(closed());
       this.#open.add(stop);
       const late = timeline.plan(timeline.now + CONTROL_LIMITS.answerMs, KIND.timer, this.#station, () =>
         fail(new LimpetError("UNREACHABLE", `${this.address} did not answer in time`)),
       );
     });
-  }
-
-  async describe(): Promise<ClusterView> {
-    return (await this.#ask({ about: "describe" }, "UNREACHABLE")) as ClusterView;
-  }
-
-  async drain(host: string): Promise<void> {
-    await this.#ask({ about: "drain", host }, "ANSWER_LOST");
-  }
-
-  async sticky(namespace: string, query: StickyQuery): Promise<StickyPage> {
-    return (await this.#ask({ about: "sticky", namespace, query }, "UNREACHABLE")) as StickyPage;
-  }
-
-  async release(namespace: string, type: string, id: string): Promise<void> {
-    await this.#ask({ about: "release", namespace, type, id }, "ANSWER_LOST");
-  }
-
-  async shards(namespace: string, type: string): Promise<ShardsView> {
-    return (await this.#ask({ about: "shards", namespace, type }, "UNREACHABLE")) as ShardsView;
-  }
-
-  async steerShards(namespace: string, type: string, steering: ShardSteering): Promise<void> {
-    await this.#ask({ about: "steer", namespace, type, steering }, "ANSWER_LOST");
   }
 
   close(): void {
@@ -244,24 +206,14 @@ export class VirtualControlServer {
         });
         return { message() {}, ended: unwatch };
       }
-      case "drain":
-        return this.#answer(end, this.#service.drain(first.host).then(nothing));
-      case "sticky":
-        return this.#answer(end, this.#service.sticky(first.namespace, first.query));
-      case "release":
-        return this.#answer(end, this.#service.release(first.namespace, first.type, first.id).then(nothing));
-      case "shards":
-        return this.#answer(end, this.#service.shards(first.namespace, first.type));
-      case "steer": {
-        const { namespace, type, steering } = first;
-        return this.#answer(end, this.#service.steerShards(namespace, type, steering).then(nothing));
-      }
+      case "admin":
+        return this.#answer(end, this.#service.admin(first.request));
       default:
-        return this.#answer(end, this.#service.describe());
+        invariant(false, `a connection begins with a stream or a request, not with ${first.about}`);
     }
   }
 
-  #answer(end: End, answer: Promise<Answer>): Receiver {
+  #answer(end: End, answer: Promise<LeaderAnswer<LeaderRequest>>): Receiver {
     answer.then(
       (given) => end.send({ about: "answer", answer: given } satisfies Said),
       (error: unknown) => {
