@@ -1,7 +1,6 @@
 // Exports of "limpet".
 
 export type { ActorTimers, TimerSchedule } from "./actors/activation/timers.ts";
-export type { DeactivationReason } from "./actors/actor.ts";
 export { Actor } from "./actors/actor.ts";
 export type { Envelope, MessageId, Region } from "./actors/message-id.ts";
 export type { ActorOptions } from "./actors/options/actor-options.ts";
@@ -23,6 +22,7 @@ export type { Duration } from "./kernel/durations.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
 export { isLimpetError, LimpetError } from "./kernel/errors.ts";
 export type { ShardHostInfo, ShardMoveWish, ShardStrategy } from "./kernel/shard-strategy.ts";
+export type { DeactivationReason } from "./ports/actor-host.ts";
 export type { FailureOptions, ReminderOptions } from "./ports/reminder-options.ts";
 export type { ReminderInfo, ReminderTick } from "./ports/reminder-writer.ts";
 export type { ShardMove, ShardMoved, ShardPlace, ShardsHere, ShardsOfHost, ShardsView } from "./ports/shard-admin.ts";

@@ -1,18 +1,17 @@
 // The dependencies of an actor in memory.
-
 import type { BatchCaller } from "../kernel/batch/fenced-batcher.ts";
+import type { EndReason, Remembering } from "../ports/actor-host.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderWriter } from "../ports/reminder-writer.ts";
 import type { Commit, CommitOutcome, StateWrite, Taken } from "../ports/store/store.ts";
 import type { WorkflowWriter } from "../ports/workflow-writer.ts";
-import type { Activation, EndReason } from "./activation/activation.ts";
+import type { Activation } from "./activation/activation.ts";
 import type { Deadlines } from "./activation/deadlines.ts";
 import type { Incarnation } from "./activation/incarnation.ts";
 import type { LongTurns } from "./activation/long-turns.ts";
 import type { Turn } from "./activation/turn.ts";
-import type { Remembering } from "./remembering.ts";
 import type { MissingMethod } from "./routing/missing-method.ts";
 import type { ActorClass, CallSettings } from "./routing/remote.ts";
 

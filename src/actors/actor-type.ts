@@ -1,5 +1,6 @@
 // A registered class of actors: its options, its callable methods, and its activations in memory.
 import { LimpetError } from "../kernel/errors.ts";
+import type { ActorTypeInfo } from "../ports/actor-host.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Activation } from "./activation/activation.ts";
 import { ActiveLimit } from "./activation/active-limit.ts";
@@ -18,7 +19,7 @@ export function isActorClass(value: unknown): value is ActorClass {
   return typeof value === "function" && value.prototype instanceof Actor;
 }
 
-export class ActorType {
+export class ActorType implements ActorTypeInfo {
   readonly actorClass: ActorClass;
   readonly options: ResolvedOptions;
   readonly instruments: TypeInstruments;

@@ -1,18 +1,12 @@
 // The class that users extend. Its only field is a link to its context, which implements all its properties
 // and methods.
 import { invariant, LimpetError } from "../kernel/errors.ts";
+import type { DeactivationReason } from "../ports/actor-host.ts";
 import type { ReminderTick } from "../ports/reminder-writer.ts";
 import type { ActorTimers } from "./activation/timers.ts";
 import type { ActorReminders } from "./outbox/actor-reminders.ts";
 import type { ActorWorkflows } from "./outbox/actor-workflows.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./routing/remote.ts";
-
-/**
- * Why an actor leaves memory. `idle`: no calls for a while; `memory`: the host needs room; `explicit`: it
- * called `deactivate()` or `passivate()`; `stop`: the process stops; `moved`: it lives on another host from
- * now on.
- */
-export type DeactivationReason = "idle" | "memory" | "explicit" | "stop" | "moved";
 
 /** The services that an instance uses while it lives. */
 export interface ActorContext {

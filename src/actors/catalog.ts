@@ -1,21 +1,31 @@
 // All actors of a host: the registered types, the activations in memory, and the single entry point of calls.
 // It finds or creates the activation, limits their number, and deactivates idle ones. The router handles
 // calls to actors that are not in memory here, unless this host is alone and owns every actor.
-
 import { type BatchCaller, FencedBatcher } from "../kernel/batch/fenced-batcher.ts";
 import { checkCallSize, LIGHT } from "../kernel/call-size.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { copiedWeight, copyValue, isPlainPrimitive, isWeightless } from "../kernel/values.ts";
+import type {
+  ActorHost,
+  ActorTypeInfo,
+  CallBufferOptions,
+  EndReason,
+  PrefetchedTakes,
+  Remembering,
+} from "../ports/actor-host.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
+import type { CallOptions } from "../ports/host-admin.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderWriter } from "../ports/reminder-writer.ts";
+import { batchInstruments } from "../ports/store/batch-instruments.ts";
+import type { ReminderKey, Settlement, Tick } from "../ports/store/reminders.ts";
 import type { Commit, CommitOutcome, StateWrite, Store, Taken, TakeRequest } from "../ports/store/store.ts";
 import type { WorkflowWriter } from "../ports/workflow-writer.ts";
-import { Activation, type EndReason } from "./activation/activation.ts";
+import { Activation } from "./activation/activation.ts";
 import { Deadlines } from "./activation/deadlines.ts";
 import { evict } from "./activation/eviction.ts";
 import { type Incarnation, lostLease } from "./activation/incarnation.ts";
@@ -26,13 +36,11 @@ import type { ActivationDeps } from "./activation-deps.ts";
 import { ActorType } from "./actor-type.ts";
 import type { CallTarget, HandleMaker, Send } from "./handle.ts";
 import { handleMaker } from "./handle.ts";
-import { storeInstruments } from "./instruments.ts";
 import type { ActorDefaults } from "./options/actor-options.ts";
 import { readCallSettings } from "./options/call-settings.ts";
 import { looksMinified, MINIFIED_ADVICE } from "./options/minified-name.ts";
-import { SHARDING_DEFAULTS, type ShardingDefaults } from "./options/sharded-options.ts";
-import { REMIND, type RemindArguments } from "./outbox/remind.ts";
-import type { Remembering } from "./remembering.ts";
+import { SHARDING_DEFAULTS } from "./options/sharded-options.ts";
+import { REMIND, remindArguments } from "./outbox/remind.ts";
 import { ForeignType } from "./routing/foreign-type.ts";
 import { HAS_METHOD, type MissingMethod } from "./routing/missing-method.ts";
 import type { ActorClass, CallSettings } from "./routing/remote.ts";
@@ -84,7 +92,7 @@ const BUSY_FACTOR = 2;
 /** The same, including actors that are leaving. */
 const LEAVING_FACTOR = 4;
 
-export class Catalog implements ActivationDeps {
+export class Catalog implements ActorHost, ActivationDeps {
   readonly namespace: string;
   readonly incarnation: string;
   readonly clock: Clock;
@@ -109,8 +117,7 @@ export class Catalog implements ActivationDeps {
   workflows: WorkflowWriter | undefined;
   /** Set once; starts remembered actors. */
   remembering: Remembering | undefined;
-  /** Set once; takes actors before their shard is here. */
-  takenAhead: { claim(type: string, id: string): Promise<Taken> | undefined } | undefined;
+  #prefetched: PrefetchedTakes | undefined;
   readonly #meter: Meter;
   readonly #takes: FencedBatcher<TakeRequest, Taken>;
   readonly #commits: FencedBatcher<Commit, CommitOutcome>;
@@ -139,7 +146,7 @@ export class Catalog implements ActivationDeps {
     const shared = { clock, random, lanes: store.lanes, eager: store.eager, patienceMs: settings.storeTimeoutMs };
     this.#takes = new FencedBatcher({
       ...shared,
-      ...storeInstruments(meter, "take"),
+      ...batchInstruments(meter, "take"),
       // A repeated take only raises an epoch.
       isHarmless: true,
       weigh: () => 1,
@@ -148,7 +155,7 @@ export class Catalog implements ActivationDeps {
     });
     this.#commits = new FencedBatcher({
       ...shared,
-      ...storeInstruments(meter, "commit"),
+      ...batchInstruments(meter, "commit"),
       weigh: weightOf,
       keyOf: ({ ref }) => ref,
       send: (batch) => store.commit(batch),
@@ -184,7 +191,7 @@ export class Catalog implements ActivationDeps {
    * The limits of waiting calls to a sharded type: the options of its class, or the settings if this host
    * does not have the class.
    */
-  sharding(type: string): Pick<ShardingDefaults, "bufferSize" | "retryMs"> {
+  sharding(type: string): CallBufferOptions {
     return this.types.get(type)?.options.sharded ?? this.#settings.sharding ?? SHARDING_DEFAULTS;
   }
 
@@ -286,6 +293,17 @@ export class Catalog implements ActivationDeps {
     }
   };
 
+  /** Calls an actor by name. The caller has checked the names. Throws ACTOR_TYPE_UNKNOWN. */
+  call(
+    type: string,
+    id: string,
+    method: string,
+    args: readonly unknown[],
+    options: CallOptions | undefined,
+  ): Promise<unknown> {
+    return this.send(this.target(type), id, method, [...args], undefined, options);
+  }
+
   #refuse(error: unknown, call: string, caller: Incarnation | undefined): Promise<never> {
     const refused = Promise.reject(error);
     if (caller !== undefined) {
@@ -370,8 +388,9 @@ export class Catalog implements ActivationDeps {
    * Activates a remembered actor without a call. `isKnown`: the store already remembers it. Resolves when it
    * is active.
    */
-  async start(type: ActorType, id: string, isKnown: boolean): Promise<void> {
-    if (this.#stopping || type.activations.has(id) || this.types.get(type.name) !== type) return;
+  async start(known: ActorTypeInfo, id: string, isKnown: boolean): Promise<void> {
+    const type = this.types.get(known.name);
+    if (this.#stopping || type === undefined || type !== known || type.activations.has(id)) return;
     // Calls to an active actor bypass routing, so activating it now would let them overtake calls still in
     // flight.
     if (this.#routes?.isQuiet(type.name, id) === false)
@@ -454,7 +473,11 @@ export class Catalog implements ActivationDeps {
   }
 
   take(type: string, id: string): Promise<Taken> {
-    return this.takenAhead?.claim(type, id) ?? this.takeAhead(type, id);
+    return this.#prefetched?.claim(type, id) ?? this.takeAhead(type, id);
+  }
+
+  usePrefetched(source: PrefetchedTakes): void {
+    this.#prefetched = source;
   }
 
   /** The same for an actor that does not live here yet. */
@@ -489,9 +512,10 @@ export class Catalog implements ActivationDeps {
   }
 
   /** Delivers a tick to its actor on any host. Resolves with true if the tick is settled. */
-  remind(type: string, id: string, args: RemindArguments): Promise<boolean> {
+  remind({ type, id, name }: ReminderKey, data: string | undefined, tick: Tick, settled: Settlement): Promise<boolean> {
     try {
       const target = this.target(type);
+      const args = remindArguments(name, data, tick, settled);
       const { clock, deadlines } = this;
       const { callTimeoutMs } = target.options;
       const now = clock.monotonic();

@@ -1,8 +1,5 @@
 // Metrics of actors. Instruments are bound to their type once, so that a turn only adds and observes.
-import type { Counter, Gauge, Histogram, Meter } from "../ports/meter.ts";
-
-export const SECONDS = [0.00001, 0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+import { type Counter, DURATION_BUCKETS, type Gauge, type Histogram, type Meter } from "../ports/meter.ts";
 
 export interface TypeInstruments {
   readonly activations: Counter;
@@ -36,16 +33,21 @@ export function typeInstruments(meter: Meter, namespace: string, type: string): 
     activationSeconds: meter.histogram(
       "limpet_activation_seconds",
       "From the first call to the first turn.",
-      SECONDS,
+      DURATION_BUCKETS,
       labels,
     ),
     local: routed("local"),
     remote: routed("remote"),
-    turnSeconds: meter.histogram("limpet_turn_seconds", "From the start of a turn to its end.", SECONDS, labels),
+    turnSeconds: meter.histogram(
+      "limpet_turn_seconds",
+      "From the start of a turn to its end.",
+      DURATION_BUCKETS,
+      labels,
+    ),
     waitSeconds: meter.histogram(
       "limpet_mailbox_wait_seconds",
       "From a call to the start of its turn.",
-      SECONDS,
+      DURATION_BUCKETS,
       labels,
     ),
     succeeded: turns("success"),
@@ -74,19 +76,5 @@ export function typeInstruments(meter: Meter, namespace: string, type: string): 
       }
       counter.add(1);
     },
-  };
-}
-
-export interface StoreInstruments {
-  readonly batchSize: Histogram;
-  readonly seconds: Histogram;
-  readonly retries: Counter;
-}
-
-export function storeInstruments(meter: Meter, what: "commit" | "take" | "remember"): StoreInstruments {
-  return {
-    batchSize: meter.histogram(`limpet_${what}_batch_size`, `How many shared one ${what}.`, SIZES),
-    seconds: meter.histogram(`limpet_${what}_seconds`, `How long a ${what} took.`, SECONDS),
-    retries: meter.counter("limpet_store_retries_total", "Batches that had to be sent again."),
   };
 }

@@ -2,9 +2,9 @@
 // message is an envelope with the id outside and the payload inside. The actor gets the payload.
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
+import { briefText, ignoreRejection, thrownText } from "../kernel/thrown-text.ts";
 import type { CallTarget, Send } from "./handle.ts";
 import { readCallSettings } from "./options/call-settings.ts";
-import { disown, show, textOf } from "./options/shard-extractor.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./routing/remote.ts";
 
 /** An id, and the payload for that actor. */
@@ -52,7 +52,7 @@ export function addressed(
   }
   const envelope = found ?? message;
   if (!isEnvelope(envelope)) {
-    disown(found);
+    ignoreRejection(found);
     throw invalid(type, method, own, envelope);
   }
   checkId(envelope.id);
@@ -66,7 +66,7 @@ function extract(type: string, method: string, message: unknown, own: MessageId)
   try {
     return own(message, method);
   } catch (error) {
-    const what = `messageId of ${type} failed on a message for ${method}: ${textOf(error)}`;
+    const what = `messageId of ${type} failed on a message for ${method}: ${thrownText(error)}`;
     throw new LimpetError("ARGUMENT_INVALID", what, { cause: error });
   }
 }
@@ -75,11 +75,12 @@ const isEnvelope = (value: unknown): value is Envelope =>
   typeof value === "object" && value !== null && typeof (value as Partial<Envelope>).id === "string";
 
 function invalid(type: string, method: string, own: MessageId | undefined, got: unknown): LimpetError {
-  const given = typeof got === "object" && got !== null && !(got instanceof Promise) ? "one without an id" : show(got);
+  const given =
+    typeof got === "object" && got !== null && !(got instanceof Promise) ? "one without an id" : briefText(got);
   const what =
     own === undefined
       ? `a message for ${type}.${method} must be an envelope such as { id: "…", message: … }; got ${given}`
-      : `messageId of ${type} must return an id or an envelope with one; got ${show(got)} for a message to ${method}`;
+      : `messageId of ${type} must return an id or an envelope with one; got ${briefText(got)} for a message to ${method}`;
   return new LimpetError("ARGUMENT_INVALID", what);
 }
 

@@ -212,8 +212,7 @@ async function open(
       store: store.workflows,
       reminderStore: store.reminders,
       claimRejections,
-      callActor: async (type, id, method, args) =>
-        catalog.send(catalog.target(type), id, method, [...args], undefined, { timeoutMs: undefined }),
+      callActor: async (type, id, method, args) => catalog.call(type, id, method, args, undefined),
       openHttpWorkers: (deps) => {
         plane = new RemotePlane(deps);
         return plane;

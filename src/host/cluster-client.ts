@@ -89,8 +89,7 @@ export class ClusterClient {
 
   /** The caller has checked the names. */
   call({ type, id, method, args, timeoutMs, signal }: ClientCall): Promise<unknown> {
-    const options = { timeoutMs, signal };
-    return this.#catalog.send(this.#catalog.target(type), id, method, [...args], undefined, options);
+    return this.#catalog.call(type, id, method, args, { timeoutMs, signal });
   }
 
   close(): Promise<void> {

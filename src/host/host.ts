@@ -1,5 +1,4 @@
 // A host: the catalog of actors, its store and its cluster, as the servers use them (ports/host-admin.ts).
-
 import type { Catalog } from "../actors/catalog.ts";
 import { addressed, messageIdOf } from "../actors/message-id.ts";
 import { explain } from "../actors/routing/explain.ts";
@@ -94,7 +93,7 @@ export class HostNode implements Host {
       return this.#catalog.send(this.#catalog.target(type), said.id, method, said.args, undefined, options);
     }
     checkId(id);
-    return this.#catalog.send(this.#catalog.target(type), id, method, [...args], undefined, options);
+    return this.#catalog.call(type, id, method, args, options);
   }
 
   types(): readonly TypeSummary[] {

@@ -1,9 +1,8 @@
 // Measures how late the event loop runs its timers, and names the turns that may have blocked it. A blocked
 // loop stops everything else in this process: calls, renewals of the lease, answers of the store.
-import { SECONDS } from "../actors/instruments.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
-import type { Histogram, Meter } from "../ports/meter.ts";
+import { DURATION_BUCKETS, type Histogram, type Meter } from "../ports/meter.ts";
 
 export interface LoopWatchDeps {
   readonly clock: Clock;
@@ -28,7 +27,7 @@ export class LoopWatch {
   constructor(deps: LoopWatchDeps) {
     this.#deps = deps;
     const help = "How late timers of the process ran; sampled twice a second.";
-    this.#delay = deps.meter.histogram("limpet_event_loop_delay_seconds", help, SECONDS);
+    this.#delay = deps.meter.histogram("limpet_event_loop_delay_seconds", help, DURATION_BUCKETS);
     this.#sampleLater();
   }
 

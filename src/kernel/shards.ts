@@ -10,6 +10,12 @@ import { nameProblem } from "./names.ts";
 export const DEFAULT_SHARDS = 1_000;
 /** More shards cost memory in the leader and bring no benefit. */
 export const MOST_SHARDS = 100_000;
+/** A larger number could not be started within a reasonable time. */
+export const MOST_DAEMONS = 100_000;
+
+/** Whether a type may have this number of actors that always run. */
+export const isDaemonCount = (count: unknown): count is number =>
+  typeof count === "number" && Number.isInteger(count) && count >= 0 && count <= MOST_DAEMONS;
 
 /**
  * The shard of an id, from 0 to `shards` - 1. It is computed several times for every call, and colliding ids

@@ -15,12 +15,14 @@
 // the new home. The new home sends `shardStarted`; until then the leader repeats the notification. A custom
 // strategy runs on hosts: the leader requests one of them with `askStrategy`. For display the leader requests
 // actor counts from all hosts with `getShardStats`.
-import type { LostRule } from "../kernel/lost-rule.ts";
 import type { ShardedRules } from "../kernel/sharded-rule.ts";
-
-export type { LostRule } from "../kernel/lost-rule.ts";
-
 import type { TableVersion } from "../kernel/versions.ts";
+
+/**
+ * The rule for sticky actors of a lost host: `never`, or the milliseconds after which they may move to
+ * another host. Until then they are reserved for a host of the same name.
+ */
+export type LostRule = "never" | number;
 
 /** The address of a host that only calls and accepts no calls. */
 export const NOWHERE = "nowhere:1";

@@ -1,6 +1,11 @@
 // Metrics. An instrument is created once with its labels and then used directly, so that counting on the hot
 // path is one method call. Labels are few and known in advance: never an actor id.
 
+/** Buckets of a duration from microseconds to half a minute. */
+export const DURATION_BUCKETS: readonly number[] = [
+  0.00001, 0.0001, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+];
+
 export type Labels = Readonly<Record<string, string>>;
 
 export interface Counter {

@@ -1,6 +1,6 @@
 // Reminders as actors and servers use them. The implementation combines the store and the processor that
 // delivers them.
-import { LimpetError } from "../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { decodeValue } from "../kernel/values.ts";
 import type { ReminderOptions } from "./reminder-options.ts";
 import type { ReminderKey, ReminderWrite, Tick } from "./store/reminders.ts";
@@ -70,4 +70,13 @@ export function readData(text: string | undefined): unknown {
   } catch (cause) {
     throw new LimpetError("REMINDER_DAMAGED", "its data cannot be read: the row was damaged or edited", { cause });
   }
+}
+
+/**
+ * Wraps Limpet errors that a handler throws, so that they differ from errors of the delivery. When a handler
+ * calls an unreachable actor, the handler has failed, although the tick arrived.
+ */
+export function handlerError(error: unknown): unknown {
+  if (!isLimpetError(error)) return error;
+  return new LimpetError("ACTOR_FAILED", `${error.code}: ${error.message}`, { cause: error });
 }

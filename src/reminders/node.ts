@@ -1,15 +1,14 @@
 // Connects a process to reminders: the writer for actors, the processor that delivers, and jobs, which are
 // reminders without an actor.
-import type { Catalog } from "../actors/catalog.ts";
-import { ownError, remindArguments } from "../actors/outbox/remind.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { checkJobName, JOB_MARK } from "../kernel/names.ts";
+import type { ActorHost } from "../ports/actor-host.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
-import { type ReminderInfo, type ReminderTick, readData, tickInfo } from "../ports/reminder-writer.ts";
+import { handlerError, type ReminderInfo, type ReminderTick, readData, tickInfo } from "../ports/reminder-writer.ts";
 import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/store/reminders.ts";
 import { ReminderGauges } from "./gauges.ts";
 import { reminderInstruments } from "./instruments.ts";
@@ -38,7 +37,7 @@ export interface ReminderNodeDeps {
   readonly log: Log;
   readonly meter: Meter;
   readonly store: Reminders;
-  readonly catalog: Catalog;
+  readonly catalog: ActorHost;
 }
 
 export type JobHandler = (data: unknown, tick: ReminderTick) => unknown;
@@ -146,9 +145,9 @@ export class ReminderNode {
 
   #deliver(delivery: Delivery): Promise<boolean> {
     const { reminder, tick, settlement } = delivery;
-    const { type, id, name } = reminder.key;
-    if (type.startsWith(JOB_MARK)) return this.#run(delivery);
-    return this.#deps.catalog.remind(type, id, remindArguments(name, reminder.data, tick, settlement));
+    const { key, data } = reminder;
+    if (key.type.startsWith(JOB_MARK)) return this.#run(delivery);
+    return this.#deps.catalog.remind(key, data, tick, settlement);
   }
 
   async #run({ reminder, tick }: Delivery): Promise<boolean> {
@@ -159,7 +158,7 @@ export class ReminderNode {
     try {
       await handler(data, tickInfo(tick));
     } catch (error) {
-      throw ownError(error);
+      throw handlerError(error);
     }
     return false;
   }

@@ -10,20 +10,15 @@
 // would take it from each other before either commits.
 import { formatDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
+import type { ActivationPhase, ActiveActor, DeactivationReason, EndReason } from "../../ports/actor-host.ts";
 import type { Timer } from "../../ports/clock.ts";
 import type { ActivationDeps } from "../activation-deps.ts";
-import type { DeactivationReason } from "../actor.ts";
 import type { ActorType } from "../actor-type.ts";
 import { REMIND } from "../outbox/remind.ts";
 import { Incarnation, lostLease } from "./incarnation.ts";
 import { Mailbox } from "./mailbox.ts";
 import { type Admission, admit } from "./reentry.ts";
 import { type Place, Turn, type Work } from "./turn.ts";
-
-export type ActivationPhase = "cold" | "activating" | "active" | "deactivating" | "fenced";
-
-/** Reason for the end of a life, as the metrics count it. */
-export type EndReason = DeactivationReason | "fenced" | "store" | "failed" | "lease";
 
 /** A fenced host backs off about as long as the new owner needs to commit its first turn. */
 const SHORTEST_STAND_BACK_MS = 1;
@@ -32,7 +27,7 @@ const LONGEST_SPREAD_MS = 1_000;
 /** About the time until the leader notifies a host that it is no longer the home of a shard. */
 const NOT_HOME_MS = 200;
 
-export class Activation implements Place {
+export class Activation implements ActiveActor, Place {
   readonly type: ActorType;
   readonly id: string;
   readonly #deps: ActivationDeps;

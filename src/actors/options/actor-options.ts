@@ -1,10 +1,10 @@
 // Options that a class of actors declares in `static options`. All of them are checked when the class is
 // registered.
-
 import type { Duration } from "../../kernel/durations.ts";
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { checkType, JOB_MARK } from "../../kernel/names.ts";
+import type { ResolvedSticky } from "../../ports/actor-host.ts";
 import {
   isSharded,
   type ResolvedSharded,
@@ -12,7 +12,7 @@ import {
   type ShardedPlacement,
   type ShardingDefaults,
 } from "./sharded-options.ts";
-import type { Placement, ResolvedSticky, StickyTypes } from "./sticky-options.ts";
+import type { Placement, StickyTypes } from "./sticky-options.ts";
 import { resolveSticky } from "./sticky-options.ts";
 
 export interface ActorOptions {

@@ -2,13 +2,10 @@
 // actors. Their ids come from the declaration instead of a first call, and the home of their shard starts
 // them. Options are checked when the class is wrapped.
 import { LimpetError } from "../../kernel/errors.ts";
-import { DEFAULT_SHARDS } from "../../kernel/shards.ts";
+import { DEFAULT_SHARDS, isDaemonCount, MOST_DAEMONS } from "../../kernel/shards.ts";
 import { isActorClass } from "../actor-type.ts";
 import type { ActorClass, AnyActor } from "../routing/remote.ts";
 import { isSharded, type ShardedOptions, sharded } from "./sharded-options.ts";
-
-/** A larger number could not be started within a reasonable time. */
-export const MOST_DAEMONS = 100_000;
 
 /**
  * For `limpet({ actors: [daemons(Poller, 8)] })`: the actors `"0"` to `"7"` of the class always run, spread
@@ -17,7 +14,7 @@ export const MOST_DAEMONS = 100_000;
  */
 export function daemons<A extends AnyActor>(type: ActorClass<A>, count: number | (() => number)): ActorClass<A> {
   const called = `daemons(${nameOf(type)}, …)`;
-  if (typeof count !== "function" && !isCount(count)) {
+  if (typeof count !== "function" && !isDaemonCount(count)) {
     throw invalid(`${called}: the number of actors must be a whole number from 0 to ${MOST_DAEMONS}; got ${count}`);
   }
   return alwaysRunning(type, typeof count === "function" ? count : () => count, DEFAULT_SHARDS, called);
@@ -30,9 +27,6 @@ export function daemons<A extends AnyActor>(type: ActorClass<A>, count: number |
 export function singleton<A extends AnyActor>(type: ActorClass<A>): ActorClass<A> {
   return alwaysRunning(type, () => 1, 1, `singleton(${nameOf(type)})`);
 }
-
-export const isCount = (count: unknown): count is number =>
-  typeof count === "number" && Number.isInteger(count) && count >= 0 && count <= MOST_DAEMONS;
 
 function alwaysRunning<A extends AnyActor>(
   type: ActorClass<A>,

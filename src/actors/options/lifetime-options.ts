@@ -3,6 +3,7 @@
 import type { Duration } from "../../kernel/durations.ts";
 import { formatDuration, parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
+import type { RememberedRule } from "../../ports/actor-host.ts";
 
 export interface LifetimeOptions {
   /**
@@ -33,19 +34,6 @@ export interface LifetimeOptions {
    * starts late. 5 min by default.
    */
   readonly restartAtMost?: Duration | undefined;
-}
-
-/** How hosts start remembered actors. */
-export interface RememberedRule {
-  readonly startsPerSecond: number;
-  readonly restartAfterMs: number;
-  /** Not less than restartAfterMs. */
-  readonly restartAtMostMs: number;
-  /**
-   * Number of actors that always run, with the ids "0", "1" and so on. Left out: actors run after their first
-   * call.
-   */
-  readonly daemons?: (() => number) | undefined;
 }
 
 export interface Lifetime {

@@ -9,6 +9,7 @@ import { didYouMean } from "../../kernel/nearest.ts";
 import type { ShardStrategy } from "../../kernel/shard-strategy.ts";
 import { SHARDING, type ShardedRule, type StrategyRule } from "../../kernel/sharded-rule.ts";
 import { DEFAULT_SHARDS, MOST_SHARDS, shardOf } from "../../kernel/shards.ts";
+import type { CallBufferOptions, ShardedTypeOptions } from "../../ports/actor-host.ts";
 import type { MessageId } from "../message-id.ts";
 import { LIFETIME_KEYS, type Lifetime, type LifetimeOptions, resolveLifetime } from "./lifetime-options.ts";
 import { ownExtractor } from "./shard-extractor.ts";
@@ -92,10 +93,8 @@ export interface ShardedPlacement extends ShardedOptions {
 }
 
 /** The host's defaults for options that a class leaves out. */
-export interface ShardingDefaults {
+export interface ShardingDefaults extends CallBufferOptions {
   readonly rebalanceThreshold: number;
-  readonly bufferSize: number;
-  readonly retryMs: number;
   readonly startMs: number;
   readonly minHosts: number;
 }
@@ -106,16 +105,10 @@ export const SHARDING_DEFAULTS: ShardingDefaults = {
   startMs: parseDuration(SHARDING.startTimeout, "sharding.startTimeout"),
 };
 
-export interface ResolvedSharded extends Lifetime, Pick<ShardingDefaults, "bufferSize" | "retryMs"> {
-  readonly rule: ShardedRule;
-  /** The custom strategy of the application; undefined: a built-in one. */
-  readonly strategy: ShardStrategy | undefined;
+export interface ResolvedSharded extends Lifetime, ShardedTypeOptions {
   /** Version of the function that maps ids to shards. */
   readonly version: string;
-  readonly shardOf: (id: string) => number;
   readonly messageId: MessageId | undefined;
-  /** Undefined: every host that has the class may run its actors. */
-  readonly role: string | undefined;
   /** The class uses a deprecated word: fields of the log event `option.deprecated`. */
   readonly deprecated: { readonly option: string; readonly value: string; readonly use: string } | undefined;
 }

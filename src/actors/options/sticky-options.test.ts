@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
+import type { ResolvedSticky } from "../../ports/actor-host.ts";
 import { testLimpet } from "../../testing.ts";
 import { Actor } from "../actor.ts";
 import { type ActorOptions, resolveOptions } from "./actor-options.ts";
-import { type Placement, type ResolvedSticky, type StickyTypes, sticky } from "./sticky-options.ts";
+import { type Placement, type StickyTypes, sticky } from "./sticky-options.ts";
 
 const DEFAULTS = { idleTimeoutMs: 1, callTimeoutMs: 1, mailboxLimit: 1 };
 const PLAIN: ResolvedSticky = { lost: 0, limit: Number.POSITIVE_INFINITY, full: "oldest" };

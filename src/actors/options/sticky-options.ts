@@ -4,8 +4,9 @@
 import type { Duration } from "../../kernel/durations.ts";
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
-import type { LostRule } from "../../kernel/lost-rule.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
+import type { ResolvedSticky } from "../../ports/actor-host.ts";
+import type { LostRule } from "../../ports/control-messages.ts";
 
 /** Everything is optional: `sticky()` is `"sticky"`. */
 export interface StickyOptions {
@@ -50,13 +51,6 @@ export type Placement = "hash" | "sticky" | StickyPlacement;
 
 /** The sticky types: as their classes declare, all, none, or exactly these. */
 export type StickyTypes = "by class" | "all" | "none" | readonly string[];
-
-export interface ResolvedSticky {
-  readonly lost: LostRule;
-  /** Infinity: no limit. */
-  readonly limit: number;
-  readonly full: "oldest" | "refuse";
-}
 
 /**
  * For `static options`: actors of this class stay on the host that activated them while that host lives, also

@@ -1,8 +1,8 @@
 // The call that delivers a tick to its actor. It travels as every call does, under a name that other callers
 // cannot use. Many ticks may travel at once, half of them to other hosts, so links carry arguments and answer
 // without conversion.
-import { invariant, isLimpetError, LimpetError } from "../../kernel/errors.ts";
-import { type ReminderTick, readData } from "../../ports/reminder-writer.ts";
+import { invariant, LimpetError } from "../../kernel/errors.ts";
+import { handlerError, type ReminderTick, readData } from "../../ports/reminder-writer.ts";
 import type { Settlement, Tick } from "../../ports/store/reminders.ts";
 
 export const REMIND = "$remind";
@@ -61,14 +61,8 @@ export function settlementOf([, , , , generation, token, at, due, number, attemp
   return { generation, token, kind: "next", tick: { at, due, number, attempt }, leaseMs: undefined };
 }
 
-/**
- * Wraps Limpet errors that a handler throws, so that they differ from errors of the delivery. When a handler
- * calls an unreachable actor, the handler has failed, although the tick arrived.
- */
-export function ownError(error: unknown): unknown {
-  if (!isLimpetError(error) || error instanceof UnreadableData) return error;
-  return new LimpetError("ACTOR_FAILED", `${error.code}: ${error.message}`, { cause: error });
-}
+/** The error of a tick's turn. Only unreadable data is an error of the delivery. */
+export const ownError = (error: unknown): unknown => (error instanceof UnreadableData ? error : handlerError(error));
 
 /**
  * The answer: whether the settlement was stored together with the handler's changes. If not, the deliverer

@@ -1,5 +1,6 @@
 // Activations of a sharded type, indexed by shard: when one of many shards moves, the host need not search
 // all actors.
+import type { ActorsByShard } from "../../ports/actor-host.ts";
 import type { Activation } from "../activation/activation.ts";
 
 /**
@@ -8,7 +9,7 @@ import type { Activation } from "../activation/activation.ts";
  */
 const NOBODY_KNOWS = -1;
 
-export class ByShard {
+export class ByShard implements ActorsByShard {
   readonly #shardOf: (id: string) => number;
   readonly #shards = new Map<number, Set<Activation>>();
 

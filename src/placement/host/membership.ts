@@ -5,10 +5,8 @@
 // them, together with order-follower.ts. One rule covers every failure: actors continue as long as the lease
 // lasts, regardless of the stream and the leader. When the lease is over, the host drops everything and comes
 // back as a new incarnation. The exception, a host that slept together with its leader, is in slept-lease.ts.
-import type { Activation } from "../../actors/activation/activation.ts";
-import type { ActorType } from "../../actors/actor-type.ts";
-import type { Catalog } from "../../actors/catalog.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import type { ActiveActor, ActorHost, ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
@@ -46,7 +44,7 @@ export interface MembershipDeps {
   readonly identity: ProcessIdentity;
   readonly instruments: HostInstruments;
   readonly source: LeaderSource;
-  readonly catalog: Catalog;
+  readonly catalog: ActorHost;
   /** Waiting calls may be routed now. Empty: all types. */
   changed(types: readonly string[]): void;
   /** Calls that wait for these shards may be routed now. */
@@ -59,7 +57,7 @@ export interface MembershipDeps {
    * Steps of a shard that moves away. `leaving`: its actors are about to stop. `left`: they have stopped, and
    * the shard probably lives at that address next. `moved`: it does.
    */
-  leaving?(type: ActorType, shard: number, actors: readonly Activation[]): void;
+  leaving?(type: ActorTypeInfo, shard: number, actors: readonly ActiveActor[]): void;
   left?(type: string, shard: number, move: string, address: string): void;
   moved?(type: string, shard: number, address: string): void;
 }

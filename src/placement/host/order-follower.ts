@@ -1,7 +1,6 @@
 // Executes the orders of the leader: applies new tables, lets go of actors that moved away, and acknowledges.
 // placement/model/host-tables.ts decides the meaning of an order.
-import type { ActorType } from "../../actors/actor-type.ts";
-import type { Catalog } from "../../actors/catalog.ts";
+import type { ActorHost, ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ControlStream } from "../../ports/control.ts";
 import type { HostMessage, PlacementOrder } from "../../ports/control-messages.ts";
@@ -17,7 +16,7 @@ export interface FollowerSettings {
 
 export interface OrderFollowerDeps {
   readonly clock: Clock;
-  readonly catalog: Catalog;
+  readonly catalog: ActorHost;
   readonly instruments: HostInstruments;
   /** Waiting calls may be routed now. Empty: all types. */
   changed(types: readonly string[]): void;
@@ -112,7 +111,7 @@ export class OrderFollower {
   }
 
   /** Sticky actors stay as long as this host hosts their type. */
-  #whoStays(name: string, type: ActorType | undefined): (id: string) => boolean {
+  #whoStays(name: string, type: ActorTypeInfo | undefined): (id: string) => boolean {
     const { address } = this.#settings;
     const isFree = !this.#tables.isSticky(name) && type?.options.sticky === undefined;
     if (isFree && this.#tables.shards(name) === undefined && type?.options.sharded === undefined) {

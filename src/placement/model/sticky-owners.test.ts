@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { LostRule } from "../../kernel/lost-rule.ts";
-import type { TableHost } from "../../ports/control-messages.ts";
+import type { LostRule, TableHost } from "../../ports/control-messages.ts";
 import { StickyOwners } from "./sticky-owners.ts";
 
 const host = (name: string, start = 1): TableHost => ({

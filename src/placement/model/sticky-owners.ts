@@ -11,8 +11,7 @@
 // Pure.
 import { formatDuration } from "../../kernel/durations.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { LostRule } from "../../kernel/lost-rule.ts";
-import type { StickyRefusal, StickyRules, TableHost } from "../../ports/control-messages.ts";
+import type { LostRule, StickyRefusal, StickyRules, TableHost } from "../../ports/control-messages.ts";
 import {
   allOf,
   give,

@@ -1,8 +1,7 @@
 // The sticky actors of one type, and the place of each id. A place stands for one host's actors of the type
 // since its last complete claim. When a place is over, all its ids are free; sweeps remove them in small
 // steps. Pure.
-import type { LostRule } from "../../kernel/lost-rule.ts";
-import type { TableHost } from "../../ports/control-messages.ts";
+import type { LostRule, TableHost } from "../../ports/control-messages.ts";
 
 export interface Place {
   readonly host: TableHost;

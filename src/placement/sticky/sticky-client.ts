@@ -4,13 +4,10 @@
 // On a new stream the host first claims all actors it holds, a few chunks at a time, so that lease renewals
 // get through in between. Then it repeats all requests without an answer. Without a stream it sends nothing:
 // the next stream starts from the full state.
-import type { Activation } from "../../actors/activation/activation.ts";
-import type { ActorType } from "../../actors/actor-type.ts";
-import type { Catalog } from "../../actors/catalog.ts";
-import type { ResolvedSticky } from "../../actors/options/sticky-options.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { compareNames } from "../../kernel/names.ts";
+import type { ActiveActor, ActorHost, ActorTypeInfo, ResolvedSticky } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ControlStream } from "../../ports/control.ts";
 import type {
@@ -36,7 +33,7 @@ export interface StickySettings {
 export interface StickyClientDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly catalog: Catalog;
+  readonly catalog: ActorHost;
   readonly instruments: HostInstruments;
   /** The actor's address is known, or the reason why it cannot be called: waiting calls continue. */
   answered(type: string, id: string, error?: LimpetError): void;
@@ -116,13 +113,13 @@ export class StickyMember {
    * Releases one actor when the limit of the type is reached, to make room for another. Throws if none can
    * go.
    */
-  #makeRoom(type: ActorType, { limit, full }: ResolvedSticky): void {
+  #makeRoom(type: ActorTypeInfo, { limit, full }: ResolvedSticky): void {
     const dismissed = this.#dismissedOf(type);
     if (this.#holdings.held(type.name) - dismissed.size < limit) return;
     const what = `this host holds ${limit} actors of ${type.name}, which is the limit`;
     if (full === "refuse") throw new LimpetError("HOST_FULL", what);
     if (this.#holdings.held(type.name) > type.activations.size && this.#letGoOfAbsent(type)) return;
-    let oldest: Activation | undefined = type.useOrder.oldest;
+    let oldest: ActiveActor | undefined = type.useOrder.oldest;
     for (let i = 0; i < SEARCH && oldest !== undefined; i++, oldest = oldest.newer) {
       if (!oldest.idle || !this.#holdings.holds(type.name, oldest.id)) continue;
       dismissed.add(oldest.id);
@@ -133,7 +130,7 @@ export class StickyMember {
   }
 
   /** Actors that are leaving. An actor that was called meanwhile has stayed. */
-  #dismissedOf({ name, activations }: ActorType): Set<string> {
+  #dismissedOf({ name, activations }: ActorTypeInfo): Set<string> {
     const dismissed = this.#dismissed.get(name) ?? new Set();
     this.#dismissed.set(name, dismissed);
     for (const id of dismissed) if (activations.get(id)?.phase !== "deactivating") dismissed.delete(id);
@@ -141,7 +138,7 @@ export class StickyMember {
   }
 
   /** Releases an actor that is held but not in memory: it is the least used of all. */
-  #letGoOfAbsent(type: ActorType): boolean {
+  #letGoOfAbsent(type: ActorTypeInfo): boolean {
     let looked = 0;
     for (const id of this.#holdings.heldOf(type.name)) {
       if (!type.activations.has(id)) {

@@ -8,17 +8,15 @@
 // activated by its next call. Only the home of a shard starts actors. State does not travel with the ids: an
 // actor has to be taken in the store in any case, or its former activation could still commit, and that step
 // returns the state. Number, bytes and time are limited.
-import type { Activation } from "../../actors/activation/activation.ts";
-import type { ActorType } from "../../actors/actor-type.ts";
-import type { Catalog } from "../../actors/catalog.ts";
 import { checkId } from "../../kernel/names.ts";
+import type { ActiveActor, ActorHost, ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Links, RemoteAnswer, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import { PrefetchedActors } from "./prefetched-actors.ts";
 
 export interface PrewarmDeps {
   readonly clock: Clock;
-  readonly catalog: Catalog;
+  readonly catalog: ActorHost;
   readonly links: Links;
   standing(type: string, shard: number): "here" | "wait" | "elsewhere";
   /** The host may become the home of the shard by this move, and no host runs its actors until then. */
@@ -59,13 +57,13 @@ export class Prewarm {
     this.#deps = deps;
     const { clock, catalog } = deps;
     this.#ahead = new PrefetchedActors({ clock, take: (type, id) => catalog.takeAhead(type, id) });
-    catalog.takenAhead = this.#ahead;
+    catalog.usePrefetched(this.#ahead);
   }
 
   // ——— At the former home.
 
   /** These actors are about to be stopped. Remembered ones start at the new home anyway. */
-  leaving({ name, isRemembered }: ActorType, shard: number, actors: readonly Activation[]): void {
+  leaving({ name, isRemembered }: ActorTypeInfo, shard: number, actors: readonly ActiveActor[]): void {
     if (isRemembered) return;
     const since = this.#deps.clock.monotonic() - LATELY_MS;
     const used = actors.filter(({ phase, lastUsed }) => phase === "active" && lastUsed > since);
@@ -169,7 +167,7 @@ export class Prewarm {
 }
 
 interface Waiting {
-  readonly type: ActorType;
+  readonly type: ActorTypeInfo;
   readonly shard: number;
   readonly id: string;
 }
@@ -195,7 +193,7 @@ class Line {
 }
 
 /** Ids of the first actors, within the limits. */
-function fewEnough(actors: readonly Activation[]): string[] {
+function fewEnough(actors: readonly ActiveActor[]): string[] {
   const ids: string[] = [];
   let bytes = 0;
   for (const { id } of actors) {
@@ -213,7 +211,7 @@ const isList = (value: unknown): value is string[] =>
   Array.isArray(value) && value.length <= MOST && value.every((id) => typeof id === "string");
 
 /** Checks an id from another host before it is activated. */
-function belongs({ options }: ActorType, shard: number, id: string): boolean {
+function belongs({ options }: ActorTypeInfo, shard: number, id: string): boolean {
   try {
     checkId(id);
     return options.sharded?.shardOf(id) === shard;

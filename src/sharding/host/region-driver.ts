@@ -1,11 +1,9 @@
 // Drives the shards of one host. sharding/model/shard-region.ts keeps the state of each; this file sends
 // requests to the leader, buffers calls, stops the actors of a shard that moves, and wakes waiting calls.
-import type { Activation } from "../../actors/activation/activation.ts";
-import type { ActorType } from "../../actors/actor-type.ts";
-import type { Catalog } from "../../actors/catalog.ts";
 import type { ShardedRules } from "../../kernel/sharded-rule.ts";
 import { mayHost } from "../../placement/host/roles.ts";
 import type { HostTables } from "../../placement/model/host-tables.ts";
+import type { ActiveActor, ActorHost, ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ControlStream } from "../../ports/control.ts";
 import type { HostMessage, ShardOrder } from "../../ports/control-messages.ts";
@@ -20,7 +18,7 @@ import { answerStrategyRequest, countActors } from "./strategy-server.ts";
 export interface ShardMemberDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly catalog: Catalog;
+  readonly catalog: ActorHost;
   readonly tables: HostTables;
   readonly lease: ShardRouterDeps["lease"];
   incarnation(): string;
@@ -38,7 +36,7 @@ export interface ShardMemberDeps {
    * Steps of a shard that moves away. `leaving`: its actors are about to stop. `left`: they have stopped, and
    * the shard probably lives at that address next. `moved`: it does.
    */
-  leaving?(type: ActorType, shard: number, actors: readonly Activation[]): void;
+  leaving?(type: ActorTypeInfo, shard: number, actors: readonly ActiveActor[]): void;
   left?(type: string, shard: number, move: string, address: string): void;
   moved?(type: string, shard: number, address: string): void;
 }

@@ -1,6 +1,6 @@
 // Gauges of this host: its shards by type, and the shards and calls that wait here. Set when metrics are
 // collected.
-import type { Catalog } from "../../actors/catalog.ts";
+import type { ActorHost } from "../../ports/actor-host.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { ShardMember } from "./region-driver.ts";
 
@@ -8,7 +8,7 @@ import type { ShardMember } from "./region-driver.ts";
 export function measureShards(
   shards: ShardMember,
   calls: (type: string) => number,
-  catalog: Catalog,
+  catalog: ActorHost,
   namespace: string,
   meter: Meter,
 ): void {

@@ -1,8 +1,8 @@
 // Routes calls to the sharded actors of one type, on one host. Every call uses it, so the settings derived
 // from the newest table and the class are computed once, and again when one of them changes.
-import type { ActorType } from "../../actors/actor-type.ts";
 import { shardOf } from "../../kernel/shards.ts";
 import type { KnownTable } from "../../placement/model/host-tables.ts";
+import type { ActorTypeInfo } from "../../ports/actor-host.ts";
 import { HERE, type Route, type ShardRouting, WAIT } from "../../ports/placement.ts";
 import type { ShardRegion } from "../model/shard-region.ts";
 
@@ -38,7 +38,7 @@ export class ShardRouter implements ShardRouting {
   }
 
   /** `known`: the class, if this host has it. */
-  renew(table: KnownTable | undefined, edition: number, known: ActorType | undefined): void {
+  renew(table: KnownTable | undefined, edition: number, known: ActorTypeInfo | undefined): void {
     this.#table = table;
     this.#edition = edition;
     this.#hasHosts = table !== undefined && table.hosts.length > 0;

@@ -1,10 +1,10 @@
 // Answers the leader's requests about shards: the decisions of the application's strategy, and numbers of
 // actors. The strategy is code of the application. If it fails, the host answers with the problem; if it
 // hangs, the leader times out.
-import type { ActorType } from "../../actors/actor-type.ts";
-import { textOf } from "../../actors/options/shard-extractor.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { meantHost, type ShardHostInfo, type ShardMoveWish, type ShardStrategy } from "../../kernel/shard-strategy.ts";
+import { thrownText } from "../../kernel/thrown-text.ts";
+import type { ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { ShardChoice, ShardOrder, ShardReport } from "../../ports/control-messages.ts";
 
 type Question = Extract<ShardOrder, { kind: "askStrategy" }>;
@@ -19,7 +19,7 @@ export async function answerStrategyRequest(question: Question, strategy: ShardS
     else if (wanted.length === 0) choices.push(...(await moves(question, strategy)));
     else await homes(question, strategy, choices);
   } catch (error) {
-    problem = textOf(error);
+    problem = thrownText(error);
   }
   return { kind: "strategyAnswer", question: number, type, choices, problem };
 }
@@ -57,6 +57,6 @@ async function moves({ regions, moving }: Question, strategy: ShardStrategy): Pr
 }
 
 /** Actors in memory, by shard. */
-export function countActors(type: ActorType | undefined, held: ReadonlySet<number>): Map<number, number> {
+export function countActors(type: ActorTypeInfo | undefined, held: ReadonlySet<number>): Map<number, number> {
   return new Map([...held].sort((a, b) => a - b).map((shard) => [shard, type?.byShard?.size(shard) ?? 0]));
 }

@@ -1,6 +1,6 @@
 // Lists the actors of a type that always run, as its class declares (actors/options/daemons.ts). Their number
 // may change while the process runs.
-import { isCount } from "../../actors/options/daemons.ts";
+import { isDaemonCount } from "../../kernel/shards.ts";
 import type { Log } from "../../ports/log.ts";
 
 export class DeclaredDaemons {
@@ -22,7 +22,7 @@ export class DeclaredDaemons {
   look(): void {
     try {
       const count: unknown = this.#count();
-      if (isCount(count)) this.#last = count;
+      if (isDaemonCount(count)) this.#last = count;
       else this.#log.warn("daemons.count-invalid", { type: this.#type, count });
     } catch (err) {
       this.#log.warn("daemons.count-failed", { type: this.#type, err });

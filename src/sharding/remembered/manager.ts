@@ -4,12 +4,9 @@
 // The store lists the shards with remembered actors. The manager reads that list at the start, when hosts
 // have come or gone, and at intervals. It requests the homes of these shards, so that each gets one without a
 // call. The home of a shard scans it (starter.ts).
-import type { Activation, EndReason } from "../../actors/activation/activation.ts";
-import type { ActorType } from "../../actors/actor-type.ts";
-import type { Catalog } from "../../actors/catalog.ts";
-import type { Remembering } from "../../actors/remembering.ts";
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import type { Membership } from "../../placement/host/membership.ts";
+import type { ActiveActor, ActorHost, ActorTypeInfo, EndReason, Remembering } from "../../ports/actor-host.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
@@ -40,7 +37,7 @@ export interface RememberedDeps {
   readonly random: Random;
   readonly log: Log;
   readonly meter: Meter;
-  readonly catalog: Catalog;
+  readonly catalog: ActorHost;
   readonly shards: Shards;
   readonly known: ShardKnowledge;
 }
@@ -66,8 +63,8 @@ export class RememberedActors implements Remembering {
   readonly #deps: RememberedDeps;
   readonly #patienceMs: number;
   #book: RememberedWriter | undefined;
-  readonly #starters = new Map<ActorType, RememberedStarter>();
-  readonly #daemons = new WeakMap<ActorType, DeclaredDaemons>();
+  readonly #starters = new Map<ActorTypeInfo, RememberedStarter>();
+  readonly #daemons = new WeakMap<ActorTypeInfo, DeclaredDaemons>();
   #looking: Timer | undefined;
   #lookAt = Number.POSITIVE_INFINITY;
   /** Set during a read: the delay of the next one. */
@@ -122,7 +119,7 @@ export class RememberedActors implements Remembering {
     this.#lookIn(SOON_MS);
   }
 
-  get #types(): ActorType[] {
+  get #types(): ActorTypeInfo[] {
     return [...this.#deps.catalog.types.values()].filter(({ isRemembered }) => isRemembered);
   }
 
@@ -179,7 +176,7 @@ export class RememberedActors implements Remembering {
 
   // ——— Daemons.
 
-  #daemonsOf(type: ActorType): DeclaredDaemons | undefined {
+  #daemonsOf(type: ActorTypeInfo): DeclaredDaemons | undefined {
     const { sharded } = type.options;
     if (sharded?.remembered?.daemons === undefined) return undefined;
     let daemons = this.#daemons.get(type);
@@ -215,7 +212,7 @@ export class RememberedActors implements Remembering {
     if (known?.isRemembered && !this.#isOver) this.#starter(known).gained(shard);
   }
 
-  #starter(type: ActorType): RememberedStarter {
+  #starter(type: ActorTypeInfo): RememberedStarter {
     let starter = this.#starters.get(type);
     if (starter === undefined) {
       const rule = type.options.sharded?.remembered;
@@ -237,14 +234,14 @@ export class RememberedActors implements Remembering {
 
   // ——— Requests of actors.
 
-  async #write(type: ActorType, id: string, isKept: boolean): Promise<boolean> {
+  async #write(type: ActorTypeInfo, id: string, isKept: boolean): Promise<boolean> {
     const { catalog, known } = this.#deps;
     this.#book ??= new RememberedWriter(this.#patienceMs, this.#deps);
     const shard = type.options.sharded!.shardOf(id);
     return this.#book.write(known.home(), { namespace: catalog.namespace, type: type.name, shard, id, isKept });
   }
 
-  async keep(type: ActorType, id: string): Promise<boolean> {
+  async keep(type: ActorTypeInfo, id: string): Promise<boolean> {
     const daemons = this.#daemonsOf(type);
     if (daemons?.has(id) === false) {
       throw new LimpetError("SHARD_INVALID", `${type.name} has ${daemons.range}; there is no ${JSON.stringify(id)}`);
@@ -258,7 +255,7 @@ export class RememberedActors implements Remembering {
     }
   }
 
-  async forget(type: ActorType, id: string): Promise<void> {
+  async forget(type: ActorTypeInfo, id: string): Promise<void> {
     const starter = this.#starter(type);
     if (this.#daemonsOf(type)?.has(id)) {
       // A daemon always runs: it restarts like one that stopped.
@@ -277,13 +274,13 @@ export class RememberedActors implements Remembering {
     }
   }
 
-  left({ type, id, isRemembered }: Activation, reason: EndReason | undefined): void {
+  left({ type, id, isRemembered }: ActiveActor, reason: EndReason | undefined): void {
     if (this.#isOver) return;
     if (isRemembered && COMES_BACK.has(reason)) this.#starter(type).later(id, FAILED.has(reason));
     else if (COMES_BACK_SOMEWHERE.has(reason)) this.#starter(type).doubt(id);
   }
 
-  restartsInMs(type: ActorType, id: string): number | undefined {
+  restartsInMs(type: ActorTypeInfo, id: string): number | undefined {
     return this.#starters.get(type)?.restartsInMs(id);
   }
 }

@@ -11,10 +11,8 @@
 //   the shard once more.
 // - A shard with an interrupted scan, or with actors that were let go as if it moved, does not count as
 //   scanned. The manager scans it again, if it is here.
-import type { ActorType } from "../../actors/actor-type.ts";
-import type { Catalog } from "../../actors/catalog.ts";
-import type { RememberedRule } from "../../actors/options/lifetime-options.ts";
 import { LimpetError } from "../../kernel/errors.ts";
+import type { ActorHost, ActorTypeInfo, RememberedRule } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Shards } from "../../ports/store/shards.ts";
@@ -27,7 +25,7 @@ import { RememberedRestarts } from "./restarts.ts";
 export interface StarterDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly catalog: Catalog;
+  readonly catalog: ActorHost;
   readonly shards: Shards;
   readonly instruments: RememberedInstruments;
   standing(type: string, shard: number): Standing;
@@ -57,7 +55,7 @@ interface Scan {
 }
 
 export class RememberedStarter {
-  readonly #type: ActorType;
+  readonly #type: ActorTypeInfo;
   readonly #rule: RememberedRule;
   readonly #deps: StarterDeps;
   /** Shards to scan, each with the id after which to begin. */
@@ -76,7 +74,7 @@ export class RememberedStarter {
   #isOver = false;
   #lastWarning = Number.NEGATIVE_INFINITY;
 
-  constructor(type: ActorType, rule: RememberedRule, deps: StarterDeps) {
+  constructor(type: ActorTypeInfo, rule: RememberedRule, deps: StarterDeps) {
     this.#type = type;
     this.#rule = rule;
     this.#deps = deps;

@@ -1,12 +1,11 @@
 // Persists which actors are remembered, for the home of their shards: many changes in one step, one step
 // after the other, with retries while the store does not respond. So changes of one actor are applied in the
 // order of their requests.
-
-import { storeInstruments } from "../../actors/instruments.ts";
 import { FencedBatcher } from "../../kernel/batch/fenced-batcher.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { Random } from "../../ports/random.ts";
+import { batchInstruments } from "../../ports/store/batch-instruments.ts";
 import type { RememberedChange, Shards } from "../../ports/store/shards.ts";
 
 export interface RememberedWriterDeps {
@@ -34,7 +33,7 @@ export class RememberedWriter {
       patienceMs,
       lanes: 1,
       eager: Number.POSITIVE_INFINITY,
-      ...storeInstruments(meter, "remember"),
+      ...batchInstruments(meter, "remember"),
       weigh: () => 1,
       keyOf: ({ change: { type, id } }) => `${type.length}:${type}${id}`,
       send: (batch) => this.#send(batch),

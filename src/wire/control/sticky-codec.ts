@@ -4,7 +4,7 @@
 import { create } from "@bufbuild/protobuf";
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { LostRule } from "../../kernel/lost-rule.ts";
+import type { LostRule } from "../../ports/control-messages.ts";
 import {
   type HostMessage,
   type SchedulerMessage,
