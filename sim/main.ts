@@ -4,10 +4,10 @@ import { fileURLToPath } from "node:url";
 import { Terminal } from "../src/cli/terminal.ts";
 import { type Arguments, HELP, parseArguments, UsageError } from "./command/arguments.ts";
 import { bugTable } from "./command/bug-table.ts";
-import { manySeeds } from "./command/many-seeds.ts";
-import { replay } from "./command/replay.ts";
-import { shrinkSeed } from "./command/shrink-seed.ts";
-import { tellStory } from "./command/tell-story.ts";
+import { manySeeds } from "./command/many-seeds/many-seeds.ts";
+import { replay } from "./command/one-seed/replay.ts";
+import { tellStory } from "./command/one-seed/run-story.ts";
+import { shrinkSeed } from "./command/one-seed/shrink-seed.ts";
 import { againWithBug, hasBug } from "./command/with-bug.ts";
 import { StoryError } from "./stories/story-file.ts";
 

@@ -5,16 +5,16 @@ import { beginNumbers } from "./application.ts";
 import { planCalls } from "./callers.ts";
 import { CHECKERS } from "./checkers/all.ts";
 import type { Checker } from "./checkers/checker.ts";
+import { Marks } from "./coverage/coverage.ts";
+import { ShardCodeMarks } from "./coverage/shard-code-coverage.ts";
+import { ShardMarks } from "./coverage/shard-coverage.ts";
+import { WorkflowMarks } from "./coverage/workflow-coverage.ts";
 import { planDeeds } from "./deeds.ts";
 import { FAULTS } from "./faults/all.ts";
 import { demand } from "./heal/heal.ts";
-import { Marks } from "./marks.ts";
 import type { Plan } from "./plan.ts";
 import { beginScripts } from "./scripts.ts";
-import { ShardCodeMarks } from "./shard-code-marks.ts";
-import { ShardMarks } from "./shard-marks.ts";
 import { Stage, type Violation } from "./stage.ts";
-import { WorkflowMarks } from "./workflow-marks.ts";
 
 export interface Outcome {
   readonly violations: readonly Violation[];

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
 import { describe, it } from "node:test";
 import { effort, isSoak } from "../test/support/effort.ts";
-import { Crew } from "./command/crew.ts";
-import { Figures } from "./command/figures.ts";
+import { Crew } from "./command/many-seeds/crew.ts";
+import { Figures } from "./command/many-seeds/figures.ts";
 
 const SEEDS = effort(40, 300);
 /** One of this many seeds runs twice, and both runs are compared. */

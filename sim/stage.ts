@@ -188,7 +188,7 @@ export class Stage {
     this.excused.set(checker, (this.excused.get(checker) ?? 0) + 1);
   }
 
-  /** Records a reached situation; see marks.ts. */
+  /** Records a reached situation; see coverage.ts. */
   mark(name: string): void {
     this.marks.add(name);
   }

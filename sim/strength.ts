@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Bug } from "./bugs/bug.ts";
-import { Crew } from "./command/crew.ts";
 import type { Worker } from "./command/job.ts";
+import { Crew } from "./command/many-seeds/crew.ts";
 
 /** The outcome of the search for one bug. */
 export interface Finding {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { measured } from "../smoke.ts";
-import { drain, register as registerByHand } from "./floor-sqlite.ts";
+import { drain, register as registerByHand } from "./floor/sqlite.ts";
 import { onSqlite } from "./ours-drain.ts";
 import { register } from "./ours-register.ts";
 

@@ -1,7 +1,7 @@
 // Least cost of steps of workflows on PostgreSQL: a row for each run and a row for each step, with
 // hand-written SQL. The next steps of all runs travel in one statement, one batch after the other; a step is
 // its record and an update of its run.
-import { connect } from "../reminders/floor-table.ts";
+import { connect } from "../reminders/floor/table.ts";
 import type { StartEngine } from "./engine.ts";
 import { makeLongRun } from "./long-run.ts";
 import { makeTenSteps } from "./ten-steps.ts";

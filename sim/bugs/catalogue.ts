@@ -6,6 +6,7 @@ import { LATE_MESSAGES } from "./late-messages.ts";
 import { OWNERSHIP_OVERLAP } from "./ownership-overlap.ts";
 import { REJECTED_DESIGNS } from "./rejected-designs.ts";
 import { REJECTED_LEASES } from "./rejected-leases.ts";
+import { REMINDER_STORE } from "./reminder-store.ts";
 import { REMINDERS } from "./reminders.ts";
 import { SHARD_CODE } from "./shard-code.ts";
 import { SHARDS } from "./shards.ts";
@@ -21,6 +22,7 @@ export const BUGS: readonly Bug[] = [
   ...STORE,
   ...CALLS,
   ...STICKY,
+  ...REMINDER_STORE,
   ...REMINDERS,
   ...WORKFLOWS,
   ...SHARDS,

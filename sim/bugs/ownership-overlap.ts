@@ -12,10 +12,9 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/catalog.ts",
-        before: `this.clock.after(timeoutMs, () => {
-        for (const mover of [...left]) mover.cutOff("moved", movedTooSlowly);`,
-        after: `this.clock.after(Math.min(timeoutMs, 20), () => {
-        resolve();`,
+        before:
+          'this.clock.after(timeoutMs, () => {\n        for (const mover of [...left]) mover.cutOff("moved", movedTooSlowly);',
+        after: "this.clock.after(Math.min(timeoutMs, 20), () => {\n        resolve();",
       },
     ],
   },

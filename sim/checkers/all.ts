@@ -1,31 +1,27 @@
 // The list of all checkers.
-import { answeredInTime } from "./answered-in-time.ts";
-import { atMostOnce } from "./at-most-once.ts";
-import { bounds } from "./bounds.ts";
-import { callOrder } from "./call-order.ts";
+import { answeredInTime } from "./calls/answered-in-time.ts";
+import { atMostOnce } from "./calls/at-most-once.ts";
+import { callOrder } from "./calls/call-order.ts";
+import { honestErrors } from "./calls/honest-errors.ts";
+import { linearizable } from "./calls/linearizable.ts";
+import { notInVain } from "./calls/not-in-vain.ts";
+import { turnExclusion } from "./calls/turn-exclusion.ts";
 import type { CheckerKind } from "./checker.ts";
-import { epochOrder } from "./epoch-order.ts";
-import { failedStarts } from "./failed-starts.ts";
-import { honestErrors } from "./honest-errors.ts";
-import { isolation } from "./isolation.ts";
-import { linearizable } from "./linearizable.ts";
-import { noResurrection } from "./no-resurrection.ts";
-import { notInVain } from "./not-in-vain.ts";
-import { nothingLeft } from "./nothing-left.ts";
-import { ownRows } from "./own-rows.ts";
 import { failClosed } from "./placement/fail-closed.ts";
-import { heardBeforeGranted } from "./placement/heard-before-granted.ts";
 import { leadership } from "./placement/leadership.ts";
 import { leasesHonoured } from "./placement/leases-honoured.ts";
 import { noNeedlessEviction } from "./placement/no-needless-eviction.ts";
-import { notedBeforeGranted } from "./placement/noted-before-granted.ts";
+import { persistedBeforeGranted } from "./placement/persisted-before-granted.ts";
+import { reportedBeforeGranted } from "./placement/reported-before-granted.ts";
 import { routingAgreement } from "./placement/routing-agreement.ts";
-import { singleCommitter } from "./placement/single-committer.ts";
 import { singleRunner } from "./placement/single-runner.ts";
 import { stickyHolders } from "./placement/sticky-holders.ts";
 import { stickyStays } from "./placement/sticky-stays.ts";
 import { unmoved } from "./placement/unmoved.ts";
-import { quietLog } from "./quiet-log.ts";
+import { bounds } from "./process/bounds.ts";
+import { failedStarts } from "./process/failed-starts.ts";
+import { nothingLeft } from "./process/nothing-left.ts";
+import { quietLog } from "./process/quiet-log.ts";
 import { remindersKept } from "./reminders/reminders-kept.ts";
 import { remindersLeftNothing } from "./reminders/reminders-left-nothing.ts";
 import { remindersNeverEarly } from "./reminders/reminders-never-early.ts";
@@ -33,12 +29,16 @@ import { remindersOnTheGrid } from "./reminders/reminders-on-the-grid.ts";
 import { remindersOneAtATime } from "./reminders/reminders-one-at-a-time.ts";
 import { remindersVoid } from "./reminders/reminders-void.ts";
 import { homesHaveTheRole } from "./sharding/homes-have-the-role.ts";
-import { homesNoted } from "./sharding/homes-noted.ts";
+import { homesPersisted } from "./sharding/homes-persisted.ts";
 import { movesLoseNothing } from "./sharding/moves-lose-nothing.ts";
 import { oneHome } from "./sharding/one-home.ts";
 import { strategyFollowed } from "./sharding/strategy-followed.ts";
-import { takeBeforeRead } from "./take-before-read.ts";
-import { turnExclusion } from "./turn-exclusion.ts";
+import { epochOrder } from "./state/epoch-order.ts";
+import { isolation } from "./state/isolation.ts";
+import { noResurrection } from "./state/no-resurrection.ts";
+import { ownRows } from "./state/own-rows.ts";
+import { singleCommitter } from "./state/single-committer.ts";
+import { takeBeforeRead } from "./state/take-before-read.ts";
 import { workflowAnswers } from "./workflows/workflow-answers.ts";
 import { workflowCausality } from "./workflows/workflow-causality.ts";
 import { workflowHistory } from "./workflows/workflow-history.ts";
@@ -70,15 +70,15 @@ export const CHECKERS: readonly CheckerKind[] = [
   leadership,
   quietLog,
   atMostOnce,
-  notedBeforeGranted,
+  persistedBeforeGranted,
   leasesHonoured,
   noNeedlessEviction,
   notInVain,
   stickyHolders,
-  heardBeforeGranted,
+  reportedBeforeGranted,
   stickyStays,
   oneHome,
-  homesNoted,
+  homesPersisted,
   homesHaveTheRole,
   strategyFollowed,
   callOrder,

@@ -10,10 +10,13 @@ export interface Checker extends Observer {
   over?(): void;
 }
 
+/** Reports one violation of the rule. */
+export type ReportViolation = (what: string) => void;
+
 export interface CheckerKind {
   /** Name in violations. */
   readonly name: string;
   /** The rule, in one sentence. */
   readonly rule: string;
-  make(stage: Stage, report: (what: string) => void): Checker;
+  make(stage: Stage, report: ReportViolation): Checker;
 }

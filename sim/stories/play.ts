@@ -1,6 +1,7 @@
 // Plays a story without and with its bug, and reports unexpected results.
-import { Crew } from "../command/crew.ts";
+
 import type { Job } from "../command/job.ts";
+import { Crew } from "../command/many-seeds/crew.ts";
 import type { StoryFile } from "./story-file.ts";
 
 export interface Played {

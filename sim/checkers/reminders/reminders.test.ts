@@ -163,17 +163,17 @@ describe("reminders kept", () => {
   it("the rule 'reminders kept' reports a tick that was not handled, or whose handler threw", async () => {
     const { scene, one, generation } = await kept({ due: 0, every: 1_000, missed: "all" });
     await scene.settle(one, generation, "t", next(2, 1_000, 0, LEASE_MS));
-    await scene.reports(/moved on to tick 2, and nobody has handled it/);
+    await scene.reports(/moved on to tick 2, and no handler has handled it/);
     await scene.handle(one, "default:1", { number: 2 }, false);
     await scene.settle(one, generation, "t", DONE);
-    await scene.reports(/came to its end, and nobody has handled it/);
+    await scene.reports(/came to its end, and no handler has handled it/);
   });
 
   it("the rule 'reminders kept' reports skipped ticks, and an early end", async () => {
     const { scene, one, generation } = await kept({ due: 0, every: 10_000, times: 5, missed: "once" });
     await scene.handle(one, "default:1");
     await scene.settle(one, generation, "t", next(3, 20_000, 0, LEASE_MS));
-    await scene.reports(/moved on to tick 3, and those between were not missed/);
+    await scene.reports(/moved on to tick 3, and ticks between were not missed/);
     await scene.handle(one, "default:1", { number: 3 });
     await scene.settle(one, generation, "t", DONE);
     await scene.reports(/came to its end, and its last tick is 5/);
@@ -202,7 +202,7 @@ describe("reminders kept", () => {
     await scene.reports(/was changed by a fenced commit/);
     await scene.handle(one, "default:1", {}, false);
     await scene.set(one, "default:1!1.1", { due: 5, name: "other" });
-    await scene.reports(/was stored, and whoever set it has thrown/);
+    await scene.reports(/was stored, and the handler that set it has thrown/);
   });
 
   it("the rule 'reminders kept' reports an acknowledged reminder that is not stored, and a rejected one that is", async () => {
@@ -214,7 +214,7 @@ describe("reminders kept", () => {
     scene.operations.push({ token: "default:2", call, outcome: { value: 1 } } as unknown as Operation);
     scene.operations.push({ token: "default:1", call, outcome: { error: new Error("late") } } as unknown as Operation);
     await scene.tell((each) => (each as Checker).healed?.());
-    await scene.reports(/default:2 was acknowledged.*the reminder of default:1 was stored, and its caller was told/);
+    await scene.reports(/default:2 was acknowledged.*the reminder of default:1 was stored, and its caller got/);
   });
 });
 
@@ -271,7 +271,7 @@ describe("one delivery at a time", () => {
     const one = scene.process(1);
     await scene.set(one, "default:1", { due: 0 });
     await scene.begin(one, "default:1");
-    await scene.reports(/nobody has ever had a lease on it/);
+    await scene.reports(/no process has ever had a lease on it/);
     await scene.claim(one, "t1");
     scene.now = 5;
     await scene.begin(one, "default:1", { attempt: 2 });

@@ -185,13 +185,13 @@ describe("one home", () => {
   });
 });
 
-describe("homes noted", () => {
+describe("homes persisted", () => {
   const home = (incarnation: string): SchedulerMessage => {
     const host = { incarnation, address: "10.0.0.2:7401", name: "host-2" };
     return { kind: "shardHomes", type: "Crate", homes: [{ shard: 1, host }] };
   };
   function led(terms: readonly number[]): { readonly scene: Scene; readonly leaders: readonly Process[] } {
-    const scene = new Scene("homes noted");
+    const scene = new Scene("homes persisted");
     const leaders = terms.map((term) => {
       const process = scene.process();
       scene.checker.campaigned?.(process, {} as never, { leading: true, term } as ElectionResult);
@@ -208,7 +208,7 @@ describe("homes noted", () => {
   const tell = ({ checker }: Scene, leader: Process, message: SchedulerMessage): void =>
     checker.sent?.(leader, 1, { about: "scheduler", message });
 
-  it("the rule 'homes noted' accepts a stored home, also of the earlier leader, and the absence of one", async () => {
+  it("the rule 'homes persisted' accepts a stored home, also of the earlier leader, and the absence of one", async () => {
     const { scene, leaders } = led([1]);
     note(scene, 1, "inc-2");
     tell(scene, leaders[0]!, home("inc-2"));
@@ -219,7 +219,7 @@ describe("homes noted", () => {
     await clean(scene);
   });
 
-  it("the rule 'homes noted' accepts messages of a leader that does not know of its successor yet", async () => {
+  it("the rule 'homes persisted' accepts messages of a leader that does not know of its successor yet", async () => {
     const { scene, leaders } = led([1]);
     note(scene, 1, "inc-2");
     note(scene, 2, "inc-3");
@@ -227,7 +227,7 @@ describe("homes noted", () => {
     await clean(scene);
   });
 
-  it("the rule 'homes noted' reports a home that is not in the store, or not any more", async () => {
+  it("the rule 'homes persisted' reports a home that is not in the store, or not any more", async () => {
     const never = led([1]);
     tell(never.scene, never.leaders[0]!, home("inc-2"));
     await reported(never.scene, /shard 1 is said to live at .*\(inc-2\), and the store says undefined/);
@@ -238,7 +238,7 @@ describe("homes noted", () => {
     await reported(other.scene, /the store says inc-3/);
   });
 
-  it("the rule 'homes noted' reports a write of an ended term, unless it was rejected", async () => {
+  it("the rule 'homes persisted' reports a write of an ended term, unless it was rejected", async () => {
     const { scene } = led([1, 2]);
     note(scene, 1, "inc-2", false);
     await clean(scene);

@@ -3,10 +3,19 @@
 import type { DeliveryOutcome, InboxMessage } from "../../../src/ports/store/workflows.ts";
 import { readMessage } from "../../../src/workflows/definition/messages.ts";
 import type { End } from "../../../src/workflows/engine/events.ts";
+import type { Observer } from "../../observer.ts";
 import type { ScriptInput } from "../../scripts.ts";
-import type { CheckerKind } from "../checker.ts";
+import type { Stage } from "../../stage.ts";
+import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
 import { labelOf } from "../looks.ts";
-import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
+import {
+  labelOfRun,
+  type RunWatcher,
+  runsOf,
+  type SeenEvent,
+  type SeenRun,
+  type WorkflowRuns,
+} from "./workflow-runs.ts";
 
 interface Sent {
   readonly word: string;
@@ -43,88 +52,98 @@ const isBrief = ({ pages, stored }: SeenRun): boolean =>
 export const workflowSignals: CheckerKind = {
   name: "workflow signals",
   rule: "the code sees an accepted signal once and in order, also after the workflow continues as new, and never a signal of a fenced turn",
-  make(stage, report) {
-    if (stage.plan.workflows === undefined) return {};
-    const runs = runsOf(stage);
-    const sent: Sent[] = [];
-
-    /** The runs that continue it, one after the other. */
-    function* followersOf(run: SeenRun): Generator<SeenRun> {
-      for (let end = continuedOf(run); end !== undefined; ) {
-        const next = runs.byRunId.get(end.runId);
-        if (next === undefined) return;
-        yield next;
-        end = continuedOf(next);
-      }
-    }
-
-    /** A run that continues as new carries over unseen signals. */
-    function checkHandOver(run: SeenRun): void {
-      const followers = [...followersOf(run)];
-      const last = followers.at(-1);
-      if (last === undefined || isBrief(last)) return;
-      const seen = seenBy(run);
-      const waiting = sent.filter(({ runId }) => runId === run.runId).map(({ word }) => word);
-      for (const word of new Set([...wordsOf(run), ...waiting])) {
-        if (hasSeen(seen, word) || followers.some((next) => wordsOf(next).includes(word))) continue;
-        report(`signal ${word} has arrived at ${labelOfRun(run)}, which went on as ${last.runId} without it`);
-      }
-    }
-
-    /** Signals are in the order in which the code has seen them. */
-    function checkOrder(run: SeenRun): void {
-      const seen = seenBy(run).map((one) => one.slice(one.lastIndexOf(" ") + 1));
-      const positions = new Map(seen.map((word, i) => [word, i]));
-      const mine = stage.deeds
-        .filter(({ namespace, planned }) => namespace === run.namespace && planned.workflow === run.workflowId)
-        .filter(({ planned, acceptedAt }) => planned.deed.kind === "signal" && acceptedAt !== undefined)
-        .filter(({ token }) => positions.has(token));
-      for (const one of mine) {
-        for (const other of mine) {
-          const areAlike = nameOf(one.planned.deed) === nameOf(other.planned.deed);
-          if (!areAlike || one.acceptedAt! >= other.beganAt) continue;
-          if (positions.get(one.token)! > positions.get(other.token)!)
-            report(`${labelOfRun(run)} has seen ${other.token} before ${one.token}, which had been accepted before`);
-        }
-      }
-    }
-
-    /** Signals of fenced turns by their ids, with their turns. */
-    const refused = new Map<string, string>();
-    runs.watchers.push({
-      added(run, { event }) {
-        const turn = event.kind === "SignalReceived" ? refused.get(event.id) : undefined;
-        if (turn !== undefined) report(`a turn of ${turn} came to nothing, and ${labelOfRun(run)} has its signal`);
-      },
-    });
-
-    return {
-      committed(_process, commit, key, outcome) {
-        if (!runs.cameToNothing(commit, outcome)) return;
-        for (const { data } of commit.arrivals ?? []) {
-          const { message } = readMessage(data);
-          if (message.kind === "SignalReceived") refused.set(message.id, labelOf(key));
-        }
-      },
-      arrived(_process: unknown, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]) {
-        for (const [i, { data }] of batch.entries()) {
-          const outcome = outcomes[i]!;
-          const { message } = readMessage(data);
-          if (outcome.kind !== "arrived" || message.kind !== "SignalReceived") continue;
-          sent.push({ word: String(message.input), name: message.name, runId: outcome.runId });
-        }
-      },
-      healed() {
-        for (const run of runs.all) {
-          checkHandOver(run);
-          checkOrder(run);
-          const seen = seenBy(run);
-          const twice = seen.find((word, i) => seen.indexOf(word) !== i);
-          if (twice !== undefined) report(`${labelOfRun(run)} has seen "${twice}" twice`);
-        }
-      },
-    };
-  },
+  make: (stage, report) => (stage.plan.workflows === undefined ? {} : new WorkflowSignals(stage, report)),
 };
+
+class WorkflowSignals implements Checker, RunWatcher {
+  readonly #stage: Stage;
+  readonly #report: ReportViolation;
+  readonly #runs: WorkflowRuns;
+  readonly #sent: Sent[] = [];
+  /** Signals of fenced turns by their ids, with their turns. */
+  readonly #refused = new Map<string, string>();
+
+  constructor(stage: Stage, report: ReportViolation) {
+    this.#stage = stage;
+    this.#report = report;
+    this.#runs = runsOf(stage);
+    this.#runs.watchers.push(this);
+  }
+
+  added(run: SeenRun, { event }: SeenEvent): void {
+    const turn = event.kind === "SignalReceived" ? this.#refused.get(event.id) : undefined;
+    if (turn !== undefined) this.#report(`a turn of ${turn} came to nothing, and ${labelOfRun(run)} has its signal`);
+  }
+
+  committed(...[, commit, key, outcome]: Parameters<NonNullable<Observer["committed"]>>): void {
+    if (!this.#runs.cameToNothing(commit, outcome)) return;
+    for (const { data } of commit.arrivals ?? []) {
+      const { message } = readMessage(data);
+      if (message.kind === "SignalReceived") this.#refused.set(message.id, labelOf(key));
+    }
+  }
+
+  arrived(_process: unknown, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void {
+    for (const [i, { data }] of batch.entries()) {
+      const outcome = outcomes[i]!;
+      const { message } = readMessage(data);
+      if (outcome.kind !== "arrived" || message.kind !== "SignalReceived") continue;
+      this.#sent.push({ word: String(message.input), name: message.name, runId: outcome.runId });
+    }
+  }
+
+  healed(): void {
+    for (const run of this.#runs.all) {
+      this.#checkHandOver(run);
+      this.#checkOrder(run);
+      const seen = seenBy(run);
+      const twice = seen.find((word, i) => seen.indexOf(word) !== i);
+      if (twice !== undefined) this.#report(`${labelOfRun(run)} has seen "${twice}" twice`);
+    }
+  }
+
+  /** A run that continues as new carries over unseen signals. */
+  #checkHandOver(run: SeenRun): void {
+    const followers = [...this.#followersOf(run)];
+    const last = followers.at(-1);
+    if (last === undefined || isBrief(last)) return;
+    const seen = seenBy(run);
+    const waiting = this.#sent.filter(({ runId }) => runId === run.runId).map(({ word }) => word);
+    for (const word of new Set([...wordsOf(run), ...waiting])) {
+      if (hasSeen(seen, word) || followers.some((next) => wordsOf(next).includes(word))) continue;
+      this.#report(`signal ${word} has arrived at ${labelOfRun(run)}, which went on as ${last.runId} without it`);
+    }
+  }
+
+  /** The runs that continue it, one after the other. */
+  *#followersOf(run: SeenRun): Generator<SeenRun> {
+    for (let end = continuedOf(run); end !== undefined; ) {
+      const next = this.#runs.byRunId.get(end.runId);
+      if (next === undefined) return;
+      yield next;
+      end = continuedOf(next);
+    }
+  }
+
+  /** The code sees signals of one name in the order in which they were accepted. */
+  #checkOrder(run: SeenRun): void {
+    const seen = seenBy(run).map((one) => one.slice(one.lastIndexOf(" ") + 1));
+    const positions = new Map(seen.map((word, i) => [word, i]));
+    const mine = this.#stage.deeds
+      .filter(({ namespace, planned }) => namespace === run.namespace && planned.workflow === run.workflowId)
+      .filter(({ planned, acceptedAt }) => planned.deed.kind === "signal" && acceptedAt !== undefined)
+      .filter(({ token }) => positions.has(token));
+    for (const one of mine) {
+      for (const other of mine) {
+        const areAlike = nameOf(one.planned.deed) === nameOf(other.planned.deed);
+        if (!areAlike || one.acceptedAt! >= other.beganAt) continue;
+        if (positions.get(one.token)! > positions.get(other.token)!)
+          this.#report(
+            `${labelOfRun(run)} has seen ${other.token} before ${one.token}, which had been accepted before`,
+          );
+      }
+    }
+  }
+}
 
 const nameOf = (deed: { readonly kind: string; readonly name?: string }): string | undefined => deed.name;

@@ -541,7 +541,7 @@ describe("workflow answers", () => {
     await told("r", { kind: "result" }, { value: ["0 x"] });
     await told("f", { kind: "result" }, { error: new LimpetError("WORKFLOW_FAILED", "failed") });
     await told("u", { kind: "update", ms: 0 }, { error: new TypeError("oops") });
-    assert.match(scene.found.join("\n"), /r was told that the result of flow is .* and it is not/);
+    assert.match(scene.found.join("\n"), /r got .* as the result of flow, and it is not/);
     assert.match(scene.found.join("\n"), /which is not how it ended/);
     assert.match(scene.found.join("\n"), /which is not of the catalogue/);
   });
@@ -566,7 +566,7 @@ describe("workflow answers", () => {
     await refused("parked", "query");
     assert.equal(scene.found.length, 1);
     await refused("other", "result");
-    assert.match(scene.found[1] ?? "", /^other, result of flow, .* which is not what can happen to such a deed$/);
+    assert.match(scene.found[1] ?? "", /^other, result of flow, .* which is not a possible outcome of such a request$/);
     await scene.truth.workflows.wake(FLOW, true);
     await scene.claim("u");
     await scene.append(scene.step(ref, "u", 1, [scheduled(1)]));

@@ -1,87 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { Prng } from "../../kernel/prng.ts";
-import { Timeline } from "../timeline.ts";
 import { Dummy } from "../world-kit.test.ts";
-import { addressOf, type End, type Ending, Network, type Patience, type Receiver } from "./network.ts";
-
-const PATIENCE: Patience = { connectMs: 2_000, tickMs: 1_000, silentTicks: 5, queue: 1_000 };
-const PORT = 7_401;
-
-/** Records messages and the end of a connection. */
-class Ear implements Receiver {
-  readonly heard: unknown[] = [];
-  readonly endings: Ending[] = [];
-  endedAt = 0;
-  readonly #timeline: Timeline;
-
-  constructor(timeline: Timeline) {
-    this.#timeline = timeline;
-  }
-
-  message(message: unknown): void {
-    assert.deepEqual(this.endings, [], "nothing comes after the end");
-    this.heard.push(message);
-  }
-
-  ended(how: Ending): void {
-    this.endings.push(how);
-    this.endedAt = this.#timeline.now;
-  }
-}
-
-/** Two processes at two places, and a listener at the second. */
-class Two {
-  readonly timeline = new Timeline();
-  readonly network: Network;
-  readonly a = new Dummy(1);
-  readonly b = new Dummy(2);
-  readonly address = addressOf(2, PORT);
-  /** Accepted connections. */
-  readonly accepted: { readonly end: End; readonly ear: Ear }[] = [];
-  readonly listening: { close(): void };
-
-  constructor(seed = 1) {
-    this.network = new Network(this.timeline, new Prng(seed));
-    this.listening = this.listen(this.b);
-  }
-
-  listen(station: Dummy): { close(): void } {
-    return this.network.listen(this.address, station, (end) => {
-      const ear = new Ear(this.timeline);
-      this.accepted.push({ end, ear });
-      return ear;
-    });
-  }
-
-  connect(patience: Partial<Patience> = {}): { readonly end: End; readonly ear: Ear } {
-    const ear = new Ear(this.timeline);
-    const end = this.network.connect(this.a, this.address, { ...PATIENCE, ...patience }, ear);
-    return { end, ear };
-  }
-
-  /** Connects, and waits until both ends know it. */
-  async connected(patience: Partial<Patience> = {}) {
-    const near = this.connect(patience);
-    await this.pass(100);
-    const far = this.accepted.at(-1)!;
-    assert.ok(near.end.isOpen && !near.end.isConnecting && far.end.isOpen);
-    return { near, far };
-  }
-
-  pass(ms: number): Promise<void> {
-    return this.timeline.run(this.timeline.now + ms);
-  }
-
-  cut(from: number, to: number): void {
-    this.network.change(from, to, { isOpen: false });
-  }
-
-  mend(from: number, to: number): void {
-    this.network.change(from, to, { isOpen: true });
-  }
-}
+import { addressOf } from "./network.ts";
+import { PORT, RecordingReceiver, Two } from "./network-kit.test.ts";
 
 const numbers = (count: number, from = 0): number[] => Array.from({ length: count }, (_, i) => from + i);
 
@@ -95,7 +17,7 @@ describe("a connection", () => {
     for (const number of numbers(50, 50)) near.end.send(number);
     for (const number of numbers(100)) far!.end.send(number);
     await two.pass(100);
-    assert.deepEqual([far!.ear.heard, near.ear.heard], [numbers(100), numbers(100)]);
+    assert.deepEqual([far!.receiver.received, near.receiver.received], [numbers(100), numbers(100)]);
   });
 
   test("a connection keeps its order under all faults of its line, and delivers each message once", async () => {
@@ -121,7 +43,7 @@ describe("a connection", () => {
         }
         two.network.heal();
         await two.pass(60_000);
-        assert.deepEqual([far.ear.heard, near.ear.heard], [numbers(sent), numbers(sent)]);
+        assert.deepEqual([far.receiver.received, near.receiver.received], [numbers(sent), numbers(sent)]);
         assert.equal(two.network.open, 2);
       }),
       { numRuns: 60 },
@@ -136,7 +58,7 @@ describe("a connection", () => {
     two.network.change(1, 2, { delayMs: 0 });
     second.near.end.send("quick");
     await two.pass(50);
-    assert.deepEqual([first.far.ear.heard, second.far.ear.heard], [[], ["quick"]]);
+    assert.deepEqual([first.far.receiver.received, second.far.receiver.received], [[], ["quick"]]);
   });
 
   test("a connection takes some time for every message, and longer on a slow or lossy line", async () => {
@@ -146,7 +68,7 @@ describe("a connection", () => {
       two.network.change(1, 2, line);
       const sentAt = two.timeline.now;
       near.end.send("it");
-      await two.timeline.run(1e6, () => far.ear.heard.length > 0);
+      await two.timeline.run(1e6, () => far.receiver.received.length > 0);
       return two.timeline.now - sentAt;
     };
     const usual = await arrival({});
@@ -165,7 +87,10 @@ describe("a connection", () => {
     near.end.send("too late");
     near.end.close();
     await two.pass(100);
-    assert.deepEqual([far.ear.heard, far.ear.endings, near.ear.endings], [["last words"], ["closed"], []]);
+    assert.deepEqual(
+      [far.receiver.received, far.receiver.endings, near.receiver.endings],
+      [["last words"], ["closed"], []],
+    );
     assert.equal(two.network.open, 0);
   });
 
@@ -175,17 +100,17 @@ describe("a connection", () => {
     far.end.send("crosses the end");
     near.end.close();
     await two.pass(100);
-    assert.deepEqual([near.ear.heard, near.ear.endings, far.ear.endings], [[], [], ["closed"]]);
+    assert.deepEqual([near.receiver.received, near.receiver.endings, far.receiver.endings], [[], [], ["closed"]]);
   });
 
   test("a reset connection ends at once here, and at the other side when the reset arrives", async () => {
     const two = new Two();
     const { near, far } = await two.connected();
     near.end.reset("full");
-    assert.deepEqual([near.ear.endings, far.ear.endings], [["full"], []]);
+    assert.deepEqual([near.receiver.endings, far.receiver.endings], [["full"], []]);
     near.end.reset("full");
     await two.pass(100);
-    assert.deepEqual([near.ear.endings, far.ear.endings], [["full"], ["reset"]]);
+    assert.deepEqual([near.receiver.endings, far.receiver.endings], [["full"], ["reset"]]);
     assert.equal(two.network.open, 0);
   });
 
@@ -194,12 +119,12 @@ describe("a connection", () => {
     const { near, far } = await two.connected({ queue: 10, silentTicks: 1_000 });
     two.cut(1, 2);
     for (const number of numbers(10)) near.end.send(number);
-    assert.deepEqual(near.ear.endings, []);
+    assert.deepEqual(near.receiver.endings, []);
     near.end.send("one too many");
-    assert.deepEqual(near.ear.endings, ["full"]);
+    assert.deepEqual(near.receiver.endings, ["full"]);
     two.mend(1, 2);
     await two.pass(100);
-    assert.deepEqual(far.ear.endings, ["reset"]);
+    assert.deepEqual(far.receiver.endings, ["reset"]);
   });
 
   test("a connection accepts messages again when those in flight have arrived", async () => {
@@ -209,7 +134,7 @@ describe("a connection", () => {
       for (const number of numbers(10, round * 10)) near.end.send(number);
       await two.pass(100);
     }
-    assert.deepEqual([far.ear.heard, near.ear.endings], [numbers(50), []]);
+    assert.deepEqual([far.receiver.received, near.receiver.endings], [numbers(50), []]);
   });
 });
 
@@ -220,10 +145,10 @@ describe("connecting", () => {
     const near = two.connect();
     near.end.send("to nobody");
     await two.pass(100);
-    assert.deepEqual(near.ear.endings, ["refused"]);
+    assert.deepEqual(near.receiver.endings, ["refused"]);
     assert.ok(near.end.isConnecting);
     await two.pass(10_000);
-    assert.deepEqual([near.ear.endings, two.network.open], [["refused"], 0]);
+    assert.deepEqual([near.receiver.endings, two.network.open], [["refused"], 0]);
   });
 
   for (const [what, from, to] of [
@@ -236,13 +161,13 @@ describe("connecting", () => {
       const near = two.connect();
       near.end.send("waits");
       await two.pass(1_999);
-      assert.deepEqual(near.ear.endings, []);
+      assert.deepEqual(near.receiver.endings, []);
       await two.pass(2);
-      assert.deepEqual([near.ear.endings, near.end.isConnecting], [["unreachable"], true]);
+      assert.deepEqual([near.receiver.endings, near.end.isConnecting], [["unreachable"], true]);
       two.mend(from, to);
       await two.pass(1_000);
-      assert.deepEqual(near.ear.endings, ["unreachable"]);
-      for (const { ear } of two.accepted) assert.deepEqual(ear.heard, []);
+      assert.deepEqual(near.receiver.endings, ["unreachable"]);
+      for (const { receiver } of two.accepted) assert.deepEqual(receiver.received, []);
     });
   }
 
@@ -254,7 +179,7 @@ describe("connecting", () => {
     await two.pass(1_000);
     two.mend(1, 2);
     await two.pass(5_000);
-    assert.deepEqual([two.accepted[0]?.ear.heard, near.ear.endings], [["waited"], []]);
+    assert.deepEqual([two.accepted[0]?.receiver.received, near.receiver.endings], [["waited"], []]);
   });
 
   test("a connection to a hanging process succeeds, and its messages arrive when the process resumes", async () => {
@@ -267,9 +192,9 @@ describe("connecting", () => {
     assert.equal(two.accepted.length, 0);
     two.b.wake(two.timeline);
     await two.pass(100);
-    assert.deepEqual(two.accepted[0]!.ear.heard, numbers(3));
+    assert.deepEqual(two.accepted[0]!.receiver.received, numbers(3));
     await two.pass(20_000);
-    assert.deepEqual(near.ear.endings, []);
+    assert.deepEqual(near.receiver.endings, []);
   });
 
   test("a connection to a process that hangs for too long ends in silence, and leaves nothing behind", async () => {
@@ -278,7 +203,7 @@ describe("connecting", () => {
     const near = two.connect();
     near.end.send("hello?");
     await two.pass(6_000);
-    assert.deepEqual(near.ear.endings, ["silent"]);
+    assert.deepEqual(near.receiver.endings, ["silent"]);
     two.b.wake(two.timeline);
     await two.pass(100);
     assert.equal(two.network.open, 0);
@@ -296,230 +221,6 @@ describe("connecting", () => {
     assert.ok(near.end.isOpen);
     assert.ok(two.network.isTaken(two.address));
     assert.ok(!two.network.isTaken(addressOf(1, PORT)));
-  });
-});
-
-describe("a line that is cut", () => {
-  test("a cut line holds all messages, and delivers them in order after it is mended", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected({ silentTicks: 1_000 });
-    two.cut(1, 2);
-    two.cut(2, 1);
-    for (const number of numbers(20)) {
-      near.end.send(number);
-      far.end.send(number);
-      await two.pass(100);
-    }
-    assert.deepEqual([near.ear.heard, far.ear.heard], [[], []]);
-    two.mend(1, 2);
-    await two.pass(100);
-    assert.deepEqual([near.ear.heard, far.ear.heard], [[], numbers(20)]);
-    two.mend(2, 1);
-    near.end.send(20);
-    await two.pass(100);
-    assert.deepEqual([near.ear.heard, far.ear.heard], [numbers(20), numbers(21)]);
-  });
-
-  test("a cut in one direction leaves the other open", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected({ silentTicks: 1_000 });
-    two.cut(1, 2);
-    near.end.send("not heard");
-    far.end.send("heard");
-    await two.pass(1_000);
-    assert.deepEqual([near.ear.heard, far.ear.heard], [["heard"], []]);
-  });
-
-  test("a cut line does not affect other places", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected();
-    two.cut(1, 3);
-    two.cut(3, 2);
-    near.end.send("passes");
-    await two.pass(20_000);
-    assert.deepEqual([far.ear.heard, near.ear.endings, far.ear.endings], [["passes"], [], []]);
-  });
-
-  test("a cut is detected by the silent end after its number of checks; the other end is notified from there", async () => {
-    for (let seed = 0; seed < 20; seed++) {
-      const two = new Two(seed);
-      const { near, far } = await two.connected();
-      const cutAt = two.timeline.now;
-      two.cut(1, 2);
-      await two.pass(10_000);
-      assert.deepEqual([far.ear.endings, near.ear.endings], [["silent"], ["reset"]]);
-      const after = far.ear.endedAt - cutAt;
-      // Five checks, the first of them within one tick.
-      assert.ok(after >= 4_000 && after <= 5_000, `after ${after} ms`);
-      assert.ok(near.ear.endedAt > far.ear.endedAt && near.ear.endedAt < far.ear.endedAt + 50);
-      assert.equal(two.network.open, 0);
-    }
-  });
-
-  test("a cut in both directions is detected by both ends independently", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected();
-    two.cut(1, 2);
-    two.cut(2, 1);
-    await two.pass(10_000);
-    assert.deepEqual([far.ear.endings, near.ear.endings], [["silent"], ["silent"]]);
-    two.network.heal();
-    await two.pass(10_000);
-    assert.deepEqual([far.ear.endings, near.ear.endings], [["silent"], ["silent"]]);
-  });
-
-  test("a short cut is not detected, however often it occurs", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected();
-    for (let round = 0; round < 10; round++) {
-      two.cut(1, 2);
-      await two.pass(3_900);
-      two.mend(1, 2);
-      await two.pass(2_000);
-    }
-    near.end.send("still here");
-    await two.pass(100);
-    assert.deepEqual([far.ear.heard, far.ear.endings, near.ear.endings], [["still here"], [], []]);
-  });
-
-  test("a cut is detected by checks and not by the clock: a process that slept meanwhile gives up no connection", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected();
-    two.b.isAsleep = true;
-    two.cut(1, 2);
-    await two.pass(60_000);
-    two.mend(1, 2);
-    two.b.wake(two.timeline);
-    await two.pass(100);
-    assert.deepEqual([far.ear.endings, near.ear.endings], [[], []]);
-  });
-
-  test("a healed line is as usual again", async () => {
-    const two = new Two();
-    two.cut(1, 2);
-    two.network.change(2, 1, { delayMs: 500, loss: 0.5 });
-    two.network.heal();
-    for (const [from, to] of [
-      [1, 2],
-      [2, 1],
-    ] as const) {
-      assert.deepEqual(two.network.line(from, to), { isOpen: true, delayMs: 0, loss: 0 });
-    }
-    await two.connected();
-  });
-});
-
-describe("a process that hangs", () => {
-  test("a hanging process is detected by the silent ends, and finds its connections closed", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected();
-    two.b.isAsleep = true;
-    two.network.silenced(two.b);
-    near.end.send("unheard");
-    await two.pass(10_000);
-    assert.deepEqual([near.ear.endings, far.ear.endings], [["silent"], []]);
-    two.b.wake(two.timeline);
-    await two.pass(100);
-    assert.deepEqual([far.ear.heard, far.ear.endings], [["unheard"], ["reset"]]);
-  });
-
-  test("a process that hangs briefly is not detected, and loses nothing", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected();
-    two.b.isAsleep = true;
-    two.network.silenced(two.b);
-    for (const number of numbers(5)) near.end.send(number);
-    await two.pass(3_900);
-    two.b.wake(two.timeline);
-    await two.pass(10_000);
-    assert.deepEqual([far.ear.heard, near.ear.endings, far.ear.endings], [numbers(5), [], []]);
-  });
-});
-
-describe("a process that ends", () => {
-  test("an ended process is detected soon: its machine resets its connections, and refuses others", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected();
-    two.b.hasEnded = true;
-    two.network.stationGone(two.b, true);
-    await two.pass(100);
-    assert.deepEqual([near.ear.endings, far.ear.endings], [["reset"], []]);
-    const next = two.connect();
-    await two.pass(100);
-    assert.deepEqual(next.ear.endings, ["refused"]);
-    assert.equal(two.network.open, 0);
-  });
-
-  test("an ended process gets nothing any more, neither messages in flight nor the end", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected();
-    near.end.send("too late");
-    near.end.close();
-    two.b.hasEnded = true;
-    two.network.stationGone(two.b, true);
-    far.end.send("from the grave");
-    await two.pass(1_000);
-    assert.deepEqual([far.ear.heard, far.ear.endings, near.ear.heard], [[], [], []]);
-  });
-
-  test("the last messages of an ended process arrive before the end of its connections", async () => {
-    const two = new Two();
-    const { near, far } = await two.connected();
-    far.end.send("last words");
-    two.b.hasEnded = true;
-    two.network.stationGone(two.b, true);
-    await two.pass(100);
-    assert.deepEqual([near.ear.heard, near.ear.endings], [["last words"], ["reset"]]);
-  });
-
-  test("a power loss is detected by silence alone", async () => {
-    const two = new Two();
-    const { near } = await two.connected();
-    near.end.send("half-open");
-    two.b.hasEnded = true;
-    two.network.stationGone(two.b, false);
-    await two.pass(3_900);
-    assert.deepEqual(near.ear.endings, []);
-    await two.pass(1_200);
-    assert.deepEqual(near.ear.endings, ["silent"]);
-    assert.equal(two.network.open, 0);
-  });
-
-  test("a power loss is detected at once when the machine is back", async () => {
-    const two = new Two();
-    const { near } = await two.connected();
-    two.b.hasEnded = true;
-    two.network.stationGone(two.b, false);
-    await two.pass(1_000);
-    two.network.placeBack(2);
-    await two.pass(100);
-    assert.deepEqual(near.ear.endings, ["reset"]);
-    assert.equal(two.network.open, 0);
-  });
-
-  test("the end of a process behind a cut line is detected when the line is mended, or by silence", async () => {
-    const two = new Two();
-    const { near } = await two.connected();
-    two.cut(2, 1);
-    two.b.hasEnded = true;
-    two.network.stationGone(two.b, true);
-    await two.pass(3_900);
-    assert.deepEqual(near.ear.endings, []);
-    two.mend(2, 1);
-    await two.pass(100);
-    assert.deepEqual(near.ear.endings, ["reset"]);
-  });
-
-  test("the end of a process does not affect the connections of others", async () => {
-    const two = new Two();
-    const { near } = await two.connected();
-    const other = new Dummy(2, 9);
-    two.listen(other);
-    const second = await two.connected();
-    two.b.hasEnded = true;
-    two.network.stationGone(two.b, true);
-    await two.pass(20_000);
-    assert.deepEqual([near.ear.endings, second.near.ear.endings, second.far.ear.endings], [["reset"], [], []]);
   });
 });
 
@@ -548,7 +249,7 @@ describe("a connection that came to nothing", () => {
     const near = two.connect();
     near.end.close();
     await two.pass(10_000);
-    assert.deepEqual([near.ear.endings, two.network.open], [[], 0]);
+    assert.deepEqual([near.receiver.endings, two.network.open], [[], 0]);
   });
 
   for (const tells of [true, false]) {
@@ -596,32 +297,11 @@ describe("a listener", () => {
       two.listening.close();
       two.network.listen(two.address, two.b, (end) => {
         end.send("welcome");
-        return new Ear(two.timeline);
+        return new RecordingReceiver(two.timeline);
       });
       const near = two.connect();
-      await two.timeline.run(1_000, () => near.ear.heard.length > 0);
+      await two.timeline.run(1_000, () => near.receiver.received.length > 0);
       assert.equal(near.end.isConnecting, false, `seed ${seed}`);
     }
   });
-});
-
-test("an ended process cannot connect, and cannot be connected to", async () => {
-  const two = new Two();
-  two.a.hasEnded = true;
-  two.network.stationGone(two.a, true);
-  // Its last actions at the moment of its end.
-  two.connect().end.send("from the grave");
-  await two.pass(20_000);
-  assert.deepEqual([two.accepted.flatMap(({ ear }) => ear.heard), two.network.open], [[], 0]);
-});
-
-test("a lost packet is not delivered while the line is cut", async () => {
-  const two = new Two();
-  const { near, far } = await two.connected({ silentTicks: 1_000 });
-  two.network.change(1, 2, { loss: 1 });
-  near.end.send("lost at first");
-  await two.pass(1_000);
-  two.network.change(1, 2, { isOpen: false, loss: 0 });
-  await two.pass(60_000);
-  assert.deepEqual(far.ear.heard, []);
 });

@@ -1,0 +1,98 @@
+// Coverage of sharded types with application code: strategies, `shardOf`, ids in messages, and roles. See
+// coverage.ts.
+import { isLimpetError } from "../../src/kernel/errors.ts";
+import type { ShardHomeChange } from "../../src/ports/store/shards.ts";
+import { hasRole, isSharded, shardKey } from "../checkers/looks.ts";
+import type { Advice, Observer, Operation } from "../observer.ts";
+import type { Stage } from "../stage.ts";
+
+export const SHARD_CODE_MARKS = {
+  "shard: strategy followed": "a shard got the home that the custom strategy had returned",
+  "shard: strategy asked elsewhere": "two hosts ran the custom strategy, one after the other",
+  "shard: strategy failed": "the custom strategy threw, and the shard got a home all the same",
+  "shard: strategy late": "the custom strategy did not answer in time",
+  "shard: strategy answered too late": "the custom strategy answered after its timeout",
+  "shard: strategy returned no possible home": "the custom strategy returned a host that cannot be a home",
+  "shard: strategy could not be asked": "no host with the custom strategy could be reached",
+  "shard: found by its own rule": "a call was routed by a custom `shardOf`",
+  "shard: own rule failed": "a caller got the error that the custom `shardOf` failed for its actor",
+  "shard: found without the class": "a host without the class called an actor of a type with a custom `shardOf`",
+  "shard: called by envelope": "a call was sent to a type, and the id was on the envelope",
+  "shard: called by what it carries": "a call was sent to a type, and the id was in the message",
+  "shard: message without an id": "a caller got the error that its message contains no id",
+  "shard: called from a host without the role": "a host with the class and without its role called an actor of it",
+} as const satisfies Record<string, string>;
+
+type Mark = keyof typeof SHARD_CODE_MARKS;
+
+const BY_FAULT: Readonly<Record<string, Mark>> = {
+  threw: "shard: strategy failed",
+  late: "shard: strategy late",
+  "no such host": "shard: strategy returned no possible home",
+  "nobody to ask": "shard: strategy could not be asked",
+};
+
+/** Longest wait for a strategy. */
+const PATIENCE_MS = 5_000;
+
+export class ShardCodeMarks implements Observer {
+  readonly #stage: Stage;
+  /** Last response of a strategy, by shard. */
+  readonly #said = new Map<string, string>();
+  /** Number of the process that got the last request, by namespace and type. */
+  readonly #asked = new Map<string, number>();
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+    if (stage.plan.sharded === undefined) return;
+    stage.world.database.watchers.push({ notedHomes: (_station, _term, changes) => this.#noted(changes) });
+  }
+
+  #reach(name: Mark): void {
+    this.#stage.mark(name);
+  }
+
+  #noted(changes: readonly ShardHomeChange[]): void {
+    for (const { namespace, type, shard, incarnation } of changes) {
+      const key = shardKey(namespace, type, shard);
+      if (incarnation === undefined || !this.#said.has(key)) continue;
+      if (this.#said.get(key) === incarnation) this.#reach("shard: strategy followed");
+      this.#said.delete(key);
+    }
+  }
+
+  adviceAsked({ namespace, type, process }: Advice): void {
+    const key = `${namespace}/${type}`;
+    const before = this.#asked.get(key);
+    if (before !== undefined && before !== process.number) this.#reach("shard: strategy asked elsewhere");
+    this.#asked.set(key, process.number);
+  }
+
+  adviceGiven({ namespace, type, shard, askedAt, said, process }: Advice): void {
+    if (!process.hasEnded && this.#stage.now - askedAt > PATIENCE_MS) this.#reach("shard: strategy answered too late");
+    if (shard !== undefined && said !== undefined) this.#said.set(shardKey(namespace, type, shard), said);
+  }
+
+  told({ event, fields }: Parameters<NonNullable<Observer["told"]>>[0]): void {
+    if (event !== "strategy.failed") return;
+    const mark = BY_FAULT[String(fields?.fault)];
+    if (mark !== undefined) this.#reach(mark);
+  }
+
+  answered({ call, outcome }: Operation): void {
+    const { plan } = this.#stage;
+    if (outcome === undefined || !isSharded(plan, call.type)) return;
+    if ("error" in outcome) {
+      if (isLimpetError(outcome.error, "SHARD_INVALID")) this.#reach("shard: own rule failed");
+      if (isLimpetError(outcome.error, "ARGUMENT_INVALID")) this.#reach("shard: message without an id");
+      return;
+    }
+    const { planned, types } = this.#stage.player(call.from);
+    const hasClass = types.includes(call.type);
+    if (call.how.region === "envelope") this.#reach("shard: called by envelope");
+    if (call.how.region === "carried" && hasClass) this.#reach("shard: called by what it carries");
+    if (hasClass && !hasRole(plan, planned, call.type)) this.#reach("shard: called from a host without the role");
+    if (plan.sharded![call.type]!.extractor === undefined) return;
+    this.#reach(hasClass ? "shard: found by its own rule" : "shard: found without the class");
+  }
+}

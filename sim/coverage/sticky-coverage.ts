@@ -1,0 +1,189 @@
+// Coverage of sticky actors; see coverage.ts. The leader and the host in its own process exchange messages
+// without the network, so these are not visible. Other hosts exchange the same messages often enough.
+import { isLimpetError } from "../../src/kernel/errors.ts";
+import { compareVersions, type TableVersion } from "../../src/kernel/versions.ts";
+import { Ring } from "../../src/placement/model/ring.ts";
+import { VIRTUAL_NODES } from "../../src/placement/model/virtual-nodes.ts";
+import { decodeArguments } from "../../src/wire/link/payloads.ts";
+import type { Said as LinkSaid } from "../../src/world/network/link-messages.ts";
+import type { Said as ControlSaid } from "../../src/world/network/virtual-control.ts";
+import type { Process } from "../../src/world/process.ts";
+import { doorOf, isSticky, nameOf } from "../checkers/looks.ts";
+import type { Life, Observer, Operation, Turn } from "../observer.ts";
+import type { Stage } from "../stage.ts";
+
+export const STICKY_MARKS = {
+  "sticky: got another owner": "a host that requested an actor got the name of its holder",
+  "sticky: waited for a new leader": "a host asked the next leader for an actor because the last one had not answered",
+  "sticky: kept for a host that is away": "a caller got the error that an actor is kept for a lost host",
+  "sticky: came back to its host by name": "a host got the actors kept for its name, without a request",
+  "sticky: claimed after a change of leaders": "a host reported its actors to a new leader",
+  "sticky: claims interrupted": "a leader got a part of a report, and then the stream ended",
+  "sticky: released by an operator": "a host was ordered to release an actor by an operator",
+  "sticky: placed against the ring": "a turn ran on a host of the type that is not the one the ring names",
+  "sticky: gave way at the limit": "an actor was released because its host reached the limit of its type",
+  "sticky: found after it moved": "a call was rejected by a host that did not hold its actor, and ran elsewhere",
+  "sticky: granted in vain": "a host ended after it was granted an actor, before its activation",
+} as const satisfies Record<string, string>;
+
+type StickyMark = keyof typeof STICKY_MARKS;
+type HostWord = Extract<ControlSaid, { about: "host" }>["message"];
+type LeaderWord = Extract<ControlSaid, { about: "scheduler" }>["message"];
+
+interface Told {
+  readonly version: TableVersion;
+  readonly addresses: readonly string[];
+  readonly factor: number;
+}
+
+export class StickyMarks implements Observer {
+  readonly #stage: Stage;
+  readonly #isSticky: boolean;
+  /** Requested actor and addressed leader, by process and correlation. */
+  readonly #asked = new Map<string, { readonly name: string; readonly to: number }>();
+  readonly #namespaceAt = new Map<number, string>();
+  /** Granted actors that are not active yet, by the place of the host. */
+  readonly #granted = new Map<number, Set<string>>();
+  readonly #claimedTo = new Map<Process, number>();
+  /** Hosts that have sent a part of their report. */
+  readonly #claiming = new Set<Process>();
+  readonly #wantedGone = new Set<string>();
+  /** By process and actor. */
+  readonly #noRoom = new Set<string>();
+  readonly #turnedAway = new Set<unknown>();
+  readonly #tables = new Map<string, Told>();
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+    this.#isSticky = stage.plan.sticky !== undefined;
+  }
+
+  #reach(name: StickyMark): void {
+    this.#stage.mark(name);
+  }
+
+  // ——— Actors and callers.
+
+  activated(life: Life): void {
+    this.#granted.get(life.process.place)?.delete(nameOf(life));
+  }
+
+  deactivated(life: Life, reason: string): void {
+    if (reason === "memory" && isSticky(this.#stage.plan, life.type)) {
+      this.#noRoom.add(`${life.process.number}/${nameOf(life)}`);
+    }
+  }
+
+  turnBegan({ life, op }: Turn): void {
+    if (!isSticky(this.#stage.plan, life.type)) return;
+    if (this.#turnedAway.has(op)) this.#reach("sticky: found after it moved");
+    if (!this.#stage.marks.has("sticky: placed against the ring")) this.#lookAtRing(life);
+  }
+
+  #lookAtRing({ namespace, type, id, process }: Life): void {
+    const told = this.#tables.get(`${namespace}/${type}`);
+    const address = doorOf(process)?.status().address;
+    if (told === undefined || address === undefined || !told.addresses.includes(address)) return;
+    const owner = Ring.of(told.addresses, told.factor, VIRTUAL_NODES).owner(id);
+    if (owner !== address) this.#reach("sticky: placed against the ring");
+  }
+
+  answered({ outcome }: Operation): void {
+    if (outcome !== undefined && "error" in outcome && isLimpetError(outcome.error, "OWNER_AWAY")) {
+      this.#reach("sticky: kept for a host that is away");
+    }
+  }
+
+  gone(_host: unknown, process: Process): void {
+    const granted = this.#granted.get(process.place);
+    if (granted !== undefined && granted.size > 0) this.#reach("sticky: granted in vain");
+    this.#granted.delete(process.place);
+  }
+
+  faulted(fault: string): void {
+    if (fault === "claims cut short") this.#reach("sticky: claims interrupted");
+  }
+
+  // ——— Messages.
+
+  sent(process: Process, to: number, message: unknown): void {
+    if (!this.#isSticky) return;
+    const said = message as ControlSaid | LinkSaid;
+    if ("kind" in said) {
+      if (said.kind === "call" && said.call.hops > 0 && isSticky(this.#stage.plan, said.call.type)) {
+        this.#turnedAway.add(decodeArguments(said.call.args as never)[0]);
+      }
+    } else if (said.about === "host") this.#hostSays(process, to, said.message);
+    else if (said.about === "scheduler") this.#leaderSays(to, said.message);
+    else if (said.about === "admin" && said.request.kind === "release") this.#wantedGone.add(nameOf(said.request));
+  }
+
+  #hostSays(process: Process, to: number, word: HostWord): void {
+    const namespace = this.#namespaceAt.get(process.place) ?? "";
+    switch (word.kind) {
+      case "hello":
+        this.#namespaceAt.set(process.place, word.namespace);
+        if (this.#claiming.delete(process)) this.#reach("sticky: claims interrupted");
+        break;
+      case "claims": {
+        const before = this.#claimedTo.get(process);
+        if (before !== undefined && before !== to) this.#reach("sticky: claimed after a change of leaders");
+        this.#claiming.add(process);
+        break;
+      }
+      case "claimed":
+        this.#claiming.delete(process);
+        this.#claimedTo.set(process, to);
+        break;
+      case "acquire":
+        for (const { correlation, type, id } of word.wishes) {
+          const key = `${process.place}/${correlation}`;
+          const before = this.#asked.get(key);
+          const name = nameOf({ namespace, type, id });
+          if (before?.name === name && before.to !== to) this.#reach("sticky: waited for a new leader");
+          this.#asked.set(key, { name, to });
+        }
+        break;
+      case "released":
+        for (const id of word.ids) {
+          const name = nameOf({ namespace, type: word.type, id });
+          this.#granted.get(process.place)?.delete(name);
+          if (this.#noRoom.delete(`${process.number}/${name}`)) this.#reach("sticky: gave way at the limit");
+        }
+        break;
+    }
+  }
+
+  #leaderSays(to: number, word: LeaderWord): void {
+    const namespace = this.#namespaceAt.get(to) ?? "";
+    switch (word.kind) {
+      case "acquired":
+        for (const { kind, correlation } of word.answers) {
+          const name = this.#asked.get(`${to}/${correlation}`)?.name;
+          if (kind === "owner") this.#reach("sticky: got another owner");
+          if (kind !== "granted" || name === undefined) continue;
+          const granted = this.#granted.get(to) ?? new Set();
+          this.#granted.set(to, granted.add(name));
+        }
+        break;
+      case "granted":
+        this.#reach("sticky: came back to its host by name");
+        break;
+      case "release":
+        for (const id of word.ids) {
+          const name = nameOf({ namespace, type: word.type, id });
+          if (this.#wantedGone.delete(name)) this.#reach("sticky: released by an operator");
+        }
+        break;
+      case "order":
+        for (const { type, version, hosts } of word.tables) {
+          const key = `${word.namespace}/${type}`;
+          const known = this.#tables.get(key);
+          if (known !== undefined && compareVersions(version, known.version) <= 0) continue;
+          const addresses = hosts.map(({ address }) => address);
+          this.#tables.set(key, { version, addresses, factor: word.replicationFactor });
+        }
+        break;
+    }
+  }
+}
