@@ -2,6 +2,7 @@
 // cluster code is independent of it; the virtual world replaces it with its own network.
 import type { Settings } from "../config/settings.ts";
 import { hasEnded, ownIdentity } from "../placement/discovery/process-identity.ts";
+import type { ControlService } from "../ports/cluster/control-service.ts";
 import type { LinkService, Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
@@ -9,7 +10,6 @@ import type { Coordination, ProcessIdentity } from "../ports/store/coordination.
 import type { ClusterSecurity } from "../wire/cluster-security.ts";
 import { lazyClient } from "../wire/control/lazy-client.ts";
 import { loadInPortions } from "../wire/control/loading.ts";
-import type { ControlService } from "../wire/control/service.ts";
 import type { SchedulerClient } from "../wire/control/watched-schedulers.ts";
 import { openLinks } from "../wire/link/links.ts";
 import { openLinkServer } from "../wire/link/server.ts";

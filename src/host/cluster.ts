@@ -23,6 +23,7 @@ import type { Coordination } from "../ports/store/coordination.ts";
 import type { Shards } from "../ports/store/shards.ts";
 import { Prewarm } from "../sharding/host/prewarm.ts";
 import { countRefused, measureShards } from "../sharding/host/shard-gauges.ts";
+import { LeaderShards } from "../sharding/leader/leader-shards.ts";
 import { summarise } from "../sharding/operations/shard-summaries.ts";
 import { inShard } from "../sharding/operations/shard-whereabouts.ts";
 import { openTogether, type RememberedActors, type Standing } from "../sharding/remembered/manager.ts";
@@ -160,7 +161,7 @@ export async function agreeOnShards(
 /** The configured schedulers, or one in this process that finds the others through the store. */
 function openSource(settings: Settings, deps: ClusterDeps, dedicated: boolean): SchedulerNode | WatchedSchedulers {
   const { schedulers } = settings;
-  const { clock, random, log, meter, coordination, shards, wire } = deps;
+  const { clock, random, log, meter, coordination, wire } = deps;
   const connect: ClusterWire["connect"] = (address, term) => wire.connect(address, term);
   if (schedulers.length > 0) return new WatchedSchedulers(schedulers, { clock, random, log, connect });
   return new SchedulerNode(
@@ -179,7 +180,7 @@ function openSource(settings: Settings, deps: ClusterDeps, dedicated: boolean): 
       log,
       meter,
       coordination,
-      shards,
+      shards: new LeaderShards(deps),
       identity: wire.identity,
       hasEnded: (process) => wire.hasEnded(process),
       connect,

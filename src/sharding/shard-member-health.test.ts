@@ -16,7 +16,7 @@ test("a host is unhealthy while calls have waited for a home for too long, and h
   const member = new ShardMember({
     clock,
     log: silentLog,
-    roles: [],
+    mayHost: () => true,
     incarnation: () => "me",
     opened() {},
     stopped() {},
@@ -24,7 +24,7 @@ test("a host is unhealthy while calls have waited for a home for too long, and h
     lease: { held: true },
     tables: { newest: () => table, shards: () => table.shards, hostAt: () => home },
   } as unknown as ShardMemberDeps);
-  const route = () => member.way("Cart").route("alice", member.shardOf("Cart", "alice"));
+  const route = () => member.router("Cart").route("alice", member.shardOf("Cart", "alice"));
   const said: HostMessage[] = [];
   const stream: ControlStream<HostMessage> = { send: (message) => void said.push(message), close() {} };
   member.joined(stream);
@@ -42,14 +42,14 @@ test("a host is unhealthy while calls have waited for a home for too long, and h
     4,
     "the leader is asked again every three seconds",
   );
-  member.heard({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: undefined }] });
+  member.message({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: undefined }] });
   await wait(10);
   assert.equal(member.problem, undefined);
   assert.equal(route(), WAIT);
   await clock.advance(1);
   assert.equal(member.problem, `calls for shard ${shard} of Cart have waited for a home for 20 seconds`);
   assert.deepEqual([...member.here("Cart").waiting], [[shard, 20_001]]);
-  member.heard({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: home }] });
+  member.message({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: home }] });
   assert.equal(member.problem, undefined);
   assert.equal(route(), home.address);
 });

@@ -22,7 +22,7 @@ import { HostTables } from "../model/host-tables.ts";
 import { StickyMember } from "../sticky/sticky-client.ts";
 import type { HostInstruments } from "./metrics.ts";
 import { OrderFollower } from "./order-follower.ts";
-import { hostedTypes } from "./roles.ts";
+import { hostedTypes, mayHost } from "./roles.ts";
 import { SleptLease } from "./slept-lease.ts";
 
 export interface MembershipSettings {
@@ -106,7 +106,7 @@ export class Membership implements Placement {
       ...deps,
       tables: this.#tables,
       lease: this.#lease,
-      roles: settings.roles ?? [],
+      mayHost: (type) => mayHost(type, settings.roles ?? []),
       incarnation: () => this.#incarnation,
       outside: (type, id) => this.#outsideShards(type, id),
       stopped: () => this.#notify(),
@@ -139,7 +139,7 @@ export class Membership implements Placement {
 
   inShards(type: string): ShardRouter | undefined {
     const table = this.#tables.newest(type);
-    return table?.shards === undefined ? undefined : this.#shards.way(type, table);
+    return table?.shards === undefined ? undefined : this.#shards.router(type, table);
   }
 
   #outsideShards(type: string, id: string): Route {
@@ -176,8 +176,8 @@ export class Membership implements Placement {
 
   invalidateOwner(type: string, id: string, address?: string): void {
     if (this.isSharded(type)) {
-      if (address === undefined) this.#shards.doubt(type, id);
-      else this.#shards.mistaken(type, id, address);
+      if (address === undefined) this.#shards.recheckOwner(type, id);
+      else this.#shards.invalidateOwner(type, id, address);
     }
     this.#sticky.holdings.forget(type, id, address);
   }
@@ -219,7 +219,7 @@ export class Membership implements Placement {
    * lost its lease is the home of nothing; a host without a first lease may already be assigned as a home.
    */
   standing(type: string, shard: number): "here" | "wait" | "elsewhere" {
-    const standing = this.#shards.standing(type, shard);
+    const standing = this.#shards.activation(type, shard);
     return standing === "here" && !this.#lease.held ? "wait" : standing;
   }
 
@@ -229,7 +229,7 @@ export class Membership implements Placement {
   }
 
   #believed(type: string, id: string): string | undefined {
-    if (this.isSharded(type)) return this.#shards.belief(type, id);
+    if (this.isSharded(type)) return this.#shards.cachedOwner(type, id);
     return this.#tables.isSticky(type) ? this.#sticky.holdings.belief(type, id) : this.#tables.owner(type, id);
   }
 
@@ -414,7 +414,7 @@ export class Membership implements Placement {
       case "handOff":
       case "askStrategy":
       case "getShardStats":
-        this.#shards.heard(message);
+        this.#shards.message(message);
         break;
       default:
         this.#sticky.heard(message);

@@ -4,6 +4,7 @@ import { systemRandom } from "../../host/system.ts";
 import { Metrics } from "../../observe/metrics.ts";
 import { silentLog } from "../../ports/log.ts";
 import type { Coordination } from "../../ports/store/coordination.ts";
+import { LeaderShards } from "../../sharding/leader/leader-shards.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { SchedulerNode } from "./election.ts";
@@ -22,7 +23,7 @@ function world(clock: VirtualClock, coordination: Coordination): ConstructorPara
   return {
     clock,
     coordination,
-    shards: new MemoryStore().shards,
+    shards: new LeaderShards({ clock, log: silentLog, meter: new Metrics(), shards: new MemoryStore().shards }),
     random: systemRandom,
     log: silentLog,
     meter: new Metrics(),

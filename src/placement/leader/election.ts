@@ -9,14 +9,14 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
+import type { ControlService, SchedulerList } from "../../ports/cluster/control-service.ts";
+import type { LeaderFeature } from "../../ports/cluster/leader-feature.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Coordination, ElectionResult, ProcessIdentity, SchedulerEntry } from "../../ports/store/coordination.ts";
-import type { Shards } from "../../ports/store/shards.ts";
-import type { ControlService, SchedulerList } from "../../wire/control/service.ts";
 import type { Leader, LeaderSource } from "../discovery/leader-source.ts";
 import { localStream } from "../discovery/local-stream.ts";
 import { HostLease } from "../model/host-lease.ts";
@@ -34,7 +34,7 @@ export interface SchedulerDeps {
   readonly log: Log;
   readonly meter: Meter;
   readonly coordination: Coordination;
-  readonly shards: Shards;
+  readonly shards: LeaderFeature;
   readonly identity: ProcessIdentity;
   hasEnded(process: ProcessIdentity): boolean;
   /** Starts the server for hosts of other processes. */
@@ -264,21 +264,22 @@ export class SchedulerNode implements ControlService, LeaderSource {
     this.#takingOver = true;
     try {
       const { clock, log, coordination, shards, hasEnded } = this.#deps;
-      const [members, homes] = await Promise.all([coordination.members(), shards.homes()]);
+      const [members, beginShards] = await Promise.all([coordination.members(), shards.load()]);
       if (this.#stopped || !this.#lasts()) return;
       const waitMs = Math.max(hostLeaseMs, this.#settings.leaseMs) + this.#overlapMs();
-      this.#leading = new LeaderTerm(term, members, homes, waitMs, this.#settings, {
+      const over = (why: string): void => {
+        this.#giveUp(why);
+        this.doubt();
+      };
+      this.#leading = new LeaderTerm(term, members, waitMs, this.#settings, {
         clock,
         log,
         coordination,
-        shards,
+        shards: beginShards(term, over),
         hasEnded,
         instruments: this.#instruments,
         lasts: () => this.#lasts(),
-        over: (why) => {
-          this.#giveUp(why);
-          this.doubt();
-        },
+        over,
       });
     } finally {
       this.#takingOver = false;

@@ -4,10 +4,12 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { ShardedRules } from "../../kernel/sharded-rule.ts";
 import { Metrics } from "../../observe/metrics.ts";
+import type { TermFeature } from "../../ports/cluster/leader-feature.ts";
 import type { ControlListener } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import { silentLog } from "../../ports/log.ts";
 import type { Coordination, MemberChange } from "../../ports/store/coordination.ts";
+import { LeaderShards } from "../../sharding/leader/leader-shards.ts";
 import { newCandidate } from "../../stores/contract/coordination-shared.contract.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
@@ -24,6 +26,17 @@ const SETTINGS = {
 
 const fail = async (): Promise<never> => assert.fail("a leader notes members and nothing else");
 const NOTHING_ELSE = { campaign: fail, resign: fail, members: fail, leave: fail, secret: fail };
+
+/** Shards whose writes are never answered. */
+async function beginShards(clock: VirtualClock, term: number): Promise<TermFeature> {
+  const shards = {
+    ...new MemoryStore().shards,
+    homes: async () => [],
+    noteHomes: () => new Promise<boolean>(() => {}),
+  };
+  const feature = new LeaderShards({ clock, log: silentLog, meter: new Metrics(), shards });
+  return (await feature.load())(term, assert.fail);
+}
 
 /** A leader, and a store that takes 100 ms for a write. */
 class Setting {
@@ -45,9 +58,8 @@ class Setting {
   static async begin(): Promise<Setting> {
     const setting = new Setting();
     const { term } = await setting.coordination.campaign(setting.candidate);
-    setting.#leading = new LeaderTerm(term, [], [], 0, SETTINGS, {
-      // Writes about shards are never answered.
-      shards: { ...new MemoryStore().shards, noteHomes: () => new Promise(() => {}) },
+    setting.#leading = new LeaderTerm(term, [], 0, SETTINGS, {
+      shards: await beginShards(setting.clock, term),
       clock: setting.clock,
       log: silentLog,
       instruments: new SchedulerInstruments(new Metrics()),

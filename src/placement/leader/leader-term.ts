@@ -4,6 +4,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
+import type { NamespaceFeature, ShardRequests, TermFeature } from "../../ports/cluster/leader-feature.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import {
   type Hello,
@@ -14,10 +15,6 @@ import {
 } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Coordination, Member, ProcessIdentity } from "../../ports/store/coordination.ts";
-import type { ShardHomeRow, Shards } from "../../ports/store/shards.ts";
-import { ShardLeader } from "../../sharding/leader/coordinator-driver.ts";
-import { HomeWrites } from "../../sharding/leader/home-writes.ts";
-import { ShardOperations } from "../../sharding/operations/shard-operations.ts";
 import { type Effect, NamespaceController } from "../model/namespace-controller.ts";
 import type { Ring } from "../model/ring.ts";
 import { Rings } from "../model/rings.ts";
@@ -38,7 +35,7 @@ export interface LeaderTermDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly coordination: Coordination;
-  readonly shards: Shards;
+  readonly shards: TermFeature;
   readonly instruments: SchedulerInstruments;
   /** True only if the process has certainly ended. */
   hasEnded(process: ProcessIdentity): boolean;
@@ -58,8 +55,7 @@ export class LeaderTerm {
   readonly #settings: LeaderTermSettings;
   readonly #deps: LeaderTermDeps;
   readonly #namespaces = new Map<string, NamespaceController>();
-  readonly #shards = new Map<string, ShardLeader>();
-  readonly #homes: readonly ShardHomeRow[];
+  readonly #shards = new Map<string, ReturnType<TermFeature["namespace"]>>();
   readonly #streams = new Map<
     number,
     { readonly stream: ControlStream<SchedulerMessage>; namespace: string | undefined }
@@ -71,7 +67,6 @@ export class LeaderTerm {
   #timerAt = Number.POSITIVE_INFINITY;
   #looking: Timer | undefined;
   readonly #memberWrites: MemberWrites;
-  readonly #homeWrites: HomeWrites;
   #over = false;
   /** Rejects requests that wait for a durable write or for hosts; called when the term ends. */
   readonly #openRequests = new Set<() => void>();
@@ -80,7 +75,6 @@ export class LeaderTerm {
   constructor(
     term: number,
     members: readonly Member[],
-    homes: readonly ShardHomeRow[],
     waitMs: number,
     settings: LeaderTermSettings,
     deps: LeaderTermDeps,
@@ -88,9 +82,7 @@ export class LeaderTerm {
     this.term = term;
     this.#settings = settings;
     this.#deps = deps;
-    this.#homes = homes;
     this.#memberWrites = new MemberWrites(term, deps);
-    this.#homeWrites = new HomeWrites(term, deps);
     const until = deps.clock.monotonic() + waitMs;
     for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
       this.#namespaces.set(namespace, this.#newNamespace(namespace, known, until));
@@ -111,32 +103,20 @@ export class LeaderTerm {
       members,
       until,
     );
-    const shards = this.#newShards(namespace, controller);
-    controller.isHome = (incarnation, type) => shards.isHome(incarnation, type);
+    const shards = this.#deps.shards.namespace({
+      namespace,
+      table: (type) => controller.table(type),
+      hosts: () => controller.hosts,
+      host: (incarnation) => controller.host(incarnation),
+      speaker: (stream) => controller.speaker(stream),
+      send: (streams, message) => {
+        for (const number of streams) this.#streams.get(number)?.stream.send(message);
+      },
+      feed: (input) => this.#lead(namespace, input),
+    });
+    controller.isHome = (incarnation, type) => shards.coordinator.isHome(incarnation, type);
     this.#shards.set(namespace, shards);
     return controller;
-  }
-
-  #newShards(namespace: string, controller: NamespaceController): ShardLeader {
-    const homes = this.#homes.filter((row) => row.namespace === namespace);
-    const { clock, log, instruments } = this.#deps;
-    return new ShardLeader(
-      {
-        namespace,
-        clock,
-        log,
-        instruments,
-        table: (type) => controller.table(type),
-        hosts: () => controller.hosts,
-        host: (incarnation) => controller.host(incarnation),
-        speaker: (stream) => controller.speaker(stream),
-        send: (streams, message) => {
-          for (const number of streams) this.#streams.get(number)?.stream.send(message);
-        },
-        note: (change, written) => this.#homeWrites.write(change, () => this.#lead(namespace, written)),
-      },
-      homes,
-    );
   }
 
   // ——— Streams.
@@ -167,17 +147,17 @@ export class LeaderTerm {
 
   #shardMessage(namespace: string, controller: NamespaceController, stream: number, message: ShardReport): void {
     const host = controller.speaker(stream);
-    if (host !== undefined) this.#lead(namespace, (shards, now) => shards.heard(host, message, now));
+    if (host !== undefined) this.#lead(namespace, (shards, now) => shards.message(host, message, now));
   }
 
   /** Feeds the driver of shards, as `#feed` feeds the namespace. */
-  #lead(namespace: string, input: (shards: ShardLeader, now: number) => void): void {
+  #lead(namespace: string, input: (shards: NamespaceFeature, now: number) => void): void {
     if (this.#over) return;
     if (!this.#deps.lasts()) {
       this.#deps.over("it could not be kept up");
       return;
     }
-    const shards = this.#shards.get(namespace)!;
+    const shards = this.#shards.get(namespace)!.coordinator;
     input(shards, this.#deps.clock.monotonic());
     const controller = this.#namespaces.get(namespace);
     for (const host of shards.takeRelieved()) this.#feed(namespace, (now) => controller?.handedOver(host, now) ?? []);
@@ -299,7 +279,7 @@ export class LeaderTerm {
   /** Connected hosts, or possible homes of shards, may have changed. */
   #lookAtShards(namespace: string, effects: readonly Effect[]): void {
     if (!effects.some(({ kind }) => kind === "host" || kind === "began" || kind === "settled")) return;
-    const shards = this.#shards.get(namespace);
+    const shards = this.#shards.get(namespace)?.coordinator;
     const now = this.#deps.clock.monotonic();
     for (const effect of effects) {
       if (effect.kind === "host" && effect.event === "removed") shards?.gone(effect.host.incarnation, now);
@@ -320,7 +300,7 @@ export class LeaderTerm {
   #arm(): void {
     let first = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#namespaces.values()) first = Math.min(first, deadline);
-    for (const { deadline } of this.#shards.values()) first = Math.min(first, deadline);
+    for (const { coordinator } of this.#shards.values()) first = Math.min(first, coordinator.deadline);
     if (first === this.#timerAt) return;
     this.#timer?.cancel();
     this.#timerAt = first;
@@ -373,10 +353,10 @@ export class LeaderTerm {
       case "release":
         return this.#release(request.namespace, request.type, request.id);
       case "shards":
-        return this.#operate(request, (operations, now) => operations.view(request.type, now), notLeading);
+        return this.#operate(request, (requests, now) => requests.view(request.type, now), notLeading);
       case "steerShards": {
         const { type, steering } = request;
-        return this.#operate(request, (operations, now) => operations.steer(type, steering, now), notedMaybe);
+        return this.#operate(request, (requests, now) => requests.steer(type, steering, now), notedMaybe);
       }
     }
   }
@@ -384,26 +364,13 @@ export class LeaderTerm {
   /** A request waits no longer than this scheduler leads; then it fails with `cutOff`. */
   #operate<T>(
     { namespace, type }: { readonly namespace: string; readonly type: string },
-    run: (operations: ShardOperations, now: number) => Promise<T>,
+    run: (requests: ShardRequests, now: number) => Promise<T>,
     cutOff: () => LimpetError,
   ): Promise<T> {
-    const controller = this.#namespaces.get(namespace);
-    const leader = this.#shards.get(namespace);
-    if (controller === undefined || leader === undefined) {
+    const requests = this.#shards.get(namespace)?.requests;
+    if (requests === undefined) {
       throw new LimpetError("NOT_SHARDED", `no host has actors of ${type} that live in shards`);
     }
-    const operations = new ShardOperations(leader, {
-      namespace,
-      clock: this.#deps.clock,
-      host: (incarnation) => controller.host(incarnation),
-      hosts: () => controller.hosts,
-      ask: (hosts, of, question) => {
-        const streams = hosts.flatMap((incarnation) => controller.host(incarnation)?.stream ?? []);
-        for (const number of streams)
-          this.#streams.get(number)?.stream.send({ kind: "getShardStats", question, type: of });
-      },
-      note: (change, written) => this.#homeWrites.write(change, written),
-    });
     return new Promise((resolve, reject) => {
       let isReceived = false;
       const rejectRequest = (): void => reject(isReceived ? cutOff() : notLeading());
@@ -414,7 +381,7 @@ export class LeaderTerm {
           this.#openRequests.delete(rejectRequest);
           this.#arm();
         };
-        run(operations, now).finally(left).then(resolve, reject);
+        run(requests, now).finally(left).then(resolve, reject);
       });
       if (isReceived) return;
       this.#openRequests.delete(rejectRequest);
@@ -424,7 +391,7 @@ export class LeaderTerm {
 
   /** Updates metrics. */
   measure(): void {
-    for (const shards of this.#shards.values()) shards.measure();
+    for (const { coordinator } of this.#shards.values()) coordinator.measure();
   }
 
   #release(namespace: string, type: string, id: string): undefined {
@@ -457,7 +424,7 @@ export class LeaderTerm {
     this.#over = true;
     for (const rejectRequest of this.#openRequests) rejectRequest();
     this.#memberWrites.end();
-    this.#homeWrites.end();
+    this.#deps.shards.end();
     this.#timer?.cancel();
     this.#looking?.cancel();
   }

@@ -1,8 +1,6 @@
 // Metrics of a leading scheduler, by namespace and type.
 import type { ChangeReason, Operation } from "../../ports/control-messages.ts";
 import type { Labels, Meter } from "../../ports/meter.ts";
-import type { MoveReason } from "../../sharding/model/shard-effects.ts";
-import type { StrategyFault } from "../../sharding/model/strategy-requests.ts";
 import type { StickyEvent } from "../model/sticky-coordinator.ts";
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -21,9 +19,6 @@ const STICKY: Record<StickyEvent, readonly [name: string, help: string, labels: 
   conflict: ["claims", CLAIMS, { outcome: "conflict" }],
 };
 
-const SHARDS = "limpet_scheduler_shards";
-const SHARDS_HELP = "Shards that each host is, or will be, the home of.";
-
 type TypeLabels = { readonly namespace: string; readonly type: string };
 
 export class SchedulerInstruments {
@@ -41,8 +36,6 @@ export class SchedulerInstruments {
     for (const labels of this.#locked.values()) this.#locks(labels, 0);
     for (const { namespace, type } of this.#sticky.values()) this.stickyActors(namespace, type, 0);
     this.#sticky.clear();
-    for (const labels of this.#shardHosts.values()) this.#meter.gauge(SHARDS, SHARDS_HELP, labels).set(0);
-    this.#shardHosts.clear();
     if (term > 0) this.#meter.gauge("limpet_scheduler_term", "The term in which it leads, or last led.").set(term);
   }
 
@@ -93,52 +86,6 @@ export class SchedulerInstruments {
     if (count > 0) this.#sticky.set(JSON.stringify({ namespace, type }), { namespace, type });
     const help = "Sticky actors that some host holds.";
     this.#meter.gauge("limpet_scheduler_sticky_actors", help, { namespace, type }).set(count);
-  }
-
-  // ——— Shards.
-
-  /** Hosts with a gauge above zero. */
-  readonly #shardHosts = new Map<string, TypeLabels & { readonly host: string }>();
-
-  /** `counts`: by the addresses of hosts. */
-  shards(namespace: string, type: string, counts: ReadonlyMap<string, number>, moving: number): void {
-    for (const [key, labels] of this.#shardHosts) {
-      if (labels.namespace !== namespace || labels.type !== type || counts.has(labels.host)) continue;
-      this.#meter.gauge(SHARDS, SHARDS_HELP, labels).set(0);
-      this.#shardHosts.delete(key);
-    }
-    for (const [host, count] of counts) {
-      const labels = { namespace, type, host };
-      this.#shardHosts.set(JSON.stringify(labels), labels);
-      this.#meter.gauge(SHARDS, SHARDS_HELP, labels).set(count);
-    }
-    this.#meter.gauge("limpet_scheduler_shards_moving", "Shards on their way.", { namespace, type }).set(moving);
-  }
-
-  shardsAsked(namespace: string, type: string, count: number): void {
-    const help = "Requests of hosts for the homes of shards.";
-    this.#meter.counter("limpet_scheduler_shard_home_requests_total", help, { namespace, type }).add(count);
-  }
-
-  /** `forced`: some of its actors were given up. `nowhere`: no host could be its next home. */
-  shardMoved(
-    namespace: string,
-    type: string,
-    reason: MoveReason,
-    result: "moved" | "forced" | "nowhere",
-    seconds: number,
-  ): void {
-    const help = "Finished moves of shards, by reason and result.";
-    const labels = { namespace, type };
-    this.#meter.counter("limpet_scheduler_shard_moves_total", help, { ...labels, reason, result }).add(1);
-    if (reason === "lost") return;
-    const took = "Time from the decision to move a shard until its new home was announced.";
-    this.#meter.histogram("limpet_scheduler_shard_hand_off_seconds", took, SECONDS, labels).observe(seconds);
-  }
-
-  strategyFailed(namespace: string, type: string, why: StrategyFault): void {
-    const help = "Failures of an application's own strategy of shards, by reason.";
-    this.#meter.counter("limpet_scheduler_shard_strategy_faults_total", help, { namespace, type, why }).add(1);
   }
 
   evicted(namespace: string): void {

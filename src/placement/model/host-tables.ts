@@ -15,21 +15,11 @@
 // Pure. A driver performs the drains and sends the acknowledgements.
 
 import { compareVersions, NO_VERSION, sameVersion, type TableVersion } from "../../kernel/versions.ts";
+import type { KnownTable, KnownTables } from "../../ports/cluster/host-feature.ts";
 import type { HostMessage, PlacementOrder, TableHost, TypeTable } from "../../ports/control-messages.ts";
 import { HERE, NOBODY, type Route, WAIT } from "../../ports/placement.ts";
 import type { Ring } from "./ring.ts";
 import { Rings } from "./rings.ts";
-
-/** The settings of a type in one table. Each table is a new object. */
-export interface KnownTable {
-  readonly hosts: readonly TableHost[];
-  /** Actors of the type stay on their host; see sticky-holdings.ts. */
-  readonly sticky: boolean;
-  /** Number of shards; undefined: the type is not sharded. */
-  readonly shards: number | undefined;
-  /** Only hosts with the class can compute the shard of an actor. */
-  readonly ownShards: boolean;
-}
 
 interface Table extends KnownTable {
   readonly version: TableVersion;
@@ -72,7 +62,7 @@ export type TablesEffect =
 /** Ids whose owner is cached, per type. */
 const REMEMBERED = 10_000;
 
-export class HostTables {
+export class HostTables implements KnownTables {
   readonly #address: string;
   readonly #types = new Map<string, TypeState>();
   readonly #rings = new Rings();

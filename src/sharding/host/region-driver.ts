@@ -1,10 +1,9 @@
 // Drives the shards of one host. sharding/model/shard-region.ts keeps the state of each; this file sends
 // requests to the leader, buffers calls, stops the actors of a shard that moves, and wakes waiting calls.
 import type { ShardedRules } from "../../kernel/sharded-rule.ts";
-import { mayHost } from "../../placement/host/roles.ts";
-import type { HostTables } from "../../placement/model/host-tables.ts";
 import type { ActiveActor, ActorHost, ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { KnownTables, ShardActivation, ShardHostFeature } from "../../ports/cluster/host-feature.ts";
 import type { ControlStream } from "../../ports/control.ts";
 import type { HostMessage, ShardOrder } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
@@ -19,13 +18,13 @@ export interface ShardMemberDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly catalog: ActorHost;
-  readonly tables: HostTables;
+  readonly tables: KnownTables;
   readonly lease: ShardRouterDeps["lease"];
   incarnation(): string;
   /** Routes to an actor without a known shard, or of a type without a host. */
   outside(type: string, id: string): Route;
-  /** Roles of this host. */
-  readonly roles: readonly string[];
+  /** This host has the role that actors of the type need. */
+  mayHost(type: ActorTypeInfo): boolean;
   /** Calls that wait for these shards may be routed now. */
   opened?(type: string, shards: readonly number[]): void;
   /** The host is the home of fewer shards. */
@@ -44,7 +43,7 @@ export interface ShardMemberDeps {
 /** Longer than a hand-off or a change of leaders takes. */
 const STUCK_MS = 20_000;
 
-export class ShardMember {
+export class ShardMember implements ShardHostFeature {
   readonly #deps: ShardMemberDeps;
   readonly #ways = new Map<string, ShardRouter>();
   /** Router of the type that was called last, which often is the type of the next call as well. */
@@ -62,10 +61,10 @@ export class ShardMember {
   /** Rules of the sharded types that this host runs. */
   rules(): ShardedRules {
     const rules = new Map();
-    const { catalog, roles } = this.#deps;
+    const { catalog, mayHost } = this.#deps;
     for (const type of catalog.types.values()) {
       const { sharded } = type.options;
-      if (sharded !== undefined && mayHost(type, roles)) rules.set(type.name, sharded.rule);
+      if (sharded !== undefined && mayHost(type)) rules.set(type.name, sharded.rule);
     }
     return rules;
   }
@@ -73,7 +72,7 @@ export class ShardMember {
   // ——— Routing.
 
   /** Router for a type, current with its newest `table` and the registered classes. */
-  way(type: string, table = this.#deps.tables.newest(type)): ShardRouter {
+  router(type: string, table = this.#deps.tables.newest(type)): ShardRouter {
     const { edition } = this.#deps.catalog;
     let way = this.#latest;
     if (way === undefined || way.type !== type) {
@@ -104,7 +103,7 @@ export class ShardMember {
   }
 
   #region(type: string): ShardRegion {
-    return this.way(type).region;
+    return this.router(type).region;
   }
 
   /**
@@ -115,7 +114,7 @@ export class ShardMember {
     const { tables, catalog } = this.#deps;
     if (tables.shards(type) === undefined && catalog.types.get(type)?.options.sharded === undefined) return undefined;
     try {
-      return this.way(type).shardOf(id);
+      return this.router(type).shardOf(id);
     } catch {
       return undefined;
     }
@@ -124,14 +123,14 @@ export class ShardMember {
   /** For display: why the shard is unknown. */
   whyNoShard(type: string, id: string): string {
     try {
-      this.way(type).shardOf(id);
+      this.router(type).shardOf(id);
     } catch (error) {
       return (error as Error).message;
     }
     return `only hosts of ${type} can compute its shard; ask one of them`;
   }
 
-  belief(type: string, id: string): string | undefined {
+  cachedOwner(type: string, id: string): string | undefined {
     const shard = this.shardOf(type, id);
     if (shard === undefined) return undefined;
     const region = this.#region(type);
@@ -143,13 +142,13 @@ export class ShardMember {
     return shard !== undefined && this.#region(type).held.has(shard);
   }
 
-  mistaken(type: string, id: string, address: string): void {
+  invalidateOwner(type: string, id: string, address: string): void {
     const shard = this.shardOf(type, id);
     if (shard !== undefined) this.#region(type).mistaken(shard, address);
   }
 
   /** Another host routed a call here that looks for the actor. */
-  doubt(type: string, id: string): void {
+  recheckOwner(type: string, id: string): void {
     const shard = this.shardOf(type, id);
     if (shard !== undefined) this.#region(type).doubt(shard);
   }
@@ -217,7 +216,7 @@ export class ShardMember {
     this.disconnected();
   }
 
-  heard(message: ShardOrder): void {
+  message(message: ShardOrder): void {
     const { type } = message;
     const region = this.#region(type);
     switch (message.kind) {
@@ -328,7 +327,7 @@ export class ShardMember {
    * Decides whether an actor of the shard may be activated here. `wait`: this host is its home, but it is
    * about to move.
    */
-  standing(type: string, shard: number): "here" | "wait" | "elsewhere" {
+  activation(type: string, shard: number): ShardActivation {
     const region = this.#region(type);
     if (region.route(shard) === "here") return "here";
     return region.held.has(shard) ? "wait" : "elsewhere";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ActorType } from "../../actors/actor-type.ts";
-import type { KnownTable } from "../../placement/model/host-tables.ts";
+import type { KnownTable } from "../../ports/cluster/host-feature.ts";
 import { HERE, WAIT } from "../../ports/placement.ts";
 import { type ShardHome, ShardRegion } from "../model/shard-region.ts";
 import { ShardRouter } from "./shard-router.ts";

@@ -1,8 +1,8 @@
 // Routes calls to the sharded actors of one type, on one host. Every call uses it, so the settings derived
 // from the newest table and the class are computed once, and again when one of them changes.
 import { shardOf } from "../../kernel/shards.ts";
-import type { KnownTable } from "../../placement/model/host-tables.ts";
 import type { ActorTypeInfo } from "../../ports/actor-host.ts";
+import type { KnownTable } from "../../ports/cluster/host-feature.ts";
 import { HERE, type Route, type ShardRouting, WAIT } from "../../ports/placement.ts";
 import type { ShardRegion } from "../model/shard-region.ts";
 

@@ -1,13 +1,13 @@
 // Shards that a leader takes over from the previous one.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SchedulerInstruments } from "../../placement/leader/metrics.ts";
-import type { HostRecord } from "../../placement/model/connection-controller.ts";
+import type { LeaderHost } from "../../ports/cluster/leader-feature.ts";
 import type { SchedulerMessage } from "../../ports/control-messages.ts";
 import { silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { ShardLeader } from "./coordinator-driver.ts";
+import { ShardInstruments } from "./metrics.ts";
 
 const RULE = {
   shards: 10,
@@ -21,35 +21,22 @@ const RULE = {
 } as const;
 
 /** A host that has come back to this leader, on the stream of that number, with these types. */
-function host(incarnation: string, stream: number, types: readonly string[]): HostRecord {
+function host(incarnation: string, stream: number, types: readonly string[]): LeaderHost {
   const sharded = new Map(types.map((type) => [type, RULE]));
-  const about = {
+  return {
+    incarnation,
     name: incarnation,
-    machine: "",
-    pid: 0,
     build: "",
     confirmsHomes: incarnation === "b",
-    sticky: new Map(),
-    saving: undefined,
-    actors: 0,
-    isInformed: true,
-    isFresh: false,
-  };
-  return {
-    ...about,
-    incarnation,
     address: `${incarnation}:1`,
     stream,
     types: new Set(types),
     sharded,
     held: new Set(["Cart"]),
-    state: "member",
-    leaseUntil: 10_000,
-    unlocked: new Map(),
-  } as HostRecord;
+  };
 }
 
-function lead(hosts: readonly HostRecord[]) {
+function lead(hosts: readonly LeaderHost[]) {
   const sent: string[] = [];
   const noted: string[] = [];
   const mayHost = hosts.filter(({ types }) => types.has("Cart"));
@@ -58,7 +45,7 @@ function lead(hosts: readonly HostRecord[]) {
       namespace: "default",
       clock: new VirtualClock(),
       log: silentLog,
-      instruments: new SchedulerInstruments(silentMeter),
+      instruments: new ShardInstruments(silentMeter),
       host: (incarnation) => hosts.find((one) => one.incarnation === incarnation),
       speaker: (stream) => hosts.find((one) => one.stream === stream),
       hosts: () => hosts,
@@ -88,11 +75,11 @@ describe("the shards of a new leader", () => {
   it("a host that can confirm is asked to confirm its homes, and is notified again until it does", () => {
     const hosts = [host("a", 1, ["Cart"]), host("b", 2, ["Cart"])];
     const { leader, sent } = lead(hosts);
-    for (const asker of hosts) leader.heard(asker, { kind: "getShardHomes", type: "Cart", shards: [3] }, 0);
+    for (const asker of hosts) leader.message(asker, { kind: "getShardHomes", type: "Cart", shards: [3] }, 0);
     assert.deepEqual(sent.splice(0), ["shardHomes → 1", "shardHomes to confirm → 2"]);
     leader.returned("b", 1);
     assert.deepEqual(sent.splice(0), ["shardHomes to confirm → 2"]);
-    leader.heard(hosts[1]!, { kind: "shardStarted", type: "Cart", shards: [3] }, 2);
+    leader.message(hosts[1]!, { kind: "shardStarted", type: "Cart", shards: [3] }, 2);
     leader.returned("b", 3);
     assert.deepEqual(sent, []);
   });
@@ -109,7 +96,7 @@ describe("a leader after a restore of the store", () => {
 
   it("a host that is the home of a shard stays its home, and the home is persisted again", () => {
     const { leader, sent, noted } = lead([a, b]);
-    leader.heard(a, { kind: "getShardHomes", type: "Cart", shards: [5, 6], held: [5, 6] }, 0);
+    leader.message(a, { kind: "getShardHomes", type: "Cart", shards: [5, 6], held: [5, 6] }, 0);
     assert.deepEqual(noted, ["Cart 5 a", "Cart 6 a"]);
     assert.deepEqual(sent, ["shardHomes → 1"]);
     assert.equal(leader.types.get("Cart")!.shards.homeOf(5), "a");
@@ -117,14 +104,14 @@ describe("a leader after a restore of the store", () => {
 
   it("a host that leaves hands over the shards that the store has forgotten", () => {
     const { leader, sent } = lead([a, b]);
-    leader.heard(a, { kind: "leaveShards", types: ["Cart"] }, 0);
-    leader.heard(a, { kind: "getShardHomes", type: "Cart", shards: [5], held: [5] }, 0);
+    leader.message(a, { kind: "leaveShards", types: ["Cart"] }, 0);
+    leader.message(a, { kind: "getShardHomes", type: "Cart", shards: [5], held: [5] }, 0);
     assert.deepEqual(sent, ["beginHandOff → 1,2"]);
   });
 
   it("a shard of a type that no host has named yet stays where it is held", () => {
     const { leader, noted } = lead([a, b]);
-    leader.heard(a, { kind: "getShardHomes", type: "Box", shards: [5], held: [5] }, 0);
+    leader.message(a, { kind: "getShardHomes", type: "Box", shards: [5], held: [5] }, 0);
     assert.deepEqual(noted, ["Box 5 a"]);
     assert.equal(leader.isHome("a", "Box"), true);
   });

@@ -2,10 +2,9 @@
 // and changes of hosts, sends its decisions, persists homes, and asks strategies. Requests of operators are
 // in operations/shard-operations.ts.
 import type { ShardedRule } from "../../kernel/sharded-rule.ts";
-import type { SchedulerInstruments } from "../../placement/leader/metrics.ts";
-import type { HostRecord } from "../../placement/model/connection-controller.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { SchedulerMessage, ShardReport, TableHost, TypeTable } from "../../ports/control-messages.ts";
+import type { LeaderHost, LeaderNamespace, NamespaceFeature } from "../../ports/cluster/leader-feature.ts";
+import type { ShardReport, TableHost } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ShardHomeChange, ShardHomeRow } from "../../ports/store/shards.ts";
 import { leastShards } from "../model/least-shards.ts";
@@ -15,22 +14,15 @@ import { checkedHome, checkedMoves, compareBuilds, type Region } from "../model/
 import { StrategyRequests } from "../model/strategy-requests.ts";
 import { TypeShards } from "../model/type-shards.ts";
 import { HomeAnnouncements } from "./home-announcements.ts";
+import type { ShardInstruments } from "./metrics.ts";
 import { ShardStats } from "./shard-stats.ts";
 import { type MoveRecord, type ShardedType, strategyOf } from "./sharded-type.ts";
 import { StrategyClient } from "./strategy-client.ts";
 
-export interface ShardLeaderDeps {
-  readonly namespace: string;
+export interface ShardLeaderDeps extends Omit<LeaderNamespace, "feed"> {
   readonly clock: Clock;
   readonly log: Log;
-  readonly instruments: SchedulerInstruments;
-  host(incarnation: string): HostRecord | undefined;
-  /** The host on that stream. */
-  speaker(stream: number): HostRecord | undefined;
-  hosts(): Iterable<HostRecord>;
-  /** The newest table of a type that was sent to all hosts. */
-  table(type: string): TypeTable | undefined;
-  send(streams: readonly number[], message: SchedulerMessage): void;
+  readonly instruments: ShardInstruments;
   /** Persists a home; calls back when it is durable. */
   note(change: ShardHomeChange, written: () => void): void;
 }
@@ -43,7 +35,7 @@ const HISTORY = 200;
 const ADDRESSES = 1_000;
 const FALLBACK = leastShards();
 
-export class ShardLeader {
+export class ShardLeader implements NamespaceFeature {
   readonly #deps: ShardLeaderDeps;
   readonly #relieved = new Set<string>();
   readonly #types = new Map<string, ShardedType>();
@@ -199,7 +191,7 @@ export class ShardLeader {
 
   // ——— Messages of hosts.
 
-  heard({ incarnation, stream }: HostRecord, message: ShardReport, now: number): void {
+  message({ incarnation, stream }: LeaderHost, message: ShardReport, now: number): void {
     if (message.kind === "leaveShards") {
       for (const type of message.types) this.#types.get(type)?.leaving.add(incarnation);
       this.look(now);

@@ -2,23 +2,18 @@
 // sharding/model/strategy-requests.ts to hosts that have the code, and applies the valid parts of their
 // answers. Every shard gets a home, with or without a usable answer.
 
-import type { SchedulerInstruments } from "../../placement/leader/metrics.ts";
-import type { HostRecord } from "../../placement/model/connection-controller.ts";
-import type { SchedulerMessage } from "../../ports/control-messages.ts";
+import type { LeaderNamespace } from "../../ports/cluster/leader-feature.ts";
 import type { Log } from "../../ports/log.ts";
 import { leastShards } from "../model/least-shards.ts";
 import type { ShardEffect } from "../model/shard-effects.ts";
 import { checkedHome, checkedMoves, compareBuilds, type Region } from "../model/strategy.ts";
 import type { StrategyEffect } from "../model/strategy-requests.ts";
+import type { ShardInstruments } from "./metrics.ts";
 import type { ShardedType } from "./sharded-type.ts";
 
-export interface StrategyClientDeps {
-  readonly namespace: string;
+export interface StrategyClientDeps extends Pick<LeaderNamespace, "namespace" | "host" | "hosts" | "send"> {
   readonly log: Log;
-  readonly instruments: SchedulerInstruments;
-  host(incarnation: string): HostRecord | undefined;
-  hosts(): Iterable<HostRecord>;
-  send(streams: readonly number[], message: SchedulerMessage): void;
+  readonly instruments: ShardInstruments;
 }
 
 const FALLBACK = leastShards();

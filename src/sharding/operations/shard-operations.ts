@@ -2,8 +2,8 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { meantHost, type ShardHostInfo } from "../../kernel/shard-strategy.ts";
 import { checkPlace } from "../../kernel/shards.ts";
-import type { HostRecord } from "../../placement/model/connection-controller.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { LeaderNamespace, ShardRequests } from "../../ports/cluster/leader-feature.ts";
 import type { ShardPlace, ShardSteering, ShardsOfHost, ShardsView } from "../../ports/shard-admin.ts";
 import type { ShardHomeChange } from "../../ports/store/shards.ts";
 import type { ShardLeader } from "../leader/coordinator-driver.ts";
@@ -11,17 +11,14 @@ import type { Counted } from "../leader/shard-stats.ts";
 import type { ShardedType } from "../leader/sharded-type.ts";
 import { pausedRow, toldRow } from "../model/steering-rows.ts";
 
-export interface ShardOperationsDeps {
-  readonly namespace: string;
+export interface ShardOperationsDeps extends Pick<LeaderNamespace, "namespace" | "host" | "hosts"> {
   readonly clock: Clock;
-  host(incarnation: string): HostRecord | undefined;
-  hosts(): Iterable<HostRecord>;
   ask(hosts: readonly string[], type: string, question: number): void;
   /** Calls back when the change is durable; never, if the term ends before. */
   note(change: ShardHomeChange, written: () => void): void;
 }
 
-export class ShardOperations {
+export class ShardOperations implements ShardRequests {
   readonly #leader: ShardLeader;
   readonly #deps: ShardOperationsDeps;
 

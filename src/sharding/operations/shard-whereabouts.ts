@@ -14,7 +14,7 @@ export async function inShard(
   const shard = shards.shardOf(type, id);
   const nowhere = { ...table, owner: undefined, ownerName: undefined, here: false };
   if (shard === undefined) return { ...nowhere, why: shards.whyNoShard(type, id) };
-  const known = shards.holds(type, id) ? address : shards.belief(type, id);
+  const known = shards.holds(type, id) ? address : shards.cachedOwner(type, id);
   const owner = known ?? (await homeOf(shard, () => ask(type)));
   if (owner === undefined) return { ...nowhere, why: `it is in shard ${shard}, which gets a home with its first call` };
   const ownerName = tables.hostAt(type, owner)?.name;

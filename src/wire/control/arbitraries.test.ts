@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
+import type { SchedulerHost, SchedulerList } from "../../ports/cluster/control-service.ts";
 import {
   CHANGE_REASONS,
   type Hello,
@@ -25,7 +26,6 @@ import type {
   StickyPage,
   StickyQuery,
 } from "../../ports/host-admin.ts";
-import type { SchedulerHost, SchedulerList } from "./service.ts";
 
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
   fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;

@@ -4,6 +4,7 @@ import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { LimpetError } from "../../kernel/errors.ts";
 import { changesState, type LeaderAdmin, type LeaderAnswer, type LeaderRequest } from "../../ports/admin.ts";
+import type { SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
@@ -15,7 +16,6 @@ import { Connection } from "./connection.ts";
 import { leaderMethod } from "./leader-methods.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
 import { SchedulerStream } from "./scheduler-stream.ts";
-import type { SchedulerList } from "./service.ts";
 import { fromStatus } from "./status.ts";
 
 export interface ControlClientOptions {

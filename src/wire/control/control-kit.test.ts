@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { TestContext } from "node:test";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
+import type { ControlService, Peer, SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { Hello, HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { ClusterView, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
@@ -15,7 +16,6 @@ import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
 import { type ControlClient, controlClient } from "./client.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
 import { type ControlServer, type ControlServerDeps, openControlServer } from "./server.ts";
-import type { ControlService, Peer, SchedulerList } from "./service.ts";
 
 export const HELLO: Hello = {
   kind: "hello",

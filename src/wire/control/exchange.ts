@@ -3,8 +3,8 @@ import { constants, type Http2ServerRequest, type Http2ServerResponse } from "no
 import { createContextKey } from "@connectrpc/connect";
 import { isLoopback } from "../../kernel/addresses.ts";
 import { invariant, LimpetError } from "../../kernel/errors.ts";
+import type { Peer } from "../../ports/cluster/control-service.ts";
 import { cutReason } from "./checks.ts";
-import type { Peer } from "./service.ts";
 import { CODE_HEADER, grpcCode } from "./status.ts";
 
 /** Context key under which the library passes the exchange to our methods. */

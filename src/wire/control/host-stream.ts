@@ -5,6 +5,7 @@
 import { setImmediate as soon } from "node:timers/promises";
 import { isLoopback } from "../../kernel/addresses.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import type { ControlService, Peer } from "../../ports/cluster/control-service.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
@@ -13,7 +14,6 @@ import { parseAddress, refuse } from "./checks.ts";
 import { readHostMessage, writeSchedulerMessage } from "./codec.ts";
 import type { ControlLimits } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
-import type { ControlService, Peer } from "./service.ts";
 import { asLimpetError, fromStatus, rebuildError, toStatus } from "./status.ts";
 
 export interface HostStreamDeps {

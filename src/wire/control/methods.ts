@@ -1,6 +1,7 @@
 // The gRPC methods of the control server: decode the request, call the service, encode the answer.
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { LimpetError } from "../../kernel/errors.ts";
+import type { ControlService, SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { Log } from "../../ports/log.ts";
 import { type HostReport, Scheduler, type WatchHostsResponse } from "../proto/gen/limpet/control/v1/control_pb.js";
 import { writeSchedulerList } from "./cluster-codec.ts";
@@ -9,7 +10,6 @@ import { HostStream } from "./host-stream.ts";
 import { LEADER_METHODS } from "./leader-methods.ts";
 import type { ControlLimits } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
-import type { ControlService, SchedulerList } from "./service.ts";
 import { asLimpetError, toStatus } from "./status.ts";
 
 const STOPPING = new LimpetError("STOPPING", "this scheduler is stopping");

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import fc from "fast-check";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
+import type { SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { PlacementOrder, SchedulerMessage, TypeTable } from "../../ports/control-messages.ts";
 import type { ClusterView } from "../../ports/host-admin.ts";
 import { silentLog } from "../../ports/log.ts";
@@ -25,7 +26,6 @@ import {
   until,
 } from "./control-kit.test.ts";
 import { openControlServer } from "./server.ts";
-import type { SchedulerList } from "./service.ts";
 
 const execFile = promisify(execFileWithCallback);
 

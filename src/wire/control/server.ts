@@ -13,6 +13,7 @@ import { createConnectRouter, createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { LimpetError } from "../../kernel/errors.ts";
+import type { ControlService } from "../../ports/cluster/control-service.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Counter, Meter } from "../../ports/meter.ts";
 import { type ClusterSecurity, keysOrSecret, serverTls } from "../cluster-security.ts";
@@ -23,7 +24,6 @@ import { Exchanges } from "./exchanges.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
 import { Methods } from "./methods.ts";
-import type { ControlService } from "./service.ts";
 
 export interface ControlListen extends ListenAt {
   readonly security: ClusterSecurity;

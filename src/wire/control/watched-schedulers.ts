@@ -8,10 +8,10 @@
 
 import type { Leader, LeaderSource } from "../../placement/discovery/leader-source.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
+import type { SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
 import type { WatchListener } from "./client.ts";
-import type { SchedulerList } from "./service.ts";
 
 export interface SchedulerClient extends Leader {
   /** The returned function stops the watch. */

@@ -5,6 +5,7 @@ import { describe, type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { LimpetError } from "../../kernel/errors.ts";
 import { Prng } from "../../kernel/prng.ts";
+import type { SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { SchedulerMessage } from "../../ports/control-messages.ts";
 import {
   clusterView,
@@ -24,7 +25,6 @@ import {
   until,
 } from "../../wire/control/control-kit.test.ts";
 import { CONTROL_LIMITS } from "../../wire/control/limits.ts";
-import type { SchedulerList } from "../../wire/control/service.ts";
 import type { SchedulerClient } from "../../wire/control/watched-schedulers.ts";
 import { Timeline } from "../timeline.ts";
 import { Dummy, SelfRunning } from "../world-kit.test.ts";

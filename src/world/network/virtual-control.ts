@@ -2,11 +2,11 @@
 // client, on connections of the virtual network. Every stream and every request has its own connection.
 import { type ErrorCode, invariant, LimpetError } from "../../kernel/errors.ts";
 import { changesState, type LeaderAnswer, type LeaderRequest } from "../../ports/admin.ts";
+import type { ControlService, SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import type { WatchListener } from "../../wire/control/client.ts";
 import { CONTROL_LIMITS } from "../../wire/control/limits.ts";
-import type { ControlService, SchedulerList } from "../../wire/control/service.ts";
 import { asLimpetError } from "../../wire/control/status.ts";
 import type { SchedulerClient } from "../../wire/control/watched-schedulers.ts";
 import { KIND } from "../timeline.ts";

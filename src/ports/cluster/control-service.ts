@@ -1,7 +1,7 @@
 // The scheduler as the control server sees it.
-import type { LeaderAdmin } from "../../ports/admin.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
+import type { LeaderAdmin } from "../admin.ts";
+import type { ControlListener, ControlStream } from "../control.ts";
+import type { HostMessage, SchedulerMessage } from "../control-messages.ts";
 
 export interface SchedulerHost {
   /** The address for hosts; empty while its server is not open. */
