@@ -39,9 +39,9 @@ function filled(count: number): TypeShards {
   shards.setRegions(hosts, 0);
   for (let shard = 0; shard < count; shard++) {
     const { incarnation } = hosts[shard % HOSTS]!;
-    shards.asked(shard, incarnation, 0);
-    shards.chosen(shard, incarnation);
-    shards.saved(shard, incarnation, 0);
+    shards.requested(shard, incarnation, 0);
+    shards.allocated(shard, incarnation);
+    shards.persisted(shard, incarnation, 0);
   }
   return shards;
 }

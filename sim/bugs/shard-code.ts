@@ -33,18 +33,18 @@ export const SHARD_CODE: readonly Bug[] = [
       {
         file: "src/sharding/leader/strategy-client.ts",
         before:
-          "const home = checkedHome(said, regions) ?? FALLBACK.home(shard, regions, undefined);\n  (regions.find(({ incarnation }) => incarnation === home)!.shards as number[]).push(shard);",
-        after: "const home = said ?? FALLBACK.home(shard, regions, undefined);",
+          "const home = checkedHome(answer, regions) ?? FALLBACK.home(shard, regions, undefined);\n  (regions.find(({ incarnation }) => incarnation === home)!.shards as number[]).push(shard);",
+        after: "const home = answer ?? FALLBACK.home(shard, regions, undefined);",
       },
       {
         file: "src/sharding/model/type-shards.ts",
-        before: "host !== undefined && this.#regions.has(host) ? host : this.#emptiest()",
-        after: "host ?? this.#emptiest()",
+        before: "host !== undefined && this.#hosts.has(host) ? host : this.#hosts.emptiest(this.#states)",
+        after: "host ?? this.#hosts.emptiest(this.#states)",
       },
       {
         file: "src/sharding/model/type-shards.ts",
-        before: "if (!this.#regions.has(host)) {",
-        after: "if (this.#regions.size === 0) {",
+        before: "if (!this.#hosts.has(host)) {",
+        after: "if (this.#hosts.size === 0) {",
       },
     ],
   },
@@ -80,8 +80,8 @@ export const SHARD_CODE: readonly Bug[] = [
       },
       {
         file: "src/sharding/model/type-shards.ts",
-        before: "this.#limit(shard, busy, now + this.#settings.chooseMs);",
-        after: "this.#limit(shard, busy, Number.POSITIVE_INFINITY);",
+        before: "this.#hasBegun ? now + this.#settings.chooseMs : Number.POSITIVE_INFINITY",
+        after: "Number.POSITIVE_INFINITY",
       },
     ],
   },

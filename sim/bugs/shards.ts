@@ -12,11 +12,11 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/sharding/leader/coordinator-driver.ts",
+        file: "src/sharding/leader/effect-performer.ts",
         before:
-          "note({ namespace, type, shard, incarnation: host }, () => this.#saved(type, shard, host));\n        return [];",
+          "note({ namespace, type, shard, incarnation: host }, () => this.#persisted(type, shard, host));\n        return [];",
         after:
-          "note({ namespace, type, shard, incarnation: host }, () => {});\n        return known.shards.saved(shard, host, now);",
+          "note({ namespace, type, shard, incarnation: host }, () => {});\n        return known.shards.persisted(shard, host, now);",
       },
     ],
   },
@@ -43,8 +43,13 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/sharding/model/type-shards.ts",
-        before: 'if (busy.phase !== "buffering" || busy.waiting.size > 0) return;',
-        after: 'if (busy.phase !== "buffering") return;',
+        before: 'if (phase !== "buffering" || waiting.size > 0) return;',
+        after: 'if (phase !== "buffering") return;',
+      },
+      {
+        file: "src/sharding/model/shard-states.ts",
+        before: 'this.#require(busy.waiting.size === 0, "a shard stops when no host is waited for", shard);',
+        after: "",
       },
       {
         file: "src/sharding/model/shard-region.ts",
@@ -165,7 +170,8 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/sharding/leader/coordinator-driver.ts",
-        before: "const homes = [...(left?.homes ?? [])].filter(([, host]) => this.#deps.host(host) !== undefined);",
+        before:
+          "const homes = [...(persisted?.homes ?? [])].filter(([, host]) => this.#deps.host(host) !== undefined);",
         after: "const homes: [number, string][] = [];",
       },
     ],
@@ -197,7 +203,7 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/sharding/model/type-shards.ts",
-        before: "for (const [shard, host] of this.#homes) if (host === incarnation) this.#freed(shard, now, effects);",
+        before: "for (const [shard, host] of this.homes) if (host === incarnation) this.#freed(shard, now, effects);",
         after: "",
       },
     ],
@@ -210,7 +216,7 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/sharding/model/type-shards.ts",
+        file: "src/sharding/model/shard-states.ts",
         before: "for (const host of hosts) busy.askers.add(host);",
         after: "",
       },

@@ -12,7 +12,7 @@ import * as streams from "./network/streams.ts";
 import * as operators from "./operators.ts";
 import * as processes from "./processes.ts";
 import * as reminders from "./reminders.ts";
-import * as shards from "./shards.ts";
+import * as shards from "./shards/family.ts";
 import * as starts from "./starts.ts";
 import * as sticky from "./sticky.ts";
 import * as store from "./store.ts";

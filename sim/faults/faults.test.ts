@@ -10,7 +10,7 @@ import { FAULTS } from "./all.ts";
 import { type Fault, hostNames, severity, times } from "./fault.ts";
 import * as lateMoveFamily from "./network/late-moves.ts";
 import * as reminderFamily from "./reminders.ts";
-import * as shardFamily from "./shards.ts";
+import * as shardFamily from "./shards/family.ts";
 import * as startFamily from "./starts.ts";
 import * as stickyFamily from "./sticky.ts";
 import * as workflowFamily from "./workflows.ts";
@@ -103,7 +103,7 @@ function planWithShards(fault: Fault, seed: number): Plan {
     return { at: 1_000 + i * 450, from, type: "Crate", id, method: "append", how: {}, timeoutMs: 5_000 };
   });
   const rule = { shards: 8, rebalance: 500, handOff: 1_000, remember: true, restartAfter: 500 } as const;
-  const strategy = fault === shardFamily.toldElsewhere ? "external" : "least";
+  const strategy = fault === shardFamily.assignedElsewhere ? "external" : "least";
   return { ...plan, hosts, sharded: { Crate: { ...rule, strategy } }, calls: [...plan.calls, ...calls] };
 }
 

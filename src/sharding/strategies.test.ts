@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import type { ShardHostInfo } from "../kernel/shard-strategy.ts";
 import { externalShards } from "./model/external-shards.ts";
 import { hashedShards } from "./model/hashed-shards.ts";
 import { leastShards } from "./model/least-shards.ts";
-import { checkedMoves, compareBuilds, type Move, type Region, type Strategy } from "./model/strategy.ts";
+import { checkedMoves, compareBuilds, type Move, type Strategy } from "./model/strategy.ts";
 
 const NONE: ReadonlySet<number> = new Set();
 
-const region = (name: string, shards: readonly number[] = [], build = "1"): Region => ({
+const region = (name: string, shards: readonly number[] = [], build = "1"): ShardHostInfo => ({
   incarnation: `${name}!`,
   address: `${name}:7401`,
   name,
@@ -19,7 +20,7 @@ const region = (name: string, shards: readonly number[] = [], build = "1"): Regi
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
 /** The regions after these moves. */
-function after(regions: readonly Region[], moves: readonly Move[], strategy: Strategy): Region[] {
+function after(regions: readonly ShardHostInfo[], moves: readonly Move[], strategy: Strategy): ShardHostInfo[] {
   const moved = new Map(moves.map(({ shard, to }) => [shard, to ?? strategy.home(shard, regions, undefined)]));
   const homes = regions.flatMap(({ incarnation, shards }) =>
     shards.map((shard) => [shard, moved.get(shard) ?? incarnation] as const),

@@ -19,28 +19,28 @@ describe("hosts of a type", () => {
   it("a host that leaves hands over shards from before this leader", () => {
     const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
     // The host announced it on its first stream to this leader, before it was ever a possible home.
-    assert.deepEqual(shards.setRegions([host("b")], 0, ["a"]), [{ kind: "gather", shard: 3, move: 1 }]);
-    assert.deepEqual(shards.told(3, 1, []), [{ kind: "stop", shard: 3, move: 1, host: "a", to: undefined }]);
-    assert.deepEqual(shards.stopped(3, 1, "a", false, 1), [{ kind: "choose", shard: 3, asker: undefined }]);
+    assert.deepEqual(shards.setRegions([host("b")], 0, ["a"]), [{ kind: "beginHandOff", shard: 3, move: 1 }]);
+    assert.deepEqual(shards.handOffBegun(3, 1, []), [{ kind: "handOff", shard: 3, move: 1, host: "a", to: undefined }]);
+    assert.deepEqual(shards.shardStopped(3, 1, "a", false, 1), [{ kind: "allocate", shard: 3, asker: undefined }]);
   });
 
   it("a host that has not connected yet keeps its shards", () => {
     const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
     assert.deepEqual(shards.setRegions([host("b")], 0), []);
-    assert.deepEqual(shards.asked(3, "b", 0), [{ kind: "home", shard: 3, host: "a", to: ["b"] }]);
+    assert.deepEqual(shards.requested(3, "b", 0), [{ kind: "home", shard: 3, host: "a", to: ["b"] }]);
   });
 
   it("hosts of the newest build get shards without a usable answer of the strategy", () => {
     const shards = new TypeShards(SETTINGS, [[1, "new"]], 0);
     shards.setRegions([host("old", "1.9"), host("new", "1.10")], 0);
-    shards.asked(7, "old", 0);
-    assert.deepEqual(shards.chosen(7, undefined), [{ kind: "save", shard: 7, host: "new" }]);
+    shards.requested(7, "old", 0);
+    assert.deepEqual(shards.allocated(7, undefined), [{ kind: "persist", shard: 7, host: "new" }]);
   });
 
   it("a request for a shard that does not exist is answered with no home", () => {
     const shards = new TypeShards(SETTINGS, [], 0);
     shards.setRegions([host("a")], 0);
-    assert.deepEqual(shards.asked(10, "a", 0), [{ kind: "nobody", shard: 10, to: ["a"] }]);
+    assert.deepEqual(shards.requested(10, "a", 0), [{ kind: "noHome", shard: 10, to: ["a"] }]);
     assert.equal(shards.homeOf(10), undefined);
   });
 
@@ -50,41 +50,41 @@ describe("hosts of a type", () => {
     shards.setRegions([host("a"), host("b")], 0);
     const all = homes.map(([shard]) => ({ shard, to: "b" }));
     shards.adopt({ ...SETTINGS, movesAtOnce: 0 });
-    assert.equal(shards.proposed(all, 0).length, 0);
+    assert.equal(shards.movesProposed(all, 0).length, 0);
     shards.adopt({ ...SETTINGS, movesAtOnce: 3 });
-    assert.equal(shards.proposed(all, 0).length, 1);
+    assert.equal(shards.movesProposed(all, 0).length, 1);
   });
 });
 
 describe("the required number of hosts", () => {
   const patient = { ...SETTINGS, minHosts: 3 };
   const allocated = (effects: readonly ShardEffect[]): number[] =>
-    effects.flatMap((effect) => (effect.kind === "choose" ? [effect.shard] : []));
+    effects.flatMap((effect) => (effect.kind === "allocate" ? [effect.shard] : []));
 
   it("no shard gets its first home before as many hosts are there as the type asks for, and then all that wait do", () => {
     const shards = new TypeShards(patient, [], 0);
     shards.setRegions([host("a"), host("b")], 0);
-    assert.deepEqual([...shards.asked(1, "a", 0), ...shards.asked(2, "b", 0)], []);
+    assert.deepEqual([...shards.requested(1, "a", 0), ...shards.requested(2, "b", 0)], []);
     assert.deepEqual(shards.tick(60_000), [], "who has asked keeps waiting");
-    assert.deepEqual(shards.chosen(1, "a"), []);
+    assert.deepEqual(shards.allocated(1, "a"), []);
     assert.deepEqual(allocated(shards.setRegions([host("a"), host("b"), host("c")], 0)), [1, 2]);
-    shards.chosen(1, "c");
-    shards.saved(1, "c", 0);
+    shards.allocated(1, "c");
+    shards.persisted(1, "c", 0);
     // Only the first home waits for that number: hosts may go afterwards.
     shards.setRegions([host("a")], 0);
-    assert.deepEqual(allocated(shards.asked(3, "a", 0)), [3]);
+    assert.deepEqual(allocated(shards.requested(3, "a", 0)), [3]);
   });
 
   it("a leader that finds homes from before waits for no further hosts", () => {
     const shards = new TypeShards(patient, [[7, "a"]], 0);
     shards.setRegions([host("a")], 0);
-    assert.deepEqual(allocated(shards.asked(1, "a", 0)), [1]);
+    assert.deepEqual(allocated(shards.requested(1, "a", 0)), [1]);
   });
 
   it("fewer hosts are enough as soon as the hosts of the type say so", () => {
     const shards = new TypeShards(patient, [], 0);
     shards.setRegions([host("a")], 0);
-    shards.asked(1, "a", 0);
+    shards.requested(1, "a", 0);
     shards.adopt(SETTINGS);
     assert.deepEqual(allocated(shards.setRegions([host("a")], 0)), [1]);
   });
@@ -95,9 +95,9 @@ describe("a home that is announced", () => {
   const announce = (hosts: readonly ShardHost[] = [confirming("a"), confirming("b")]): TypeShards => {
     const shards = new TypeShards(SETTINGS, [], 0);
     shards.setRegions(hosts, 0);
-    shards.asked(7, "b", 0);
-    shards.chosen(7, "a");
-    shards.saved(7, "a", 0);
+    shards.requested(7, "b", 0);
+    shards.allocated(7, "a");
+    shards.persisted(7, "a", 0);
     shards.pause(true, 0);
     return shards;
   };
@@ -143,9 +143,9 @@ describe("a home that is announced", () => {
     assert.deepEqual(lost.tick(startMs), []);
     const moved = announce();
     moved.moveByHand(7, "b", 0);
-    moved.told(7, 1, []);
+    moved.handOffBegun(7, 1, []);
     assert.deepEqual(moved.tick(startMs), [], "while it moves its home hears other things");
-    moved.stopped(7, 1, "a", false, 0);
+    moved.shardStopped(7, 1, "a", false, 0);
     assert.deepEqual(moved.returned("a", 0), []);
   });
 });
@@ -156,16 +156,16 @@ describe("views of moves", () => {
     shards.setRegions([host("a"), host("b")], 0);
     assert.deepEqual(shards.moves(), []);
     shards.moveByHand(3, "b", 100);
-    shards.told(3, 1, ["a", "b", "c"]);
-    shards.gathered(3, 1, "b");
+    shards.handOffBegun(3, 1, ["a", "b", "c"]);
+    shards.handOffAcked(3, 1, "b");
     const move = { shard: 3, reason: "by hand", from: "a", to: "b", startedAt: 100 };
     assert.deepEqual(shards.moves(), [{ ...move, phase: "buffering", waitsFor: ["a", "c"] }]);
-    shards.gathered(3, 1, "a");
-    shards.gathered(3, 1, "c");
+    shards.handOffAcked(3, 1, "a");
+    shards.handOffAcked(3, 1, "c");
     assert.deepEqual(shards.moves(), [{ ...move, phase: "stopping", waitsFor: ["a"] }]);
-    shards.stopped(3, 1, "a", true, 150);
+    shards.shardStopped(3, 1, "a", true, 150);
     assert.deepEqual(shards.moves(), [{ ...move, phase: "persisting", waitsFor: [] }]);
-    const told = shards.saved(3, "b", 160);
+    const told = shards.persisted(3, "b", 160);
     assert.deepEqual(told.at(-1), {
       kind: "moved",
       shard: 3,
@@ -181,10 +181,10 @@ describe("views of moves", () => {
   it("a shard whose host was lost is listed as a move as well, from its first request on", () => {
     const shards = new TypeShards(SETTINGS, [[3, "a"]], 0);
     shards.setRegions([host("a"), host("b")], 0);
-    assert.deepEqual(shards.gone("a", 10), [{ kind: "save", shard: 3, host: undefined }]);
-    shards.asked(3, "b", 500);
-    shards.chosen(3, "b");
-    assert.deepEqual(shards.saved(3, "b", 530).at(-1), {
+    assert.deepEqual(shards.gone("a", 10), [{ kind: "persist", shard: 3, host: undefined }]);
+    shards.requested(3, "b", 500);
+    shards.allocated(3, "b");
+    assert.deepEqual(shards.persisted(3, "b", 530).at(-1), {
       kind: "moved",
       shard: 3,
       from: "a",
@@ -196,10 +196,10 @@ describe("views of moves", () => {
     // Each loss is listed once.
     shards.gone("b", 600);
     shards.setRegions([host("c")], 600);
-    shards.asked(3, "c", 700);
-    shards.chosen(3, "c");
+    shards.requested(3, "c", 700);
+    shards.allocated(3, "c");
     assert.deepEqual(
-      shards.saved(3, "c", 700).map((effect) => effect.kind === "moved" && effect.from),
+      shards.persisted(3, "c", 700).map((effect) => effect.kind === "moved" && effect.from),
       [false, "b"],
     );
   });
@@ -207,7 +207,7 @@ describe("views of moves", () => {
   it("the move of a shard without a possible home ends nowhere, even if that is noticed late", () => {
     const shards = new TypeShards(SETTINGS, [], 0);
     shards.setRegions([host("a")], 0);
-    shards.asked(5, "a", 0);
+    shards.requested(5, "a", 0);
     shards.gone("a", 10);
     assert.ok(shards.deadline <= 1_000);
     shards.tick(1_000);
@@ -220,14 +220,14 @@ describe("a shard whose home the restored store has forgotten", () => {
     for (const steps of ["nothing", "allocating", "persisting"]) {
       const shards = new TypeShards(SETTINGS, [], 0);
       shards.setRegions([host("a"), host("b")], 0);
-      if (steps !== "nothing") shards.asked(3, "b", 0);
-      if (steps === "persisting") shards.chosen(3, "b");
+      if (steps !== "nothing") shards.requested(3, "b", 0);
+      if (steps === "persisting") shards.allocated(3, "b");
       const answers = steps === "nothing" ? [] : [{ kind: "home", shard: 3, host: "a", to: ["b"] }];
-      assert.deepEqual(shards.held(3, "a"), [{ kind: "save", shard: 3, host: "a" }, ...answers], steps);
-      assert.deepEqual(shards.chosen(3, "b"), []);
-      assert.deepEqual(shards.saved(3, "b", 1), []);
+      assert.deepEqual(shards.held(3, "a"), [{ kind: "persist", shard: 3, host: "a" }, ...answers], steps);
+      assert.deepEqual(shards.allocated(3, "b"), []);
+      assert.deepEqual(shards.persisted(3, "b", 1), []);
       assert.equal(shards.homeOf(3), "a");
-      assert.deepEqual(shards.asked(3, "b", 2), [{ kind: "home", shard: 3, host: "a", to: ["b"] }]);
+      assert.deepEqual(shards.requested(3, "b", 2), [{ kind: "home", shard: 3, host: "a", to: ["b"] }]);
     }
   });
 
@@ -235,6 +235,6 @@ describe("a shard whose home the restored store has forgotten", () => {
     const shards = new TypeShards(SETTINGS, [[3, "b"]], 0);
     shards.setRegions([host("a"), host("b")], 0);
     assert.deepEqual(shards.held(3, "a"), []);
-    assert.deepEqual(shards.asked(3, "a", 0), [{ kind: "home", shard: 3, host: "b", to: ["a"] }]);
+    assert.deepEqual(shards.requested(3, "a", 0), [{ kind: "home", shard: 3, host: "b", to: ["a"] }]);
   });
 });

@@ -18,7 +18,7 @@ export class HomeAnnouncements {
     this.#confirms = confirms;
   }
 
-  tell(streams: readonly number[], home: AnnouncedHome): void {
+  add(streams: readonly number[], home: AnnouncedHome): void {
     for (const stream of streams) {
       const homes = this.#homes.get(stream);
       if (homes === undefined) this.#homes.set(stream, [home]);

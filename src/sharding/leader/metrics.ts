@@ -1,6 +1,6 @@
 // Metrics of the shards of a leading scheduler, by namespace and type.
 import type { Meter } from "../../ports/meter.ts";
-import type { MoveReason } from "../model/shard-effects.ts";
+import type { MoveReason } from "../../ports/shard-admin.ts";
 import type { StrategyFault } from "../model/strategy-requests.ts";
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

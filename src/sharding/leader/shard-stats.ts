@@ -41,22 +41,22 @@ export class ShardStats {
     return answer;
   }
 
-  heard(host: string, { question, type, shards, actors }: Extract<ShardReport, { kind: "shardStats" }>): void {
-    const census = this.#open.get(question);
-    if (census?.type !== type || !census.waiting.delete(host)) return;
-    census.counts.set(host, new Map(shards.map((shard, i) => [shard, actors[i]!])));
-    if (census.waiting.size === 0) this.#end(question, census);
+  answered(host: string, { question, type, shards, actors }: Extract<ShardReport, { kind: "shardStats" }>): void {
+    const request = this.#open.get(question);
+    if (request?.type !== type || !request.waiting.delete(host)) return;
+    request.counts.set(host, new Map(shards.map((shard, i) => [shard, actors[i]!])));
+    if (request.waiting.size === 0) this.#end(question, request);
   }
 
   /** The host has no stream any more. */
   lost(host: string): void {
-    for (const [question, census] of this.#open) {
-      if (census.waiting.delete(host) && census.waiting.size === 0) this.#end(question, census);
+    for (const [question, request] of this.#open) {
+      if (request.waiting.delete(host) && request.waiting.size === 0) this.#end(question, request);
     }
   }
 
   tick(now: number): void {
-    for (const [question, census] of this.#open) if (census.until <= now) this.#end(question, census);
+    for (const [question, request] of this.#open) if (request.until <= now) this.#end(question, request);
   }
 
   #end(question: number, { counts, done }: StatsRequest): void {

@@ -14,26 +14,26 @@ export type MoveRecord = ShardMoved;
 export interface ShardedType {
   rule: ShardedRule;
   readonly shards: TypeShards;
-  /** Undefined: code of the application, asked through `advice`. */
+  /** Undefined: code of the application, asked through `requests`. */
   strategy: Strategy | undefined;
-  advice: StrategyRequests;
+  requests: StrategyRequests;
   /** Number of unusable answers. */
   faults: number;
   /** Assignments from outside, by shard: names or addresses of hosts. */
-  readonly told: Map<number, string>;
+  readonly assigned: Map<number, string>;
   readonly leaving: Set<string>;
   /** Oldest first. */
   readonly moves: MoveRecord[];
 }
 
-export function strategyOf(rule: StrategyRule, told: ReadonlyMap<number, string>): Strategy | undefined {
+export function strategyOf(rule: StrategyRule, assigned: ReadonlyMap<number, string>): Strategy | undefined {
   switch (rule.kind) {
     case "least":
       return leastShards(rule);
     case "hashed":
       return hashedShards();
     case "external":
-      return externalShards(told);
+      return externalShards(assigned);
     case "custom":
       return undefined;
   }

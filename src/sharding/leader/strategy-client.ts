@@ -2,11 +2,12 @@
 // sharding/model/strategy-requests.ts to hosts that have the code, and applies the valid parts of their
 // answers. Every shard gets a home, with or without a usable answer.
 
+import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
 import type { LeaderNamespace } from "../../ports/cluster/leader-feature.ts";
 import type { Log } from "../../ports/log.ts";
 import { leastShards } from "../model/least-shards.ts";
 import type { ShardEffect } from "../model/shard-effects.ts";
-import { checkedHome, checkedMoves, compareBuilds, type Region } from "../model/strategy.ts";
+import { checkedHome, checkedMoves, compareBuilds } from "../model/strategy.ts";
 import type { StrategyEffect } from "../model/strategy-requests.ts";
 import type { ShardInstruments } from "./metrics.ts";
 import type { ShardedType } from "./sharded-type.ts";
@@ -27,11 +28,11 @@ export class StrategyClient {
 
   /** Sends pending requests. Returns effects that follow at once, because there may be no host to ask. */
   ask(type: string, known: ShardedType, now: number): ShardEffect[] {
-    return this.follow(type, known, known.advice.flush(this.#advisers(type), now), now);
+    return this.follow(type, known, known.requests.flush(this.#strategyHosts(type), now), now);
   }
 
   /** Hosts that have the strategy, the newest build first. */
-  #advisers(type: string): string[] {
+  #strategyHosts(type: string): string[] {
     return [...this.#deps.hosts()]
       .filter(({ stream, sharded }) => stream !== undefined && sharded.get(type)?.strategy.kind === "custom")
       .sort((a, b) => compareBuilds(b.build, a.build))
@@ -55,12 +56,15 @@ export class StrategyClient {
       }
       case "homes": {
         const regions = shards.regions();
-        return effect.homes.flatMap(({ shard, to }) => shards.chosen(shard, choice(shard, to, regions)));
+        return effect.homes.flatMap(({ shard, to }) => shards.allocated(shard, choice(shard, to, regions)));
       }
       case "moves": {
         const { moving } = shards;
         // Without a limit here: `TypeShards` limits the number of simultaneous moves.
-        return shards.proposed(checkedMoves(effect.moves, shards.regions(), moving, Number.POSITIVE_INFINITY), now);
+        return shards.movesProposed(
+          checkedMoves(effect.moves, shards.regions(), moving, Number.POSITIVE_INFINITY),
+          now,
+        );
       }
       case "fault": {
         const { fault, why } = effect;
@@ -74,9 +78,9 @@ export class StrategyClient {
 }
 
 /** Adds the shard to its new home, so that later choices in the same batch count it. */
-function choice(shard: number, said: string | undefined, regions: readonly Region[]): string | undefined {
+function choice(shard: number, answer: string | undefined, regions: readonly ShardHostInfo[]): string | undefined {
   if (regions.length === 0) return undefined;
-  const home = checkedHome(said, regions) ?? FALLBACK.home(shard, regions, undefined);
+  const home = checkedHome(answer, regions) ?? FALLBACK.home(shard, regions, undefined);
   (regions.find(({ incarnation }) => incarnation === home)!.shards as number[]).push(shard);
   return home;
 }

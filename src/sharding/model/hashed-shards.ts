@@ -1,8 +1,10 @@
 // Places shards of the same number on the same host, for all types with the same hosts. Each shard goes to
 // the host with the highest hash of its address and the shard number. When a host comes or goes, only the
 // shards that it wins or loses move.
+
 import { hash64 } from "../../kernel/hashes.ts";
-import { isUpdating, type Region, type Strategy } from "./strategy.ts";
+import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
+import { isUpdating, type Strategy } from "./strategy.ts";
 
 export function hashedShards({ limit = 100 }: { readonly limit?: number | undefined } = {}): Strategy {
   return {
@@ -22,7 +24,7 @@ export function hashedShards({ limit = 100 }: { readonly limit?: number | undefi
 
 const halves = new Uint32Array(2);
 
-function winner(shard: number, regions: readonly Region[]): Region {
+function winner(shard: number, regions: readonly ShardHostInfo[]): ShardHostInfo {
   let best = regions[0]!;
   let highest = -1;
   for (const region of regions) {

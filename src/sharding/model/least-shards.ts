@@ -1,8 +1,9 @@
 // Gives each shard to the host with the fewest, and moves some when the numbers differ too much. One round
 // moves enough shards to reach balance in few rounds, but not more than the limits: a move costs work, and
 // its calls have to wait.
+import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
 import { SHARDING } from "../../kernel/sharded-rule.ts";
-import { isUpdating, type Move, newest, type Region, type Strategy } from "./strategy.ts";
+import { isUpdating, type Move, newest, type Strategy } from "./strategy.ts";
 
 export interface LeastShardsOptions {
   /** Maximum number of shards that move in one round. */
@@ -33,7 +34,7 @@ export function leastShards(options: LeastShardsOptions = {}): Strategy {
   };
 }
 
-function fewest(regions: readonly Region[]): Region {
+function fewest(regions: readonly ShardHostInfo[]): ShardHostInfo {
   return regions.reduce((best, region) => (region.shards.length < best.shards.length ? region : best));
 }
 
@@ -41,7 +42,12 @@ function fewest(regions: readonly Region[]): Region {
  * Moves from the fullest to the emptiest host, one by one, until no host exceeds another by more than the
  * threshold.
  */
-function evenOut(regions: readonly Region[], moving: ReadonlySet<number>, limit: number, threshold: number): Move[] {
+function evenOut(
+  regions: readonly ShardHostInfo[],
+  moving: ReadonlySet<number>,
+  limit: number,
+  threshold: number,
+): Move[] {
   const loads = regions.map(({ incarnation, shards }) => ({
     incarnation,
     count: shards.length,

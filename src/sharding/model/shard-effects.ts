@@ -1,5 +1,6 @@
 // Effects that the leader's decisions about shards (type-shards.ts) request from a driver, and their
 // settings.
+import type { MoveReason } from "../../ports/shard-admin.ts";
 
 export interface ShardHost {
   readonly incarnation: string;
@@ -10,12 +11,10 @@ export interface ShardHost {
   readonly confirms?: boolean | undefined;
 }
 
-/** `lost`: the previous home is gone without a hand-off. */
-export type MoveReason = "balance" | "leave" | "by hand" | "lost";
 export type ShardPhase = "allocating" | "persisting" | "buffering" | "stopping";
 
 /** A move in progress, for display. Hosts are incarnations. */
-export interface MoveUnderWay {
+export interface MoveInProgress {
   readonly shard: number;
   readonly phase: ShardPhase;
   readonly reason: MoveReason;
@@ -30,23 +29,23 @@ export type ShardEffect =
   /** Notify these hosts of its home. */
   | { readonly kind: "home"; readonly shard: number; readonly host: string; readonly to: readonly string[] }
   /** Notify these hosts that no host can be its home. */
-  | { readonly kind: "nobody"; readonly shard: number; readonly to: readonly string[] }
-  /** Ask all hosts to buffer calls for it; answered by `gathered`. */
-  | { readonly kind: "gather"; readonly shard: number; readonly move: number }
-  /** Ask its home to let go; answered by `stopped`. `to`: its probable next home. */
+  | { readonly kind: "noHome"; readonly shard: number; readonly to: readonly string[] }
+  /** Ask all hosts to buffer calls for it; answered by `handOffAcked`. */
+  | { readonly kind: "beginHandOff"; readonly shard: number; readonly move: number }
+  /** Ask its home to let go; answered by `shardStopped`. `to`: its probable next home. */
   | {
-      readonly kind: "stop";
+      readonly kind: "handOff";
       readonly shard: number;
       readonly move: number;
       readonly host: string;
       readonly to: string | undefined;
     }
-  /** Ask the strategy for the home of a shard; answered by `chosen`. */
-  | { readonly kind: "choose"; readonly shard: number; readonly asker: string | undefined }
-  /** Ask the strategy for moves; answered by `proposed`. */
-  | { readonly kind: "propose" }
-  /** Persist the home; answered by `saved`. Undefined: there is none. */
-  | { readonly kind: "save"; readonly shard: number; readonly host: string | undefined }
+  /** Ask the strategy for the home of a shard; answered by `allocated`. */
+  | { readonly kind: "allocate"; readonly shard: number; readonly asker: string | undefined }
+  /** Ask the strategy for moves; answered by `movesProposed`. */
+  | { readonly kind: "proposeMoves" }
+  /** Persist the home; answered by `persisted`. Undefined: there is none. */
+  | { readonly kind: "persist"; readonly shard: number; readonly host: string | undefined }
   /** For display and metrics. */
   | {
       readonly kind: "moved";

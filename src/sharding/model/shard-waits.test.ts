@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ShardWaits } from "./shard-waits.ts";
-import { pausedRow, readLeft, toldRow } from "./steering-rows.ts";
+import { assignedRow, pausedRow, readPersisted } from "./steering-rows.ts";
 
 describe("calls that wait for a shard", () => {
   it("calls are stuck when the first of them has waited for too long, and not any more when the home is known", () => {
@@ -37,16 +37,16 @@ describe("calls that wait for a shard", () => {
 
 describe("rows of operators' instructions", () => {
   it("instructions are read back by type, apart from homes", () => {
-    const left = readLeft([
+    const left = readPersisted([
       { type: "Cart", shard: 1, incarnation: "i" },
-      toldRow("Cart", 1, "alpha"),
-      toldRow("Cart", 2, undefined),
+      assignedRow("Cart", 1, "alpha"),
+      assignedRow("Cart", 2, undefined),
       pausedRow("Cart", true),
       pausedRow("Order", false),
-      toldRow("Order", 0, "beta"),
+      assignedRow("Order", 0, "beta"),
     ]);
     assert.deepEqual(
-      [...left].map(([type, { homes, told, isPaused }]) => [type, [...homes], [...told], isPaused]),
+      [...left].map(([type, { homes, assigned, isPaused }]) => [type, [...homes], [...assigned], isPaused]),
       [
         ["Cart", [[1, "i"]], [[1, "alpha"]], true],
         ["Order", [], [[0, "beta"]], false],

@@ -8,11 +8,11 @@ interface Row {
   readonly incarnation: string | undefined;
 }
 
-const TOLD = "/told";
+const ASSIGNED = "/told";
 const PAUSED = "/paused";
 
-export const toldRow = (type: string, shard: number, host: string | undefined): Row => {
-  return { type: type + TOLD, shard, incarnation: host };
+export const assignedRow = (type: string, shard: number, host: string | undefined): Row => {
+  return { type: type + ASSIGNED, shard, incarnation: host };
 };
 
 export const pausedRow = (type: string, isPaused: boolean): Row => {
@@ -20,26 +20,26 @@ export const pausedRow = (type: string, isPaused: boolean): Row => {
 };
 
 /** All names under which rows of the type are stored. */
-export const namesOf = (type: string): readonly string[] => [type, type + TOLD, type + PAUSED];
+export const namesOf = (type: string): readonly string[] => [type, type + ASSIGNED, type + PAUSED];
 
-export interface Left {
+export interface PersistedShards {
   /** Homes, by shard. */
   readonly homes: Map<number, string>;
-  readonly told: Map<number, string>;
+  readonly assigned: Map<number, string>;
   isPaused: boolean;
 }
 
 /** Rows recorded by the previous leader, by type. */
-export function readLeft(rows: Iterable<Row>): Map<string, Left> {
-  const types = new Map<string, Left>();
-  const of = (type: string): Left => {
-    const left = types.get(type) ?? { homes: new Map(), told: new Map(), isPaused: false };
-    types.set(type, left);
-    return left;
+export function readPersisted(rows: Iterable<Row>): Map<string, PersistedShards> {
+  const types = new Map<string, PersistedShards>();
+  const of = (type: string): PersistedShards => {
+    const persisted = types.get(type) ?? { homes: new Map(), assigned: new Map(), isPaused: false };
+    types.set(type, persisted);
+    return persisted;
   };
   for (const { type, shard, incarnation } of rows) {
     if (incarnation === undefined) continue;
-    if (type.endsWith(TOLD)) of(type.slice(0, -TOLD.length)).told.set(shard, incarnation);
+    if (type.endsWith(ASSIGNED)) of(type.slice(0, -ASSIGNED.length)).assigned.set(shard, incarnation);
     else if (type.endsWith(PAUSED)) of(type.slice(0, -PAUSED.length)).isPaused = true;
     else of(type).homes.set(shard, incarnation);
   }

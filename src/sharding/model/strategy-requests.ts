@@ -23,7 +23,7 @@ export type StrategyEffect =
   | { readonly kind: "moves"; readonly moves: readonly Move[] }
   | { readonly kind: "fault"; readonly fault: StrategyFault; readonly why: string };
 
-interface Question {
+interface StrategyRequest {
   readonly number: number;
   readonly host: string;
   readonly wanted: readonly { readonly shard: number; readonly asker: string | undefined }[];
@@ -37,8 +37,8 @@ export class StrategyRequests {
   readonly #patienceMs: number;
   readonly #wanted = new Map<number, string | undefined>();
   #wantsMoves = false;
-  #homes: Question | undefined;
-  #moves: Question | undefined;
+  #homes: StrategyRequest | undefined;
+  #moves: StrategyRequest | undefined;
   #last: number;
   #restsUntil = Number.NEGATIVE_INFINITY;
   /** Grows after every failure: the next host may succeed. */
@@ -84,10 +84,10 @@ export class StrategyRequests {
 
   #ask(
     hosts: readonly string[],
-    wanted: Question["wanted"],
+    wanted: StrategyRequest["wanted"],
     now: number,
     effects: StrategyEffect[],
-  ): Question | undefined {
+  ): StrategyRequest | undefined {
     const isResting = now < this.#restsUntil;
     const host = isResting ? undefined : hosts[this.#turn % hosts.length];
     if (host === undefined) {
@@ -101,7 +101,7 @@ export class StrategyRequests {
   }
 
   /** Handles an answer. `problem`: why it is missing or incomplete. */
-  answered(number: number, host: string, said: readonly Move[], problem: string | undefined): StrategyEffect[] {
+  answered(number: number, host: string, choices: readonly Move[], problem: string | undefined): StrategyEffect[] {
     const isHomes = this.#homes?.number === number;
     const question = isHomes ? this.#homes : this.#moves;
     if (question?.number !== number || question.host !== host) return [];
@@ -112,14 +112,14 @@ export class StrategyRequests {
     }
     if (isHomes) {
       this.#homes = undefined;
-      const places = new Map(said.map(({ shard, to }) => [shard, to]));
+      const places = new Map(choices.map(({ shard, to }) => [shard, to]));
       const homes = question.wanted.map(({ shard }) => ({ shard, to: places.get(shard) }));
       const isSilent = homes.some(({ to }) => to === undefined);
       if (isSilent && problem === undefined) effects.push({ kind: "fault", fault: "no such host", why: NO_SUCH });
       effects.push({ kind: "homes", homes });
     } else {
       this.#moves = undefined;
-      effects.push({ kind: "moves", moves: said });
+      effects.push({ kind: "moves", moves: choices });
     }
     return effects;
   }
@@ -154,7 +154,7 @@ export class StrategyRequests {
 
 const NO_SUCH = "it named no host, or one that is not there";
 
-const unanswered = (wanted: Question["wanted"]): StrategyEffect =>
+const unanswered = (wanted: StrategyRequest["wanted"]): StrategyEffect =>
   wanted.length === 0
     ? { kind: "moves", moves: [] }
     : { kind: "homes", homes: wanted.map(({ shard }) => ({ shard, to: undefined })) };

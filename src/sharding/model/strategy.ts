@@ -1,17 +1,7 @@
 // The contract of strategies: the requests and the allowed answers. A strategy is asked for a home when a
 // shard is first used or has lost its home, and for moves at intervals. The caller checks every answer
 // (checkedHome, checkedMoves): a strategy that names an absent host, or too many shards, does no harm.
-
-/** A host that may be the home of shards of the type, with its shards. */
-export interface Region {
-  readonly incarnation: string;
-  readonly address: string;
-  /** The name its operator gave it. */
-  readonly name: string;
-  /** Build id of the host. During a rolling update there are several. */
-  readonly build: string;
-  readonly shards: readonly number[];
-}
+import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
 
 export interface Move {
   readonly shard: number;
@@ -24,27 +14,27 @@ export interface Strategy {
    * Returns the incarnation of one of the regions, of which there is at least one. `asker` is the asking
    * host, if it is one of them.
    */
-  home(shard: number, regions: readonly Region[], asker: string | undefined): string;
+  home(shard: number, regions: readonly ShardHostInfo[], asker: string | undefined): string;
   /** Shards that should move now. `moving` are moving already, and count at their new homes. */
-  moves(regions: readonly Region[], moving: ReadonlySet<number>): readonly Move[];
+  moves(regions: readonly ShardHostInfo[], moving: ReadonlySet<number>): readonly Move[];
 }
 
 /** The strategy's answer, if it names a region. */
-export function checkedHome(said: unknown, regions: readonly Region[]): string | undefined {
-  return regions.find(({ incarnation }) => incarnation === said)?.incarnation;
+export function checkedHome(answer: unknown, regions: readonly ShardHostInfo[]): string | undefined {
+  return regions.find(({ incarnation }) => incarnation === answer)?.incarnation;
 }
 
 /** The valid moves: of shards that have a home and do not move, to another host that is present. */
 export function checkedMoves(
-  said: unknown,
-  regions: readonly Region[],
+  answer: unknown,
+  regions: readonly ShardHostInfo[],
   moving: ReadonlySet<number>,
   most: number,
 ): readonly Move[] {
-  if (!Array.isArray(said)) return [];
+  if (!Array.isArray(answer)) return [];
   const homes = new Map(regions.flatMap(({ incarnation, shards }) => shards.map((shard) => [shard, incarnation])));
   const found = new Map<number, Move>();
-  for (const one of said as readonly unknown[]) {
+  for (const one of answer as readonly unknown[]) {
     if (found.size >= most) break;
     const { shard, to } = (one ?? {}) as Partial<Move>;
     const home = homes.get(shard as number);
@@ -60,12 +50,13 @@ export function checkedMoves(
  * The hosts of the newest build, while there are several: shards placed there need not move again when the
  * others are replaced.
  */
-export function newest(regions: readonly Region[]): readonly Region[] {
+export function newest(regions: readonly ShardHostInfo[]): readonly ShardHostInfo[] {
   const last = regions.reduce((build, region) => (compareBuilds(region.build, build) > 0 ? region.build : build), "");
   return regions.filter(({ build }) => build === last);
 }
 
-export const isUpdating = (regions: readonly Region[]): boolean => new Set(regions.map(({ build }) => build)).size > 1;
+export const isUpdating = (regions: readonly ShardHostInfo[]): boolean =>
+  new Set(regions.map(({ build }) => build)).size > 1;
 
 /** Numbers within builds compare as numbers: 1.10 is newer than 1.9. */
 export function compareBuilds(a: string, b: string): number {

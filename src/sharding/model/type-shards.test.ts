@@ -30,13 +30,13 @@ const kinds = (effects: readonly ShardEffect[]): string[] => effects.map(({ kind
 
 /** Until its home is durable. */
 function settle(shards: TypeShards, shard: number, home: string, asker = home): ShardEffect[] {
-  shards.asked(shard, asker, 0);
-  shards.chosen(shard, home);
-  return shards.saved(shard, home, 0);
+  shards.requested(shard, asker, 0);
+  shards.allocated(shard, home);
+  return shards.persisted(shard, home, 0);
 }
 
 function moveOf(effects: readonly ShardEffect[]): number {
-  const found = effects.find((one) => one.kind === "gather");
+  const found = effects.find((one) => one.kind === "beginHandOff");
   assert.ok(found !== undefined);
   return found.move;
 }
@@ -46,9 +46,10 @@ function comeToTheirEnd(shards: TypeShards, effects: readonly ShardEffect[], now
   const moved: number[] = [];
   const queue = [...effects];
   for (let effect = queue.shift(); effect !== undefined; effect = queue.shift()) {
-    if (effect.kind === "gather") queue.push(...shards.told(effect.shard, effect.move, []));
-    if (effect.kind === "stop") queue.push(...shards.stopped(effect.shard, effect.move, effect.host, false, now));
-    if (effect.kind === "save") queue.push(...shards.saved(effect.shard, effect.host, now));
+    if (effect.kind === "beginHandOff") queue.push(...shards.handOffBegun(effect.shard, effect.move, []));
+    if (effect.kind === "handOff")
+      queue.push(...shards.shardStopped(effect.shard, effect.move, effect.host, false, now));
+    if (effect.kind === "persist") queue.push(...shards.persisted(effect.shard, effect.host, now));
     if (effect.kind === "moved") moved.push(effect.shard);
   }
   return moved;
@@ -57,49 +58,49 @@ function comeToTheirEnd(shards: TypeShards, effects: readonly ShardEffect[], now
 describe("the home of a shard", () => {
   it("a home is chosen at the first request, persisted, and then announced to the asking host and to itself", () => {
     const shards = shardsOf(["a", "b"]);
-    assert.deepEqual(shards.asked(7, "a", 0), [{ kind: "choose", shard: 7, asker: "a" }]);
-    assert.deepEqual(shards.asked(7, "c", 0), []);
-    assert.deepEqual(shards.chosen(7, "b"), [{ kind: "save", shard: 7, host: "b" }]);
-    assert.deepEqual(shards.asked(7, "d", 0), []);
-    assert.deepEqual(shards.saved(7, "b", 0), [{ kind: "home", shard: 7, host: "b", to: ["a", "c", "d", "b"] }]);
-    assert.deepEqual(shards.asked(7, "e", 0), [{ kind: "home", shard: 7, host: "b", to: ["e"] }]);
+    assert.deepEqual(shards.requested(7, "a", 0), [{ kind: "allocate", shard: 7, asker: "a" }]);
+    assert.deepEqual(shards.requested(7, "c", 0), []);
+    assert.deepEqual(shards.allocated(7, "b"), [{ kind: "persist", shard: 7, host: "b" }]);
+    assert.deepEqual(shards.requested(7, "d", 0), []);
+    assert.deepEqual(shards.persisted(7, "b", 0), [{ kind: "home", shard: 7, host: "b", to: ["a", "c", "d", "b"] }]);
+    assert.deepEqual(shards.requested(7, "e", 0), [{ kind: "home", shard: 7, host: "b", to: ["e"] }]);
   });
 
   it("a home is known to the next leader, which announces it at once", () => {
     const shards = shardsOf(["a"], [[7, "b"]]);
-    assert.deepEqual(shards.asked(7, "a", 0), [{ kind: "home", shard: 7, host: "b", to: ["a"] }]);
+    assert.deepEqual(shards.requested(7, "a", 0), [{ kind: "home", shard: 7, host: "b", to: ["a"] }]);
   });
 
   it("the host with the fewest shards is the home when a strategy gives no usable answer", () => {
     const shards = shardsOf(["a", "b"], [[1, "a"]]);
-    shards.asked(7, "a", 0);
-    assert.deepEqual(shards.chosen(7, "stranger"), [{ kind: "save", shard: 7, host: "b" }]);
-    shards.asked(8, "a", 0);
-    assert.ok(!kinds(shards.tick(999)).includes("save"));
-    assert.deepEqual(kinds(shards.tick(1_000)), ["save"]);
-    assert.deepEqual(shards.chosen(8, "b"), [], "what comes too late changes nothing");
+    shards.requested(7, "a", 0);
+    assert.deepEqual(shards.allocated(7, "stranger"), [{ kind: "persist", shard: 7, host: "b" }]);
+    shards.requested(8, "a", 0);
+    assert.ok(!kinds(shards.tick(999)).includes("persist"));
+    assert.deepEqual(kinds(shards.tick(1_000)), ["persist"]);
+    assert.deepEqual(shards.allocated(8, "b"), [], "what comes too late changes nothing");
   });
 
   it("a shard has no home while the type has no host; the asking host is notified, and may ask again", () => {
     const shards = shardsOf([]);
-    assert.deepEqual(shards.asked(7, "a", 0), [{ kind: "nobody", shard: 7, to: ["a"] }]);
+    assert.deepEqual(shards.requested(7, "a", 0), [{ kind: "noHome", shard: 7, to: ["a"] }]);
     shards.setRegions([host("b")], 0);
-    assert.deepEqual(kinds(shards.asked(7, "a", 0)), ["choose"]);
+    assert.deepEqual(kinds(shards.requested(7, "a", 0)), ["allocate"]);
   });
 
   it("a shard is free when its host is gone, and that is persisted", () => {
     const shards = shardsOf(["a", "b"]);
     settle(shards, 7, "a");
-    assert.deepEqual(shards.gone("a", 0), [{ kind: "save", shard: 7, host: undefined }]);
-    assert.deepEqual(shards.asked(7, "b", 0), [{ kind: "choose", shard: 7, asker: "b" }]);
+    assert.deepEqual(shards.gone("a", 0), [{ kind: "persist", shard: 7, host: undefined }]);
+    assert.deepEqual(shards.requested(7, "b", 0), [{ kind: "allocate", shard: 7, asker: "b" }]);
   });
 
   it("a home is chosen anew when the chosen host is gone before it is durable", () => {
     const shards = shardsOf(["a", "b"]);
-    shards.asked(7, "b", 0);
-    shards.chosen(7, "a");
+    shards.requested(7, "b", 0);
+    shards.allocated(7, "a");
     assert.deepEqual(shards.gone("a", 0), []);
-    assert.deepEqual(shards.saved(7, "a", 0), [{ kind: "choose", shard: 7, asker: "b" }]);
+    assert.deepEqual(shards.persisted(7, "a", 0), [{ kind: "allocate", shard: 7, asker: "b" }]);
   });
 });
 
@@ -107,17 +108,17 @@ describe("a move", () => {
   it("a move begins when all hosts buffer calls, ends when the home has let go, and announces no home meanwhile", () => {
     const shards = shardsOf(["a", "b"]);
     settle(shards, 7, "a");
-    const effects = shards.proposed([{ shard: 7, to: "b" }], 100);
+    const effects = shards.movesProposed([{ shard: 7, to: "b" }], 100);
     const move = moveOf(effects);
-    assert.deepEqual(shards.told(7, move, ["a", "b", "c"]), []);
-    assert.deepEqual(shards.asked(7, "c", 100), []);
-    assert.deepEqual(shards.gathered(7, move, "a"), []);
-    assert.deepEqual(shards.gathered(7, move, "c"), []);
-    assert.deepEqual(shards.gathered(7, move, "b"), [{ kind: "stop", shard: 7, move, host: "a", to: "b" }]);
-    assert.deepEqual(shards.asked(7, "b", 100), []);
-    assert.deepEqual(shards.stopped(7, move, "b", false, 150), [], "only its home can say so");
-    assert.deepEqual(shards.stopped(7, move, "a", false, 150), [{ kind: "save", shard: 7, host: "b" }]);
-    assert.deepEqual(shards.saved(7, "b", 160), [
+    assert.deepEqual(shards.handOffBegun(7, move, ["a", "b", "c"]), []);
+    assert.deepEqual(shards.requested(7, "c", 100), []);
+    assert.deepEqual(shards.handOffAcked(7, move, "a"), []);
+    assert.deepEqual(shards.handOffAcked(7, move, "c"), []);
+    assert.deepEqual(shards.handOffAcked(7, move, "b"), [{ kind: "handOff", shard: 7, move, host: "a", to: "b" }]);
+    assert.deepEqual(shards.requested(7, "b", 100), []);
+    assert.deepEqual(shards.shardStopped(7, move, "b", false, 150), [], "only its home can say so");
+    assert.deepEqual(shards.shardStopped(7, move, "a", false, 150), [{ kind: "persist", shard: 7, host: "b" }]);
+    assert.deepEqual(shards.persisted(7, "b", 160), [
       { kind: "home", shard: 7, host: "b", to: ["a", "b", "c"] },
       { kind: "moved", shard: 7, from: "a", to: "b", reason: "balance", tookMs: 60, wasForced: false },
     ]);
@@ -127,68 +128,68 @@ describe("a move", () => {
     for (const end of ["gone", "deaf", "late"]) {
       const shards = shardsOf(["a", "b", "c"]);
       settle(shards, 7, "a");
-      const move = moveOf(shards.proposed([{ shard: 7, to: "b" }], 0));
-      shards.told(7, move, ["a", "c"]);
-      shards.gathered(7, move, "a");
+      const move = moveOf(shards.movesProposed([{ shard: 7, to: "b" }], 0));
+      shards.handOffBegun(7, move, ["a", "c"]);
+      shards.handOffAcked(7, move, "a");
       const effects =
         end === "gone" ? shards.gone("c", 1) : end === "deaf" ? shards.streamLost("c") : shards.tick(5_000);
-      assert.ok(kinds(effects).includes("stop"), end);
+      assert.ok(kinds(effects).includes("handOff"), end);
     }
   });
 
   it("a report about a finished move of an earlier leader is answered with the current home", () => {
     const shards = shardsOf(["a", "b"], [[7, "a"]]);
-    assert.deepEqual(shards.stopped(7, 3, "a", false, 0), [{ kind: "home", shard: 7, host: "a", to: ["a"] }]);
+    assert.deepEqual(shards.shardStopped(7, 3, "a", false, 0), [{ kind: "home", shard: 7, host: "a", to: ["a"] }]);
   });
 
   it("a move is not ended by a message of the same host about an earlier move of the shard", () => {
     const shards = shardsOf(["a", "b"], [[7, "a"]]);
     const move = (to: string): number => {
       const effects = shards.moveByHand(7, to, 0)!;
-      shards.told(7, moveOf(effects), []);
+      shards.handOffBegun(7, moveOf(effects), []);
       return moveOf(effects);
     };
     const first = move("b");
-    shards.stopped(7, first, "a", false, 0);
-    shards.saved(7, "b", 0);
-    shards.stopped(7, move("a"), "b", false, 0);
-    shards.saved(7, "a", 0);
+    shards.shardStopped(7, first, "a", false, 0);
+    shards.persisted(7, "b", 0);
+    shards.shardStopped(7, move("a"), "b", false, 0);
+    shards.persisted(7, "a", 0);
     const last = move("b");
     assert.deepEqual(shards.moves()[0]?.phase, "stopping");
     // The home that has not let go yet is asked to, and stays the home until it has.
-    assert.deepEqual(shards.stopped(7, first, "a", false, 0), [
-      { kind: "stop", shard: 7, move: last, host: "a", to: "b" },
+    assert.deepEqual(shards.shardStopped(7, first, "a", false, 0), [
+      { kind: "handOff", shard: 7, move: last, host: "a", to: "b" },
     ]);
     assert.equal(shards.homeOf(7), "a");
-    assert.deepEqual(shards.saved(7, "b", 0), []);
-    assert.deepEqual(kinds(shards.stopped(7, last, "a", false, 0)), ["save"]);
+    assert.deepEqual(shards.persisted(7, "b", 0), []);
+    assert.deepEqual(kinds(shards.shardStopped(7, last, "a", false, 0)), ["persist"]);
   });
 
   it("a shard moves to another host when its new home is gone meanwhile", () => {
     const shards = shardsOf(["a", "b", "c"]);
     settle(shards, 7, "a");
-    const move = moveOf(shards.proposed([{ shard: 7, to: "b" }], 0));
-    shards.told(7, move, []);
+    const move = moveOf(shards.movesProposed([{ shard: 7, to: "b" }], 0));
+    shards.handOffBegun(7, move, []);
     shards.gone("b", 1);
-    assert.deepEqual(kinds(shards.stopped(7, move, "a", false, 2)), ["choose"]);
+    assert.deepEqual(kinds(shards.shardStopped(7, move, "a", false, 2)), ["allocate"]);
   });
 
   it("a move without a target has no asking host, although all hosts wait for it", () => {
     const shards = shardsOf(["a", "b", "c"]);
     settle(shards, 7, "a");
     const move = moveOf(shards.setRegions([host("b"), host("c")], 0));
-    shards.told(7, move, ["b", "c"]);
-    for (const name of ["b", "c"]) shards.gathered(7, move, name);
-    assert.deepEqual(shards.stopped(7, move, "a", false, 1), [{ kind: "choose", shard: 7, asker: undefined }]);
+    shards.handOffBegun(7, move, ["b", "c"]);
+    for (const name of ["b", "c"]) shards.handOffAcked(7, move, name);
+    assert.deepEqual(shards.shardStopped(7, move, "a", false, 1), [{ kind: "allocate", shard: 7, asker: undefined }]);
   });
 
   it("a move is over at once when the home that should let go is gone", () => {
     for (const phase of ["buffering", "stopping"]) {
       const shards = shardsOf(["a", "b"]);
       settle(shards, 7, "a");
-      const move = moveOf(shards.proposed([{ shard: 7, to: "b" }], 0));
-      shards.told(7, move, phase === "buffering" ? ["b"] : []);
-      assert.deepEqual(shards.gone("a", 1), [{ kind: "save", shard: 7, host: "b" }], phase);
+      const move = moveOf(shards.movesProposed([{ shard: 7, to: "b" }], 0));
+      shards.handOffBegun(7, move, phase === "buffering" ? ["b"] : []);
+      assert.deepEqual(shards.gone("a", 1), [{ kind: "persist", shard: 7, host: "b" }], phase);
     }
   });
 
@@ -197,10 +198,10 @@ describe("a move", () => {
     for (let shard = 0; shard < 30; shard++) settle(shards, shard, "a");
     const moves = Array.from({ length: 30 }, (_, shard) => ({ shard, to: "b" }));
     const left = new Set(shards.homes.keys());
-    const under: ShardEffect[] = [...shards.proposed(moves, 0)];
+    const under: ShardEffect[] = [...shards.movesProposed(moves, 0)];
     let most = 0;
     for (let now = 1; left.size > 0 && now < 5_000; now++) {
-      under.push(...shards.tick(now).filter(({ kind }) => kind === "gather"));
+      under.push(...shards.tick(now).filter(({ kind }) => kind === "beginHandOff"));
       most = Math.max(most, shards.moving.size);
       // Each move takes a while.
       if (now % 20 === 0) for (const shard of comeToTheirEnd(shards, under.splice(0, 1), now)) left.delete(shard);
@@ -216,11 +217,11 @@ describe("a move", () => {
     while (now < 5_000 && left.size > 0) {
       now = shards.deadline;
       const effects = shards.tick(now);
-      if (kinds(effects).includes("propose")) {
+      if (kinds(effects).includes("proposeMoves")) {
         rounds++;
         // At most three in one round.
         const some = [...left].slice(0, 3).map((shard) => ({ shard, to: "b" }));
-        effects.push(...shards.proposed(some, now));
+        effects.push(...shards.movesProposed(some, now));
       }
       for (const shard of comeToTheirEnd(shards, effects, now)) left.delete(shard);
     }
@@ -232,9 +233,9 @@ describe("a move", () => {
     settle(shards, 1, "a");
     let rounds = 0;
     for (let now = shards.deadline; now < 60_000; now = shards.deadline) {
-      if (!kinds(shards.tick(now)).includes("propose")) continue;
+      if (!kinds(shards.tick(now)).includes("proposeMoves")) continue;
       rounds++;
-      const effects = shards.proposed([{ shard: 1, to: shards.homeOf(1) === "a" ? "b" : "a" }], now);
+      const effects = shards.movesProposed([{ shard: 1, to: shards.homeOf(1) === "a" ? "b" : "a" }], now);
       comeToTheirEnd(shards, effects, now);
     }
     assert.ok(rounds > 200 && rounds < 210, `${rounds} rounds in a minute`);
@@ -248,10 +249,11 @@ describe("a move", () => {
     while (effects.length > 0) {
       const next: ShardEffect[] = [];
       for (const effect of effects) {
-        if (effect.kind === "gather") next.push(...shards.told(effect.shard, effect.move, []));
-        if (effect.kind === "stop") next.push(...shards.stopped(effect.shard, effect.move, effect.host, false, 1));
-        if (effect.kind === "choose") next.push(...shards.chosen(effect.shard, "b"));
-        if (effect.kind === "save") next.push(...shards.saved(effect.shard, effect.host, 2));
+        if (effect.kind === "beginHandOff") next.push(...shards.handOffBegun(effect.shard, effect.move, []));
+        if (effect.kind === "handOff")
+          next.push(...shards.shardStopped(effect.shard, effect.move, effect.host, false, 1));
+        if (effect.kind === "allocate") next.push(...shards.allocated(effect.shard, "b"));
+        if (effect.kind === "persist") next.push(...shards.persisted(effect.shard, effect.host, 2));
         if (effect.kind === "moved") moved++;
       }
       assert.ok(shards.moving.size <= 3);
@@ -267,7 +269,7 @@ describe("a move", () => {
     assert.equal(shards.moveByHand(7, "a", 0), undefined);
     assert.equal(shards.moveByHand(7, "stranger", 0), undefined);
     assert.equal(shards.moveByHand(8, "b", 0), undefined);
-    assert.deepEqual(kinds(shards.moveByHand(7, "b", 0)!), ["gather"]);
+    assert.deepEqual(kinds(shards.moveByHand(7, "b", 0)!), ["beginHandOff"]);
     assert.equal(shards.moveByHand(7, "b", 0), undefined);
   });
 
@@ -276,9 +278,9 @@ describe("a move", () => {
     settle(shards, 7, "a");
     shards.pause(true, 0);
     assert.deepEqual(shards.tick(20_000), []);
-    assert.deepEqual(shards.proposed([{ shard: 7, to: "b" }], 20_000), []);
+    assert.deepEqual(shards.movesProposed([{ shard: 7, to: "b" }], 20_000), []);
     shards.pause(false, 20_001);
-    assert.deepEqual(kinds(shards.tick(20_001)), ["propose"]);
+    assert.deepEqual(kinds(shards.tick(20_001)), ["proposeMoves"]);
   });
 });
 
@@ -287,8 +289,8 @@ describe("the shards of a type under any sequence of events", () => {
     const step = fc.record({
       what: fc.constantFrom(
         "ask",
-        "choose",
-        "save",
+        "allocate",
+        "persist",
         "told",
         "gathered",
         "stopped",
@@ -320,8 +322,8 @@ describe("the shards of a type under any sequence of events", () => {
         let now = 0;
         const perform = (effects: readonly ShardEffect[]): void => {
           for (const effect of effects) {
-            if (effect.kind === "save") saving.push(effect);
-            if (effect.kind === "gather" || effect.kind === "stop") moves.set(effect.shard, effect.move);
+            if (effect.kind === "persist") saving.push(effect);
+            if (effect.kind === "beginHandOff" || effect.kind === "handOff") moves.set(effect.shard, effect.move);
             if (effect.kind !== "home") continue;
             assert.equal(durable.get(effect.shard), effect.host);
             const other = running.get(effect.shard);
@@ -337,21 +339,21 @@ describe("the shards of a type under any sequence of events", () => {
           now += 100;
           const name = `h${who}`;
           const move = moves.get(shard) ?? 0;
-          if (what === "ask") perform(shards.asked(shard, name, now));
-          if (what === "choose") perform(shards.chosen(shard, name));
-          if (what === "told") perform(shards.told(shard, move, [...live.keys()]));
-          if (what === "gathered") perform(shards.gathered(shard, move, name));
+          if (what === "ask") perform(shards.requested(shard, name, now));
+          if (what === "allocate") perform(shards.allocated(shard, name));
+          if (what === "told") perform(shards.handOffBegun(shard, move, [...live.keys()]));
+          if (what === "gathered") perform(shards.handOffAcked(shard, move, name));
           if (what === "deaf") perform(shards.streamLost(name));
           if (what === "tick") now += 3_000;
           if (what === "tick") perform(shards.tick(now));
           if (what === "move") perform(shards.moveByHand(shard, name, now) ?? []);
-          if (what === "save" && saving.length > 0) {
+          if (what === "persist" && saving.length > 0) {
             const one = saving.shift()!;
             durable.set(one.shard, one.host);
-            perform(shards.saved(one.shard, one.host, now));
+            perform(shards.persisted(one.shard, one.host, now));
           }
           if (what === "stopped") {
-            const effects = shards.stopped(shard, move, name, false, now);
+            const effects = shards.shardStopped(shard, move, name, false, now);
             if (shards.homeOf(shard) === undefined) running.delete(shard);
             perform(effects);
           }
@@ -375,17 +377,17 @@ describe("the shards of a type under any sequence of events", () => {
           for (const shard of [0, 1, 2, 3]) {
             const move = moves.get(shard) ?? 0;
             for (const name of [...live.keys()]) {
-              perform(shards.gathered(shard, move, name));
-              const effects = shards.stopped(shard, move, name, false, now);
+              perform(shards.handOffAcked(shard, move, name));
+              const effects = shards.shardStopped(shard, move, name, false, now);
               if (shards.homeOf(shard) === undefined) running.delete(shard);
               perform(effects);
             }
-            perform(shards.asked(shard, "h9", now));
-            perform(shards.chosen(shard, "h9"));
+            perform(shards.requested(shard, "h9", now));
+            perform(shards.allocated(shard, "h9"));
           }
           for (const one of saving.splice(0)) {
             durable.set(one.shard, one.host);
-            perform(shards.saved(one.shard, one.host, now));
+            perform(shards.persisted(one.shard, one.host, now));
           }
         }
         for (const shard of [0, 1, 2, 3])

@@ -9,7 +9,7 @@ import type { ShardHomeChange } from "../../ports/store/shards.ts";
 import type { ShardLeader } from "../leader/coordinator-driver.ts";
 import type { Counted } from "../leader/shard-stats.ts";
 import type { ShardedType } from "../leader/sharded-type.ts";
-import { pausedRow, toldRow } from "../model/steering-rows.ts";
+import { assignedRow, pausedRow } from "../model/steering-rows.ts";
 
 export interface ShardOperationsDeps extends Pick<LeaderNamespace, "namespace" | "host" | "hosts"> {
   readonly clock: Clock;
@@ -42,8 +42,8 @@ export class ShardOperations implements ShardRequests {
   async view(type: string, now: number): Promise<ShardsView> {
     const known = this.#known(type);
     const asked = [...this.#homes(known).keys()].filter((host) => this.#deps.host(host)?.stream !== undefined);
-    const census = this.#leader.census.begin(type, asked, now, (question) => this.#deps.ask(asked, type, question));
-    return this.#view(type, known, await census);
+    const stats = this.#leader.stats.begin(type, asked, now, (question) => this.#deps.ask(asked, type, question));
+    return this.#view(type, known, await stats);
   }
 
   /** All homes, and all hosts that may be homes. */
@@ -58,7 +58,7 @@ export class ShardOperations implements ShardRequests {
   }
 
   #view(type: string, known: ShardedType, counts: ReadonlyMap<string, Counted>): ShardsView {
-    const { rule, shards, told, moves, faults } = known;
+    const { rule, shards, assigned, moves, faults } = known;
     const now = this.#deps.clock.monotonic();
     const mayBe = new Set(shards.regions().map(({ incarnation }) => incarnation));
     const addressOf = (host: string): string => this.#deps.host(host)?.address ?? host;
@@ -86,7 +86,7 @@ export class ShardOperations implements ShardRequests {
         waitsFor: waitsFor.map(addressOf),
       })),
       moved: moves.toReversed(),
-      told: [...told].sort(([a], [b]) => a - b).map(([shard, host]) => ({ shard, host })),
+      told: [...assigned].sort(([a], [b]) => a - b).map(([shard, host]) => ({ shard, host })),
       faults,
     };
   }
@@ -102,7 +102,7 @@ export class ShardOperations implements ShardRequests {
         break;
       case "pause": {
         known.shards.pause(steering.paused, now);
-        await this.#noted([pausedRow(type, steering.paused)]);
+        await this.#persisted([pausedRow(type, steering.paused)]);
         break;
       }
       case "allocate":
@@ -136,15 +136,15 @@ export class ShardOperations implements ShardRequests {
       );
     }
     for (const { shard, host = "anywhere" } of places) checkShard(type, known, shard, host);
-    await this.#noted(places.map(({ shard, host }) => toldRow(type, shard, host)));
+    await this.#persisted(places.map(({ shard, host }) => assignedRow(type, shard, host)));
     for (const { shard, host } of places) {
-      if (host === undefined) known.told.delete(shard);
-      else known.told.set(shard, host);
+      if (host === undefined) known.assigned.delete(shard);
+      else known.assigned.set(shard, host);
     }
     known.shards.lookSoon(this.#deps.clock.monotonic());
   }
 
-  async #noted(rows: readonly Omit<ShardHomeChange, "namespace">[]): Promise<void> {
+  async #persisted(rows: readonly Omit<ShardHomeChange, "namespace">[]): Promise<void> {
     const { namespace, note } = this.#deps;
     await Promise.all(rows.map((row) => new Promise<void>((done) => note({ namespace, ...row }, done))));
   }
@@ -159,12 +159,12 @@ function checkShard(type: string, { rule }: ShardedType, shard: number, host: st
 /** Maximum number of hosts listed in an error. */
 const SHOWN = 10;
 
-function unknownHost(type: string, said: string, hosts: readonly ShardHostInfo[]): LimpetError {
-  const named = hosts.filter(({ name }) => name === said);
+function unknownHost(type: string, host: string, hosts: readonly ShardHostInfo[]): LimpetError {
+  const named = hosts.filter(({ name }) => name === host);
   const what =
     named.length > 1
-      ? `several hosts of ${type} are called ${said}; use the address of one: ${listed(named)}`
-      : `no host of ${type} is called ${said}; there ${hosts.length === 1 ? "is" : "are"} ${listed(hosts)}`;
+      ? `several hosts of ${type} are called ${host}; use the address of one: ${listed(named)}`
+      : `no host of ${type} is called ${host}; there ${hosts.length === 1 ? "is" : "are"} ${listed(hosts)}`;
   return new LimpetError("HOST_UNKNOWN", what);
 }
 

@@ -1,0 +1,185 @@
+// Faults while a shard moves: while hosts buffer its calls, while its home stops its actors, and at its next
+// home.
+import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { Player, Stage } from "../../stage.ts";
+import { dies, hangs } from "../at-work.ts";
+import { isWorking } from "../network/players.ts";
+import { atWord, hostSays, leaderSays, whoHears, whoSays } from "../network/words.ts";
+import { type AtShard, atMessage, atShard, unheard } from "./at-shard.ts";
+
+// ——— Buffering of calls.
+
+/** The home in the store, when its hand-off begins. */
+function atBeginHandOff(stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void {
+  atWord(stage, nth, leaderSays("beginHandOff"), async (_from, _to, said) => {
+    if (said.about !== "scheduler" || said.message.kind !== "beginHandOff") return;
+    const { type, shard } = said.message;
+    const { shards, coordination } = stage.world.database.truth;
+    const [rows, members] = await Promise.all([shards.homes(), coordination.members()]);
+    const homes = rows.filter((row) => row.type === type && row.shard === shard);
+    const addresses = members.filter(({ incarnation }) => homes.some((row) => row.incarnation === incarnation));
+    const isHome = ({ host }: Player): boolean =>
+      addresses.some(({ address }) => host.process?.app?.host.status().address === address);
+    const home = stage.players.find((player) => isWorking(player) && isHome(player));
+    if (home !== undefined && stage.isChaos) spring(home);
+  });
+}
+
+const atAck = atMessage(hostSays("beginHandOffAck"), whoHears);
+export const leaderDiesAtBuffering = atShard(
+  "leader dies while calls are kept back",
+  "the leader ends when some hosts have acknowledged that they buffer calls for a shard",
+  atAck,
+  dies,
+);
+export const leaderHangsAtBuffering = atShard(
+  "leader hangs while calls are kept back",
+  "the leader hangs when some hosts have acknowledged that they buffer calls for a shard",
+  atAck,
+  hangs,
+);
+export const homeDiesAtBuffering = atShard(
+  "home dies while calls are kept back",
+  "the home of a shard ends when all hosts are ordered to buffer calls for it",
+  atBeginHandOff,
+  dies,
+);
+export const homeHangsAtBuffering = atShard(
+  "home hangs while calls are kept back",
+  "the home of a shard hangs when all hosts are ordered to buffer calls for it",
+  atBeginHandOff,
+  hangs,
+);
+export const beginHandOffUnheard = atShard(
+  "gathering unheard",
+  "the order to buffer calls is lost, because the stream of the host breaks",
+  atMessage(leaderSays("beginHandOff"), whoHears),
+  unheard,
+);
+export const hostDiesAtBuffering = atShard(
+  "host dies while calls are kept back",
+  "a host ends when it is ordered to buffer calls for a shard",
+  atMessage(leaderSays("beginHandOff"), whoHears),
+  dies,
+);
+export const hostHangsAtBuffering = atShard(
+  "host hangs while calls are kept back",
+  "a host hangs when it is ordered to buffer calls for a shard",
+  atMessage(leaderSays("beginHandOff"), whoHears),
+  hangs,
+);
+
+// ——— Hand-off.
+
+const atHandOff = atMessage(leaderSays("handOff"), whoHears);
+const atStopped = atMessage(hostSays("shardStopped"), whoSays);
+export const homeDiesAtHandOff = atShard(
+  "home dies at stop",
+  "the home of a shard ends when it is ordered to hand it off",
+  atHandOff,
+  dies,
+);
+export const homeHangsAtHandOff = atShard(
+  "home hangs at stop",
+  "the home of a shard hangs when it is ordered to hand it off",
+  atHandOff,
+  hangs,
+);
+export const handOffUnheard = atShard(
+  "stop unheard",
+  "the order to hand off a shard is lost, because the stream of its home breaks",
+  atHandOff,
+  unheard,
+);
+export const leaderDiesAtHandOff = atShard(
+  "leader dies at stop",
+  "the leader ends when it has ordered the home of a shard to hand it off",
+  atMessage(leaderSays("handOff"), whoSays),
+  dies,
+);
+export const leaderHangsAtHandOff = atShard(
+  "leader hangs at stop",
+  "the leader hangs when it has ordered the home of a shard to hand it off",
+  atMessage(leaderSays("handOff"), whoSays),
+  hangs,
+);
+export const homeDiesStopped = atShard(
+  "home dies with a shard stopped",
+  "the home of a shard ends when it has stopped the shard, before any other process knows it",
+  atStopped,
+  dies,
+);
+export const homeHangsStopped = atShard(
+  "home hangs with a shard stopped",
+  "the home of a shard hangs when it has just reported that the shard is stopped",
+  atStopped,
+  hangs,
+);
+export const stoppedUnheard = atShard(
+  "stopped unheard",
+  "the report that a shard is stopped is lost, because the stream breaks",
+  atStopped,
+  unheard,
+);
+export const leaderDiesAtStopped = atShard(
+  "leader dies with a shard stopped",
+  "the leader ends when it gets the report that a shard is stopped",
+  atMessage(hostSays("shardStopped"), whoHears),
+  dies,
+);
+
+export const leaderHangsAtStopped = atShard(
+  "leader hangs with a shard stopped",
+  "the leader hangs when it gets the report that a shard is stopped",
+  atMessage(hostSays("shardStopped"), whoHears),
+  hangs,
+);
+
+/**
+ * The next home: when the previous one gets the order to hand off, or when that has completed and the next
+ * home prefetches actors.
+ */
+const nextHome =
+  (isLate: boolean) =>
+  (stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void => {
+    const next = new Map<string, string>();
+    const isIt = (said: Said): boolean => {
+      if (said.about === "scheduler" && said.message.kind === "handOff") {
+        const { type, shard, to } = said.message;
+        if (to !== undefined) next.set(`${type} ${shard}`, to.address);
+        return !isLate && to !== undefined;
+      }
+      if (!isLate || said.about !== "host" || said.message.kind !== "shardStopped") return false;
+      return next.has(`${said.message.type} ${said.message.shard}`);
+    };
+    atWord(stage, nth, isIt, (_from, _to, said) => {
+      const { type, shard } = (said as { message: { type: string; shard: number } }).message;
+      const address = next.get(`${type} ${shard}`);
+      const home = stage.players.find(({ host }) => host.process?.app?.host.status().address === address);
+      if (home !== undefined && isWorking(home)) spring(home);
+    });
+  };
+export const nextHomeDiesAtHandOff = atShard(
+  "next home dies at stop",
+  "the next home of a shard ends when the previous one is ordered to hand it off",
+  nextHome(false),
+  dies,
+);
+export const nextHomeHangsAtHandOff = atShard(
+  "next home hangs at stop",
+  "the next home of a shard hangs when the previous one is ordered to hand it off",
+  nextHome(false),
+  hangs,
+);
+export const nextHomeDiesAtStopped = atShard(
+  "next home dies with a shard stopped",
+  "the next home of a shard ends when the previous one has stopped the shard, before the new home is stored",
+  nextHome(true),
+  dies,
+);
+export const nextHomeHangsAtStopped = atShard(
+  "next home hangs with a shard stopped",
+  "the next home of a shard hangs when the previous one has stopped the shard, before the new home is stored",
+  nextHome(true),
+  hangs,
+);
