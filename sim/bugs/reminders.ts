@@ -5,7 +5,9 @@ import type { Bug } from "./bug.ts";
 const OURS = "our own rejected design";
 const STORE = "src/stores/memory/memory-reminders.ts";
 const PROCESSOR = "src/reminders/processor.ts";
-const CLAIMER = "src/reminders/claimer.ts";
+const CLAIM_LOOP = "src/reminders/claim-loop.ts";
+const CLAIM_PLAN = "src/reminders/claim-plan.ts";
+const DELIVERY = "src/reminders/delivery.ts";
 const LIFE = "src/actors/activation/incarnation.ts";
 
 export const REMINDERS: readonly Bug[] = [
@@ -57,9 +59,9 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "the first demo of reminders on a relational database for Dapr",
     changes: [
       {
-        file: PROCESSOR,
-        before: "this.#goOn(held, { ...tick, at: Math.ceil(storeClock.now() + pause) });",
-        after: 'this.#settle(held, { kind: "done" });',
+        file: DELIVERY,
+        before: "results.proceed(entry, { ...tick, at: Math.ceil(storeClock.now() + pause) });",
+        after: 'results.settle(entry, { kind: "done" });',
       },
     ],
   },
@@ -71,10 +73,10 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: PROCESSOR,
-        before: "this.#goOn(held, { ...tick, at: Math.ceil(storeClock.now() + pause) });",
+        file: DELIVERY,
+        before: "results.proceed(entry, { ...tick, at: Math.ceil(storeClock.now() + pause) });",
         after:
-          "const again = Math.ceil(storeClock.now() + pause);\n      this.#goOn(held, { ...tick, at: again, due: again });",
+          "const again = Math.ceil(storeClock.now() + pause);\n      results.proceed(entry, { ...tick, at: again, due: again });",
       },
     ],
   },
@@ -99,16 +101,16 @@ export const REMINDERS: readonly Bug[] = [
     story:
       "A reminder that was claimed ahead of its time is delivered when it is due, without a check whether it was cancelled or replaced meanwhile.",
     knownFrom: "the first design of this processor",
-    guard: "src/reminders/processor.test.ts",
+    guard: "src/reminders/leases.test.ts",
     changes: [
       {
         file: PROCESSOR,
-        before: "held.sureUntil = isSoon ? clock.monotonic() + SURE_MS : Number.NEGATIVE_INFINITY;",
-        after: "void isSoon;\n    held.sureUntil = clock.monotonic() + this.#settings.leaseMs;",
+        before: "entry.verifiedUntil = isSoon ? clock.monotonic() + VERIFIED_MS : Number.NEGATIVE_INFINITY;",
+        after: "void isSoon;\n    entry.verifiedUntil = clock.monotonic() + this.#settings.leaseMs;",
       },
       {
         file: PROCESSOR,
-        before: "    held.doubts++;\n    held.sureUntil = Number.NEGATIVE_INFINITY;",
+        before: "    entry.invalidations++;\n    entry.verifiedUntil = Number.NEGATIVE_INFINITY;",
         after: "",
       },
     ],
@@ -122,8 +124,8 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: "src/reminders/node.ts",
-        before: "holds: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),",
-        after: "holds: () => {},",
+        before: "adopt: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),",
+        after: "adopt: () => {},",
       },
     ],
   },
@@ -137,7 +139,7 @@ export const REMINDERS: readonly Bug[] = [
       {
         file: "src/reminders/writer.ts",
         before:
-          "const outcome = await this.#ask(lease === undefined ? write : ({ ...write, lease } as SetWrite)).finally(() => {",
+          "const outcome = await this.#ask(lease === undefined ? write : ({ ...write, lease } as SetReminder)).finally(() => {",
         after: "const outcome = await this.#ask(write).finally(() => {",
       },
     ],
@@ -156,8 +158,7 @@ export const REMINDERS: readonly Bug[] = [
       },
       {
         file: PROCESSOR,
-        before:
-          'if (!this.#deps.delivers(held.reminder.key.type)) this.#settle(held, { kind: "release" });\n    else if',
+        before: "if (!this.#deps.delivers(entry.reminder.key.type)) this.#settle(entry, RELEASE);\n    else if",
         after: "if",
       },
     ],
@@ -196,13 +197,13 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "the first design of this processor",
     changes: [
       {
-        file: CLAIMER,
-        before: "if (ms <= this.#restMs) this.#pollIn(Math.max(ms, SOON_MS));",
-        after: "if (ms <= 0) this.#pollIn(SOON_MS);",
+        file: CLAIM_PLAN,
+        before: "return pauseMs <= this.#restMs ? Math.max(pauseMs, SOON_MS) : undefined;",
+        after: "return pauseMs <= 0 ? SOON_MS : undefined;",
       },
       {
         file: PROCESSOR,
-        before: '    if (fate.kind === "next") this.#claimer.expect(fate.tick.at);\n',
+        before: "          if (next !== undefined) this.#claims.expect(next.at);\n",
         after: "",
       },
     ],
@@ -216,7 +217,7 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: PROCESSOR,
-        before: "if (held.again !== undefined) this.#goOnWith(held.again);",
+        before: "if (entry.again !== undefined) this.#addAgain(entry.again);",
         after: "",
       },
     ],
@@ -229,7 +230,7 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "the first design of this processor",
     changes: [
       {
-        file: CLAIMER,
+        file: CLAIM_LOOP,
         before: `const token = \`\${this.#deps.random.id()}\${store.tokenMark?.() ?? ""}\`;`,
         after:
           "const self = this as { oneToken?: string };\n      self.oneToken ??= this.#deps.random.id();\n      const token = self.oneToken;",
@@ -244,8 +245,8 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "graphile-worker #222, where a job of six hours ran twice",
     changes: [
       {
-        file: PROCESSOR,
-        before: "const untils = mine.length === 0 ? [] : await this.#leases.renew(mine);",
+        file: "src/reminders/leases.ts",
+        before: "const untils = mine.length === 0 ? [] : await this.#renew(mine);",
         after: "const untils = mine.map(({ leaseUntil }) => leaseUntil);",
       },
     ],
@@ -258,12 +259,8 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: PROCESSOR,
-        before: `      if (held.state === "waiting") this.#settle(held, { kind: "release" });
-    }
-    if`,
-        after: `      if (held.state === "waiting") this.#drop(held);
-    }
-    if`,
+        before: 'if (entry.state === "waiting") this.#settle(entry, RELEASE);',
+        after: 'if (entry.state === "waiting") this.#drop(entry);',
       },
     ],
   },

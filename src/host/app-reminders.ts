@@ -40,19 +40,19 @@ export function appReminders(
     checkReminderName(name);
     return { namespace, type, id, name };
   };
-  const { book } = node;
+  const { writer } = node;
   return {
     async set(type, id, name, options) {
       const key = keyOf(type, id, name);
       checkNoJob(key.type);
       if (isActorClass(type)) checkReminders(key.type, type);
       else types.get(key.type)?.checkReminders();
-      await book.write(book.set(key, options));
+      await writer.write(writer.set(key, options));
     },
-    get: async (type, id, name) => book.get(keyOf(type, id, name)),
-    list: async (type, id) => book.list(keyOf(type, id, "all")),
+    get: async (type, id, name) => writer.get(keyOf(type, id, name)),
+    list: async (type, id) => writer.list(keyOf(type, id, "all")),
     async cancel(type, id, name) {
-      await book.write({ kind: "cancel", key: keyOf(type, id, name) });
+      await writer.write({ kind: "cancel", key: keyOf(type, id, name) });
     },
   };
 }

@@ -194,7 +194,7 @@ async function open(
     store: store.reminders,
   });
   parts.reminders = reminders;
-  catalog.reminders = reminders.book;
+  catalog.reminders = reminders.writer;
   meter.collect(() => reminders.measure());
   // Before joining: the first actors may get calls and start workflows while other types still wait for their
   // tables.

@@ -65,7 +65,7 @@ export class HostNode implements Host {
     this.reminders = new StoredReminders({
       namespace: catalog.namespace,
       store: store.reminders,
-      book: reminders.book,
+      writer: reminders.writer,
       // In a cluster another host may have the type, now or later.
       checkHosted: (type) => {
         catalog.target(type);

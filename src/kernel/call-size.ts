@@ -20,13 +20,13 @@ export function checkCallSize(value: unknown, what: string, code: ErrorCode): vo
     text = encodeValue(value, what, code);
   } catch (error) {
     // The text can exceed the greatest length of a string.
-    if (error instanceof RangeError) throw tooLarge(what, code);
+    if (error instanceof RangeError) throw callTooLarge(what, code);
     throw error;
   }
-  if (text.length * 3 > LIMITS.callBytes && Buffer.byteLength(text) > LIMITS.callBytes) throw tooLarge(what, code);
+  if (text.length * 3 > LIMITS.callBytes && Buffer.byteLength(text) > LIMITS.callBytes) throw callTooLarge(what, code);
 }
 
-export const tooLarge = (what: string, code: ErrorCode): LimpetError =>
+export const callTooLarge = (what: string, code: ErrorCode): LimpetError =>
   new LimpetError(
     code,
     `${what} of a call must be at most ${LIMITS.callBytes} bytes, encoded; keep larger values in a store and pass a reference`,

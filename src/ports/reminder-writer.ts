@@ -46,9 +46,13 @@ export interface SentReminders {
   failed(error?: unknown): void;
 }
 
+export type SetReminder = Extract<ReminderWrite, { kind: "set" }>;
+
 export interface ReminderWriter {
+  /** The store's time, as far as this process knows it, in whole milliseconds since 1970. */
+  now(): number;
   /** Returns the write. Throws REMINDER_INVALID or NAME_INVALID. */
-  set(key: ReminderKey, options: ReminderOptions, isNew?: boolean): ReminderWrite;
+  set(key: ReminderKey, options: ReminderOptions, isNew?: boolean): SetReminder;
   /** Resolves when the write is durable; false: `isNew` was set, and the reminder exists. */
   write(write: ReminderWrite): Promise<boolean>;
   /** Prepares writes for a commit: reminders that are due soon get a lease of this process from the start. */
@@ -58,7 +62,7 @@ export interface ReminderWriter {
   get(key: ReminderKey): Promise<ReminderInfo | undefined>;
   list(actor: { readonly namespace: string; readonly type: string; readonly id: string }): Promise<ReminderInfo[]>;
   /** The view of a write that is not durable yet. */
-  shown(write: Extract<ReminderWrite, { kind: "set" }>): ReminderInfo;
+  shown(write: SetReminder): ReminderInfo;
 }
 
 export const tickInfo = ({ due, number, attempt }: Tick): ReminderTick => ({ due, number, attempt });

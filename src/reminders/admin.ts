@@ -22,7 +22,6 @@ import type {
   ReminderKey,
   ReminderQuery,
   Reminders,
-  ReminderWrite,
   StoredReminder,
 } from "../ports/store/reminders.ts";
 import { decodePlan, encodePlan } from "./schedule/plan.ts";
@@ -32,12 +31,10 @@ import { showSchedule, UNREADABLE } from "./writer.ts";
 export interface ReminderAdminDeps {
   readonly namespace: string;
   readonly store: Reminders;
-  readonly book: ReminderWriter;
+  readonly writer: ReminderWriter;
   /** Throws when no host can have the type. */
   checkHosted(type: string): void;
 }
-
-type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
 export class StoredReminders implements ReminderAdmin {
   readonly #deps: ReminderAdminDeps;
@@ -50,14 +47,13 @@ export class StoredReminders implements ReminderAdmin {
     const key = this.#keyOf(name);
     checkNoJob(key.type);
     this.#checkHosted(key.type);
-    const { book } = this.#deps;
-    // The writer checks data and failure policy; only the times come in another format. The write with a due
-    // time of zero returns the store's time.
-    const now = book.set(key, { due: 0, data, onFailure }, isNew) as SetWrite;
-    const plan = decodePlan(now.content.schedule);
-    const schedule = scheduleFromWire(texts, now.tick.due);
-    const content = { schedule: encodePlan({ ...plan, schedule }), data: now.content.data };
-    return book.write({ ...now, tick: { ...now.tick, at: schedule.first, due: schedule.first }, content });
+    const { writer } = this.#deps;
+    // The writer checks data and failure policy; only the times come in another format.
+    const write = writer.set(key, { due: 0, data, onFailure }, isNew);
+    const plan = decodePlan(write.content.schedule);
+    const schedule = scheduleFromWire(texts, writer.now());
+    const content = { schedule: encodePlan({ ...plan, schedule }), data: write.content.data };
+    return writer.write({ ...write, tick: { ...write.tick, at: schedule.first, due: schedule.first }, content });
   }
 
   #checkHosted(type: string): void {
@@ -81,18 +77,18 @@ export class StoredReminders implements ReminderAdmin {
   }
 
   async cancel(name: ReminderName): Promise<void> {
-    await this.#deps.book.write({ kind: "cancel", key: this.#keyOf(name) });
+    await this.#deps.writer.write({ kind: "cancel", key: this.#keyOf(name) });
   }
 
   async list(query: ReminderPageQuery): Promise<ReminderPage<ReminderSummary>> {
     const { rows, next } = await this.#page(query, (asked) => this.#deps.store.list(asked));
-    const now = this.#now();
+    const now = this.#deps.writer.now();
     return { now, reminders: rows.map((row) => summaryOf(row, now)), next };
   }
 
   async listDead(query: ReminderPageQuery): Promise<ReminderPage<DeadReminderSummary>> {
     const { rows, next } = await this.#page(query, (asked) => this.#deps.store.listDead(asked));
-    return { now: this.#now(), reminders: rows.map(deadSummaryOf), next };
+    return { now: this.#deps.writer.now(), reminders: rows.map(deadSummaryOf), next };
   }
 
   count(): Promise<ReminderCounts> {
@@ -100,11 +96,11 @@ export class StoredReminders implements ReminderAdmin {
   }
 
   async retry(name: ReminderName): Promise<boolean> {
-    const { store, book } = this.#deps;
+    const { store, writer } = this.#deps;
     const key = this.#keyOf(name);
     const isRevived = await store.revive(key);
     // The reminder is due at once, so a process that has its type need not wait for the next poll.
-    if (isRevived) book.written([book.set(key, { due: 0 })]);
+    if (isRevived) writer.written([writer.set(key, { due: 0 })]);
     return isRevived;
   }
 
@@ -119,13 +115,7 @@ export class StoredReminders implements ReminderAdmin {
     return { namespace: this.#deps.namespace, type, id, name };
   }
 
-  /** The store's time, as far as the writer knows it. */
-  #now(): number {
-    const anybody = { namespace: this.#deps.namespace, type: "any", id: "any", name: "any" };
-    return (this.#deps.book.set(anybody, { due: 0 }) as SetWrite).tick.due;
-  }
-
-  /** One row more than shown tells whether another page exists. */
+  /** One row more than shown means that another page exists. */
   async #page<Row extends { readonly key: ReminderKey }>(
     { type, id, after, limit }: ReminderPageQuery,
     ask: (query: ReminderQuery) => Promise<readonly Row[]>,

@@ -3,11 +3,11 @@
 import { Heap } from "../kernel/heap.ts";
 
 /** The time does not change while the item is queued. */
-export interface Due {
+export interface QueueItem {
   readonly wakeAt: number;
 }
 
-export class DueQueue<T extends Due> {
+export class DueQueue<T extends QueueItem> {
   /** Never contains an empty heap. */
   readonly #types = new Map<string, Heap<T>>();
 

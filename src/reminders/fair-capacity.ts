@@ -35,7 +35,7 @@ export class FairCapacity {
   }
 
   /** The number of places that this type may still take. `isAlone`: there are no other types. */
-  roomFor(type: string, isAlone: boolean): number {
+  freeFor(type: string, isAlone: boolean): number {
     if (isAlone) return Math.max(this.left, 0);
     return Math.max(Math.ceil((this.left - (this.#of.get(type) ?? 0)) / 2), 0);
   }

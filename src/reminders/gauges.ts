@@ -9,7 +9,7 @@ export interface ReminderGaugesDeps {
   readonly meter: Meter;
   readonly store: Reminders;
   /** The size of the processor. */
-  size(): { readonly held: number; readonly running: number };
+  size(): { readonly claimed: number; readonly running: number };
 }
 
 /** The shortest pause between two queries. */
@@ -20,7 +20,7 @@ const MOST = 10_000;
 export class ReminderGauges {
   readonly #deps: ReminderGaugesDeps;
   readonly #namespace: string;
-  readonly #held: Gauge;
+  readonly #claimed: Gauge;
   readonly #running: Gauge;
   #askedAt = Number.NEGATIVE_INFINITY;
 
@@ -29,14 +29,18 @@ export class ReminderGauges {
     this.#namespace = namespace;
     const labels = { namespace };
     const { meter } = deps;
-    this.#held = meter.gauge("limpet_reminders_held", "Reminders this process has claimed until they are due.", labels);
+    this.#claimed = meter.gauge(
+      "limpet_reminders_held",
+      "Reminders this process has claimed until they are due.",
+      labels,
+    );
     this.#running = meter.gauge("limpet_reminders_running", "Reminders whose handlers run.", labels);
   }
 
   /** Updates the gauges; called when the metrics are read. */
   measure(): void {
-    const { held, running } = this.#deps.size();
-    this.#held.set(held);
+    const { claimed, running } = this.#deps.size();
+    this.#claimed.set(claimed);
     this.#running.set(running);
     const now = this.#deps.clock.monotonic();
     if (now < this.#askedAt + ASK_MS) return;

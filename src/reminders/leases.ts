@@ -1,15 +1,21 @@
 // Renews and verifies leases of claimed reminders. A reminder may have been replaced, cancelled, or claimed
 // by another process. The store reports all three as a lost lease.
-
 import { KeyedBatcher } from "../kernel/batch/keyed-batcher.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
 import type { Reminders } from "../ports/store/reminders.ts";
 import type { ClaimedEntry } from "./claimed.ts";
+import type { ReminderInstruments } from "./instruments.ts";
 
 export interface LeaseDeps {
   readonly clock: Clock;
+  readonly log: Log;
   readonly store: Reminders;
+  readonly instruments: ReminderInstruments;
 }
+
+/** Renewals within one lease. */
+export const RENEWALS = 3;
 
 export class Leases {
   readonly #deps: LeaseDeps;
@@ -19,12 +25,12 @@ export class Leases {
   constructor(leaseMs: number, deps: LeaseDeps) {
     this.#leaseMs = leaseMs;
     this.#deps = deps;
-    this.#checking = new KeyedBatcher({ clock: deps.clock, send: (batch) => this.renew(batch) });
+    this.#checking = new KeyedBatcher({ clock: deps.clock, send: (batch) => this.#renew(batch) });
   }
 
   /** Renews one lease, batched with other checks of the same moment, and retried while the lease lasts. */
-  check(held: ClaimedEntry): Promise<number | undefined> {
-    return this.#checking.ask(held, held.leaseUntil);
+  check(entry: ClaimedEntry): Promise<number | undefined> {
+    return this.#checking.ask(entry, entry.leaseUntil);
   }
 
   /** Ends the retries of all checks. */
@@ -32,8 +38,34 @@ export class Leases {
     this.#checking.end();
   }
 
+  /**
+   * Renews the leases that end before the next renewal. Calls `lost` for each waiting entry without a lease.
+   */
+  async renewAll(entries: Iterable<ClaimedEntry>, lost: (entry: ClaimedEntry) => void): Promise<void> {
+    const { clock, instruments, log } = this.#deps;
+    const soon = clock.monotonic() + this.#leaseMs * (1 - 1 / RENEWALS);
+    const mine = [...entries].filter(
+      ({ leaseUntil, isLost, state }) => leaseUntil < soon && !isLost && (state === "waiting" || state === "running"),
+    );
+    try {
+      const untils = mine.length === 0 ? [] : await this.#renew(mine);
+      for (const [i, entry] of mine.entries()) {
+        const until = untils[i];
+        if (until !== undefined) entry.leaseUntil = Math.max(entry.leaseUntil, until);
+        else {
+          entry.isLost = true;
+          instruments.leaseLost(1);
+        }
+        // A running delivery ends; its outcome does not count.
+        if (until === undefined && entry.state === "waiting") lost(entry);
+      }
+    } catch (err) {
+      log.debug("reminder.renewal.failed", { err });
+    }
+  }
+
   /** The new end of each lease, on the monotonic clock; undefined: the lease is lost. */
-  async renew(batch: readonly ClaimedEntry[]): Promise<(number | undefined)[]> {
+  async #renew(batch: readonly ClaimedEntry[]): Promise<(number | undefined)[]> {
     const { clock, store } = this.#deps;
     const until = clock.monotonic() + this.#leaseMs;
     const claims = batch.map(({ reminder, token }) => ({ generation: reminder.generation, token }));

@@ -10,9 +10,10 @@ import type { Random } from "../ports/random.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import { handlerError, type ReminderInfo, type ReminderTick, readData, tickInfo } from "../ports/reminder-writer.ts";
 import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/store/reminders.ts";
+import type { TickDelivery } from "./delivery.ts";
 import { ReminderGauges } from "./gauges.ts";
 import { reminderInstruments } from "./instruments.ts";
-import { type Delivery, Processor } from "./processor.ts";
+import { Processor } from "./processor.ts";
 import { looksLikeInstant } from "./schedule/instant.ts";
 import { decodePlan } from "./schedule/plan.ts";
 import { StoreClock } from "./store-clock.ts";
@@ -49,7 +50,7 @@ const NOW_MS = 100;
 const RUN = { id: "job", name: "run" };
 
 export class ReminderNode {
-  readonly book: BatchedReminderWriter;
+  readonly writer: BatchedReminderWriter;
   readonly #settings: ReminderSettings;
   readonly #deps: ReminderNodeDeps;
   readonly #storeClock: StoreClock;
@@ -76,17 +77,17 @@ export class ReminderNode {
       deliver: (delivery) => this.#deliver(delivery),
     });
     this.#gauges = new ReminderGauges(settings.namespace, { clock, meter, store, size: () => this.#processor.size });
-    this.book = new BatchedReminderWriter({
+    this.writer = new BatchedReminderWriter({
       clock,
       random,
       store,
       storeClock,
       patienceMs: settings.patienceMs,
       ownLease: (type, at) => this.#ownLease(type, at),
-      answered: (type) => this.#processor.answered(type),
-      holds: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),
-      wrote: (at) => this.#processor.wrote(at),
-      changed: (key) => this.#processor.changed(key),
+      unreserve: (type) => this.#processor.unreserve(type),
+      adopt: (reminder, lease, askedAt) => this.#processor.adopt(reminder, lease, askedAt),
+      expect: (at) => this.#processor.expect(at),
+      invalidate: (key) => this.#processor.invalidate(key),
     });
   }
 
@@ -143,14 +144,14 @@ export class ReminderNode {
     return this.#processor.ownLease(type, at);
   }
 
-  #deliver(delivery: Delivery): Promise<boolean> {
+  #deliver(delivery: TickDelivery): Promise<boolean> {
     const { reminder, tick, settlement } = delivery;
     const { key, data } = reminder;
     if (key.type.startsWith(JOB_MARK)) return this.#run(delivery);
     return this.#deps.catalog.remind(key, data, tick, settlement);
   }
 
-  async #run({ reminder, tick }: Delivery): Promise<boolean> {
+  async #run({ reminder, tick }: TickDelivery): Promise<boolean> {
     const name = reminder.key.type.slice(JOB_MARK.length);
     const data = readData(reminder.data);
     const handler = this.#jobs.get(name);
@@ -171,7 +172,7 @@ export class ReminderNode {
   /** Handles reminders of a type that is neither an actor's nor a job's. */
   serve(type: string, handler: JobHandler): void {
     this.#jobs.set(type.slice(JOB_MARK.length), handler);
-    this.#processor.wrote(Number.NEGATIVE_INFINITY);
+    this.#processor.expect(Number.NEGATIVE_INFINITY);
   }
 
   // ——— Jobs.
@@ -185,10 +186,10 @@ export class ReminderNode {
   async setJob(name: string, options: ReminderOptions | undefined, handler: JobHandler): Promise<void> {
     const key = this.#jobKey(name);
     if (typeof handler !== "function") throw new LimpetError("REMINDER_INVALID", `the job ${name} needs a handler`);
-    const write = options === undefined ? undefined : this.book.set(key, options);
+    const write = options === undefined ? undefined : this.writer.set(key, options);
     this.#jobs.set(name, handler);
     if (write === undefined || options === undefined) {
-      this.#processor.wrote(Number.NEGATIVE_INFINITY);
+      this.#processor.expect(Number.NEGATIVE_INFINITY);
       return;
     }
     // Every process with the job writes its schedule. The same schedule must not restart the job, also when
@@ -196,15 +197,15 @@ export class ReminderNode {
     for (;;) {
       const stored = await this.#deps.store.get(key);
       if (stored !== undefined && isSame(stored, write.content, options, this.#storeClock.now())) {
-        this.#processor.wrote(stored.tick.at);
+        this.#processor.expect(stored.tick.at);
         return;
       }
-      if (await this.book.write({ ...write, isNew: stored === undefined })) return;
+      if (await this.writer.write({ ...write, isNew: stored === undefined })) return;
     }
   }
 
   async getJob(name: string): Promise<ReminderInfo | undefined> {
-    const info = await this.book.get(this.#jobKey(name));
+    const info = await this.writer.get(this.#jobKey(name));
     return info && { ...info, name };
   }
 
@@ -212,7 +213,7 @@ export class ReminderNode {
   async cancelJob(name: string): Promise<void> {
     const key = this.#jobKey(name);
     this.#jobs.delete(name);
-    await this.book.write({ kind: "cancel", key });
+    await this.writer.write({ kind: "cancel", key });
   }
 }
 

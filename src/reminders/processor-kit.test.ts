@@ -1,4 +1,5 @@
 // Processes that deliver reminders from one virtual database. Time passes on demand of the test.
+import assert from "node:assert/strict";
 import { Prng } from "../kernel/prng.ts";
 import { silentLog } from "../ports/log.ts";
 import { silentMeter } from "../ports/meter.ts";
@@ -8,14 +9,28 @@ import type { ClockTroubles } from "../world/local-clock.ts";
 import type { Process } from "../world/process.ts";
 import { KIND } from "../world/timeline.ts";
 import { World } from "../world/world.ts";
+import type { TickDelivery } from "./delivery.ts";
 import { reminderInstruments } from "./instruments.ts";
-import { type Delivery, Processor, type ProcessorSettings } from "./processor.ts";
+import { Processor, type ProcessorSettings } from "./processor.ts";
 import { StoreClock } from "./store-clock.ts";
 import { BatchedReminderWriter } from "./writer.ts";
 
 export const key = (name: string, type = "Bell", id = "a"): ReminderKey => ({ namespace: "default", type, id, name });
 
-export interface DeskOptions extends Partial<ProcessorSettings> {
+/** The times of the deliveries. */
+export const moments = (delivered: readonly string[]): number[] => delivered.map((text) => Number(text.split("@")[1]));
+/** The numbers of the delivered ticks. */
+export const numbers = (delivered: readonly string[]): number[] =>
+  delivered.map((text) => Number(/ (\d+)@/.exec(text)![1]));
+
+/** A delivery takes a moment to leave. */
+export function assertPunctual(actual: readonly number[], expected: readonly number[], lateMs = 5): void {
+  const isFine =
+    actual.length === expected.length && actual.every((at, i) => at >= expected[i]! && at <= expected[i]! + lateMs);
+  assert.ok(isFine, `${JSON.stringify(actual)} are not ${JSON.stringify(expected)}`);
+}
+
+export interface TestHostOptions extends Partial<ProcessorSettings> {
   readonly types?: readonly string[];
   readonly clock?: ClockTroubles;
   /** Only sets reminders, and delivers none. */
@@ -23,7 +38,7 @@ export interface DeskOptions extends Partial<ProcessorSettings> {
 }
 
 /** "settled": the handler has settled the tick itself. */
-export type Handler = (delivery: Delivery) => unknown;
+export type Handler = (delivery: TickDelivery) => unknown;
 
 const SETTINGS: ProcessorSettings = {
   namespace: "default",
@@ -35,10 +50,10 @@ const SETTINGS: ProcessorSettings = {
 };
 
 /** One process of a bench. */
-export class Desk {
+export class TestHost {
   readonly process: Process;
   readonly processor: Processor;
-  readonly book: BatchedReminderWriter;
+  readonly writer: BatchedReminderWriter;
   readonly store: Reminders;
   /** The deliveries and their times since the beginning of the bench: `tea 1@2000`. */
   readonly delivered: string[] = [];
@@ -48,7 +63,7 @@ export class Desk {
   /** The handler of all reminders. */
   handler: Handler = () => {};
 
-  constructor(bench: Bench, process: Process, options: DeskOptions) {
+  constructor(bench: Bench, process: Process, options: TestHostOptions) {
     const { types = ["Bell"], clock: _, isIdle = false, ...settings } = options;
     this.process = process;
     this.types = types;
@@ -81,28 +96,28 @@ export class Desk {
         },
       },
     );
-    this.book = new BatchedReminderWriter({
+    this.writer = new BatchedReminderWriter({
       clock,
       random: new Prng(`book ${process.number}`),
       store: this.store,
       storeClock,
       patienceMs: 10_000,
       ownLease: (type, at) => (isIdle ? undefined : this.processor.ownLease(type, at)),
-      answered: (type) => this.processor.answered(type),
-      holds: (reminder, lease, askedAt) => this.processor.adopt(reminder, lease, askedAt),
-      wrote: (at) => this.processor.wrote(at),
-      changed: (changed) => this.processor.changed(changed),
+      unreserve: (type) => this.processor.unreserve(type),
+      adopt: (reminder, lease, askedAt) => this.processor.adopt(reminder, lease, askedAt),
+      expect: (at) => this.processor.expect(at),
+      invalidate: (changed) => this.processor.invalidate(changed),
     });
     if (!isIdle) this.processor.start();
   }
 
   /** Sets a reminder as code in this process does. */
   async set(name: string, options: ReminderOptions, type?: string, id?: string): Promise<void> {
-    await this.book.write(this.book.set(key(name, type, id), options));
+    await this.writer.write(this.writer.set(key(name, type, id), options));
   }
 
   async cancel(name: string): Promise<void> {
-    await this.book.write({ kind: "cancel", key: key(name) });
+    await this.writer.write({ kind: "cancel", key: key(name) });
   }
 
   /** Waits by the clock of this process. */
@@ -116,11 +131,11 @@ export class Bench {
   /** The most concurrent deliveries of one reminder. */
   most = 0;
   claims = 0;
-  readonly #underWay = new Map<number, number>();
+  readonly #inProgress = new Map<number, number>();
   #places = 0;
 
-  constructor({ tells = true }: { readonly tells?: boolean } = {}) {
-    this.world.database.tellsNews = tells;
+  constructor({ notifies = true }: { readonly notifies?: boolean } = {}) {
+    this.world.database.tellsNews = notifies;
     this.world.database.watchers.push({ claimed: () => void this.claims++ });
   }
 
@@ -132,10 +147,10 @@ export class Bench {
     return this.world.database.truth.reminders;
   }
 
-  open(options: DeskOptions = {}): Desk {
+  open(options: TestHostOptions = {}): TestHost {
     const place = ++this.#places;
     const process = this.world.newProcess(place, `machine-${place}`, options.clock ?? {}, new Prng(`place ${place}`));
-    return new Desk(this, process, options);
+    return new TestHost(this, process, options);
   }
 
   advance(ms: number): Promise<void> {
@@ -162,13 +177,13 @@ export class Bench {
     return this.truth.get(key(name, type));
   }
 
-  began({ reminder }: Delivery): void {
-    const count = (this.#underWay.get(reminder.generation) ?? 0) + 1;
-    this.#underWay.set(reminder.generation, count);
+  began({ reminder }: TickDelivery): void {
+    const count = (this.#inProgress.get(reminder.generation) ?? 0) + 1;
+    this.#inProgress.set(reminder.generation, count);
     this.most = Math.max(this.most, count);
   }
 
-  ended({ reminder }: Delivery): void {
-    this.#underWay.set(reminder.generation, this.#underWay.get(reminder.generation)! - 1);
+  ended({ reminder }: TickDelivery): void {
+    this.#inProgress.set(reminder.generation, this.#inProgress.get(reminder.generation)! - 1);
   }
 }

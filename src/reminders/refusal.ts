@@ -7,11 +7,11 @@ export const MAX_TEXT = 200;
 
 const SHOWN_CHARS = 60;
 
-export function refuse(what: string, why: string): never {
+export function rejectReminder(what: string, why: string): never {
   throw new LimpetError("REMINDER_INVALID", `${what}: ${why}`);
 }
 
-export function shown(value: unknown): string {
+export function showValue(value: unknown): string {
   if (typeof value === "string") {
     return JSON.stringify(value.length > SHOWN_CHARS ? `${value.slice(0, SHOWN_CHARS)}…` : value);
   }
@@ -22,6 +22,7 @@ export function shown(value: unknown): string {
 
 /** Narrows to a text of limited length. */
 export function checkText(value: unknown, what: string, instead: string): asserts value is string {
-  if (typeof value !== "string") refuse(what, `${shown(value)} is not a text; ${instead}`);
-  if (value.length > MAX_TEXT) refuse(what, `${shown(value)} is longer than ${MAX_TEXT} characters; ${instead}`);
+  if (typeof value !== "string") rejectReminder(what, `${showValue(value)} is not a text; ${instead}`);
+  if (value.length > MAX_TEXT)
+    rejectReminder(what, `${showValue(value)} is longer than ${MAX_TEXT} characters; ${instead}`);
 }

@@ -2,12 +2,11 @@
 // of it, and a place is reserved for each until the outcome of the commit is known. After a lost answer the
 // writes are read back, so that no row stays leased to a process that does not know of it.
 import { isLimpetError } from "../kernel/errors.ts";
-import type { SentReminders } from "../ports/reminder-writer.ts";
+import type { SentReminders, SetReminder } from "../ports/reminder-writer.ts";
 import type { OwnLease, ReminderKey, ReminderWrite, StoredReminder } from "../ports/store/reminders.ts";
 import type { ReminderWriterDeps } from "./writer.ts";
 
-type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
-type LeasedWrite = SetWrite & { readonly lease: OwnLease };
+type LeasedWrite = SetReminder & { readonly lease: OwnLease };
 
 /** Reads a stored reminder, with retries. */
 export type LookUp = (key: ReminderKey) => Promise<StoredReminder | undefined>;
@@ -29,11 +28,11 @@ export class LeasedReminders implements SentReminders {
   }
 
   committed(generations: readonly (number | undefined)[] | undefined): void {
-    const { changed, wrote } = this.#deps;
+    const { invalidate, expect } = this.#deps;
     for (const [i, write] of this.writes.entries()) {
-      changed(write.key);
+      invalidate(write.key);
       if (isLeased(write)) this.#leased(write, generations?.[i]);
-      else if (write.kind === "set") wrote(write.tick.at);
+      else if (write.kind === "set") expect(write.tick.at);
     }
   }
 
@@ -43,31 +42,31 @@ export class LeasedReminders implements SentReminders {
       return;
     }
     const { key, tick, content, lease } = write;
-    this.#deps.answered(key.type);
-    this.#deps.holds({ generation, key, tick, ...content }, lease, this.#askedAt);
+    this.#deps.unreserve(key.type);
+    this.#deps.adopt({ generation, key, tick, ...content }, lease, this.#askedAt);
   }
 
   failed(error?: unknown): void {
-    const isInDoubt = isLimpetError(error, "COMMIT_UNKNOWN");
+    const isAmbiguous = isLimpetError(error, "COMMIT_UNKNOWN");
     for (const write of this.writes) {
       if (!isLeased(write)) continue;
-      if (isInDoubt) void this.#find(write);
-      else this.#deps.answered(write.key.type);
+      if (isAmbiguous) void this.#find(write);
+      else this.#deps.unreserve(write.key.type);
     }
   }
 
   /** A row that cannot be read, or is stored later, is free when its lease expires. */
   async #find({ key, tick, lease }: LeasedWrite): Promise<void> {
-    const { answered, holds, changed, wrote } = this.#deps;
+    const { unreserve, adopt, invalidate, expect } = this.#deps;
     const stored = await this.#lookUp(key).catch(() => undefined);
-    answered(key.type);
+    unreserve(key.type);
     if (stored?.leasedUntil === undefined) {
-      wrote(stored?.tick.at ?? tick.at);
+      expect(stored?.tick.at ?? tick.at);
       return;
     }
-    holds(stored, lease, this.#askedAt);
+    adopt(stored, lease, this.#askedAt);
     // It may be a later reminder with another lease: the processor verifies the lease before the delivery.
-    changed(key);
+    invalidate(key);
   }
 }
 

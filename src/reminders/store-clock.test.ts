@@ -29,7 +29,7 @@ class Clocks {
     this.pass(there, rate);
     const said = Math.floor(this.store);
     this.pass(back, rate);
-    this.known.heard(said, askedAt);
+    this.known.observe(said, askedAt);
   }
 
   get error(): number {

@@ -21,7 +21,7 @@ export class StoreClock {
    * Takes the store's time, in whole milliseconds, from an answer to a request sent at `askedAt` of the
    * monotonic clock.
    */
-  heard(storeNow: number, askedAt: number): void {
+  observe(storeNow: number, askedAt: number): void {
     const mono = this.#clock.monotonic();
     const least = storeNow - mono;
     const most = storeNow + 1 - askedAt;

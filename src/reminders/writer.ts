@@ -9,7 +9,13 @@ import { encodeValue } from "../kernel/values.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
-import { type ReminderInfo, type ReminderWriter, readData, type SentReminders } from "../ports/reminder-writer.ts";
+import {
+  type ReminderInfo,
+  type ReminderWriter,
+  readData,
+  type SentReminders,
+  type SetReminder,
+} from "../ports/reminder-writer.ts";
 import {
   type ClaimedReminder,
   isLastPage,
@@ -23,7 +29,7 @@ import {
   type StoredReminder,
   type Tick,
 } from "../ports/store/reminders.ts";
-import { refuse, shown } from "./refusal.ts";
+import { rejectReminder, showValue } from "./refusal.ts";
 import { resolvePolicy } from "./schedule/failure-policy.ts";
 import { decodePlan, encodePlan } from "./schedule/plan.ts";
 import { resolveSchedule, type Schedule } from "./schedule/schedule.ts";
@@ -40,18 +46,16 @@ export interface ReminderWriterDeps {
   /** A lease for a reminder of that type and due time, if this process is to deliver it itself. */
   ownLease(type: string, at: number): OwnLease | undefined;
   /** The write was answered, so its reserved place is free. */
-  answered(type: string): void;
+  unreserve(type: string): void;
   /** The reminder was written with such a lease, at `askedAt` of the monotonic clock or later. */
-  holds(reminder: ClaimedReminder, lease: OwnLease, askedAt: number): void;
+  adopt(reminder: ClaimedReminder, lease: OwnLease, askedAt: number): void;
   /** A reminder is due at that time. */
-  wrote(at: number): void;
+  expect(at: number): void;
   /** The reminder was replaced or cancelled: a process that delivers it must verify it again. */
-  changed(key: ReminderKey): void;
+  invalidate(key: ReminderKey): void;
 }
 
 const OPTIONS = ["due", "every", "cron", "timezone", "ttl", "until", "times", "missed", "data", "onFailure"];
-
-type SetWrite = Extract<ReminderWrite, { kind: "set" }>;
 
 export class BatchedReminderWriter implements ReminderWriter {
   readonly #deps: ReminderWriterDeps;
@@ -75,19 +79,24 @@ export class BatchedReminderWriter implements ReminderWriter {
     });
   }
 
-  set(key: ReminderKey, options: ReminderOptions, isNew = false): SetWrite {
+  now(): number {
+    return Math.round(this.#deps.storeClock.now());
+  }
+
+  set(key: ReminderKey, options: ReminderOptions, isNew = false): SetReminder {
     const { data, onFailure, ...when } = options ?? {};
     if (typeof (options ?? {}) !== "object") {
-      refuse("reminder", `${shown(options)} is no object; write for example { due: "10m" }`);
+      rejectReminder("reminder", `${showValue(options)} is no object; write for example { due: "10m" }`);
     }
     for (const word of Object.keys(options ?? {})) {
-      if (!OPTIONS.includes(word)) refuse("reminder", `there is no option "${word}"${didYouMean(word, OPTIONS)}`);
+      if (!OPTIONS.includes(word))
+        rejectReminder("reminder", `there is no option "${word}"${didYouMean(word, OPTIONS)}`);
     }
-    const schedule = resolveSchedule(when, Math.round(this.#deps.storeClock.now()));
+    const schedule = resolveSchedule(when, this.now());
     const policy = resolvePolicy(onFailure);
     const text = data === undefined ? undefined : encodeValue(data, "data", "REMINDER_INVALID");
     const bytes = text === undefined ? 0 : Buffer.byteLength(text);
-    if (bytes > LIMITS.reminderBytes) refuse("data", `is ${bytes} bytes; the limit is ${LIMITS.reminderBytes}`);
+    if (bytes > LIMITS.reminderBytes) rejectReminder("data", `is ${bytes} bytes; the limit is ${LIMITS.reminderBytes}`);
     const mark = isNew ? this.#deps.random.id() : undefined;
     const tick = { at: schedule.first, due: schedule.first, number: 1, attempt: 0 };
     const content = { schedule: encodePlan({ schedule, policy, mark }), data: text };
@@ -95,18 +104,18 @@ export class BatchedReminderWriter implements ReminderWriter {
   }
 
   async write(write: ReminderWrite): Promise<boolean> {
-    const { ownLease, answered, holds, wrote, changed } = this.#deps;
+    const { ownLease, unreserve, adopt, expect, invalidate } = this.#deps;
     const lease = write.kind === "set" ? ownLease(write.key.type, write.tick.at) : undefined;
     const askedAt = this.#deps.clock.monotonic();
-    const outcome = await this.#ask(lease === undefined ? write : ({ ...write, lease } as SetWrite)).finally(() => {
-      if (lease !== undefined) answered(write.key.type);
+    const outcome = await this.#ask(lease === undefined ? write : ({ ...write, lease } as SetReminder)).finally(() => {
+      if (lease !== undefined) unreserve(write.key.type);
     });
     if (outcome.kind === "exists") return false;
-    changed(write.key);
+    invalidate(write.key);
     if (outcome.kind === "set" && write.kind === "set") {
       const { key, tick, content } = write;
-      if (lease === undefined) wrote(tick.at);
-      else holds({ generation: outcome.generation, key, tick, ...content }, lease, askedAt);
+      if (lease === undefined) expect(tick.at);
+      else adopt({ generation: outcome.generation, key, tick, ...content }, lease, askedAt);
     }
     return true;
   }
@@ -132,10 +141,10 @@ export class BatchedReminderWriter implements ReminderWriter {
   written(writes: readonly ReminderWrite[]): void {
     let first = Number.POSITIVE_INFINITY;
     for (const write of writes) {
-      this.#deps.changed(write.key);
+      this.#deps.invalidate(write.key);
       if (write.kind === "set") first = Math.min(first, write.tick.at);
     }
-    if (first < Number.POSITIVE_INFINITY) this.#deps.wrote(first);
+    if (first < Number.POSITIVE_INFINITY) this.#deps.expect(first);
   }
 
   async get(key: ReminderKey): Promise<ReminderInfo | undefined> {
@@ -154,7 +163,7 @@ export class BatchedReminderWriter implements ReminderWriter {
     }
   }
 
-  shown({ key, tick, content }: SetWrite): ReminderInfo {
+  shown({ key, tick, content }: SetReminder): ReminderInfo {
     return infoOf(key.name, tick, content);
   }
 }

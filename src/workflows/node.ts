@@ -138,7 +138,7 @@ export class WorkflowNode {
     this.#store = batchWorkflows(deps.store, clock, settings.patienceMs);
     const counted = (outcome: "completed" | "failed"): void => this.#instruments.activity(outcome);
     this.#activities = new ActivityRunner(clock, activities, counted, standIn, concurrency);
-    const book = reminders.book;
+    const book = reminders.writer;
     this.#dispatcher = new Dispatcher({ namespace, queue, book, hasType: (type) => this.worker.has(type) });
     this.#ends = new EndWatch(clock, this.#store, (ref) => this.worker.holds(ref));
     this.#updates = new UpdateWatch(clock);
@@ -349,7 +349,7 @@ export class WorkflowNode {
 
   /** Called after this process wrote these reminders. */
   #reminded(writes: readonly ReminderWrite[]): void {
-    this.#deps.reminders.book.written(writes);
+    this.#deps.reminders.writer.written(writes);
     this.#activityWorker.written(writes);
   }
 
@@ -452,7 +452,7 @@ export class WorkflowNode {
   /** Checks the limits of an activity that may have no workers. */
   async #lookAfter(watch: ActivityWatch): Promise<void> {
     const again = await this.#looking.run(() => this.#tasks.lookAfter(watch));
-    if (again !== undefined) await this.#deps.reminders.book.write(this.#dispatcher.watch(watch, again));
+    if (again !== undefined) await this.#deps.reminders.writer.write(this.#dispatcher.watch(watch, again));
   }
 
   #isOpen({ workflowId, runId }: { readonly workflowId: string; readonly runId: string }): Promise<boolean> {

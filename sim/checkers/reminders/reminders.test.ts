@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeValue } from "../../../src/kernel/values.ts";
 import type { ReminderTick } from "../../../src/ports/reminder-writer.ts";
-import type { ReminderFate, ReminderKey, ReminderWrite, Tick } from "../../../src/ports/store/reminders.ts";
+import type { ReminderKey, ReminderWrite, Tick, TickOutcome } from "../../../src/ports/store/reminders.ts";
 import type { Commit, CommitVerdict } from "../../../src/ports/store/store.ts";
 import { resolvePolicy } from "../../../src/reminders/schedule/failure-policy.ts";
 import { encodePlan } from "../../../src/reminders/schedule/plan.ts";
@@ -94,7 +94,7 @@ class Scene {
     await this.tell((one) => one.claimed?.(process, request, claim));
   }
 
-  async settle(process: Process, generation: number, token: string, fate: ReminderFate): Promise<void> {
+  async settle(process: Process, generation: number, token: string, fate: TickOutcome): Promise<void> {
     const batch = [{ generation, token, ...fate }];
     const counted = await this.world.database.truth.reminders.settle(batch);
     await this.tell((one) => one.settled?.(process, batch, counted));
@@ -121,14 +121,14 @@ class Scene {
   }
 }
 
-const next = (number: number, at: number, attempt = 0, leaseMs?: number): ReminderFate => {
+const next = (number: number, at: number, attempt = 0, leaseMs?: number): TickOutcome => {
   const tick: Tick = { at, due: at, number, attempt };
   return { kind: "next", tick, leaseMs };
 };
 
-const DONE: ReminderFate = { kind: "done" };
-const RELEASE: ReminderFate = { kind: "release" };
-const dead = (number: number, attempt: number): ReminderFate => {
+const DONE: TickOutcome = { kind: "done" };
+const RELEASE: TickOutcome = { kind: "release" };
+const dead = (number: number, attempt: number): TickOutcome => {
   return { kind: "dead", tick: { at: 0, due: 0, number, attempt }, error: "late" };
 };
 

@@ -10,7 +10,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 
 /** Watchers are notified of rows that are due within this time; later ones are found by polling. */
-export const TOLD_AHEAD_MS = 60_000;
+export const NOTIFY_AHEAD_MS = 60_000;
 
 /** The key of an actor's reminder. Jobs, which have no actor, have their own types. */
 export interface ReminderKey extends ActorKey {
@@ -97,7 +97,7 @@ export interface Claim {
 }
 
 /** The outcome of a claimed row. */
-export type ReminderFate =
+export type TickOutcome =
   /** It was the last tick. */
   | { readonly kind: "done" }
   /** The next tick, or a retry of this one. `leaseMs`: the same claimer keeps it. */
@@ -107,7 +107,7 @@ export type ReminderFate =
   /** It is not retried any more; it becomes a dead letter with the last attempted tick. */
   | { readonly kind: "dead"; readonly tick: Tick; readonly error: string };
 
-export type Settlement = { readonly generation: number; readonly token: string } & ReminderFate;
+export type Settlement = { readonly generation: number; readonly token: string } & TickOutcome;
 
 /** The next tick of a claimed row, or a retry, with new data. `leaseMs`: the same claimer keeps it. */
 export interface Rewriting {

@@ -1,5 +1,5 @@
 // Parses one field of a cron expression into the set of allowed values.
-import { refuse, shown } from "../refusal.ts";
+import { rejectReminder, showValue } from "../refusal.ts";
 
 export interface FieldKind {
   readonly name: string;
@@ -79,5 +79,5 @@ function allowedOf(kind: FieldKind): string {
 }
 
 function wrong(item: string, kind: FieldKind, why: string): never {
-  refuse("cron", `${shown(item)} in the field for the ${kind.name} ${why}`);
+  rejectReminder("cron", `${showValue(item)} in the field for the ${kind.name} ${why}`);
 }

@@ -10,7 +10,7 @@
 // The first rule needs no cases: the highest reading of the clock so far only rises. The expression matches
 // at the first moment at which that reading reaches or passes a matching time.
 import { END_OF_TIME } from "../../kernel/end-of-time.ts";
-import { checkText, refuse, shown } from "../refusal.ts";
+import { checkText, rejectReminder, showValue } from "../refusal.ts";
 import { DAY } from "./calendar.ts";
 import { FIELDS, parseField } from "./cron-field.ts";
 import { CronPattern } from "./cron-pattern.ts";
@@ -40,9 +40,11 @@ export function parseCron(text: string): Cron {
   checkText(text, "cron", INSTEAD);
   const trimmed = text.trim();
   const fields = (trimmed.startsWith("@") ? named(trimmed) : trimmed).split(/[ \t]+/);
-  if (fields[0]!.includes("=")) refuse("cron", `${shown(fields[0])} does not belong here; give "timezone" instead`);
+  if (fields[0]!.includes("="))
+    rejectReminder("cron", `${showValue(fields[0])} does not belong here; give "timezone" instead`);
   if (fields.length === 5) fields.unshift("0");
-  if (fields.length !== 6) refuse("cron", `${shown(text)} has ${countOf(trimmed, fields.length)}; ${INSTEAD}`);
+  if (fields.length !== 6)
+    rejectReminder("cron", `${showValue(text)} has ${countOf(trimmed, fields.length)}; ${INSTEAD}`);
   const cron = new CronPattern(
     text,
     FIELDS.map((kind, place) => parseField(fields[place]!, kind)),
@@ -55,8 +57,9 @@ export function parseCron(text: string): Cron {
 function named(text: string): string {
   const fields = NAMED[text.toLowerCase()];
   if (fields !== undefined) return fields;
-  if (/^@every\b/i.test(text)) refuse("cron", `${shown(text)} is an interval; give "every" instead, for example "5m"`);
-  refuse("cron", `${shown(text)} is not known; write ${Object.keys(NAMED).join(", ")}, or fields`);
+  if (/^@every\b/i.test(text))
+    rejectReminder("cron", `${showValue(text)} is an interval; give "every" instead, for example "5m"`);
+  rejectReminder("cron", `${showValue(text)} is not known; write ${Object.keys(NAMED).join(", ")}, or fields`);
 }
 
 const countOf = (text: string, fields: number): string =>

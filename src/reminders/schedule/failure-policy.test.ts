@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
-import { DEFAULT_POLICY, pauseAfter, resolvePolicy } from "./failure-policy.ts";
+import { DEFAULT_POLICY, resolvePolicy, retryPause } from "./failure-policy.ts";
 
 describe("failure policies", () => {
   it("a policy has defaults for all options", () => {
@@ -44,23 +44,23 @@ describe("pauses before another attempt", () => {
   const policy = { ...DEFAULT_POLICY, attempts: 6, pauseMs: 1_000, longestPauseMs: 5_000 };
 
   it("the pause doubles up to the longest", () => {
-    const pauses = [1, 2, 3, 4, 5].map((attempt) => pauseAfter(attempt, policy, 0.5));
+    const pauses = [1, 2, 3, 4, 5].map((attempt) => retryPause(attempt, policy, 0.5));
     assert.deepEqual(pauses, [1_000, 2_000, 4_000, 5_000, 5_000]);
   });
 
   it("the pause is a quarter shorter or longer by chance", () => {
-    assert.deepEqual([pauseAfter(1, policy, 0), pauseAfter(1, policy, 1)], [750, 1_250]);
+    assert.deepEqual([retryPause(1, policy, 0), retryPause(1, policy, 1)], [750, 1_250]);
   });
 
   it("no pause follows the last attempt", () => {
-    assert.equal(pauseAfter(6, policy, 0.5), undefined);
-    assert.equal(pauseAfter(7, policy, 0.5), undefined);
-    assert.equal(pauseAfter(1, { ...policy, attempts: 1 }, 0.5), undefined);
+    assert.equal(retryPause(6, policy, 0.5), undefined);
+    assert.equal(retryPause(7, policy, 0.5), undefined);
+    assert.equal(retryPause(1, { ...policy, attempts: 1 }, 0.5), undefined);
   });
 
   it("the pause is a number after any number of attempts", () => {
     const many = { ...policy, attempts: Number.MAX_SAFE_INTEGER };
-    assert.equal(pauseAfter(100_000, many, 0.5), 5_000);
-    assert.equal(pauseAfter(3, { ...many, pauseMs: 0 }, 1), 0);
+    assert.equal(retryPause(100_000, many, 0.5), 5_000);
+    assert.equal(retryPause(3, { ...many, pauseMs: 0 }, 1), 0);
   });
 });

@@ -1,7 +1,7 @@
 // Policy for failed deliveries of a tick: retries at growing pauses, then a dead letter or a drop.
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
-import { refuse, shown } from "../refusal.ts";
+import { rejectReminder, showValue } from "../refusal.ts";
 
 export interface FailurePolicy {
   readonly attempts: number;
@@ -21,16 +21,17 @@ const KEYS = ["attempts", "pause", "longestPause", "giveUp"];
 
 export function resolvePolicy(options: FailureOptions | undefined): FailurePolicy {
   if (options === undefined) return DEFAULT_POLICY;
-  if (typeof options !== "object" || options === null) refuse("onFailure", `must be an object, not ${shown(options)}`);
+  if (typeof options !== "object" || options === null)
+    rejectReminder("onFailure", `must be an object, not ${showValue(options)}`);
   for (const key of Object.keys(options)) {
-    if (!KEYS.includes(key)) refuse("onFailure", `has no ${JSON.stringify(key)}; known are ${KEYS.join(", ")}`);
+    if (!KEYS.includes(key)) rejectReminder("onFailure", `has no ${JSON.stringify(key)}; known are ${KEYS.join(", ")}`);
   }
   const { attempts = DEFAULT_POLICY.attempts, pause, longestPause, giveUp = DEFAULT_POLICY.giveUp } = options;
   if (!Number.isSafeInteger(attempts) || attempts < 1) {
-    refuse("onFailure.attempts", `must be a whole number of at least 1, not ${shown(attempts)}`);
+    rejectReminder("onFailure.attempts", `must be a whole number of at least 1, not ${showValue(attempts)}`);
   }
   if (giveUp !== "keep" && giveUp !== "drop") {
-    refuse("onFailure.giveUp", `must be "keep" or "drop", not ${shown(giveUp)}`);
+    rejectReminder("onFailure.giveUp", `must be "keep" or "drop", not ${showValue(giveUp)}`);
   }
   const pauseMs = pause === undefined ? DEFAULT_POLICY.pauseMs : lengthOf(pause, "pause");
   const longest = longestPause === undefined ? undefined : lengthOf(longestPause, "longestPause");
@@ -49,7 +50,7 @@ function lengthOf(duration: Duration, what: string): number {
   try {
     return parseDuration(duration, what);
   } catch (error) {
-    return refuse("onFailure", (error as Error).message);
+    return rejectReminder("onFailure", (error as Error).message);
   }
 }
 
@@ -57,7 +58,7 @@ function lengthOf(duration: Duration, what: string): number {
  * Undefined: no further attempt. `attempt`: attempts so far. `chance`: from 0 to 1, so that not all retries
  * come at once.
  */
-export function pauseAfter(attempt: number, policy: FailurePolicy, chance: number): number | undefined {
+export function retryPause(attempt: number, policy: FailurePolicy, chance: number): number | undefined {
   if (attempt >= policy.attempts) return undefined;
   const pause = Math.min(policy.pauseMs * 2 ** Math.min(attempt - 1, 40), policy.longestPauseMs);
   return Math.round(pause * (0.75 + chance / 2));

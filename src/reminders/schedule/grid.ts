@@ -1,7 +1,7 @@
 // The grid of a schedule: all its ticks, numbered from 1, whether they run or not and without an end. There
 // is one kind for each way to repeat. The cost of a query does not grow with the time that has passed.
 import { countMatches, lastMatch, matchAhead, nextMatch, parseCron } from "./cron.ts";
-import { averageLength, isExact, type Period, stepsFrom } from "./period.ts";
+import { averageLength, isFixedPeriod, type Period, stepsFrom } from "./period.ts";
 import type { Schedule } from "./schedule.ts";
 import { zoneOf } from "./zone.ts";
 
@@ -24,7 +24,7 @@ export interface Grid {
 export function gridOf({ first, every, cron, timezone = "UTC" }: Schedule): Grid {
   if (cron !== undefined) return cronGrid(cron, timezone);
   if (every === undefined) return ONCE;
-  return isExact(every) ? exactGrid(first, every.ms) : calendarGrid(first, every, timezone);
+  return isFixedPeriod(every) ? exactGrid(first, every.ms) : calendarGrid(first, every, timezone);
 }
 
 const ONCE: Grid = { after: () => undefined, lastUntil: (from) => from, numbered: (_, from) => from };

@@ -15,7 +15,7 @@ const AVERAGE_MONTH = 30.436_875 * DAY;
 
 export const exactly = (ms: number): Period => ({ months: 0, days: 0, ms });
 
-export const isExact = (period: Period): boolean => period.months === 0 && period.days === 0;
+export const isFixedPeriod = (period: Period): boolean => period.months === 0 && period.days === 0;
 
 export const averageLength = (period: Period): number => period.months * AVERAGE_MONTH + period.days * DAY + period.ms;
 
@@ -23,7 +23,7 @@ export const averageLength = (period: Period): number => period.months * AVERAGE
 export function stepsFrom(start: number, period: Period, steps: number, zone: Zone): number {
   if (steps === 0) return start;
   const exact = period.ms * steps;
-  if (isExact(period)) return inTime(start + exact);
+  if (isFixedPeriod(period)) return inTime(start + exact);
   const wall = addToWall(zone.wallAt(start), period.months * steps, period.days * steps);
   return wall > END_OF_TIME + DAY || Number.isNaN(wall)
     ? Number.POSITIVE_INFINITY

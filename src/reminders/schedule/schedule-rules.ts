@@ -2,9 +2,9 @@
 
 import { END_OF_TIME } from "../../kernel/end-of-time.ts";
 import { invariant } from "../../kernel/errors.ts";
-import { refuse, shown } from "../refusal.ts";
+import { rejectReminder, showValue } from "../refusal.ts";
 import { nextMatch, parseCron } from "./cron.ts";
-import { averageLength, isExact, type Period, stepsFrom } from "./period.ts";
+import { averageLength, isFixedPeriod, type Period, stepsFrom } from "./period.ts";
 import type { Missed, Schedule } from "./schedule.ts";
 import { zoneOf } from "./zone.ts";
 
@@ -39,7 +39,7 @@ export function composeSchedule(parts: Parts, now: number, names: Names): Schedu
   checkRepetition(parts, names);
   const first = firstOf(parts, now, names);
   const until = untilOf(parts, first);
-  const calendar = parts.cron !== undefined || (parts.every !== undefined && !isExact(parts.every));
+  const calendar = parts.cron !== undefined || (parts.every !== undefined && !isFixedPeriod(parts.every));
   return {
     first,
     ...(parts.every !== undefined && { every: parts.every }),
@@ -53,26 +53,29 @@ export function composeSchedule(parts: Parts, now: number, names: Names): Schedu
 
 function checkRepetition({ due, every, cron, end, endName, times, missed }: Parts, names: Names): void {
   if (due === undefined && every === undefined && cron === undefined) {
-    refuse(names.whole, `has neither a due time nor a repetition; give "${names.due}", ${names.repeat}`);
+    rejectReminder(names.whole, `has neither a due time nor a repetition; give "${names.due}", ${names.repeat}`);
   }
   if (every !== undefined && cron !== undefined) {
-    refuse("cron", "excludes every; give one of them: cron for times of the day, every for a distance");
+    rejectReminder("cron", "excludes every; give one of them: cron for times of the day, every for a distance");
   }
-  if (every !== undefined && isExact(every) && every.ms < 1) {
-    refuse(names.every, "must be longer than nothing; write at least 1 millisecond");
+  if (every !== undefined && isFixedPeriod(every) && every.ms < 1) {
+    rejectReminder(names.every, "must be longer than nothing; write at least 1 millisecond");
   }
   if (every !== undefined && averageLength(every) > END_OF_TIME) {
-    refuse(names.every, "is longer than there is time until the year 9999; write less");
+    rejectReminder(names.every, "is longer than there is time until the year 9999; write less");
   }
   if (times !== undefined && !(Number.isSafeInteger(times) && times >= 1)) {
-    refuse("times", `${shown(times)} is not a number of ticks; write a whole number from 1, or leave it out`);
+    rejectReminder(
+      "times",
+      `${showValue(times)} is not a number of ticks; write a whole number from 1, or leave it out`,
+    );
   }
   if (missed !== undefined && !MISSED.includes(missed)) {
-    refuse("missed", `${shown(missed)} is not known; write "once", "all" or "skip"`);
+    rejectReminder("missed", `${showValue(missed)} is not known; write "once", "all" or "skip"`);
   }
   if (every !== undefined || cron !== undefined) return;
   const [idle] = [end && endName, times !== undefined && "times", missed !== undefined && "missed"].filter(Boolean);
-  if (idle) refuse(idle, `is about repetition, and nothing repeats; give ${names.repeat}, or leave it out`);
+  if (idle) rejectReminder(idle, `is about repetition, and nothing repeats; give ${names.repeat}, or leave it out`);
 }
 
 function firstOf({ due, every, cron, timezone = DEFAULT_ZONE }: Parts, now: number, names: Names): number {
@@ -85,7 +88,7 @@ function firstOf({ due, every, cron, timezone = DEFAULT_ZONE }: Parts, now: numb
   }
   if (cron !== undefined) {
     const match = nextMatch(parseCron(cron), timezone, due === undefined ? start : start - 1);
-    if (match === undefined) refuse("cron", `${shown(cron)} never matches; write a day that exists`);
+    if (match === undefined) rejectReminder("cron", `${showValue(cron)} never matches; write a day that exists`);
     return match;
   }
   if (due !== undefined) return start;
@@ -97,14 +100,15 @@ function untilOf({ end, endName, timezone = DEFAULT_ZONE }: Parts, first: number
   const moment = end.after === undefined ? end.at : stepsFrom(first, end.after, 1, zoneOf(timezone));
   const until = checkMoment(endName, moment);
   if (until >= first) return until;
-  refuse(endName, `${iso(until)} is before the first tick at ${iso(first)}; write a later one`);
+  rejectReminder(endName, `${iso(until)} is before the first tick at ${iso(first)}; write a later one`);
 }
 
 const iso = (moment: number): string => new Date(moment).toISOString();
 
 function checkMoment(what: string, moment: number): number {
-  if (Number.isNaN(moment)) refuse(what, 'is an invalid Date; write for example new Date("2026-03-01T09:00:00Z")');
-  if (moment < 0) refuse(what, "is before 1970; write a moment between 1970 and 9999");
-  if (moment > END_OF_TIME) refuse(what, "is after the year 9999; write a moment between 1970 and 9999");
+  if (Number.isNaN(moment))
+    rejectReminder(what, 'is an invalid Date; write for example new Date("2026-03-01T09:00:00Z")');
+  if (moment < 0) rejectReminder(what, "is before 1970; write a moment between 1970 and 9999");
+  if (moment > END_OF_TIME) rejectReminder(what, "is after the year 9999; write a moment between 1970 and 9999");
   return Math.trunc(moment);
 }

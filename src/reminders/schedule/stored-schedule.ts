@@ -2,7 +2,7 @@
 // damaged or edited since must not cause an endless loop in the arithmetic of ticks.
 import { END_OF_TIME } from "../../kernel/end-of-time.ts";
 import { parseCron } from "./cron.ts";
-import { averageLength, isExact, type Period } from "./period.ts";
+import { averageLength, isFixedPeriod, type Period } from "./period.ts";
 import type { Schedule } from "./schedule.ts";
 import { zoneOf } from "./zone.ts";
 
@@ -14,7 +14,7 @@ export function isSchedule(value: unknown): value is Schedule {
   if (until !== undefined && !isWhole(until, first, END_OF_TIME)) return false;
   if (times !== undefined && !isWhole(times, 1, Number.MAX_SAFE_INTEGER)) return false;
   if (every !== undefined && (cron !== undefined || !isPeriod(every))) return false;
-  const needsZone = cron !== undefined || (every !== undefined && !isExact(every));
+  const needsZone = cron !== undefined || (every !== undefined && !isFixedPeriod(every));
   return needsZone === (timezone !== undefined) && isKnown(cron, timezone);
 }
 

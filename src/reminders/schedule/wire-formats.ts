@@ -3,11 +3,11 @@
 // a count ("R5/PT10S"). Empty texts and null count as left out. Without dueTime the first tick is one period
 // away; ttl counts from the first tick.
 
-import { checkText, refuse, shown } from "../refusal.ts";
+import { checkText, rejectReminder, showValue } from "../refusal.ts";
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 import { looksLikeInstant, parseInstant } from "./instant.ts";
 import { formatIsoDuration, type IsoDuration, parseIsoDuration } from "./iso-duration.ts";
-import { exactly, isExact, type Period } from "./period.ts";
+import { exactly, isFixedPeriod, type Period } from "./period.ts";
 import type { Missed, Schedule } from "./schedule.ts";
 import { composeSchedule, type Moment } from "./schedule-rules.ts";
 
@@ -59,7 +59,7 @@ export function scheduleToWire(
 
 function periodText(every: Period, left: number | undefined): string {
   if (left !== undefined) return `R${left}/${formatIsoDuration(every)}`;
-  return isExact(every) ? `@every ${formatGoDuration(every.ms)}` : formatIsoDuration(every);
+  return isFixedPeriod(every) ? `@every ${formatGoDuration(every.ms)}` : formatIsoDuration(every);
 }
 
 const isLeftOut = (value: unknown): boolean => value === undefined || value === null || value === "";
@@ -70,10 +70,10 @@ function readMoment(what: string, value: unknown, round: "up" | "down"): Moment 
   if (looksLikeInstant(value)) {
     const at = parseInstant(value, undefined, round);
     if (typeof at === "number") return { at };
-    refuse(what, `${shown(value)} is not a moment of RFC 3339; write for example ${MOMENTS}`);
+    rejectReminder(what, `${showValue(value)} is not a moment of RFC 3339; write for example ${MOMENTS}`);
   }
   const { period, times } = readLength(what, value, round, `${LENGTHS} or ${MOMENTS}`);
-  if (times !== undefined) refuse(what, `${shown(value)} repeats; only a period may begin with R${times}/`);
+  if (times !== undefined) rejectReminder(what, `${showValue(value)} repeats; only a period may begin with R${times}/`);
   return { after: period };
 }
 
@@ -83,10 +83,11 @@ function readPeriod(value: unknown): IsoDuration | undefined {
   const instead = `${LENGTHS}, or "R5/PT10S" for five times`;
   checkText(value, "period", `write for example ${instead}`);
   const length = readLength("period", value.replace(/^@every /, ""), "up", instead);
-  if (length.times === 0) refuse("period", `${shown(value)} never ticks; write R1 or more, or leave R0/ out`);
-  const nothing = isExact(length.period) && length.period.ms === 0;
+  if (length.times === 0)
+    rejectReminder("period", `${showValue(value)} never ticks; write R1 or more, or leave R0/ out`);
+  const nothing = isFixedPeriod(length.period) && length.period.ms === 0;
   if (nothing && length.times !== undefined) {
-    refuse("period", `${shown(value)} has nothing between the ticks; write for example "R5/PT10S"`);
+    rejectReminder("period", `${showValue(value)} has nothing between the ticks; write for example "R5/PT10S"`);
   }
   return nothing ? undefined : length;
 }
@@ -95,9 +96,10 @@ function readLength(what: string, text: string, round: "up" | "down", instead: s
   const iso = parseIsoDuration(text);
   if (iso !== undefined) return iso;
   const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === undefined) refuse(what, `${shown(text)} is not a duration; write for example ${instead}`);
+  if (nanoseconds === undefined)
+    rejectReminder(what, `${showValue(text)} is not a duration; write for example ${instead}`);
   if (nanoseconds > 0n && nanoseconds < NANOSECONDS_PER_MS) {
-    refuse(what, `${shown(text)} is less than a millisecond; write at least "1ms"`);
+    rejectReminder(what, `${showValue(text)} is less than a millisecond; write at least "1ms"`);
   }
   const ms = nanoseconds / NANOSECONDS_PER_MS;
   const rounded = round === "up" && ms * NANOSECONDS_PER_MS < nanoseconds ? ms + 1n : ms;

@@ -2,7 +2,7 @@
 // only the first query, and slowly (about 2 µs), so its answers are cached by spans of 25 days. Within a span
 // offsets are sampled every six days; since 1970 no zone has changed its offset twice within so short a time.
 
-import { checkText, refuse, shown } from "../refusal.ts";
+import { checkText, rejectReminder, showValue } from "../refusal.ts";
 import { DAY } from "./calendar.ts";
 
 /**
@@ -156,7 +156,7 @@ export function zoneOf(name: string): Zone {
   try {
     format = new Intl.DateTimeFormat("en-US", { timeZone: name, timeZoneName: "longOffset" });
   } catch {
-    refuse("timezone", `${shown(name)} is not a time zone; ${instead}`);
+    rejectReminder("timezone", `${showValue(name)} is not a time zone; ${instead}`);
   }
   if (zones.size >= MAX_ZONES) zones.clear();
   const zone = new Zone(format);

@@ -4,6 +4,7 @@ import {
   type Claim,
   type ClaimRequest,
   type DeadReminder,
+  NOTIFY_AHEAD_MS,
   type ReminderContent,
   type ReminderCounts,
   type ReminderKey,
@@ -16,14 +17,13 @@ import {
   type Settlement,
   type StoredReminder,
   type Tick,
-  TOLD_AHEAD_MS,
 } from "../../ports/store/reminders.ts";
 import { pageOf, type Row, Shelf, type Shelves } from "./reminder-shelf.ts";
 
 /** The namespaces in which the batch writes something that watchers may claim. */
 export function newsOf(batch: readonly ReminderWrite[], now: number): Set<string> {
   const isNews = (write: ReminderWrite): boolean =>
-    write.kind === "set" && write.lease === undefined && write.tick.at <= now + TOLD_AHEAD_MS;
+    write.kind === "set" && write.lease === undefined && write.tick.at <= now + NOTIFY_AHEAD_MS;
   return new Set(batch.filter(isNews).map(({ key }) => key.namespace));
 }
 

@@ -1,7 +1,7 @@
 // The calling side of one connection. It takes calls from the moment it is created; they wait while it
 // connects. Each call gets exactly one outcome, even when the connection fails.
 // A leaving connection takes no more calls and closes when all answers have arrived.
-import { tooLarge } from "../../kernel/call-size.ts";
+import { callTooLarge } from "../../kernel/call-size.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
@@ -160,7 +160,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
 
   #encode(call: RemoteCall): readonly Primitive[] | string {
     const args = encodeArguments(call.args);
-    if (!fits(args, LIMITS.callBytes)) throw tooLarge("the arguments", "ARGUMENT_INVALID");
+    if (!fits(args, LIMITS.callBytes)) throw callTooLarge("the arguments", "ARGUMENT_INVALID");
     const most = messageLimit(this.#settings.limits) - ENVELOPE * (1 + call.causes.length);
     if (!fits(args, most)) throw new LimpetError("ARGUMENT_INVALID", `the arguments are larger than ${most} bytes`);
     return args;

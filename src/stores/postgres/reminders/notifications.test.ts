@@ -5,7 +5,7 @@ import { after, afterEach, before, beforeEach, describe, test } from "node:test"
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { startPostgres, type TestServer } from "../../../../test/support/postgres.ts";
-import { TOLD_AHEAD_MS } from "../../../ports/store/reminders.ts";
+import { NOTIFY_AHEAD_MS } from "../../../ports/store/reminders.ts";
 import type { Store } from "../../../ports/store/store.ts";
 import { cancelOf, freshToken, HOUR, Place, setOf, TRIED } from "../../contract/reminders-shared.contract.ts";
 import { actor, commitOf, keep, takeAll } from "../../contract/shared.contract.ts";
@@ -108,7 +108,7 @@ describe("notifications about reminders", () => {
     const token = freshToken();
     const lease = { token, leaseMs: HOUR };
     const generation = await it.set(it.key("kept"), { lease });
-    await it.set(it.key("later"), { at: Date.now() + TOLD_AHEAD_MS + HOUR });
+    await it.set(it.key("later"), { at: Date.now() + NOTIFY_AHEAD_MS + HOUR });
     await it.reminders.write([setOf(it.key("kept"), { isNew: true }), cancelOf(it.key("later"))]);
     const tick = { at: Date.now(), due: 0, number: 2, attempt: 0 };
     await it.settle({ kind: "next", tick, leaseMs: HOUR, generation, token });

@@ -6,6 +6,7 @@ import {
   type Claim,
   type ClaimRequest,
   type DeadReminder,
+  NOTIFY_AHEAD_MS,
   type ReminderCounts,
   type ReminderKey,
   type ReminderLease,
@@ -16,7 +17,6 @@ import {
   type Rewriting,
   type Settlement,
   type StoredReminder,
-  TOLD_AHEAD_MS,
 } from "../../../ports/store/reminders.ts";
 import { Connections } from "../connection/connections.ts";
 import type { PostgresSettings } from "../connection/settings.ts";
@@ -60,7 +60,7 @@ export class PostgresReminders implements Reminders {
       channel,
       self,
       holders,
-      areDue: (namespace) => this.#listing.areDue(namespace, TOLD_AHEAD_MS),
+      areDue: (namespace) => this.#listing.areDue(namespace, NOTIFY_AHEAD_MS),
       heard: ({ namespace, longAgo }) => {
         if (longAgo !== undefined) this.#lows.straggler(namespace, undefined, longAgo);
       },
@@ -154,7 +154,7 @@ export class PostgresReminders implements Reminders {
   wrote(writes: readonly ReminderWrite[], now: number): void {
     const news = new Map<string, number | undefined>();
     for (const write of writes) {
-      if (write.kind !== "set" || write.tick.at > now + TOLD_AHEAD_MS) continue;
+      if (write.kind !== "set" || write.tick.at > now + NOTIFY_AHEAD_MS) continue;
       const { namespace, type } = write.key;
       const { at } = write.tick;
       const longAgo = isLongAgo(at, now) ? at : undefined;

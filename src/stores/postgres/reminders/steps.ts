@@ -2,7 +2,12 @@
 // row that another transaction holds, and then leaves it out, so that it does not delay the others.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../../kernel/errors.ts";
-import { type ReminderLease, type Rewriting, type Settlement, TOLD_AHEAD_MS } from "../../../ports/store/reminders.ts";
+import {
+  NOTIFY_AHEAD_MS,
+  type ReminderLease,
+  type Rewriting,
+  type Settlement,
+} from "../../../ports/store/reminders.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Statement } from "../connection/connections.ts";
 import { doubted, StoreFault } from "../connection/faults.ts";
@@ -177,7 +182,7 @@ function valuesOf({ kind, items, leaseMs }: Step): unknown[] {
     bigints(ends.map(({ tick }) => tick.attempt)),
   );
   if (kind === "dead") return [...values, texts(ends.map((end) => (end as Dead).error))];
-  values.push(bigints(ends.map((end) => (end as Next).leaseMs ?? -1)), TOLD_AHEAD_MS);
+  values.push(bigints(ends.map((end) => (end as Next).leaseMs ?? -1)), NOTIFY_AHEAD_MS);
   if (kind === "rewrite") values.push(texts(ends.map((end) => (end as Rewritten).data)));
   return values;
 }

@@ -1,5 +1,5 @@
 // Renews and returns leases of tasks, and serves requests about runs from outside: wake, close, watch.
-import { TOLD_AHEAD_MS } from "../../../ports/store/reminders.ts";
+import { NOTIFY_AHEAD_MS } from "../../../ports/store/reminders.ts";
 import type { Closing, TaskReturn, WorkflowKey } from "../../../ports/store/workflows.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Row, Runner, Statement } from "../connection/connections.ts";
@@ -156,7 +156,7 @@ export class WorkflowLeases {
         const namespace = namespaces.get(one.ref);
         if (namespace === undefined) continue;
         counted.add(one);
-        if (one.pauseMs <= TOLD_AHEAD_MS) deeds.news(namespace);
+        if (one.pauseMs <= NOTIFY_AHEAD_MS) deeds.news(namespace);
       }
     }
     deeds.tell();

@@ -2,7 +2,7 @@
 // transaction.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../../kernel/errors.ts";
-import { TOLD_AHEAD_MS } from "../../../ports/store/reminders.ts";
+import { NOTIFY_AHEAD_MS } from "../../../ports/store/reminders.ts";
 import type { RunStart, RunStatus, StartOutcome } from "../../../ports/store/workflows.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Runner, Statement } from "../connection/connections.ts";
@@ -230,7 +230,7 @@ export class WorkflowStarts {
   }
 
   #tellOf({ lease, delayMs, namespace }: RunStart, deeds: Deeds): void {
-    if (lease === undefined && delayMs <= TOLD_AHEAD_MS) deeds.news(namespace);
+    if (lease === undefined && delayMs <= NOTIFY_AHEAD_MS) deeds.news(namespace);
   }
 
   /** Decides the starts that it can, and returns the ones that it started. */

@@ -1,7 +1,7 @@
 // One call over HTTP, at the client. It resolves with the result, or rejects with the error of the actor, the
 // host or the transport. A transport error states whether the call can have been executed. The client tries
 // the next host only when it certainly was not; it never sends a call twice that may have been executed.
-import { tooLarge } from "../../../kernel/call-size.ts";
+import { callTooLarge } from "../../../kernel/call-size.ts";
 import { formatDuration } from "../../../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
@@ -121,7 +121,7 @@ function describe({ type, id, method, args }: RemoteCall): Message {
   const body = `[${args.map((arg, i) => encodeValue(arg, `argument ${i + 1}`)).join(",")}]`;
   // The same limit as for every other call.
   if (body.length * 3 > LIMITS.callBytes && Buffer.byteLength(body) > LIMITS.callBytes) {
-    throw tooLarge("the arguments", "ARGUMENT_INVALID");
+    throw callTooLarge("the arguments", "ARGUMENT_INVALID");
   }
   return { path, headers: { accept: EXACT_TYPE, "content-type": EXACT_TYPE }, body };
 }

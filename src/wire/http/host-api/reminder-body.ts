@@ -4,7 +4,7 @@
 import { LimpetError } from "../../../kernel/errors.ts";
 import type { ReminderWish } from "../../../ports/reminder-admin.ts";
 import type { FailureOptions } from "../../../ports/reminder-options.ts";
-import { shown } from "../../../reminders/refusal.ts";
+import { showValue } from "../../../reminders/refusal.ts";
 import { parseGoDuration } from "../../../reminders/schedule/go-duration.ts";
 import { parseIsoDuration } from "../../../reminders/schedule/iso-duration.ts";
 import { averageLength } from "../../../reminders/schedule/period.ts";
@@ -77,7 +77,7 @@ function parseInterval(interval: unknown): number {
   const iso = parseIsoDuration(text);
   if (iso !== undefined && iso.times === undefined) return Math.ceil(averageLength(iso.period));
   throw senseless(
-    `failure_policy.constant.interval: ${shown(interval)} is not a duration; write for example "10s" or "PT10S"`,
+    `failure_policy.constant.interval: ${showValue(interval)} is not a duration; write for example "10s" or "PT10S"`,
   );
 }
 

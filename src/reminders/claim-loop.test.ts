@@ -5,12 +5,12 @@ import { silentLog } from "../ports/log.ts";
 import type { Reminders } from "../ports/store/reminders.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { Claimer } from "./claimer.ts";
+import { ClaimLoop } from "./claim-loop.ts";
 import { FairCapacity } from "./fair-capacity.ts";
 import { Bench } from "./processor-kit.test.ts";
 import { StoreClock } from "./store-clock.ts";
 
-describe("claims of the claimer", () => {
+describe("the claim loop", () => {
   it("a lease counts from its request, however long the answer takes", async () => {
     const clock = new VirtualClock();
     const { reminders } = new MemoryStore(() => clock.now());
@@ -29,33 +29,33 @@ describe("claims of the claimer", () => {
     };
     const leases: number[] = [];
     const settings = { namespace: "default", pollMs: 60_000, aheadMs: 0, batchSize: 10, leaseMs };
-    const claimer = new Claimer(settings, {
+    const loop = new ClaimLoop(settings, {
       clock,
       random: { number: () => 0.5, id: () => "token" },
       log: silentLog,
       store: slow as Reminders,
       storeClock: new StoreClock(clock),
-      room: new FairCapacity(100),
+      capacity: new FairCapacity(100),
       types: () => ["Tea"],
       claimed: (_reminder, _token, leaseUntil) => leases.push(leaseUntil),
     });
     const askedAt = clock.monotonic();
-    claimer.start();
+    loop.start();
     await clock.advance(20_000);
-    await claimer.stop();
+    await loop.stop();
     assert.deepEqual(leases, [askedAt + leaseMs]);
   });
 
   it("a process that delivers nothing learns the store's time, so that its reminders are punctual", async () => {
     for (const offsetMs of [3_600_000, -3_600_000]) {
       const bench = new Bench();
-      const [setter, desk] = [bench.open({ types: [], clock: { offsetMs }, aheadMs: 0 }), bench.open()];
+      const [setter, host] = [bench.open({ types: [], clock: { offsetMs }, aheadMs: 0 }), bench.open()];
       await bench.advance(1_000);
       const from = bench.now;
       await bench.during(setter.set("tea", { due: 4_000 }));
       await bench.advance(10_000);
-      assert.equal(desk.delivered.length, 1, `${desk.delivered}`);
-      const at = Number(desk.delivered[0]!.split("@")[1]);
+      assert.equal(host.delivered.length, 1, `${host.delivered}`);
+      const at = Number(host.delivered[0]!.split("@")[1]);
       assert.ok(at >= from + 3_990 && at <= from + 4_100, `${at} is not 4 seconds after ${from}`);
     }
   });
@@ -69,14 +69,14 @@ describe("claims of the claimer", () => {
 
   it("a frequent reminder leaves capacity for another one, however short the horizon is", async () => {
     const bench = new Bench();
-    const desk = bench.open({ concurrency: 1, aheadMs: 200, pollMs: 80, leaseMs: 2_000 });
-    desk.handler = () => desk.sleep(90);
-    await bench.during(desk.set("drum", { due: 0, every: 100 }));
+    const host = bench.open({ concurrency: 1, aheadMs: 200, pollMs: 80, leaseMs: 2_000 });
+    host.handler = () => host.sleep(90);
+    await bench.during(host.set("drum", { due: 0, every: 100 }));
     await bench.advance(1_000);
-    await bench.during(desk.set("tea", { due: 500 }));
+    await bench.during(host.set("tea", { due: 500 }));
     const { claims } = bench;
     await bench.advance(10_000);
-    assert.equal(desk.delivered.filter((one) => one.startsWith("tea")).length, 1, `${desk.delivered}`);
+    assert.equal(host.delivered.filter((one) => one.startsWith("tea")).length, 1, `${host.delivered}`);
     assert.ok(bench.claims - claims < 1_000, `${bench.claims - claims} claims in ten seconds`);
   });
 });

@@ -1,0 +1,50 @@
+// Writes the outcomes of ticks, batched. A write is retried while its lease lasts, because the store rejects
+// it afterwards.
+import { KeyedBatcher } from "../kernel/batch/keyed-batcher.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Reminders, Settlement, TickOutcome } from "../ports/store/reminders.ts";
+import type { ClaimedEntry } from "./claimed.ts";
+import type { ReminderInstruments } from "./instruments.ts";
+
+export interface SettlerDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Reminders;
+  readonly instruments: ReminderInstruments;
+}
+
+export class Settler {
+  readonly #deps: SettlerDeps;
+  readonly #batcher: KeyedBatcher<Settlement, boolean>;
+  #isEnded = false;
+
+  constructor(deps: SettlerDeps) {
+    this.#deps = deps;
+    this.#batcher = new KeyedBatcher({ clock: deps.clock, send: (batch) => deps.store.settle(batch) });
+  }
+
+  /** `then` gets false if the store rejected the outcome, and undefined if the store did not answer. */
+  settle(entry: ClaimedEntry, outcome: TickOutcome, then: (counted: boolean | undefined) => void): void {
+    const { clock, instruments, log } = this.#deps;
+    const { generation, key } = entry.reminder;
+    entry.state = "settling";
+    const until = this.#isEnded ? clock.monotonic() : entry.leaseUntil;
+    this.#batcher.ask({ generation, token: entry.token, ...outcome }, until).then(
+      (counted) => {
+        if (!counted) instruments.replaced(1);
+        then(counted);
+      },
+      (err: unknown) => {
+        log.warn("reminder.settle.failed", { ...key, err });
+        then(undefined);
+      },
+    );
+  }
+
+  /** Ends all retries: from now on each outcome gets one attempt. */
+  end(): void {
+    this.#isEnded = true;
+    this.#batcher.end();
+  }
+}
