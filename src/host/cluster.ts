@@ -3,29 +3,25 @@
 import { hostname } from "node:os";
 import type { Catalog } from "../actors/catalog.ts";
 import { Router } from "../actors/routing/router.ts";
+import { ClusterAdmin } from "../admin/cluster-admin.ts";
 import type { Settings } from "../config/settings.ts";
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { showVersion } from "../kernel/versions.ts";
-import type { Leader, LeaderSource } from "../placement/discovery/leader-source.ts";
 import { Membership } from "../placement/host/membership.ts";
 import { HostInstruments } from "../placement/host/metrics.ts";
 import { hostedTypes } from "../placement/host/roles.ts";
 import { SchedulerNode } from "../placement/leader/election.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ClusterView, StickyPage, StickyQuery, Whereabouts } from "../ports/host-admin.ts";
 import type { LinkService, Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Random } from "../ports/random.ts";
-import type { ShardSteering, ShardsHere, ShardsSummary, ShardsView } from "../ports/shard-admin.ts";
+import type { ShardsHere } from "../ports/shard-admin.ts";
 import type { Coordination } from "../ports/store/coordination.ts";
 import type { Shards } from "../ports/store/shards.ts";
 import { Prewarm } from "../sharding/host/prewarm.ts";
 import { countRefused, measureShards } from "../sharding/host/shard-gauges.ts";
 import { LeaderShards } from "../sharding/leader/leader-shards.ts";
-import { summarise } from "../sharding/operations/shard-summaries.ts";
-import { inShard } from "../sharding/operations/shard-whereabouts.ts";
 import { openTogether, type RememberedActors, type Standing } from "../sharding/remembered/manager.ts";
 import { WatchedSchedulers } from "../wire/control/watched-schedulers.ts";
 import type { ClusterWire, OpenServer } from "./cluster-wire.ts";
@@ -203,11 +199,21 @@ export class Cluster {
   readonly #settings: Settings;
   readonly #deps: ClusterDeps;
   readonly #parts: Parts;
+  /** The requests of operators about the cluster. */
+  readonly admin: ClusterAdmin;
 
   constructor(settings: Settings, deps: ClusterDeps, parts: Parts) {
     this.#settings = settings;
     this.#deps = deps;
     this.#parts = parts;
+    const { source, membership, dedicated } = parts;
+    this.admin = new ClusterAdmin({
+      namespace: settings.namespace,
+      seesAll: dedicated,
+      source,
+      membership,
+      catalog: deps.catalog,
+    });
   }
 
   get address(): string {
@@ -248,60 +254,6 @@ export class Cluster {
     throw new LimpetError("NOT_READY", why);
   }
 
-  /** A host sees its own namespace; a dedicated scheduler belongs to none, and sees all. */
-  async view(): Promise<ClusterView> {
-    const view = await this.#leader().admin({ kind: "cluster" });
-    if (this.#parts.dedicated) return view;
-    const isOurs = ({ namespace }: { readonly namespace: string }): boolean => namespace === this.#settings.namespace;
-    return { ...view, hosts: view.hosts.filter(isOurs), tables: view.tables.filter(isOurs) };
-  }
-
-  async drain(which: string): Promise<void> {
-    const leader = this.#leader();
-    const { hosts } = await this.view();
-    const [found, ...more] = hosts.filter((host) => [host.address, host.name, host.incarnation].includes(which));
-    if (found === undefined) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}`);
-    if (more.length > 0) {
-      const addresses = [found, ...more].map(({ address }) => address).join(", ");
-      throw new LimpetError("ARGUMENT_INVALID", `several hosts are called ${which}; use an address: ${addresses}`);
-    }
-    if (found.state !== "member" && found.state !== "joining") {
-      throw new LimpetError("NOT_READY", `${which} is ${found.state} and cannot be drained now`);
-    }
-    await leader.admin({ kind: "drain", host: found.incarnation });
-  }
-
-  #leader(): Leader {
-    const { leader } = this.#parts.source as LeaderSource;
-    if (leader === undefined) throw new LimpetError("NOT_READY", this.#parts.source.problem);
-    return leader;
-  }
-
-  /** Sticky actors of this namespace. */
-  async sticky(query: StickyQuery): Promise<StickyPage> {
-    if (query.here === true) return this.#parts.membership.sticky.list(query);
-    return this.#leader().admin({ kind: "sticky", namespace: this.#settings.namespace, query });
-  }
-
-  async release(type: string, id: string): Promise<void> {
-    await this.#leader().admin({ kind: "release", namespace: this.#settings.namespace, type, id });
-  }
-
-  async shards(type: string): Promise<ShardsView> {
-    return this.#leader().admin({ kind: "shards", namespace: this.#settings.namespace, type });
-  }
-
-  async shardedTypes(): Promise<readonly ShardsSummary[]> {
-    const { namespace } = this.#settings;
-    const { tables } = await this.view();
-    const types = tables.filter((table) => table.namespace === namespace).map(({ type }) => type);
-    return summarise(types, (type) => this.shards(type));
-  }
-
-  async steerShards(type: string, steering: ShardSteering): Promise<void> {
-    await this.#leader().admin({ kind: "steerShards", namespace: this.#settings.namespace, type, steering });
-  }
-
   shardsHere(type: string): ShardsHere {
     return this.#parts.membership.shards.here(type);
   }
@@ -315,61 +267,6 @@ export class Cluster {
     const calls = (type: string): number => router.buffered(type);
     measureShards(membership.shards, calls, catalog, this.#settings.namespace, meter);
     membership.sticky.measure();
-  }
-
-  /** The owner of a sticky actor, from the leader; without a leader, from the cache of this host. */
-  async where(type: string, id: string): Promise<Whereabouts> {
-    const ring = this.#onRing(type, id);
-    const { membership, source } = this.#parts;
-    if (membership.isSharded(type)) return inShard(ring, membership, (sharded) => this.shards(sharded));
-    if (!membership.isSticky(type)) return ring;
-    const { address, tables } = membership;
-    const { namespace } = this.#settings;
-    const asked = source.leader?.admin({ kind: "sticky", namespace, query: { type, id, limit: 1 } });
-    const page = await asked?.catch(() => undefined);
-    const held = page?.actors[0];
-    const believed = held?.address ?? (membership.sticky.holdings.holds(type, id) ? address : undefined);
-    if (believed === undefined) {
-      const why =
-        page === undefined
-          ? "it is sticky, and the leader cannot say at this moment who holds it; if nobody does, this is where the ring says"
-          : "it is sticky and nobody holds it; for a start its next call brings it to life where the ring says";
-      return { ...ring, why };
-    }
-    const away = held?.away ?? false;
-    const why = away ? "its host is lost, and it is kept for the next one of that name" : "it is sticky";
-    return {
-      ...ring,
-      owner: believed,
-      ownerName: held?.name ?? tables.hostAt(type, believed)?.name,
-      here: believed === address && !away,
-      sticky: held && { since: held.since, away, ring: ring.owner, ringName: ring.ownerName },
-      why,
-    };
-  }
-
-  #onRing(type: string, id: string): Whereabouts {
-    const { tables, address } = this.#parts.membership;
-    const owner = tables.owner(type, id);
-    const { version, since, locked } = tables.view(type);
-    const hosts = tables.hosts(type);
-    const activeHere = this.#deps.catalog.types.get(type)?.activations.has(id) ?? false;
-    const where = {
-      type,
-      id,
-      owner,
-      here: owner === address,
-      activeHere,
-      sticky: undefined,
-      version: version.number,
-      term: version.term,
-      since,
-    };
-    const ownerName = hosts.find((host) => host.address === owner)?.name;
-    if (owner === undefined) return { ...where, ownerName, why: `no host of the cluster runs actors of type ${type}` };
-    const moving = locked ? "; that table is being handed out, so it may still be where it was before" : "";
-    const table = `table ${showVersion(version)} of ${type}, with ${hosts.length} ${hosts.length === 1 ? "host" : "hosts"}`;
-    return { ...where, ownerName, why: `the hash of its id falls to it in ${table}${moving}` };
   }
 
   /**

@@ -1,42 +1,29 @@
 // A host: the catalog of actors, its store and its cluster, as the servers use them (ports/host-admin.ts).
 import type { Catalog } from "../actors/catalog.ts";
 import { addressed, messageIdOf } from "../actors/message-id.ts";
-import { explain } from "../actors/routing/explain.ts";
 import type { ActorClass } from "../actors/routing/remote.ts";
-import { formatDuration } from "../kernel/durations.ts";
+import { ActorViews } from "../admin/actor-views.ts";
+import { adminDispatcher, alone } from "../admin/dispatcher.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
-import { LIMITS } from "../kernel/limits.ts";
-import { checkId, checkMethod, checkType, compareNames } from "../kernel/names.ts";
+import { checkId, checkMethod, checkType } from "../kernel/names.ts";
+import type { Admin } from "../ports/admin.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
-import type {
-  ActorPage,
-  ActorSummary,
-  CallOptions,
-  ClusterView,
-  Explanation,
-  Host,
-  HostStatus,
-  ListQuery,
-  StickyPage,
-  StickyQuery,
-  TypeSummary,
-  Whereabouts,
-} from "../ports/host-admin.ts";
-import type { ShardSteering, ShardsHere, ShardsSummary, ShardsView } from "../ports/shard-admin.ts";
-import type { Store, StoredActor } from "../ports/store/store.ts";
+import type { CallOptions, Host, HostStatus, TypeSummary } from "../ports/host-admin.ts";
+import type { ShardsHere } from "../ports/shard-admin.ts";
+import type { Store } from "../ports/store/store.ts";
 import type { WorkflowAdmin } from "../ports/workflow-admin.ts";
 import { StoredReminders } from "../reminders/admin.ts";
 import type { ReminderNode } from "../reminders/node.ts";
 import type { Cluster } from "./cluster.ts";
-import { FirstFew } from "./first-few.ts";
 import { VERSION } from "./version.ts";
 
 /** Interval of health checks of the store. */
 const PING_MS = 2_000;
 
-export class HostNode implements Host {
+export class HostNode implements Host, Admin {
   readonly reminders: StoredReminders;
   readonly workflows: WorkflowAdmin;
+  readonly admin: Admin["admin"];
   readonly #catalog: Catalog;
   readonly #store: Store;
   readonly #cluster: Cluster | undefined;
@@ -72,6 +59,9 @@ export class HostNode implements Host {
         catalog.types.get(type)?.checkReminders();
       },
     });
+    const admin = cluster?.admin;
+    const actors = new ActorViews({ catalog, store, clock, cluster: admin });
+    this.admin = adminDispatcher({ actors, cluster: admin, reminders: this.reminders, workflows });
     this.#clock = clock;
     this.#pingMs = pingMs;
     this.#startedAt = clock.now();
@@ -100,119 +90,21 @@ export class HostNode implements Host {
     return [...this.#catalog.types.values()].map(({ name, activations }) => ({ type: name, active: activations.size }));
   }
 
-  async list(query: ListQuery): Promise<ActorPage> {
-    const limit = Math.min(query.limit, LIMITS.listPage);
-    const actors = query.active ? this.#listActive(query, limit + 1) : await this.#listStored(query, limit + 1);
-    const page = actors.slice(0, limit);
-    const last = page.at(-1);
-    return { actors: page, next: actors.length > limit && last ? { type: last.type, id: last.id } : undefined };
-  }
+  // ——— Requests of operators, for code in this process.
 
-  async #listStored(query: ListQuery, limit: number): Promise<ActorSummary[]> {
-    const { type, prefix, after } = query;
-    const rows = await this.#store.list({ namespace: this.#catalog.namespace, type, prefix, after, limit });
-    return rows.map((row) => this.#summary(row.type, row.id, row));
-  }
-
-  /** Activations in the order of stored actors; stateless actors exist only in memory. */
-  #listActive({ type, prefix = "", after }: ListQuery, limit: number): ActorSummary[] {
-    const page = new FirstFew(limit, compareNames);
-    for (const { name, activations } of this.#catalog.types.values()) {
-      if (type !== undefined && name !== type) continue;
-      for (const id of activations.keys()) {
-        const actor = { type: name, id };
-        if (id.startsWith(prefix) && (after === undefined || compareNames(actor, after) > 0)) page.add(actor);
-      }
-    }
-    return page.sorted().map((actor) => this.#summary(actor.type, actor.id, undefined));
-  }
-
-  #summary(type: string, id: string, row: StoredActor | undefined): ActorSummary {
-    const activation = this.#catalog.types.get(type)?.activations.get(id);
-    return {
-      type,
-      id,
-      active: activation !== undefined,
-      waiting: activation?.waiting ?? 0,
-      epoch: row?.epoch ?? activation?.life?.epoch,
-      version: row?.version ?? activation?.life?.version,
-      bytes: row?.bytes,
-    };
-  }
-
-  async explain(type: string, id: string): Promise<Explanation> {
-    checkType(type);
-    checkId(id);
-    const activation = this.#catalog.target(type).activations.get(id);
-    const stored = await this.#store.find({ namespace: this.#catalog.namespace, type, id });
-    const explanation = explain(type, id, activation, stored, this.#clock.monotonic(), this.#clock.now());
-    if (activation !== undefined) return explanation;
-    const restartsInMs = this.#restartsInMs(type, id);
-    if (restartsInMs !== undefined) {
-      const when = restartsInMs > 0 ? `in ${formatDuration(restartsInMs)}` : "when its turn comes";
-      const soon = `it is started again ${when}, or by its next call`;
-      return { ...explanation, summary: `${type}/${id} is remembered and has stopped; ${soon}` };
-    }
-    if (this.#cluster === undefined) return explanation;
-    const { owner, here } = await this.#cluster.where(type, id);
-    if (owner === undefined || here) return explanation;
-    return { ...explanation, summary: `${type}/${id} lives on ${owner}, and that host knows what it does` };
-  }
-
-  #restartsInMs(type: string, id: string): number | undefined {
-    const known = this.#catalog.types.get(type);
-    return known && this.#catalog.remembering?.restartsInMs(known, id);
-  }
-
-  async cluster(): Promise<ClusterView> {
-    if (this.#cluster === undefined) throw alone();
-    return this.#cluster.view();
-  }
-
-  async where(type: string, id: string): Promise<Whereabouts> {
-    checkType(type);
-    checkId(id);
-    if (this.#cluster === undefined) throw alone();
-    return this.#cluster.where(type, id);
-  }
-
-  async drain(host: string): Promise<void> {
-    if (this.#cluster === undefined) throw alone();
-    await this.#cluster.drain(host);
-  }
-
-  async sticky(query: StickyQuery): Promise<StickyPage> {
-    if (this.#cluster === undefined) throw alone();
-    return this.#cluster.sticky(query);
-  }
-
-  async release(type: string, id: string): Promise<void> {
-    checkType(type);
-    checkId(id);
-    if (this.#cluster === undefined) throw alone();
-    await this.#cluster.release(type, id);
-  }
-
-  async shards(type: string): Promise<ShardsView> {
-    checkType(type);
-    if (this.#cluster === undefined) throw alone();
-    return this.#cluster.shards(type);
-  }
-
-  async shardedTypes(): Promise<readonly ShardsSummary[]> {
-    if (this.#cluster === undefined) throw alone();
-    return this.#cluster.shardedTypes();
-  }
-
-  async steerShards(type: string, steering: ShardSteering): Promise<void> {
-    checkType(type);
-    if (this.#cluster === undefined) throw alone();
-    await this.#cluster.steerShards(type, steering);
-  }
+  readonly list: Host["list"] = (query) => this.admin({ kind: "list", query });
+  readonly explain: Host["explain"] = (type, id) => this.admin({ kind: "explain", type, id });
+  readonly cluster: Host["cluster"] = () => this.admin({ kind: "cluster" });
+  readonly where: Host["where"] = (type, id) => this.admin({ kind: "where", type, id });
+  readonly drain: Host["drain"] = (host) => this.admin({ kind: "drain", host });
+  readonly sticky: Host["sticky"] = (query) => this.admin({ kind: "sticky", query });
+  readonly release: Host["release"] = (type, id) => this.admin({ kind: "release", type, id });
+  readonly shards: Host["shards"] = (type) => this.admin({ kind: "shards", type });
+  readonly shardedTypes: Host["shardedTypes"] = () => this.admin({ kind: "shardedTypes" });
+  readonly steerShards: Host["steerShards"] = (type, steering) => this.admin({ kind: "steerShards", type, steering });
 
   shardsHere(type: string): ShardsHere {
-    if (this.#cluster === undefined) throw alone();
-    return this.#cluster.shardsHere(type);
+    return (this.#cluster ?? alone()).shardsHere(type);
   }
 
   shardOf(type: string, id: string): number {
@@ -306,9 +198,3 @@ export class HostNode implements Host {
     }
   }
 }
-
-const alone = (): LimpetError =>
-  new LimpetError(
-    "NOT_READY",
-    "this process is not in a cluster: its store is in memory, or the setting cluster is false",
-  );

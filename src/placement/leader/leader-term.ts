@@ -394,7 +394,7 @@ export class LeaderTerm {
     for (const { coordinator } of this.#shards.values()) coordinator.measure();
   }
 
-  #release(namespace: string, type: string, id: string): undefined {
+  #release(namespace: string, type: string, id: string): void {
     const sticky = this.#namespaces.get(namespace)?.sticky;
     const effects = sticky?.release(type, id, this.#deps.clock.monotonic());
     if (effects === undefined) throw new LimpetError("NOT_STICKY", `no host holds ${type}/${id} as a sticky actor`);
@@ -403,7 +403,7 @@ export class LeaderTerm {
     this.#feed(namespace, () => effects);
   }
 
-  #drain(which: string): undefined {
+  #drain(which: string): void {
     let found = false;
     for (const [namespace, controller] of this.#namespaces) {
       const effects = controller.drain(which);

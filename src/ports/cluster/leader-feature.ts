@@ -42,7 +42,7 @@ export interface NamespaceFeature {
 export interface ShardRequests {
   view(type: string, now: number): Promise<ShardsView>;
   /** Resolves when the command is durable, or has begun. */
-  steer(type: string, steering: ShardSteering, now: number): Promise<undefined>;
+  steer(type: string, steering: ShardSteering, now: number): Promise<void>;
 }
 
 /** A namespace as the leader knows it. */

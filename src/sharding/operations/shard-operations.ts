@@ -94,7 +94,7 @@ export class ShardOperations implements ShardRequests {
   // ——— Commands.
 
   /** Resolves when the command is durable, or has begun. */
-  async steer(type: string, steering: ShardSteering, now: number): Promise<undefined> {
+  async steer(type: string, steering: ShardSteering, now: number): Promise<void> {
     const known = this.#known(type);
     switch (steering.kind) {
       case "move":
