@@ -4,7 +4,7 @@ import type { Bug } from "./bug.ts";
 
 const OURS = "our own rejected design";
 const STEPS = "src/stores/memory/run-steps.ts";
-const BOARD = "src/stores/memory/task-board.ts";
+const TASKS = "src/stores/memory/task-index.ts";
 const TASK = "src/workflows/worker/task.ts";
 
 export const WORKFLOWS: readonly Bug[] = [
@@ -155,7 +155,7 @@ export const WORKFLOWS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: BOARD,
+        file: TASKS,
         before: "const isBehind = task.at > this.#now || others === limit;",
         after: `const isBehind = (task.state !== "leased" && task.at > this.#now) || others === limit;`,
       },
@@ -169,7 +169,7 @@ export const WORKFLOWS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: BOARD,
+        file: TASKS,
         before: "      if (!bindings.has(bound)) continue;\n      const binds = bindings.get(bound);\n",
         after:
           "      if (!isSticky && !bindings.has(bound)) continue;\n      const binds = bindings.get(bound) ?? bound;\n",
@@ -183,7 +183,7 @@ export const WORKFLOWS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: BOARD,
+        file: TASKS,
         before: "} else if (isActive && heldUntil > this.#now) {",
         after: "} else if (isActive && heldUntil > this.#now && owner === lease.worker) {",
       },

@@ -187,7 +187,7 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       ["for a worker that is gone", (it: Site) => it.workflows.forgetWorker(it.namespace, "w1")],
       ["for a worker without a recent report", () => opened().advance(31 * MINUTE)],
     ] as [string, (it: Site) => Promise<unknown>][]) {
-      test(`affinity ${what} brings a run to no other definition`, async () => {
+      test(`affinity ${what} hasAttached a run to no other definition`, async () => {
         const it = site();
         await it.seen("w1");
         await it.start("a");

@@ -18,17 +18,17 @@ import {
   type StoredReminder,
   type Tick,
 } from "../../ports/store/reminders.ts";
-import { pageOf, type Row, Shelf, type Shelves } from "./reminder-shelf.ts";
+import { pageOf, ReminderIndex, type ReminderIndexes, type Row } from "./reminder-index.ts";
 
 /** The namespaces in which the batch writes something that watchers may claim. */
-export function newsOf(batch: readonly ReminderWrite[], now: number): Set<string> {
+export function namespacesOf(batch: readonly ReminderWrite[], now: number): Set<string> {
   const isNews = (write: ReminderWrite): boolean =>
     write.kind === "set" && write.lease === undefined && write.tick.at <= now + NOTIFY_AHEAD_MS;
   return new Set(batch.filter(isNews).map(({ key }) => key.namespace));
 }
 
 export class MemoryReminders implements Reminders {
-  readonly #namespaces = new Map<string, Shelves>();
+  readonly #namespaces = new Map<string, ReminderIndexes>();
   readonly #byGeneration = new Map<number, Row>();
   #lastGeneration = 0;
   readonly #watchers = new Map<string, Set<() => void>>();
@@ -64,7 +64,7 @@ export class MemoryReminders implements Reminders {
   /** For the reminder writes of commits. */
   writeNow(batch: readonly ReminderWrite[]): ReminderOutcome[] {
     const outcomes = batch.map((write) => this.#write(write));
-    this.#tell(newsOf(batch, this.#now()));
+    this.#notify(namespacesOf(batch, this.#now()));
     return outcomes;
   }
 
@@ -129,7 +129,7 @@ export class MemoryReminders implements Reminders {
     this.#checkOpen();
     const now = this.#now();
     return pageOf(
-      this.#shelves(query.namespace),
+      this.#indexes(query.namespace),
       query,
       ({ rows }) => rows,
       (row) => storedOf(row, now),
@@ -139,7 +139,7 @@ export class MemoryReminders implements Reminders {
   async listDead(query: ReminderQuery): Promise<DeadReminder[]> {
     this.#checkOpen();
     return pageOf(
-      this.#shelves(query.namespace),
+      this.#indexes(query.namespace),
       query,
       ({ dead }) => dead,
       (one) => one,
@@ -148,20 +148,20 @@ export class MemoryReminders implements Reminders {
 
   async revive(key: ReminderKey): Promise<boolean> {
     this.#checkOpen();
-    const shelf = this.#shelf(key);
-    const dead = shelf.dead.get(key);
+    const index = this.#index(key);
+    const dead = index.dead.get(key);
     if (dead === undefined || this.#find(key) !== undefined) return false;
-    shelf.dead.drop(key);
+    index.dead.drop(key);
     const { schedule, data } = dead;
     const tick = { ...dead.tick, at: this.#now(), attempt: 0 };
     this.#write({ kind: "set", key, tick, content: { schedule, data }, lease: undefined, isNew: true });
-    this.#tell(new Set([key.namespace]));
+    this.#notify(new Set([key.namespace]));
     return true;
   }
 
   async forget(key: ReminderKey): Promise<boolean> {
     this.#checkOpen();
-    const { dead } = this.#shelf(key);
+    const { dead } = this.#index(key);
     const isThere = dead.get(key) !== undefined;
     dead.drop(key);
     return isThere;
@@ -171,7 +171,7 @@ export class MemoryReminders implements Reminders {
     this.#checkOpen();
     const now = this.#now();
     const counts = { all: 0, overdue: 0, dead: 0 };
-    for (const { rows, dead, due } of this.#shelves(namespace).values()) {
+    for (const { rows, dead, due } of this.#indexes(namespace).values()) {
       counts.all = Math.min(counts.all + rows.size, limit);
       counts.dead = Math.min(counts.dead + dead.size, limit);
       for (const row of due) {
@@ -188,19 +188,19 @@ export class MemoryReminders implements Reminders {
     return () => void watchers.delete(listener);
   }
 
-  #shelves(namespace: string): Shelves {
+  #indexes(namespace: string): ReminderIndexes {
     const known = this.#namespaces.get(namespace);
     if (known !== undefined) return known;
-    const shelves: Shelves = new Map();
-    this.#namespaces.set(namespace, shelves);
-    return shelves;
+    const indexes: ReminderIndexes = new Map();
+    this.#namespaces.set(namespace, indexes);
+    return indexes;
   }
 
-  #shelf({ namespace, type }: ReminderKey): Shelf {
-    const shelves = this.#shelves(namespace);
-    const shelf = shelves.get(type) ?? new Shelf();
-    shelves.set(type, shelf);
-    return shelf;
+  #index({ namespace, type }: ReminderKey): ReminderIndex {
+    const indexes = this.#indexes(namespace);
+    const index = indexes.get(type) ?? new ReminderIndex();
+    indexes.set(type, index);
+    return index;
   }
 
   #find(key: ReminderKey): Row | undefined {
@@ -209,7 +209,7 @@ export class MemoryReminders implements Reminders {
 
   #drop(row: Row): void {
     this.#byGeneration.delete(row.generation);
-    this.#shelf(row.key).drop(row);
+    this.#index(row.key).drop(row);
   }
 
   #write(write: ReminderWrite): ReminderOutcome {
@@ -230,7 +230,7 @@ export class MemoryReminders implements Reminders {
       leasedUntil: write.lease === undefined ? 0 : this.#now() + write.lease.leaseMs,
     };
     this.#byGeneration.set(generation, row);
-    this.#shelf(row.key).put(row);
+    this.#index(row.key).put(row);
     return { kind: "set", generation };
   }
 
@@ -249,7 +249,7 @@ export class MemoryReminders implements Reminders {
         this.#drop(row);
         return true;
       case "next":
-        this.#shelf(row.key).moveOn(row, copyOf(settlement.tick));
+        this.#index(row.key).moveOn(row, copyOf(settlement.tick));
         if (settlement.leaseMs === undefined) row.token = undefined;
         else row.leasedUntil = this.#now() + settlement.leaseMs;
         return true;
@@ -269,14 +269,14 @@ export class MemoryReminders implements Reminders {
           error,
           diedAt: this.#now(),
         };
-        this.#shelf(key).dead.put(key, dead);
+        this.#index(key).dead.put(key, dead);
         return true;
       }
     }
   }
 
   /** Notifies once for a batch, after the writer's own code has gone on. */
-  #tell(namespaces: ReadonlySet<string>): void {
+  #notify(namespaces: ReadonlySet<string>): void {
     for (const namespace of namespaces) {
       for (const listener of this.#watchers.get(namespace) ?? []) queueMicrotask(listener);
     }

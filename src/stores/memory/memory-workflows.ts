@@ -25,22 +25,22 @@ import type {
 import type { MemoryReminders } from "./memory-reminders.ts";
 import { matches, type Run, RunRows, storedOf } from "./run-rows.ts";
 import { RunSteps } from "./run-steps.ts";
-import { TaskBoard } from "./task-board.ts";
+import { TaskIndex } from "./task-index.ts";
 import { WorkerRows } from "./worker-rows.ts";
 
 export class MemoryWorkflows implements Workflows {
   readonly #runs = new RunRows();
-  readonly #board = new TaskBoard();
+  readonly #taskIndex = new TaskIndex();
   readonly #workers = new WorkerRows();
   readonly #watchers = new Map<string, Set<() => void>>();
-  #news = new Set<string>();
+  #changedNamespaces = new Set<string>();
   readonly #steps: RunSteps;
   readonly #now: () => number;
   readonly #checkOpen: () => void;
 
   /** `now` is the store's clock; `checkOpen` throws once the store is closed. */
   constructor(reminders: MemoryReminders, now: () => number, checkOpen: () => void) {
-    this.#steps = new RunSteps(this.#runs, this.#board, reminders, now);
+    this.#steps = new RunSteps(this.#runs, this.#taskIndex, reminders, now);
     this.#now = now;
     this.#checkOpen = checkOpen;
   }
@@ -72,7 +72,7 @@ export class MemoryWorkflows implements Workflows {
   async claim(request: TaskClaim): Promise<TaskClaims> {
     this.#checkOpen();
     const now = this.#now();
-    const { found, next } = this.#board.match(request, this.#workers, now);
+    const { found, next } = this.#taskIndex.match(request, this.#workers, now);
     return { now, tasks: found.map((match) => this.#steps.claim(match, request)), next };
   }
 
@@ -186,20 +186,20 @@ export class MemoryWorkflows implements Workflows {
 
   /** Namespaces with changes for watchers since the last call. */
   takeNews(): Set<string> {
-    const news = this.#news;
-    this.#news = new Set();
-    return news;
+    const namespaces = this.#changedNamespaces;
+    this.#changedNamespaces = new Set();
+    return namespaces;
   }
 
   /** Notifies watchers once for a batch, after the caller's own code has gone on. */
   #change<T>(work: (steps: RunSteps) => T): T {
     this.#checkOpen();
     const result = work(this.#steps);
-    for (const namespace of this.#steps.news) {
-      this.#news.add(namespace);
+    for (const namespace of this.#steps.namespacesWithWork) {
+      this.#changedNamespaces.add(namespace);
       for (const listener of this.#watchers.get(namespace) ?? []) queueMicrotask(listener);
     }
-    this.#steps.news.clear();
+    this.#steps.namespacesWithWork.clear();
     return result;
   }
 

@@ -10,7 +10,7 @@ import type {
   WorkflowKey,
 } from "../../ports/store/workflows.ts";
 
-/** The task of an open run. `at` and the affinity change only while the task is not on the board. */
+/** The task of an open run. `at` and the affinity change only while the task is not in the task index. */
 export interface Task {
   readonly run: Run;
   /** The ref of the run. */

@@ -16,18 +16,18 @@ import type {
 } from "../../ports/store/workflows.ts";
 import type { MemoryReminders } from "./memory-reminders.ts";
 import { addPage, isOpen, lostSoFar, type OpenRun, type Run, type RunRows, type Task } from "./run-rows.ts";
-import type { Match, TaskBoard } from "./task-board.ts";
+import type { Match, TaskIndex } from "./task-index.ts";
 
 export class RunSteps {
-  readonly news = new Set<string>();
+  readonly namespacesWithWork = new Set<string>();
   readonly #runs: RunRows;
-  readonly #board: TaskBoard;
+  readonly #taskIndex: TaskIndex;
   readonly #reminders: MemoryReminders;
   readonly #now: () => number;
 
-  constructor(runs: RunRows, board: TaskBoard, reminders: MemoryReminders, now: () => number) {
+  constructor(runs: RunRows, taskIndex: TaskIndex, reminders: MemoryReminders, now: () => number) {
     this.#runs = runs;
-    this.#board = board;
+    this.#taskIndex = taskIndex;
     this.#reminders = reminders;
     this.#now = now;
   }
@@ -133,7 +133,7 @@ export class RunSteps {
     for (const { task } of this.#runs.all(namespace)) {
       if (task?.stickyWorker === worker && task.stickyUntil > this.#now()) {
         this.#move(task, () => Object.assign(task, { stickyUntil: -task.stickyUntil }));
-        this.news.add(namespace);
+        this.namespacesWithWork.add(namespace);
       }
       if (task?.state !== "leased" || task.worker !== worker) continue;
       task.token = undefined;
@@ -226,19 +226,19 @@ export class RunSteps {
 
   #makeReady(task: Task, at: number): void {
     this.#move(task, () => Object.assign(task, { state: "ready", at, worker: undefined }));
-    this.news.add(task.run.namespace);
+    this.namespacesWithWork.add(task.run.namespace);
   }
 
-  /** Applies a change that moves the task on the board. */
+  /** Applies a change that moves the task in the task index. */
   #move(task: Task, change: () => void): void {
-    this.#board.remove(task);
+    this.#taskIndex.remove(task);
     change();
-    this.#board.add(task);
+    this.#taskIndex.add(task);
   }
 
   #end(run: OpenRun, status: RunStatus, result: string): void {
-    this.#board.remove(run.task);
-    if (run.isWatched) this.news.add(run.namespace);
+    this.#taskIndex.remove(run.task);
+    if (run.isWatched) this.namespacesWithWork.add(run.namespace);
     run.inbox.clear();
     const ended: Partial<Run> = { status, result, closedAt: this.#now(), task: undefined };
     Object.assign(run, ended);

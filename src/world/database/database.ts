@@ -19,7 +19,7 @@ import {
   verdictOf,
 } from "../../ports/store/store.ts";
 import type { Workflows } from "../../ports/store/workflows.ts";
-import { newsOf } from "../../stores/memory/memory-reminders.ts";
+import { namespacesOf } from "../../stores/memory/memory-reminders.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { OwnTakes } from "../../stores/own-takes.ts";
 import { BEGINNING } from "../local-clock.ts";
@@ -156,7 +156,7 @@ export class Database {
   /** Notifies other processes of a write, later; or never when the connection is lost. */
   tellNews(from: Station, batch: readonly ReminderWrite[]): void {
     if (this.listening.size === 0) return;
-    this.#tell(from, this.listening, newsOf(batch, this.now));
+    this.#tell(from, this.listening, namespacesOf(batch, this.now));
   }
 
   /** Notifies processes that tasks of these namespaces may be ready, or runs may have ended. */

@@ -140,10 +140,10 @@ interface Pending {
 export type Wrote = (writes: readonly ReminderWrite[], now: number) => void;
 
 /**
- * Applies the workflow operations of commits, in their transaction. `tell` is called once the transaction is
+ * Applies the workflow operations of commits, in their transaction. `send` is called once the transaction is
  * committed.
  */
-export type WithWorkflows = (runner: Runner, commits: readonly Commit[]) => Promise<{ readonly tell: () => void }>;
+export type WithWorkflows = (runner: Runner, commits: readonly Commit[]) => Promise<{ readonly send: () => void }>;
 
 export class Commits {
   readonly #connections: Connections;
@@ -262,7 +262,7 @@ export class Commits {
     if (statement !== this.#small) values.push(bigints(pending.map(({ kind }) => kind)));
     if (statement === this.#reminders) values.push(...reminderValues(pending.map(({ commit }) => commit)));
     values.push(texts(this.#own.owners));
-    const { row, tell } = await this.#run(statement, values, pending);
+    const { row, notify } = await this.#run(statement, values, pending);
     const { isWritten, now, voided, generations } = writtenBy(row, pending);
     const left: Pending[] = [];
     for (const one of pending) {
@@ -277,7 +277,7 @@ export class Commits {
         now,
       );
     }
-    tell?.();
+    notify?.();
     return left;
   }
 
@@ -286,7 +286,7 @@ export class Commits {
     statement: Statement,
     values: unknown[],
     pending: readonly Pending[],
-  ): Promise<{ readonly row: Row; readonly tell?: () => void }> {
+  ): Promise<{ readonly row: Row; readonly notify?: () => void }> {
     if (!pending.some(({ commit }) => bringsWorkflows(commit))) {
       const [row] = await this.#connections.run(statement, values, "doubtful");
       return { row: row as Row };
@@ -295,8 +295,8 @@ export class Commits {
       const [row] = await runner.run(statement, values, "doubtful");
       const { isWritten } = writtenBy(row as Row, pending);
       const written = pending.filter(isWritten).map(({ commit }) => commit);
-      const deeds = await this.#withWorkflows(runner, written);
-      return { row: row as Row, tell: () => deeds.tell() };
+      const notifications = await this.#withWorkflows(runner, written);
+      return { row: row as Row, notify: () => notifications.send() };
     });
   }
 

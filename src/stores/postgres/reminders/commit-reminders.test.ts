@@ -44,7 +44,7 @@ describe("rounds of commits with reminders", () => {
     assert.deepEqual(refs(roundsOf(batch)), [[1, 2]]);
   });
 
-  test("a commit brings reminders only if it settles or writes at least one", () => {
+  test("a commit hasAttached reminders only if it settles or writes at least one", () => {
     assert.equal(bringsReminders(commit(1).commit), false);
     assert.equal(bringsReminders(commit(1, { settle: [], reminders: [] }).commit), false);
     assert.equal(bringsReminders(commit(1, { reminders: [cancelOf(key("a"))] }).commit), true);

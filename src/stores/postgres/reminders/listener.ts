@@ -7,7 +7,7 @@ import pg from "pg";
 import { holdSession } from "../connection/session.ts";
 import type { PostgresSettings } from "../connection/settings.ts";
 import type { Holders } from "./holders.ts";
-import { type News, newsOf, subjectOf, type Topic } from "./notifications.ts";
+import { type Notification, parseNotification, subjectOf, type Topic } from "./notifications.ts";
 
 const FIRST_PAUSE_MS = 100;
 /** Well below the grace for a process without a connection (reminder-holders.ts). */
@@ -26,7 +26,7 @@ export interface EarsOptions {
   /** True if a reminder of the namespace is due soon. */
   readonly areDue: (namespace: string) => Promise<boolean>;
   /** Called before the watchers are notified. */
-  readonly heard: (news: News) => void;
+  readonly received: (notification: Notification) => void;
 }
 
 /** The watchers of one topic in one namespace. */
@@ -36,7 +36,7 @@ interface Watched {
   readonly listeners: Set<() => void>;
 }
 
-export class ReminderEars {
+export class NotificationListener {
   readonly #options: EarsOptions;
   readonly #watchers = new Map<string, Watched>();
   readonly #closing = new AbortController();
@@ -62,7 +62,7 @@ export class ReminderEars {
   /** Notifies the watchers that a reminder of the namespace may be claimed. */
   wake(namespace: string): void {
     const watched = this.#watchers.get(subjectOf(undefined, namespace));
-    if (watched !== undefined) tell(watched);
+    if (watched !== undefined) notify(watched);
   }
 
   async close(): Promise<void> {
@@ -94,7 +94,7 @@ export class ReminderEars {
     const ended = new Promise<void>((resolve) => client.once("end", resolve));
     client.once("end", () => holders.ended(client));
     client.on("error", () => undefined);
-    client.on("notification", ({ payload }) => this.#hear(payload));
+    client.on("notification", ({ payload }) => this.#receive(payload));
     const cut = () => socket.destroy();
     const leave = () => {
       setTimeout(cut, CLOSE_MS).unref();
@@ -120,22 +120,22 @@ export class ReminderEars {
     }
   }
 
-  #hear(payload: string | undefined): void {
-    const news = newsOf(payload, this.#options.self);
-    if (news === undefined) return;
-    this.#options.heard(news);
-    const watched = this.#watchers.get(subjectOf(news.about, news.namespace));
-    if (watched !== undefined) tell(watched);
+  #receive(payload: string | undefined): void {
+    const notification = parseNotification(payload, this.#options.self);
+    if (notification === undefined) return;
+    this.#options.received(notification);
+    const watched = this.#watchers.get(subjectOf(notification.about, notification.namespace));
+    if (watched !== undefined) notify(watched);
   }
 
   async #catchUp(): Promise<void> {
     for (const watched of [...this.#watchers.values()]) {
       // A watcher of workflows checks by itself: one of several things may have happened.
-      if (watched.about === "workflows" || (await this.#options.areDue(watched.namespace))) tell(watched);
+      if (watched.about === "workflows" || (await this.#options.areDue(watched.namespace))) notify(watched);
     }
   }
 }
 
-function tell({ listeners }: Watched): void {
+function notify({ listeners }: Watched): void {
   for (const listener of listeners) listener();
 }

@@ -10,7 +10,7 @@ import type { Store } from "../../../ports/store/store.ts";
 import { cancelOf, freshToken, HOUR, Place, setOf, TRIED } from "../../contract/reminders-shared.contract.ts";
 import { actor, commitOf, keep, takeAll } from "../../contract/shared.contract.ts";
 import { openPostgresStore } from "../postgres-store.ts";
-import { newsOf } from "./notifications.ts";
+import { parseNotification } from "./notifications.ts";
 
 async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   for (let attempt = 0; attempt < 30_000; attempt++) {
@@ -65,14 +65,14 @@ describe("notifications about reminders", () => {
     return told.filter((one) => one !== "the end");
   }
 
-  const newsIn = (namespace: string) => told.filter((one) => newsOf(one, "")?.namespace === namespace);
+  const newsIn = (namespace: string) => told.filter((one) => parseNotification(one, "")?.namespace === namespace);
 
   test("a batch of a thousand reminders is notified once", async () => {
     const it = new Place(await open());
     await it.reminders.write(Array.from({ length: 1_000 }, (_, i) => setOf(it.key(`${i}`), { at: Date.now() + i })));
     const all = await everything();
     assert.deepEqual(
-      all.map((one) => newsOf(one, "")),
+      all.map((one) => parseNotification(one, "")),
       [{ namespace: it.namespace, longAgo: undefined }],
     );
   });
@@ -98,7 +98,7 @@ describe("notifications about reminders", () => {
     await it.reminders.write([5_000, 3_000, 4_000].map((at) => setOf(it.key(`${at}`), { at })));
     const all = await everything();
     assert.deepEqual(
-      all.map((one) => newsOf(one, "")),
+      all.map((one) => parseNotification(one, "")),
       [{ namespace: it.namespace, longAgo: 3_000 }],
     );
   });
@@ -213,10 +213,10 @@ describe("notifications about reminders", () => {
 
   test("foreign messages on the same channel are ignored", () => {
     const ours = JSON.stringify({ from: "a", namespace: "n", longAgo: 5 });
-    assert.deepEqual(newsOf(ours, "b"), { namespace: "n", longAgo: 5 });
-    assert.equal(newsOf(ours, "a"), undefined);
+    assert.deepEqual(parseNotification(ours, "b"), { namespace: "n", longAgo: 5 });
+    assert.equal(parseNotification(ours, "a"), undefined);
     for (const noise of [undefined, "", "hello", "{}", "null", "[]", "5", `{"namespace":"n"}`, `{"from":"a"}`]) {
-      assert.equal(newsOf(noise, "b"), undefined, noise);
+      assert.equal(parseNotification(noise, "b"), undefined, noise);
     }
   });
 });

@@ -13,7 +13,7 @@ import type { Connections, Statement } from "../connection/connections.ts";
 const PAUSE_MS = 5;
 
 /** Something that may be claimed was written in a namespace. */
-export interface News {
+export interface Notification {
   readonly namespace: string;
   /** When the row is due, if that is so long ago that claims may overlook it. */
   readonly longAgo: number | undefined;
@@ -28,14 +28,14 @@ export const subjectOf = (about: Topic, namespace: string): string => `${about ?
 
 const notify: Statement = {
   name: "limpet_notify",
-  text: "SELECT pg_notify($1, n.news) FROM unnest($2::text[]) AS n (news)",
+  text: "SELECT pg_notify($1, n.notification) FROM unnest($2::text[]) AS n (notification)",
 };
 
 export class Announcer {
   readonly #connections: Connections;
   readonly #channel: string;
   readonly #from: string;
-  readonly #waiting = new Map<string, News>();
+  readonly #waiting = new Map<string, Notification>();
   #isBusy = false;
 
   /** `from` distinguishes the notifications of this process from others. */
@@ -45,38 +45,38 @@ export class Announcer {
     this.#from = from;
   }
 
-  announce(news: News): void {
-    const subject = subjectOf(news.about, news.namespace);
+  announce(notification: Notification): void {
+    const subject = subjectOf(notification.about, notification.namespace);
     const waiting = this.#waiting.get(subject)?.longAgo;
-    const isEarlier = waiting === undefined || (news.longAgo !== undefined && news.longAgo < waiting);
-    this.#waiting.set(subject, isEarlier ? news : { ...news, longAgo: waiting });
+    const isEarlier = waiting === undefined || (notification.longAgo !== undefined && notification.longAgo < waiting);
+    this.#waiting.set(subject, isEarlier ? notification : { ...notification, longAgo: waiting });
     if (this.#isBusy) return;
     this.#isBusy = true;
     void this.#connections
-      .during(() => this.#tell())
+      .during(() => this.#notify())
       .catch(() => this.#waiting.clear())
       .finally(() => {
         this.#isBusy = false;
       });
   }
 
-  async #tell(): Promise<void> {
+  async #notify(): Promise<void> {
     while (this.#waiting.size > 0) {
-      const news = [...this.#waiting.values()].map((one) => JSON.stringify({ ...one, from: this.#from }));
+      const payloads = [...this.#waiting.values()].map((one) => JSON.stringify({ ...one, from: this.#from }));
       this.#waiting.clear();
-      await this.#connections.run(notify, [this.#channel, texts(news)], "harmless");
+      await this.#connections.run(notify, [this.#channel, texts(payloads)], "harmless");
       await pause(PAUSE_MS);
     }
   }
 }
 
 /** Parses a notification. Returns nothing if it comes from `self` or is not one of Limpet's. */
-export function newsOf(payload: string | undefined, self: string): News | undefined {
+export function parseNotification(payload: string | undefined, self: string): Notification | undefined {
   try {
     const { from, namespace, longAgo, about } = JSON.parse(payload ?? "") as Partial<Record<string, unknown>>;
     if (typeof from !== "string" || from === self || typeof namespace !== "string") return undefined;
-    const news = { namespace, longAgo: typeof longAgo === "number" ? longAgo : undefined };
-    return about === "workflows" ? { ...news, about } : news;
+    const notification = { namespace, longAgo: typeof longAgo === "number" ? longAgo : undefined };
+    return about === "workflows" ? { ...notification, about } : notification;
   } catch {
     return undefined;
   }

@@ -22,7 +22,7 @@ import { Connections } from "../connection/connections.ts";
 import type { PostgresSettings } from "../connection/settings.ts";
 import { Claims } from "./claims.ts";
 import { Holders } from "./holders.ts";
-import { ReminderEars } from "./listener.ts";
+import { NotificationListener } from "./listener.ts";
 import { ReminderListing } from "./listing.ts";
 import { isLongAgo, LowMarks } from "./low-marks.ts";
 import { Announcer, type Topic } from "./notifications.ts";
@@ -37,13 +37,13 @@ export class PostgresReminders implements Reminders {
   readonly #writes: ReminderWrites;
   readonly #listing: ReminderListing;
   readonly #announcer: Announcer | undefined;
-  readonly #ears: ReminderEars | undefined;
+  readonly #listener: NotificationListener | undefined;
   readonly #holders: Holders | undefined;
 
   constructor(settings: PostgresSettings, schema: string, heldMs: number) {
     this.#connections = new Connections(settings, settings.driver, settings.shares.reminders);
     this.#lows = new LowMarks(this.#connections, schema);
-    const found = (namespace: string) => this.#ears?.wake(namespace);
+    const found = (namespace: string) => this.#listener?.wake(namespace);
     const holders = new Holders(this.#connections, schema, this.#lows, found);
     if (settings.notify) this.#holders = holders;
     this.#claims = new Claims(this.#connections, schema, this.#lows, this.#holders);
@@ -55,13 +55,13 @@ export class PostgresReminders implements Reminders {
     const channel = settings.schema;
     const self = randomUUID();
     this.#announcer = new Announcer(this.#connections, channel, self);
-    this.#ears = new ReminderEars({
+    this.#listener = new NotificationListener({
       settings,
       channel,
       self,
       holders,
       areDue: (namespace) => this.#listing.areDue(namespace, NOTIFY_AHEAD_MS),
-      heard: ({ namespace, longAgo }) => {
+      received: ({ namespace, longAgo }) => {
         if (longAgo !== undefined) this.#lows.straggler(namespace, undefined, longAgo);
       },
     });
@@ -147,12 +147,12 @@ export class PostgresReminders implements Reminders {
 
   /** Calls `listener` when another process announces the topic. */
   listen(namespace: string, listener: () => void, about?: Topic): (() => void) | undefined {
-    return this.#ears?.watch(namespace, listener, about);
+    return this.#listener?.watch(namespace, listener, about);
   }
 
   /** Called with stored writes, from this class or from commits. `now` is the server's clock. */
   wrote(writes: readonly ReminderWrite[], now: number): void {
-    const news = new Map<string, number | undefined>();
+    const soonest = new Map<string, number | undefined>();
     for (const write of writes) {
       if (write.kind !== "set" || write.tick.at > now + NOTIFY_AHEAD_MS) continue;
       const { namespace, type } = write.key;
@@ -160,15 +160,15 @@ export class PostgresReminders implements Reminders {
       const longAgo = isLongAgo(at, now) ? at : undefined;
       if (longAgo !== undefined) this.#lows.straggler(namespace, type, longAgo);
       if (write.lease !== undefined) continue;
-      const before = news.get(namespace);
-      if (!news.has(namespace) || (longAgo ?? Number.POSITIVE_INFINITY) < (before ?? Number.POSITIVE_INFINITY)) {
-        news.set(namespace, longAgo);
+      const before = soonest.get(namespace);
+      if (!soonest.has(namespace) || (longAgo ?? Number.POSITIVE_INFINITY) < (before ?? Number.POSITIVE_INFINITY)) {
+        soonest.set(namespace, longAgo);
       }
     }
-    for (const [namespace, longAgo] of news) this.#announcer?.announce({ namespace, longAgo });
+    for (const [namespace, longAgo] of soonest) this.#announcer?.announce({ namespace, longAgo });
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#holders?.close(), this.#ears?.close(), this.#connections.close()]);
+    await Promise.all([this.#holders?.close(), this.#listener?.close(), this.#connections.close()]);
   }
 }

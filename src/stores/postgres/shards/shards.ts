@@ -36,7 +36,7 @@ export class PostgresShards implements Shards {
   readonly #heldMs: number;
   readonly #statements;
   /** Settle when the last write of their kind has settled. */
-  #noted: Promise<unknown> = Promise.resolve();
+  #persisted: Promise<unknown> = Promise.resolve();
   #remembered: Promise<unknown> = Promise.resolve();
 
   constructor(connections: Connections, schema: string, heldMs: number) {
@@ -121,13 +121,13 @@ export class PostgresShards implements Shards {
   async noteHomes(term: number, changes: readonly ShardHomeChange[]): Promise<boolean> {
     const last = lastOfShards(changes);
     const values = [term, ...keysOf(last), texts(last.map(({ incarnation }) => incarnation))];
-    const noting = this.#connections.during(() => {
+    const persisting = this.#connections.during(() => {
       const run = () => this.#run(this.#statements.noteHomes, values);
-      const noted = this.#noted.then(run, run);
-      this.#noted = noted;
-      return noted;
+      const persisted = this.#persisted.then(run, run);
+      this.#persisted = persisted;
+      return persisted;
     });
-    return only(await noting)[0] as boolean;
+    return only(await persisting)[0] as boolean;
   }
 
   async remember(home: string | undefined, changes: readonly RememberedChange[]): Promise<boolean[]> {

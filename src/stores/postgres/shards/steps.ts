@@ -37,7 +37,7 @@ export const noteHomes = (schema: string): Statement => ({
   text: `
     WITH led AS MATERIALIZED (
       SELECT one FROM ${schema}.leadership WHERE one AND term = $1 FOR UPDATE
-    ), noted AS (
+    ), persisted AS (
       INSERT INTO ${schema}.shard_homes AS h (namespace, type, shard, incarnation)
       SELECT c.namespace, c.type, c.shard, c.incarnation
       FROM led, unnest($2::text[], $3::text[], $4::bigint[], $5::text[]) AS c (namespace, type, shard, incarnation)

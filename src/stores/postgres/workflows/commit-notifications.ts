@@ -4,7 +4,7 @@ import type { ReminderWrite } from "../../../ports/store/reminders.ts";
 import type { Runner } from "../connection/connections.ts";
 import { ReminderWrites } from "../reminders/writes.ts";
 
-export interface Telling {
+export interface NotificationSender {
   readonly announce: (namespace: string) => void;
   readonly wrote: (writes: readonly ReminderWrite[], now: number) => void;
 }
@@ -12,17 +12,17 @@ export interface Telling {
 /** Within a transaction no statement is retried: the whole transaction is. */
 const NEVER = -1;
 
-export class Deeds {
-  readonly #telling: Telling;
+export class CommitNotifications {
+  readonly #sender: NotificationSender;
   readonly #namespaces = new Set<string>();
   readonly #wrote: { writes: readonly ReminderWrite[]; now: number }[] = [];
 
-  constructor(telling: Telling) {
-    this.#telling = telling;
+  constructor(sender: NotificationSender) {
+    this.#sender = sender;
   }
 
   /** Other processes may claim a task in the namespace, or wait for the end of a run there. */
-  news(namespace: string): void {
+  add(namespace: string): void {
     this.#namespaces.add(namespace);
   }
 
@@ -33,9 +33,9 @@ export class Deeds {
     }
   }
 
-  tell(): void {
-    for (const { writes, now } of this.#wrote) this.#telling.wrote(writes, now);
-    for (const namespace of this.#namespaces) this.#telling.announce(namespace);
+  send(): void {
+    for (const { writes, now } of this.#wrote) this.#sender.wrote(writes, now);
+    for (const namespace of this.#namespaces) this.#sender.announce(namespace);
   }
 }
 

@@ -50,7 +50,7 @@ export interface AppendOne {
 }
 
 /** The result has this row if the step was applied, and no row otherwise. */
-export type AppendOneRow = [arrived: number, isWatched: boolean, toldIn: string | null];
+export type AppendOneRow = [arrived: number, isWatched: boolean, notifiedIn: string | null];
 
 export function appendOne(schema: string, form: Form): AppendOne {
   const { fate, hasPage, takes, isSticky } = form;

@@ -104,7 +104,7 @@ export const appendPages = (schema: string, { closes, takes }: AppendParts): Sta
     WHERE d.arrived IS DISTINCT FROM d.taken OR d.is_watched OR (SELECT count FROM counted) < cardinality($1::bigint[])`,
 });
 
-export type AppendRow = [ref: number | null, arrived: number, isWatched: boolean, toldIn: string | null];
+export type AppendRow = [ref: number | null, arrived: number, isWatched: boolean, notifiedIn: string | null];
 
 /** In the order of refs. */
 export function appendValues(steps: readonly TaskCompletion[], { closes }: AppendParts): unknown[] {

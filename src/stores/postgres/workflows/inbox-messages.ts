@@ -6,7 +6,7 @@ import type { Connections, Runner, Statement } from "../connection/connections.t
 import { doubted, StoreFault } from "../connection/faults.ts";
 import { whileHeld } from "../connection/while-held.ts";
 import { MILLIS } from "../reminders/tables.ts";
-import type { Deeds } from "./commit-notifications.ts";
+import type { CommitNotifications } from "./commit-notifications.ts";
 import { IDLE, own, READY, STATE_OF_KEY } from "./tables.ts";
 
 /** The run that each of `w` addresses: a given one, or the latest, which is the open one if there is any. */
@@ -138,7 +138,7 @@ interface Pending {
 export class WorkflowArrivals {
   readonly #connections: Connections;
   readonly #heldMs: number;
-  readonly #deeds: () => Deeds;
+  readonly #notifications: () => CommitNotifications;
   readonly #arrive: Statement;
   readonly #aim: Statement;
   readonly #along: Statement;
@@ -146,10 +146,10 @@ export class WorkflowArrivals {
   readonly #empty: Statement;
 
   /** `heldMs`: how long rows that other transactions hold are retried. */
-  constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
+  constructor(connections: Connections, schema: string, heldMs: number, notifications: () => CommitNotifications) {
     this.#connections = connections;
     this.#heldMs = heldMs;
-    this.#deeds = deeds;
+    this.#notifications = notifications;
     this.#arrive = arriveAtRuns(schema);
     this.#aim = aimAtRuns(schema);
     this.#along = takeAlong(schema);
@@ -158,21 +158,21 @@ export class WorkflowArrivals {
   }
 
   async arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
-    const deeds = this.#deeds();
+    const notifications = this.#notifications();
     const all = pendingOf(batch);
     try {
-      await whileHeld(this.#heldMs, () => this.#all(this.#connections, all, deeds));
+      await whileHeld(this.#heldMs, () => this.#all(this.#connections, all, notifications));
     } catch (error) {
       throw all.some(({ outcome }) => outcome !== undefined) ? doubted(error) : error;
     } finally {
-      deeds.tell();
+      notifications.send();
     }
     return all.map(({ outcome }) => outcome!);
   }
 
   /** Runs as part of a transaction. */
-  arriveAll(runner: Runner, arrivals: readonly InboxMessage[], deeds: Deeds): Promise<void> {
-    return this.#all(runner, pendingOf(arrivals), deeds);
+  arriveAll(runner: Runner, arrivals: readonly InboxMessage[], notifications: CommitNotifications): Promise<void> {
+    return this.#all(runner, pendingOf(arrivals), notifications);
   }
 
   /**
@@ -205,23 +205,23 @@ export class WorkflowArrivals {
     return rows.map(([ref]) => ref as number);
   }
 
-  async #all(runner: Runner, all: readonly Pending[], deeds: Deeds): Promise<void> {
+  async #all(runner: Runner, all: readonly Pending[], notifications: CommitNotifications): Promise<void> {
     for (let tries = 1; ; tries++) {
       const left = all.filter(({ outcome }) => outcome === undefined);
-      if (left.length === 0) return this.#wakeThose(runner, all, deeds);
+      if (left.length === 0) return this.#wakeThose(runner, all, notifications);
       if (tries > TRIES)
         throw new StoreFault("STORE_UNAVAILABLE", "locked", "other processes send to the same runs at the same time");
       if (tries > 1) await pause(Math.random() * Math.min(2 ** tries, 20));
-      await this.#once(runner, left, deeds);
+      await this.#once(runner, left, notifications);
     }
   }
 
-  async #once(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<void> {
+  async #once(runner: Runner, pending: readonly Pending[], notifications: CommitNotifications): Promise<void> {
     const values = valuesOf(pending.map(({ arrival }) => arrival));
     const rows = (await runner.run(this.#arrive, values, "doubtful")) as unknown as ArrivedRow[];
     const found = new Set<number>();
     for (const [place, ref, runId, status, there, isTouched, number, readyIn] of rows) {
-      if (readyIn !== null) deeds.news(readyIn);
+      if (readyIn !== null) notifications.add(readyIn);
       if (place === null) continue;
       found.add(place);
       const one = pending[place - 1]!;
@@ -235,12 +235,12 @@ export class WorkflowArrivals {
   }
 
   /** Few messages wake a task, so this is a statement of its own. */
-  async #wakeThose(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<void> {
+  async #wakeThose(runner: Runner, pending: readonly Pending[], notifications: CommitNotifications): Promise<void> {
     const refs = pending.filter(isWaking).map(({ outcome }) => (outcome as { readonly ref: number }).ref);
     if (refs.length === 0) return;
     const sorted = [...new Set(refs)].sort((a, b) => a - b);
     for (const [namespace] of await runner.run(this.#wake, [bigints(sorted)], "doubtful"))
-      deeds.news(namespace as string);
+      notifications.add(namespace as string);
   }
 }
 

@@ -5,7 +5,7 @@ import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Row, Runner, Statement } from "../connection/connections.ts";
 import { whileHeld } from "../connection/while-held.ts";
 import { MILLIS } from "../reminders/tables.ts";
-import { type Deeds, roundsOf } from "./commit-notifications.ts";
+import { type CommitNotifications, roundsOf } from "./commit-notifications.ts";
 import type { WorkflowArrivals } from "./inbox-messages.ts";
 import { LEASED, own, READY, STATE_OF_KEY } from "./tables.ts";
 
@@ -99,7 +99,7 @@ export interface LeaseOptions {
   /** How long rows that other transactions hold are retried. */
   readonly heldMs: number;
   readonly arrivals: WorkflowArrivals;
-  readonly deeds: () => Deeds;
+  readonly notifications: () => CommitNotifications;
 }
 
 export class WorkflowLeases {
@@ -107,7 +107,7 @@ export class WorkflowLeases {
   readonly #schema: string;
   readonly #heldMs: number;
   readonly #arrivals: WorkflowArrivals;
-  readonly #deeds: () => Deeds;
+  readonly #notifications: () => CommitNotifications;
   readonly #renew: Statement;
   readonly #return: Statement;
   readonly #wake: Statement;
@@ -115,12 +115,12 @@ export class WorkflowLeases {
   readonly #watch: Statement;
   readonly #isOpen: Statement;
 
-  constructor({ connections, schema, heldMs, arrivals, deeds }: LeaseOptions) {
+  constructor({ connections, schema, heldMs, arrivals, notifications }: LeaseOptions) {
     this.#connections = connections;
     this.#schema = schema;
     this.#heldMs = heldMs;
     this.#arrivals = arrivals;
-    this.#deeds = deeds;
+    this.#notifications = notifications;
     this.#renew = renewTasks(schema);
     this.#return = returnTasks(schema);
     this.#wake = wakeTask(schema);
@@ -141,7 +141,7 @@ export class WorkflowLeases {
   }
 
   async giveBack(batch: readonly TaskReturn[]): Promise<boolean[]> {
-    const deeds = this.#deeds();
+    const notifications = this.#notifications();
     const counted = new Set<TaskReturn>();
     for (const round of roundsOf(batch, ({ ref }) => `${ref}`)) {
       const returns = inOrder(round);
@@ -156,10 +156,10 @@ export class WorkflowLeases {
         const namespace = namespaces.get(one.ref);
         if (namespace === undefined) continue;
         counted.add(one);
-        if (one.pauseMs <= NOTIFY_AHEAD_MS) deeds.news(namespace);
+        if (one.pauseMs <= NOTIFY_AHEAD_MS) notifications.add(namespace);
       }
     }
-    deeds.tell();
+    notifications.send();
     return batch.map((one) => counted.has(one));
   }
 
@@ -167,9 +167,9 @@ export class WorkflowLeases {
     const wake = () => this.#run(this.#wake, [namespace, workflowId, forgives]);
     const rows = await this.#openOf(namespace, workflowId, wake);
     if (rows[0]?.[0] === READY) {
-      const deeds = this.#deeds();
-      deeds.news(namespace);
-      deeds.tell();
+      const notifications = this.#notifications();
+      notifications.add(namespace);
+      notifications.send();
     }
     return rows.length > 0;
   }
@@ -187,19 +187,19 @@ export class WorkflowLeases {
   async #closeOnce(closing: Closing): Promise<Row[]> {
     const { namespace, workflowId, runId, status, page, result, reminders, arrivals } = closing;
     const values = [namespace, workflowId, runId ?? null, page.count, page.data, status, result];
-    let deeds = this.#deeds();
+    let notifications = this.#notifications();
     const work = async (runner: Runner) => {
-      deeds = this.#deeds();
+      notifications = this.#notifications();
       const done = await runner.run(this.#close, values, "doubtful");
-      if (done[0]?.[0] === true) deeds.news(namespace);
+      if (done[0]?.[0] === true) notifications.add(namespace);
       if (done.length === 0) return done;
-      await this.#arrivals.arriveAll(runner, arrivals, deeds);
-      await deeds.remind(runner, this.#schema, reminders);
+      await this.#arrivals.arriveAll(runner, arrivals, notifications);
+      await notifications.remind(runner, this.#schema, reminders);
       return done;
     };
     const isAlone = arrivals.length + reminders.length === 0;
     const rows = await (isAlone ? work(this.#connections) : this.#connections.transaction(work));
-    deeds.tell();
+    notifications.send();
     return rows;
   }
 

@@ -4,7 +4,7 @@
 import type { Connections, Statement } from "../connection/connections.ts";
 import { whileHeld } from "../connection/while-held.ts";
 import { MILLIS } from "../reminders/tables.ts";
-import type { Deeds } from "./commit-notifications.ts";
+import type { CommitNotifications } from "./commit-notifications.ts";
 import { LEASED, LOST_SO_FAR, READY, STATE_OF_KEY } from "./tables.ts";
 
 /** Tasks that one statement reads. */
@@ -49,13 +49,13 @@ export class WorkflowRelease {
   readonly #connections: Connections;
   readonly #statement: Statement;
   readonly #heldMs: number;
-  readonly #deeds: () => Deeds;
+  readonly #notifications: () => CommitNotifications;
 
-  constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
+  constructor(connections: Connections, schema: string, heldMs: number, notifications: () => CommitNotifications) {
     this.#connections = connections;
     this.#statement = releaseTasks(schema);
     this.#heldMs = heldMs;
-    this.#deeds = deeds;
+    this.#notifications = notifications;
   }
 
   /** Returns the number of tasks that were leased to it. */
@@ -70,9 +70,9 @@ export class WorkflowRelease {
       after = last;
     }
     // Tasks with affinity to the worker may be claimed now, too.
-    const deeds = this.#deeds();
-    deeds.news(namespace);
-    deeds.tell();
+    const notifications = this.#notifications();
+    notifications.add(namespace);
+    notifications.send();
     return released;
   }
 }

@@ -9,7 +9,7 @@ import type { Connections, Runner, Statement } from "../connection/connections.t
 import { StoreFault } from "../connection/faults.ts";
 import { isLocked, whileHeld } from "../connection/while-held.ts";
 import { MILLIS } from "../reminders/tables.ts";
-import { type Deeds, roundsOf } from "./commit-notifications.ts";
+import { type CommitNotifications, roundsOf } from "./commit-notifications.ts";
 import { poolOf } from "./pools.ts";
 import { startOne, startOneValues } from "./start-one.ts";
 import { COLD, LEASED, READY } from "./tables.ts";
@@ -119,18 +119,18 @@ export class WorkflowStarts {
   readonly #connections: Connections;
   readonly #schema: string;
   readonly #heldMs: number;
-  readonly #deeds: () => Deeds;
+  readonly #notifications: () => CommitNotifications;
   readonly #start: Statement;
   readonly #one: Statement;
   readonly #oneLeased: Statement;
   readonly #recall: Statement;
 
   /** `heldMs`: how long rows that other transactions hold are retried. */
-  constructor(connections: Connections, schema: string, heldMs: number, deeds: () => Deeds) {
+  constructor(connections: Connections, schema: string, heldMs: number, notifications: () => CommitNotifications) {
     this.#connections = connections;
     this.#schema = schema;
     this.#heldMs = heldMs;
-    this.#deeds = deeds;
+    this.#notifications = notifications;
     this.#start = startRuns(schema);
     this.#one = startOne(schema, false);
     this.#oneLeased = startOne(schema, true);
@@ -146,15 +146,15 @@ export class WorkflowStarts {
     }
     invariant(new Set(batch.map(nameOf)).size === batch.length, "no workflow is twice in one batch");
     return whileHeld(this.#heldMs, async () => {
-      let deeds = this.#deeds();
+      let notifications = this.#notifications();
       const work = (runner: Runner) => {
-        deeds = this.#deeds();
-        return this.#round(runner, batch, deeds);
+        notifications = this.#notifications();
+        return this.#round(runner, batch, notifications);
       };
       const outcomes = batch.every(isPlain)
         ? await work(this.#connections)
         : await this.#connections.transaction((runner) => work(runner));
-      deeds.tell();
+      notifications.send();
       return outcomes;
     });
   }
@@ -162,10 +162,14 @@ export class WorkflowStarts {
   /**
    * Runs as part of a transaction. The batch may contain a workflow several times: its first entry starts it.
    */
-  async startAll(runner: Runner, starts: readonly RunStart[], deeds: Deeds): Promise<StartOutcome[]> {
+  async startAll(
+    runner: Runner,
+    starts: readonly RunStart[],
+    notifications: CommitNotifications,
+  ): Promise<StartOutcome[]> {
     const outcomes = new Map<RunStart, StartOutcome>();
     for (const round of roundsOf(starts, nameOf)) {
-      const done = await this.#round(runner, round, deeds);
+      const done = await this.#round(runner, round, notifications);
       for (const [i, start] of round.entries()) outcomes.set(start, done[i]!);
     }
     return starts.map((start) => outcomes.get(start)!);
@@ -186,7 +190,11 @@ export class WorkflowStarts {
     });
   }
 
-  async #round(runner: Runner, starts: readonly RunStart[], deeds: Deeds): Promise<StartOutcome[]> {
+  async #round(
+    runner: Runner,
+    starts: readonly RunStart[],
+    notifications: CommitNotifications,
+  ): Promise<StartOutcome[]> {
     const all = starts.map((start): Pending => ({ start, outcome: undefined }));
     const made: RunStart[] = [];
     let left: readonly Pending[] = all;
@@ -202,8 +210,8 @@ export class WorkflowStarts {
         );
       await pause(Math.random() * Math.min(2 ** tries, 20));
     }
-    for (const start of made) this.#tellOf(start, deeds);
-    await deeds.remind(
+    for (const start of made) this.#notifyOf(start, notifications);
+    await notifications.remind(
       runner,
       this.#schema,
       made.flatMap((start) => start.reminders),
@@ -219,9 +227,9 @@ export class WorkflowStarts {
     try {
       const [row] = await this.#connections.run(statement, startOneValues(start), "doubtful");
       if (row === undefined) return undefined;
-      const deeds = this.#deeds();
-      this.#tellOf(start, deeds);
-      deeds.tell();
+      const notifications = this.#notifications();
+      this.#notifyOf(start, notifications);
+      notifications.send();
       return { ref: row[0] as number, runId: start.runId, status: "running", isNew: true };
     } catch (error) {
       if (isLocked(error)) return undefined;
@@ -229,8 +237,8 @@ export class WorkflowStarts {
     }
   }
 
-  #tellOf({ lease, delayMs, namespace }: RunStart, deeds: Deeds): void {
-    if (lease === undefined && delayMs <= NOTIFY_AHEAD_MS) deeds.news(namespace);
+  #notifyOf({ lease, delayMs, namespace }: RunStart, notifications: CommitNotifications): void {
+    if (lease === undefined && delayMs <= NOTIFY_AHEAD_MS) notifications.add(namespace);
   }
 
   /** Decides the starts that it can, and returns the ones that it started. */

@@ -8,7 +8,7 @@ import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Row, Runner, Statement } from "../connection/connections.ts";
 import { doubted } from "../connection/faults.ts";
 import { isLocked } from "../connection/while-held.ts";
-import type { Deeds } from "./commit-notifications.ts";
+import type { CommitNotifications } from "./commit-notifications.ts";
 import { type AppendOneRow, AppendOnes } from "./complete-one.ts";
 import {
   type AppendRow,
@@ -43,7 +43,7 @@ export interface StepOptions {
   readonly heldMs: number;
   readonly starts: WorkflowStarts;
   readonly arrivals: WorkflowArrivals;
-  readonly deeds: () => Deeds;
+  readonly notifications: () => CommitNotifications;
 }
 
 export class WorkflowSteps {
@@ -102,9 +102,9 @@ export class WorkflowSteps {
    */
   async #alone(step: TaskCompletion): Promise<AppendOutcome | undefined> {
     try {
-      const deeds = this.#options.deeds();
-      const done = await this.#runOne(this.#options.connections, step, deeds);
-      deeds.tell();
+      const notifications = this.#options.notifications();
+      const done = await this.#runOne(this.#options.connections, step, notifications);
+      notifications.send();
       return done === undefined ? undefined : { kind: "done", starts: [], ...done };
     } catch (error) {
       if (isLocked(error)) return undefined;
@@ -130,15 +130,15 @@ export class WorkflowSteps {
 
   async #write(pending: readonly Pending[]): Promise<void> {
     if (pending.length === 0) return;
-    const deeds = this.#options.deeds();
-    const arrived = await this.#step(this.#options.connections, pending, deeds);
+    const notifications = this.#options.notifications();
+    const arrived = await this.#step(this.#options.connections, pending, notifications);
     const left = pending.filter(({ step }) => !arrived.has(step.ref));
     for (const one of pending) {
       const done = arrived.get(one.step.ref);
       if (done !== undefined) one.outcome = { kind: "done", ...done, starts: [] };
     }
     await this.#classify(left);
-    deeds.tell();
+    notifications.send();
   }
 
   /** Applies all contents of the steps that count. */
@@ -146,25 +146,25 @@ export class WorkflowSteps {
     if (pending.length === 0) return;
     const { connections, schema, starts, arrivals } = this.#options;
     const steps = pending.map(({ step }) => step);
-    let deeds = this.#options.deeds();
+    let notifications = this.#options.notifications();
     const done = await connections.transaction(async (runner) => {
-      deeds = this.#options.deeds();
+      notifications = this.#options.notifications();
       const sent = steps.flatMap((step) => step.arrivals);
       if (sent.length > 0) {
         // Two runs that send to each other at once lock in the same order.
         const refs = await arrivals.refsOf(runner, sent);
         await runner.run(this.#lock, [bigints([...steps.map(({ ref }) => ref), ...refs])], "harmless");
       }
-      const arrived = await this.#step(runner, pending, deeds);
+      const arrived = await this.#step(runner, pending, notifications);
       const counting = steps.filter(({ ref }) => arrived.has(ref));
       await this.#describe(runner, counting);
       const begun = await starts.startAll(
         runner,
         counting.flatMap((step) => step.starts),
-        deeds,
+        notifications,
       );
-      await arrivals.arriveAll(runner, await this.#allToSend(runner, counting, begun), deeds);
-      await deeds.remind(
+      await arrivals.arriveAll(runner, await this.#allToSend(runner, counting, begun), notifications);
+      await notifications.remind(
         runner,
         schema,
         counting.flatMap((step) => step.reminders),
@@ -180,7 +180,7 @@ export class WorkflowSteps {
       next += own.length;
     }
     await this.#classify(pending.filter(({ outcome }) => outcome === undefined));
-    deeds.tell();
+    notifications.send();
   }
 
   /**
@@ -200,19 +200,23 @@ export class WorkflowSteps {
   }
 
   /** By run: the number of delivered messages, and whether a caller waits for its end. */
-  async #step(runner: Runner, pending: readonly Pending[], deeds: Deeds): Promise<Map<number, Done>> {
+  async #step(
+    runner: Runner,
+    pending: readonly Pending[],
+    notifications: CommitNotifications,
+  ): Promise<Map<number, Done>> {
     const steps = pending.map(({ step }) => step);
     const done = new Map<number, Done>();
     if (steps.length === 1) {
-      const one = await this.#runOne(runner, steps[0]!, deeds);
+      const one = await this.#runOne(runner, steps[0]!, notifications);
       return one === undefined ? done : done.set(steps[0]!.ref, one);
     }
     let count = 0;
     for (const row of (await this.#runAll(runner, steps)) as unknown as AppendRow[]) {
-      const [ref, arrived, isWatched, toldIn] = row;
+      const [ref, arrived, isWatched, notifiedIn] = row;
       if (ref === null) count = arrived;
       else done.set(ref, { arrived, isWatched });
-      if (toldIn !== null) deeds.news(toldIn);
+      if (notifiedIn !== null) notifications.add(notifiedIn);
     }
     if (count === steps.length) {
       for (const { ref, taken } of steps) if (!done.has(ref)) done.set(ref, { arrived: taken, isWatched: false });
@@ -220,12 +224,12 @@ export class WorkflowSteps {
     return done;
   }
 
-  async #runOne(runner: Runner, step: TaskCompletion, deeds: Deeds): Promise<Done | undefined> {
+  async #runOne(runner: Runner, step: TaskCompletion, notifications: CommitNotifications): Promise<Done | undefined> {
     const one = this.#ones.for(step);
     const [row] = await runner.run(one.statement, one.valuesOf(step), "doubtful");
     if (row === undefined) return undefined;
-    const [arrived, isWatched, toldIn] = row as unknown as AppendOneRow;
-    if (toldIn !== null) deeds.news(toldIn);
+    const [arrived, isWatched, notifiedIn] = row as unknown as AppendOneRow;
+    if (notifiedIn !== null) notifications.add(notifiedIn);
     return { arrived, isWatched };
   }
 

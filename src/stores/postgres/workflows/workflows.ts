@@ -27,7 +27,7 @@ import type {
 import { Connections, type Runner } from "../connection/connections.ts";
 import type { PostgresSettings } from "../connection/settings.ts";
 import { WorkflowClaims } from "./claims.ts";
-import { Deeds } from "./commit-notifications.ts";
+import { CommitNotifications } from "./commit-notifications.ts";
 import { WorkflowHistory } from "./history.ts";
 import { WorkflowArrivals } from "./inbox-messages.ts";
 import { WorkflowLeases } from "./leases.ts";
@@ -41,7 +41,7 @@ import { WorkflowWorkers } from "./workers.ts";
  * The parts that workflows share with reminders: some of their writes are reminders, and notifications use
  * the same channel.
  */
-export interface Neighbours {
+export interface WorkflowsDeps {
   readonly wrote: (writes: readonly ReminderWrite[], now: number) => void;
   readonly announce: (namespace: string) => void;
   readonly watch: (namespace: string, listener: () => void) => (() => void) | undefined;
@@ -49,7 +49,7 @@ export interface Neighbours {
 
 export class PostgresWorkflows implements Workflows {
   readonly #connections: Connections;
-  readonly #neighbours: Neighbours;
+  readonly #deps: WorkflowsDeps;
   readonly #starts: WorkflowStarts;
   readonly #arrivals: WorkflowArrivals;
   readonly #steps: WorkflowSteps;
@@ -60,23 +60,23 @@ export class PostgresWorkflows implements Workflows {
   readonly #workers: WorkflowWorkers;
   readonly #release: WorkflowRelease;
 
-  constructor(settings: PostgresSettings, schema: string, heldMs: number, neighbours: Neighbours) {
+  constructor(settings: PostgresSettings, schema: string, heldMs: number, deps: WorkflowsDeps) {
     // Claims and reads find a connection while steps are in progress.
     const connections = new Connections(settings, settings.driver, settings.shares.workflows);
-    const deeds = () => new Deeds(neighbours);
+    const notifications = () => new CommitNotifications(deps);
     this.#connections = connections;
-    this.#neighbours = neighbours;
-    const starts = new WorkflowStarts(connections, schema, heldMs, deeds);
-    const arrivals = new WorkflowArrivals(connections, schema, heldMs, deeds);
+    this.#deps = deps;
+    const starts = new WorkflowStarts(connections, schema, heldMs, notifications);
+    const arrivals = new WorkflowArrivals(connections, schema, heldMs, notifications);
     this.#starts = starts;
     this.#arrivals = arrivals;
-    this.#steps = new WorkflowSteps({ connections, schema, heldMs, starts, arrivals, deeds });
+    this.#steps = new WorkflowSteps({ connections, schema, heldMs, starts, arrivals, notifications });
     this.#claims = new WorkflowClaims(connections, schema);
-    this.#leases = new WorkflowLeases({ connections, schema, heldMs, arrivals, deeds });
+    this.#leases = new WorkflowLeases({ connections, schema, heldMs, arrivals, notifications });
     this.#history = new WorkflowHistory(connections, schema);
     this.#listing = new WorkflowListing(connections, schema);
     this.#workers = new WorkflowWorkers(connections, schema);
-    this.#release = new WorkflowRelease(connections, schema, heldMs, deeds);
+    this.#release = new WorkflowRelease(connections, schema, heldMs, notifications);
   }
 
   start(batch: readonly RunStart[]): Promise<StartOutcome[]> {
@@ -165,19 +165,19 @@ export class PostgresWorkflows implements Workflows {
   }
 
   watch(namespace: string, listener: () => void): (() => void) | undefined {
-    return this.#neighbours.watch(namespace, listener);
+    return this.#deps.watch(namespace, listener);
   }
 
   /**
-   * Starts and messages of commits, in their transaction. `tell` notifies once the transaction is committed.
+   * Starts and messages of commits, in their transaction. `send` notifies once the transaction is committed.
    */
-  async with(runner: Runner, commits: readonly Commit[]): Promise<{ readonly tell: () => void }> {
-    const deeds = new Deeds(this.#neighbours);
+  async with(runner: Runner, commits: readonly Commit[]): Promise<{ readonly send: () => void }> {
+    const notifications = new CommitNotifications(this.#deps);
     const starts = commits.flatMap((commit) => commit.starts ?? []);
-    await this.#starts.startAll(runner, starts, deeds);
+    await this.#starts.startAll(runner, starts, notifications);
     const arrivals = commits.flatMap((commit) => commit.arrivals ?? []);
-    await this.#arrivals.arriveAll(runner, arrivals, deeds);
-    return deeds;
+    await this.#arrivals.arriveAll(runner, arrivals, notifications);
+    return notifications;
   }
 
   end(): Promise<void> {

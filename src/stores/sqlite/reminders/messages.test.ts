@@ -7,13 +7,13 @@ import type { Commit } from "../../../ports/store/store.ts";
 import { mayRepeat, type Write } from "../thread/messages.ts";
 import {
   type ClaimedRow,
+  packAttachedReminders,
   packClaimed,
-  packRiders,
   packSettlements,
   packWrites,
+  unpackAttachedReminders,
   unpackClaimed,
   unpackOutcomes,
-  unpackRiders,
   unpackSettlements,
   unpackWrites,
 } from "./messages.ts";
@@ -87,7 +87,7 @@ test("attached reminders are decoded with the commit that they belong to", () =>
   });
   fc.assert(
     fc.property(fc.array(commit), (batch) => {
-      const riders = packRiders(
+      const attachedReminders = packAttachedReminders(
         batch.map((one): Commit => ({ ref: 1, epoch: 1, version: 1, id: "", write: { kind: "keep" }, ...one })),
       );
       const all = batch.map(({ settle = [], reminders = [] }, place) => ({
@@ -96,13 +96,13 @@ test("attached reminders are decoded with the commit that they belong to", () =>
         writes: reminders,
       }));
       const expected = all.filter(({ settlements, writes }) => settlements.length + writes.length > 0);
-      assert.deepEqual(riders ? unpackRiders(riders) : [], expected);
+      assert.deepEqual(attachedReminders ? unpackAttachedReminders(attachedReminders) : [], expected);
     }),
   );
 });
 
 test("a commit without attached reminders encodes none", () => {
-  assert.equal(packRiders([{ ref: 1, epoch: 1, version: 1, id: "", write: { kind: "keep" } }]), undefined);
+  assert.equal(packAttachedReminders([{ ref: 1, epoch: 1, version: 1, id: "", write: { kind: "keep" } }]), undefined);
 });
 
 test("outcomes describe the result of each write", () => {

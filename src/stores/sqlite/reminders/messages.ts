@@ -24,7 +24,7 @@ export interface Packed {
 }
 
 /** The attached reminders of a batch of commits. */
-export interface Riders {
+export interface PackedAttachedReminders {
   /**
    * For each commit with attached reminders: its place in the batch, the number of settlements, the number of
    * writes.
@@ -131,9 +131,9 @@ export function unpackWrites(packed: Packed): ReminderWrite[] {
 
 export function unpackOutcomes(answer: RemindAnswer, batch: readonly ReminderWrite[]): ReminderOutcome[] {
   return batch.map(({ kind }, i): ReminderOutcome => {
-    const told = answer[i] as number;
-    if (kind === "cancel") return { kind: "cancelled", existed: told === 1 };
-    return told === 0 ? { kind: "exists" } : { kind: "set", generation: told };
+    const result = answer[i] as number;
+    if (kind === "cancel") return { kind: "cancelled", existed: result === 1 };
+    return result === 0 ? { kind: "exists" } : { kind: "set", generation: result };
   });
 }
 
@@ -198,7 +198,7 @@ export function unpackRewritings(packed: Packed): Rewriting[] {
 }
 
 /** `undefined` when no commit has attached reminders, which is nearly always. */
-export function packRiders(batch: readonly Commit[]): Riders | undefined {
+export function packAttachedReminders(batch: readonly Commit[]): PackedAttachedReminders | undefined {
   if (batch.every(({ settle, reminders }) => settle === undefined && reminders === undefined)) return undefined;
   const places: number[] = [];
   const settlements: Settlement[] = [];
@@ -213,20 +213,20 @@ export function packRiders(batch: readonly Commit[]): Riders | undefined {
 }
 
 /** The attached reminders of one commit. */
-export interface Rider {
+export interface AttachedReminders {
   readonly place: number;
   readonly settlements: readonly Settlement[];
   readonly writes: readonly ReminderWrite[];
 }
 
-export function unpackRiders({ places, settlements, writes }: Riders): Rider[] {
+export function unpackAttachedReminders({ places, settlements, writes }: PackedAttachedReminders): AttachedReminders[] {
   const allSettlements = unpackSettlements(settlements);
   const allWrites = unpackWrites(writes);
-  const riders: Rider[] = [];
+  const attachedReminders: AttachedReminders[] = [];
   let [settlement, write] = [0, 0];
   for (let i = 0; i < places.length; i += 3) {
     const [place, settles, sets] = places.slice(i, i + 3) as [number, number, number];
-    riders.push({
+    attachedReminders.push({
       place,
       settlements: allSettlements.slice(settlement, settlement + settles),
       writes: allWrites.slice(write, write + sets),
@@ -234,16 +234,16 @@ export function unpackRiders({ places, settlements, writes }: Riders): Rider[] {
     settlement += settles;
     write += sets;
   }
-  return riders;
+  return attachedReminders;
 }
 
 /**
  * Generations of the reminders that these commits set with leases; `set` has the results of all their writes.
  */
-export function packLeases(riders: readonly Rider[], set: RemindAnswer): LeasesAnswer[] {
+export function packLeases(attachedReminders: readonly AttachedReminders[], set: RemindAnswer): LeasesAnswer[] {
   const leases: LeasesAnswer[] = [];
   let next = 0;
-  for (const { place, writes } of riders) {
+  for (const { place, writes } of attachedReminders) {
     const generations = writes.map((write, i) =>
       write.kind === "set" && write.lease !== undefined ? (set[next + i] as number) : 0,
     );

@@ -5,7 +5,12 @@ import { type ErrorCode, isLimpetError } from "../../../kernel/errors.ts";
 import type { ActorKey } from "../../../kernel/names.ts";
 import type { Candidate, MemberChange } from "../../../ports/store/coordination.ts";
 import type { ActorQuery, Commit, CommitOutcome, StoredActor, Taken, TakeRequest } from "../../../ports/store/store.ts";
-import { packRiders, type ReminderChange, type ReminderLook, type Riders } from "../reminders/messages.ts";
+import {
+  type PackedAttachedReminders,
+  packAttachedReminders,
+  type ReminderChange,
+  type ReminderLook,
+} from "../reminders/messages.ts";
 import type { ShardHomesWrite, ShardLook, ShardWrite } from "../shards/messages.ts";
 import {
   WORKFLOW_DOUBTFUL,
@@ -14,7 +19,7 @@ import {
   type WorkflowChange,
   type WorkflowLook,
 } from "../workflows/messages.ts";
-import { type CommitErrands, packCommitErrands } from "../workflows/packing.ts";
+import { type PackedAttachedWorkflows, packAttachedWorkflows } from "../workflows/packing.ts";
 
 /** The file name that means no file. */
 export const IN_MEMORY = ":memory:";
@@ -36,8 +41,8 @@ export type ActorWrite =
       /** The incarnations of this process, the newest last. */
       readonly owners: readonly string[];
       /** Attached reminders and workflows. */
-      readonly riders?: Riders | undefined;
-      readonly errands?: CommitErrands | undefined;
+      readonly attachedReminders?: PackedAttachedReminders | undefined;
+      readonly attachedWorkflows?: PackedAttachedWorkflows | undefined;
     };
 
 export type CoordinationWrite =
@@ -177,8 +182,8 @@ export function packCommits(batch: readonly Commit[], owners: readonly string[])
     numbers.push(ref, epoch, version, WRITE_KIND[write.kind]);
     strings.push(id, write.kind === "whole" || write.kind === "change" ? write.data : "");
   }
-  const brought = { riders: packRiders(batch), errands: packCommitErrands(batch) };
-  return { kind: "commit", numbers, strings, owners, ...brought };
+  const attached = { attachedReminders: packAttachedReminders(batch), attachedWorkflows: packAttachedWorkflows(batch) };
+  return { kind: "commit", numbers, strings, owners, ...attached };
 }
 
 export function unpackOutcomes({ fenced, voided, leases }: CommitAnswer, count: number): CommitOutcome[] {

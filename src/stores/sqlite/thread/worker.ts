@@ -17,11 +17,11 @@ import { openDatabase } from "../database.ts";
 import { ReminderClaims } from "../reminders/claims.ts";
 import { ReminderListing } from "../reminders/listing.ts";
 import {
+  type AttachedReminders,
   type ClaimAnswer,
   packLeases,
-  type Rider,
+  unpackAttachedReminders,
   unpackRewritings,
-  unpackRiders,
   unpackSettlements,
   unpackWrites,
 } from "../reminders/messages.ts";
@@ -29,7 +29,7 @@ import { counts, ReminderStatements } from "../reminders/statements.ts";
 import { packHomes, type ResetAnswer, unpackHomeChanges, unpackRemembered } from "../shards/messages.ts";
 import { ShardStatements } from "../shards/statements.ts";
 import { toLimpetError } from "../sqlite-errors.ts";
-import { unpackCommitErrands } from "../workflows/packing.ts";
+import { unpackAttachedWorkflows } from "../workflows/packing.ts";
 import { WorkflowStatements, workflowRows } from "../workflows/statements.ts";
 import { Inbox } from "./inbox.ts";
 import {
@@ -60,10 +60,12 @@ function rowsOf(question: Write, value: unknown): number {
     case "take":
       return question.strings.length / TAKE_STRINGS;
     case "commit": {
-      const { numbers, riders, errands } = question;
-      const brought = riders === undefined ? 0 : riders.settlements.count + riders.writes.count;
-      const wanted = errands === undefined ? 0 : errands.starts.starts.count + errands.arrivals.count;
-      return numbers.length / COMMIT_NUMBERS + brought + wanted;
+      const { numbers, attachedReminders, attachedWorkflows } = question;
+      const attached =
+        attachedReminders === undefined ? 0 : attachedReminders.settlements.count + attachedReminders.writes.count;
+      const wanted =
+        attachedWorkflows === undefined ? 0 : attachedWorkflows.starts.starts.count + attachedWorkflows.arrivals.count;
+      return numbers.length / COMMIT_NUMBERS + attached + wanted;
     }
     case "note":
       return question.changes.length;
@@ -177,8 +179,9 @@ class StoreThreadServer {
       case "take":
         return this.#actors.take(question.strings, question.floor, Date.now());
       case "commit": {
-        const { numbers, strings, owners, riders, errands } = question;
-        if (riders !== undefined || errands !== undefined) return this.#ride(question);
+        const { numbers, strings, owners, attachedReminders, attachedWorkflows } = question;
+        if (attachedReminders !== undefined || attachedWorkflows !== undefined)
+          return this.#commitWithAttachments(question);
         const { fenced, voided } = this.#actors.commit(numbers, strings, owners, Date.now());
         return { fenced, voided };
       }
@@ -229,23 +232,25 @@ class StoreThreadServer {
   /**
    * The commits of one batch are independent of each other, so all of them settle before any of them writes.
    */
-  #ride({ numbers, strings, owners, ...brought }: Extract<Write, { kind: "commit" }>): CommitAnswer {
-    const riders: readonly Rider[] = brought.riders === undefined ? [] : unpackRiders(brought.riders);
-    const held = this.#reminders.held(riders.flatMap(({ settlements }) => settlements));
-    const areVoid = riders.filter(({ settlements }) => settlements.some((one) => !counts(one, held)));
+  #commitWithAttachments({ numbers, strings, owners, ...attached }: Extract<Write, { kind: "commit" }>): CommitAnswer {
+    const attachedReminders: readonly AttachedReminders[] =
+      attached.attachedReminders === undefined ? [] : unpackAttachedReminders(attached.attachedReminders);
+    const held = this.#reminders.held(attachedReminders.flatMap(({ settlements }) => settlements));
+    const areVoid = attachedReminders.filter(({ settlements }) => settlements.some((one) => !counts(one, held)));
     const voids = new Set(areVoid.map(({ place }) => place));
     const { fenced, repeated, voided } = this.#actors.commit(numbers, strings, owners, Date.now(), (place) =>
       voids.has(place),
     );
     const idle = new Set([...fenced, ...repeated, ...voided]);
-    const counting = riders.filter(({ place }) => !idle.has(place));
-    const settlements = counting.flatMap((rider) => rider.settlements);
+    const counting = attachedReminders.filter(({ place }) => !idle.has(place));
+    const settlements = counting.flatMap((one) => one.settlements);
     if (settlements.length > 0) this.#reminders.settle(settlements, Date.now(), held);
-    const writes = counting.flatMap((rider) => rider.writes);
+    const writes = counting.flatMap((one) => one.writes);
     const set = writes.length > 0 ? this.#reminders.write(writes, Date.now()) : [];
-    const errands = brought.errands === undefined ? [] : unpackCommitErrands(brought.errands);
+    const attachedWorkflows =
+      attached.attachedWorkflows === undefined ? [] : unpackAttachedWorkflows(attached.attachedWorkflows);
     this.#workflows.run(
-      errands.filter(({ place }) => !idle.has(place)),
+      attachedWorkflows.filter(({ place }) => !idle.has(place)),
       Date.now(),
     );
     return { fenced, voided, leases: packLeases(counting, set) };
@@ -306,8 +311,8 @@ class StoreThreadServer {
 
 try {
   const { db, transactions } = openDatabase(start);
-  const desk = new StoreThreadServer(db, transactions);
-  port.on("message", (question: Question) => desk.serve(question));
+  const server = new StoreThreadServer(db, transactions);
+  port.on("message", (question: Question) => server.serve(question));
 } catch (error) {
   say({ error: failure(error), fatal: true });
 }

@@ -17,15 +17,15 @@ import type {
 import { mayRepeat, type Write } from "../thread/messages.ts";
 import {
   packArrivals,
+  packAttachedWorkflows,
   packClaims,
-  packCommitErrands,
   packStartOutcomes,
   packStarts,
   packStepOutcomes,
   packSteps,
   unpackArrivals,
+  unpackAttachedWorkflows,
   unpackClaims,
-  unpackCommitErrands,
   unpackStartOutcomes,
   unpackStarts,
   unpackStepOutcomes,
@@ -102,7 +102,7 @@ test("encoded starts, messages and steps are decoded unchanged", () => {
 
 test("steps without attachments encode none", () => {
   const plain = step.map((one) => ({ ...one, reminders: [], starts: [], arrivals: [] }));
-  fc.assert(fc.property(fc.array(plain), (steps) => assert.equal(packSteps(steps).brought, undefined)));
+  fc.assert(fc.property(fc.array(plain), (steps) => assert.equal(packSteps(steps).attached, undefined)));
 });
 
 const status = fc.constantFrom<RunStatus>("running", ...ends);
@@ -171,11 +171,11 @@ test("attached workflows of commits are decoded with their places", () => {
   });
   fc.assert(
     fc.property(fc.array(commit), (batch) => {
-      const packed = packCommitErrands(batch);
+      const packed = packAttachedWorkflows(batch);
       const expected = batch
         .map(({ starts = [], arrivals = [] }, place) => ({ place, starts, arrivals }))
         .filter(({ starts, arrivals }) => starts.length + arrivals.length > 0);
-      assert.deepEqual(packed === undefined ? [] : unpackCommitErrands(packed), expected);
+      assert.deepEqual(packed === undefined ? [] : unpackAttachedWorkflows(packed), expected);
     }),
   );
 });

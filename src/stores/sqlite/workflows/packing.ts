@@ -24,7 +24,7 @@ export interface PackedStarts {
 }
 
 /** Runs to start, and messages to runs. */
-export interface PackedErrands {
+export interface PackedWorkflowRequests {
   readonly starts: PackedStarts;
   readonly arrivals: Packed;
 }
@@ -32,11 +32,11 @@ export interface PackedErrands {
 /** Steps, and separately their attachments: most have none. */
 export interface PackedSteps {
   readonly steps: Packed;
-  readonly brought: (PackedErrands & { readonly reminders: Packed }) | undefined;
+  readonly attached: (PackedWorkflowRequests & { readonly reminders: Packed }) | undefined;
 }
 
 /** The starts and messages of a batch of commits. */
-export interface CommitErrands extends PackedErrands {
+export interface PackedAttachedWorkflows extends PackedWorkflowRequests {
   /**
    * For each commit with attachments: its place in the batch, the number of runs it starts, the number of
    * messages it sends.
@@ -73,7 +73,7 @@ export function packStarts(batch: readonly RunStart[]): PackedStarts {
 export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
   const writes = new Portions(unpackWrites(reminders));
   return new FlatReader(starts).all((from): RunStart => {
-    const [flags, count, delayMs, brought] = [from.number(), from.number(), from.number(), from.number()];
+    const [flags, count, delayMs, attached] = [from.number(), from.number(), from.number(), from.number()];
     const key = { namespace: from.string(), workflowId: from.string(), runId: from.string() };
     const [type, queue, data] = [from.string(), from.string(), from.string()];
     const [attributes, memo] = [from.string(), from.string()];
@@ -92,7 +92,7 @@ export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
       lease,
       refusal: flags & HAS_REFUSAL ? readArrival(from) : undefined,
       ifClosed: IF_CLOSED[Math.floor(flags / IF_CLOSED_UNIT)] as RunStart["ifClosed"],
-      reminders: writes.take(brought),
+      reminders: writes.take(attached),
     };
   });
 }
@@ -165,39 +165,39 @@ export function packSteps(batch: readonly TaskCompletion[]): PackedSteps {
       (affinity === undefined ? 0 : HAS_AFFINITY) |
       (attributes === undefined ? 0 : HAS_ATTRIBUTES) |
       (memo === undefined ? 0 : HAS_MEMO) |
-      (brings(step) ? BRINGS : 0) |
+      (hasAttached(step) ? BRINGS : 0) |
       (FATES.indexOf(fate.kind) * FATES_UNIT);
     to.next().numbers(flags, step.ref, step.last, step.taken).strings(step.token);
     if (page !== undefined) to.numbers(page.count).strings(page.data);
     if (affinity !== undefined) to.numbers(affinity.ms).strings(affinity.worker);
     if (attributes !== undefined) to.strings(attributes);
     if (memo !== undefined) to.strings(memo);
-    if (brings(step)) to.numbers(reminders.length, starts.length, arrivals.length);
+    if (hasAttached(step)) to.numbers(reminders.length, starts.length, arrivals.length);
     if (fate.kind === "keep") to.numbers(fate.leaseMs);
     if (fate.kind === "close") to.numbers(codeOf(fate.status)).strings(fate.result);
   }
-  const brought = batch.filter(brings);
-  return { steps: to.packed(), brought: brought.length === 0 ? undefined : packBrought(brought) };
+  const attached = batch.filter(hasAttached);
+  return { steps: to.packed(), attached: attached.length === 0 ? undefined : packAttached(attached) };
 }
 
-const brings = ({ reminders, starts, arrivals }: TaskCompletion): boolean =>
+const hasAttached = ({ reminders, starts, arrivals }: TaskCompletion): boolean =>
   reminders.length > 0 || starts.length > 0 || arrivals.length > 0;
 
-function packBrought(batch: readonly TaskCompletion[]): PackedSteps["brought"] {
+function packAttached(batch: readonly TaskCompletion[]): PackedSteps["attached"] {
   return { ...packErrands(batch), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
 }
 
-function packErrands(batch: readonly Pick<Commit, "starts" | "arrivals">[]): PackedErrands {
+function packErrands(batch: readonly Pick<Commit, "starts" | "arrivals">[]): PackedWorkflowRequests {
   return {
     starts: packStarts(batch.flatMap(({ starts = [] }) => starts)),
     arrivals: packArrivals(batch.flatMap(({ arrivals = [] }) => arrivals)),
   };
 }
 
-export function unpackSteps({ steps, brought }: PackedSteps): TaskCompletion[] {
-  const writes = new Portions(brought === undefined ? [] : unpackWrites(brought.reminders));
-  const starts = new Portions(brought === undefined ? [] : unpackStarts(brought.starts));
-  const arrivals = new Portions(brought === undefined ? [] : unpackArrivals(brought.arrivals));
+export function unpackSteps({ steps, attached }: PackedSteps): TaskCompletion[] {
+  const writes = new Portions(attached === undefined ? [] : unpackWrites(attached.reminders));
+  const starts = new Portions(attached === undefined ? [] : unpackStarts(attached.starts));
+  const arrivals = new Portions(attached === undefined ? [] : unpackArrivals(attached.arrivals));
   return new FlatReader(steps).all((from): TaskCompletion => {
     const flags = from.number();
     const [ref, last, taken, token] = [from.number(), from.number(), from.number(), from.string()];
@@ -257,7 +257,7 @@ export function unpackStepOutcomes(answer: Packed, batch: readonly TaskCompletio
 }
 
 /** `undefined` when no commit has attachments, which is nearly always. */
-export function packCommitErrands(batch: readonly Commit[]): CommitErrands | undefined {
+export function packAttachedWorkflows(batch: readonly Commit[]): PackedAttachedWorkflows | undefined {
   if (batch.every(({ starts, arrivals }) => starts === undefined && arrivals === undefined)) return undefined;
   const places = batch.flatMap(({ starts = [], arrivals = [] }, place) => {
     return starts.length + arrivals.length === 0 ? [] : [place, starts.length, arrivals.length];
@@ -266,18 +266,18 @@ export function packCommitErrands(batch: readonly Commit[]): CommitErrands | und
 }
 
 /** The starts and messages of one commit. */
-export interface Errand {
+export interface AttachedWorkflows {
   readonly place: number;
   readonly starts: readonly RunStart[];
   readonly arrivals: readonly InboxMessage[];
 }
 
-export function unpackCommitErrands(errands: CommitErrands): Errand[] {
-  const starts = new Portions(unpackStarts(errands.starts));
-  const arrivals = new Portions(unpackArrivals(errands.arrivals));
-  const all: Errand[] = [];
-  for (let i = 0; i < errands.places.length; i += 3) {
-    const [place, begins, sends] = errands.places.slice(i, i + 3) as [number, number, number];
+export function unpackAttachedWorkflows(attachedWorkflows: PackedAttachedWorkflows): AttachedWorkflows[] {
+  const starts = new Portions(unpackStarts(attachedWorkflows.starts));
+  const arrivals = new Portions(unpackArrivals(attachedWorkflows.arrivals));
+  const all: AttachedWorkflows[] = [];
+  for (let i = 0; i < attachedWorkflows.places.length; i += 3) {
+    const [place, begins, sends] = attachedWorkflows.places.slice(i, i + 3) as [number, number, number];
     all.push({ place, starts: starts.take(begins), arrivals: arrivals.take(sends) });
   }
   return all;

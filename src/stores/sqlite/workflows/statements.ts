@@ -13,8 +13,8 @@ import { WorkflowKinds } from "./kinds.ts";
 import { WorkflowListing } from "./listing.ts";
 import type { ReleaseAnswer, StickinessAnswer, WorkflowChange, WorkflowLook } from "./messages.ts";
 import {
+  type AttachedWorkflows,
   type ClaimsAnswer,
-  type Errand,
   packClaims,
   packStartOutcomes,
   packStepOutcomes,
@@ -132,13 +132,13 @@ export class WorkflowStatements {
   }
 
   /** Starts and messages of actor commits: all of them start before any of them sends. */
-  run(errands: readonly Errand[], now: number): void {
+  run(attachedWorkflows: readonly AttachedWorkflows[], now: number): void {
     this.#steps.start(
-      errands.flatMap(({ starts }) => starts),
+      attachedWorkflows.flatMap(({ starts }) => starts),
       now,
     );
     this.#steps.arrive(
-      errands.flatMap(({ arrivals }) => arrivals),
+      attachedWorkflows.flatMap(({ arrivals }) => arrivals),
       now,
     );
   }
@@ -175,9 +175,9 @@ export function workflowRows(question: WorkflowChange, value: unknown): number {
     case "arrive":
       return question.arrivals.count;
     case "append": {
-      const { steps, brought } = question;
-      if (brought === undefined) return steps.count;
-      return steps.count + brought.reminders.count + brought.starts.starts.count + brought.arrivals.count;
+      const { steps, attached } = question;
+      if (attached === undefined) return steps.count;
+      return steps.count + attached.reminders.count + attached.starts.starts.count + attached.arrivals.count;
     }
     case "claim-tasks":
       return (value as ClaimsAnswer).count;

@@ -58,11 +58,11 @@ export class SqliteWorkflows implements Workflows {
   // Field by field, here and below: other properties of the caller's object need not be cloneable.
   async close({ namespace, workflowId, runId, status, page, result, reminders, arrivals }: Closing): Promise<boolean> {
     const { count, data } = page;
-    const told = arrivals.map((one) => {
+    const messages = arrivals.map((one) => {
       const { runId, key, data, goesAlong, wakes } = one;
       return { ...keyOf(one), runId, key, data, goesAlong, wakes };
     });
-    const closing = { namespace, workflowId, runId, status, page: { count, data }, result, arrivals: told };
+    const closing = { namespace, workflowId, runId, status, page: { count, data }, result, arrivals: messages };
     return (await this.#link.ask({ kind: "close-run", closing, reminders: packWrites(reminders) })) as boolean;
   }
 

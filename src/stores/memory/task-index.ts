@@ -7,7 +7,7 @@ import type { Task } from "./run-rows.ts";
 import type { WorkerRows } from "./worker-rows.ts";
 
 /** Tasks of one type, by the worker that has them in memory; `undefined`: no worker. */
-type Shelf = Map<string | undefined, DueOrder<Task>>;
+type TasksByWorker = Map<string | undefined, DueOrder<Task>>;
 
 export interface Match {
   readonly task: Task;
@@ -25,43 +25,43 @@ export interface Matches {
   readonly next: number | undefined;
 }
 
-export class TaskBoard {
+export class TaskIndex {
   /** Namespace, then queue, then type. */
-  readonly #shelves = new Map<string, Map<string, Map<string, Shelf>>>();
+  readonly #byNamespace = new Map<string, Map<string, Map<string, TasksByWorker>>>();
 
-  /** Idle tasks are not on the board. */
+  /** Idle tasks are not in the tasks. */
   add(task: Task): void {
     if (task.state === "idle") return;
-    const shelf = this.#shelf(task);
-    const order = shelf.get(task.stickyWorker) ?? new DueOrder<Task>();
-    shelf.set(task.stickyWorker, order);
+    const tasks = this.#tasksOf(task);
+    const order = tasks.get(task.stickyWorker) ?? new DueOrder<Task>();
+    tasks.set(task.stickyWorker, order);
     order.add(task);
   }
 
   remove(task: Task): void {
     if (task.state === "idle") return;
-    const shelf = this.#shelf(task);
-    const order = shelf.get(task.stickyWorker);
+    const tasks = this.#tasksOf(task);
+    const order = tasks.get(task.stickyWorker);
     order?.remove(task);
-    if (order?.size === 0) shelf.delete(task.stickyWorker);
+    if (order?.size === 0) tasks.delete(task.stickyWorker);
   }
 
   /** The tasks that a claim gets, by the rules of src/workflows/matching.md. It changes nothing. */
   match(claim: TaskClaim, workers: WorkerRows, now: number): Matches {
     const search = new Search(claim, workers, now);
-    const types = this.#shelves.get(claim.namespace)?.get(claim.queue);
+    const types = this.#byNamespace.get(claim.namespace)?.get(claim.queue);
     for (const [type, bindings] of bindingsOf(claim.types)) {
       for (const [owner, order] of types?.get(type) ?? []) search.look(owner, order, bindings);
     }
     return search.end();
   }
 
-  #shelf({ run: { namespace, queue, type } }: Task): Shelf {
-    const queues = this.#shelves.get(namespace) ?? new Map<string, Map<string, Shelf>>();
-    const types = queues.get(queue) ?? new Map<string, Shelf>();
-    const shelf: Shelf = types.get(type) ?? new Map();
-    this.#shelves.set(namespace, queues.set(queue, types.set(type, shelf)));
-    return shelf;
+  #tasksOf({ run: { namespace, queue, type } }: Task): TasksByWorker {
+    const queues = this.#byNamespace.get(namespace) ?? new Map<string, Map<string, TasksByWorker>>();
+    const types = queues.get(queue) ?? new Map<string, TasksByWorker>();
+    const tasks: TasksByWorker = types.get(type) ?? new Map();
+    this.#byNamespace.set(namespace, queues.set(queue, types.set(type, tasks)));
+    return tasks;
   }
 }
 

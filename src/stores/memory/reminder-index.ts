@@ -59,7 +59,7 @@ class Drawer<T> {
   }
 }
 
-export class Shelf {
+export class ReminderIndex {
   readonly due = new DueOrder<Row>();
   readonly rows = new Drawer<Row>();
   readonly dead = new Drawer<DeadReminder>();
@@ -82,23 +82,23 @@ export class Shelf {
   }
 }
 
-/** The shelves of one namespace, by type. */
-export type Shelves = Map<string, Shelf>;
+/** The indexes of one namespace, by type. */
+export type ReminderIndexes = Map<string, ReminderIndex>;
 
-/** A page from one drawer of each shelf, in the order of type, id and name. */
+/** A page from one list of each index, in the order of type, id and name. */
 export function pageOf<T, Shown extends ReminderContent & { readonly bytes: number }>(
-  shelves: Shelves,
+  indexes: ReminderIndexes,
   { type, id, after, limit, isBrief = false }: ReminderQuery,
-  drawerOf: (shelf: Shelf) => { from(id: string | undefined, after: Names | undefined): Iterable<T> },
+  listOf: (index: ReminderIndex) => { from(id: string | undefined, after: Names | undefined): Iterable<T> },
   shown: (item: T) => Shown,
 ): Shown[] {
   const page: Shown[] = [];
   let bytes = 0;
-  for (const one of [...shelves.keys()].sort(byCodePoint)) {
+  for (const one of [...indexes.keys()].sort(byCodePoint)) {
     if (type !== undefined && one !== type) continue;
     const behind = placeOf(one, after);
     if (behind < 0) continue;
-    for (const item of drawerOf(shelves.get(one) as Shelf).from(id, behind === 0 ? after : undefined)) {
+    for (const item of listOf(indexes.get(one) as ReminderIndex).from(id, behind === 0 ? after : undefined)) {
       if (page.length >= limit || bytes >= LIMITS.listBytes) return page;
       const one = shown(item);
       page.push(isBrief ? { ...one, data: undefined } : one);
