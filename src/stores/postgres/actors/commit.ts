@@ -223,7 +223,8 @@ export class Commits {
     let left = pending;
     for (let attempt = 1; left.length > 0; attempt++) {
       left = await this.#classify(await write(left, attempt));
-      if (left.length === 0 || performance.now() > deadline) return;
+      // The second attempt splits the batch, so that one locked row does not delay the other commits.
+      if (left.length === 0 || (attempt > 1 && performance.now() > deadline)) return;
       await pause(Math.min(2 ** attempt, 64) * (0.5 + Math.random() / 2));
     }
   }
