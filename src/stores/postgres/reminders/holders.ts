@@ -1,6 +1,7 @@
 // Detects processes that died with reminders leased to them, long before their leases end.
 //
-// - Each process holds an advisory lock on its listening connection (reminder-listener.ts). PostgreSQL releases
+// - Each process holds an advisory lock on its listening connection (reminder-listener.ts). PostgreSQL
+//   releases
 //   the lock when the connection ends, so also when the process is killed. While the process holds the lock,
 //   its lease tokens end with its *mark*.
 // - Each process checks the earliest leases every second. A mark whose lock is missing for GRACE_MS belongs
