@@ -197,8 +197,8 @@ export interface Reminders {
   forget(key: ReminderKey): Promise<boolean>;
   count(namespace: string, limit: number): Promise<ReminderCounts>;
   /**
-   * Calls back when another process may have written rows that are due within NOTIFY_AHEAD_MS. Undefined: this
-   * store cannot notify. Notifications may be lost.
+   * Calls back when another process may have written rows that are due within NOTIFY_AHEAD_MS. Undefined:
+   * this store cannot notify. Notifications may be lost.
    */
   watch(namespace: string, listener: () => void): (() => void) | undefined;
 }
