@@ -302,7 +302,7 @@ export const WORKFLOWS: readonly Bug[] = [
         after: `if (outcome.kind === "lost") return "rests";`,
       },
       {
-        file: "src/workflows/worker/worker.ts",
+        file: "src/workflows/worker/run-loader.ts",
         before: "if (isSame && warm.last === task.last && warm.taken === task.taken) {",
         after: "if (isSame) {",
       },

@@ -57,6 +57,7 @@ export class RemoteWorkers {
 
   /** Removes rows of dead workers, also where no other request reads the rows. */
   keepTidy(): void {
+    this.#tidying?.cancel();
     this.#tidying = this.#deps.clock.after(
       TIDY_MS,
       () => {

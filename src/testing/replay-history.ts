@@ -6,7 +6,7 @@ import { systemSettle } from "../host/system.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { RunHistoryEvent } from "../workflows/client/client.ts";
 import type { AnyWorkflow } from "../workflows/definition/definition.ts";
-import { describeDecision } from "../workflows/engine/divergence.ts";
+import { describeCommand } from "../workflows/engine/divergence.ts";
 import { type HistoryEvent, isCommandEvent, type Step, writeEventBatch } from "../workflows/engine/events.ts";
 import { Execution } from "../workflows/engine/execution.ts";
 import { processGuards } from "../workflows/engine/guards.ts";
@@ -67,7 +67,7 @@ export async function replayHistory(
     events: events.length,
     isOver: execution.end !== undefined,
     waitsFor: execution.waitsFor,
-    decides: execution.fresh.map(describeDecision),
+    decides: execution.commands.fresh.map(describeCommand),
   };
 }
 

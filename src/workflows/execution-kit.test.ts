@@ -48,7 +48,7 @@ export class DrivenRun {
   }
 
   async #record(before: readonly HistoryEvent[]): Promise<CommandEvent[]> {
-    const fresh = this.execution.takeFresh();
+    const fresh = this.execution.commands.takeFresh();
     this.steps.push(readEventBatch(writeEventBatch({ at: this.at, events: [...before, ...fresh] }).data));
     await this.replay();
     return fresh;
@@ -59,7 +59,7 @@ export class DrivenRun {
     const replayed = new Execution(workflow, NEEDS);
     await replayed.replay(this.steps);
     if (workflow === this.workflow) {
-      assert.deepEqual(replayed.fresh, []);
+      assert.deepEqual(replayed.commands.fresh, []);
       assert.deepEqual(replayed.end, this.execution.end);
       assert.deepEqual(replayed.waitsFor, this.execution.waitsFor);
       assert.deepEqual(replayed.memo, this.execution.memo);

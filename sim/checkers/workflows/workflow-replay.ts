@@ -1,6 +1,7 @@
 // Checks that code that replays a history from its beginning issues the same commands again.
+import type { NewCommand } from "../../../src/workflows/engine/commands.ts";
 import { type CommandEvent, isCommandEvent, readEventBatch, type Step } from "../../../src/workflows/engine/events.ts";
-import { Execution, type ExecutionDeps, type NewDecision } from "../../../src/workflows/engine/execution.ts";
+import { Execution, type ExecutionDeps } from "../../../src/workflows/engine/execution.ts";
 import { SCRIPTS } from "../../scripts.ts";
 import type { CheckerKind } from "../checker.ts";
 import { labelOfRun, runsOf, type SeenRun } from "./workflow-runs.ts";
@@ -12,7 +13,7 @@ const SHORT = 8;
 class Replay extends Execution {
   readonly decisions: CommandEvent[] = [];
 
-  override decide(decision: NewDecision): number {
+  override decide(decision: NewCommand): number {
     const n = super.decide(decision);
     if (n > 0) this.decisions.push({ ...decision, n } as CommandEvent);
     return n;

@@ -351,7 +351,7 @@ describe("workflow replay", () => {
     const execution = new Execution(SCRIPTS[0]!, needs);
     const input: ScriptInput = { word: "a", steps: STEPS };
     await execution.begin({ kind: "WorkflowStarted", type: "Script", workflowId: "flow", runId, input, flags: 1 }, 0);
-    return execution.takeFresh();
+    return execution.commands.takeFresh();
   }
 
   it("the rule 'workflow replay' accepts equal commands", async () => {

@@ -2,52 +2,52 @@
 import type { CommandEvent } from "./events.ts";
 
 /** The identity of a command. Other values may differ, because code may be corrected. */
-export function subjectOf(decision: CommandEvent): string {
-  switch (decision.kind) {
+export function commandSubject(command: CommandEvent): string {
+  switch (command.kind) {
     case "ActivityScheduled":
-      return decision.name;
+      return command.name;
     case "ActorCalled":
-      return `${decision.type}.${decision.method}`;
+      return `${command.type}.${command.method}`;
     case "ChildWorkflowScheduled":
-      return `${decision.type} ${decision.workflowId}`;
+      return `${command.type} ${command.workflowId}`;
     case "SignalSent":
-      return `${decision.workflowId} ${decision.name}`;
+      return `${command.workflowId} ${command.name}`;
     case "CancelSent":
-      return decision.workflowId;
+      return command.workflowId;
     case "VersionMarkerRecorded":
-      return decision.change;
+      return command.change;
     case "TimerCancelled":
     case "ActivityCancelRequested":
-      return String(decision.of);
+      return String(command.of);
     case "UpdateCompleted":
     case "UpdateFailed":
-      return decision.id;
+      return command.id;
     default:
       return "";
   }
 }
 
-export function isSameDecision(one: CommandEvent, other: CommandEvent): boolean {
-  return one.kind === other.kind && one.n === other.n && subjectOf(one) === subjectOf(other);
+export function isSameCommand(one: CommandEvent, other: CommandEvent): boolean {
+  return one.kind === other.kind && one.n === other.n && commandSubject(one) === commandSubject(other);
 }
 
 /** Compares all values, except for the place where the activity runs. */
-export const isEqualDecision = (one: CommandEvent, other: CommandEvent): boolean => written(one) === written(other);
+export const isEqualCommand = (one: CommandEvent, other: CommandEvent): boolean => written(one) === written(other);
 
-const written = (decision: CommandEvent): string => JSON.stringify({ ...decision, eager: undefined });
+const written = (command: CommandEvent): string => JSON.stringify({ ...command, eager: undefined });
 
 /** The length of the shown values. */
 const SHOWN = 200;
 
-export function describeWithValues(decision: CommandEvent): string {
-  const { kind, n, ...values } = decision;
+export function describeWithValues(command: CommandEvent): string {
+  const { kind, n, ...values } = command;
   const text = JSON.stringify({ ...values, eager: undefined });
   return `${kind} ${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text} as decision ${n}`;
 }
 
-export function describeDecision(decision: CommandEvent): string {
-  const subject = subjectOf(decision);
-  return `${decision.kind}${subject === "" ? "" : ` ${subject}`} as decision ${decision.n}`;
+export function describeCommand(command: CommandEvent): string {
+  const subject = commandSubject(command);
+  return `${command.kind}${subject === "" ? "" : ` ${subject}`} as decision ${command.n}`;
 }
 
 /** Stack frames of the engine; all other frames belong to the workflow's code. */

@@ -3,8 +3,7 @@
 // of the history again and reaches the same point.
 //
 // The code is a plain async function. It runs only during `begin`, `tell` and `replay`, until no promise can
-// make progress. Every command is numbered in the order of issue. The history must have the same command
-// under that number; otherwise the code has diverged from its history.
+// make progress.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { SerializedError } from "../../kernel/serialized-error.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
@@ -13,14 +12,14 @@ import type { CodeGuards } from "../../ports/code-guards.ts";
 import type { Settle } from "../../ports/settle.ts";
 import type { AnyWorkflow } from "../definition/definition.ts";
 import { keptError } from "./bounded-error.ts";
+import { Commands, type NewCommand } from "./commands.ts";
 import { Continued } from "./continued.ts";
-import { describeDecision, describeWithValues, isEqualDecision, isSameDecision, placeIn } from "./divergence.ts";
+import { describeCommand, placeIn } from "./divergence.ts";
 import { checkFlags } from "./engine-flags.ts";
 import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started, Step } from "./events.ts";
 import { isCommandEvent, isEnd } from "./events.ts";
 import { type Inside, runInside } from "./inside.ts";
 import { checkPayload } from "./payload-size.ts";
-import { RecordedDecisions } from "./recorded-commands.ts";
 import { RunContext } from "./run-context.ts";
 import { answerOf, RunHandlers, type Signal } from "./run-handlers.ts";
 import { Stray } from "./stray.ts";
@@ -40,10 +39,6 @@ export interface ExecutionDeps {
   whyUnknown?(activity: object): string;
 }
 
-/** A command without its number, which `decide` assigns. */
-type Numbered<D> = D extends { readonly n: number } ? Omit<D, "n"> : never;
-export type NewDecision = Numbered<CommandEvent>;
-
 /** Rounds of condition checks, each caused by code that the round before let run. */
 const MOST_ROUNDS = 10_000;
 
@@ -59,8 +54,9 @@ export class Execution {
   events = 0;
   bytes = 0;
   isCancelled = false;
-  /** In tests: commands from this number on must equal the recorded ones in all values. */
-  exactFrom = Number.POSITIVE_INFINITY;
+  readonly commands = new Commands((problem) => {
+    throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name} has diverged: ${problem}`));
+  });
   /** Handlers of signals, updates and queries. */
   readonly handlers = new RunHandlers({
     name: () => this.#name,
@@ -73,12 +69,6 @@ export class Execution {
   attributes: Record<string, unknown> = {};
   readonly #waits: Waits;
   #now = 0;
-  #decided = 0;
-  #fresh: CommandEvent[] = [];
-  #ownFrom = Number.POSITIVE_INFINITY;
-  readonly #recorded = new RecordedDecisions();
-  /** Commands of the history that still lacked an outcome at its end. */
-  #replayed: readonly CommandEvent[] = [];
   #end: End | undefined;
   #broken: LimpetError | undefined;
   #isRunning = false;
@@ -101,29 +91,9 @@ export class Execution {
     return this.#broken;
   }
 
-  /** The number of commands so far. */
-  get decided(): number {
-    return this.#decided;
-  }
-
   /** The end of the run, once its code has ended. */
   get end(): End | undefined {
     return this.#end;
-  }
-
-  /** Commands that are not in the history yet. */
-  get fresh(): readonly CommandEvent[] {
-    return this.#fresh;
-  }
-
-  takeFresh(): CommandEvent[] {
-    const fresh = this.#fresh;
-    this.#fresh = [];
-    return fresh;
-  }
-
-  get isReplaying(): boolean {
-    return this.#recorded.isReplaying;
   }
 
   /** Whether the code waits for the outcome of this command. */
@@ -138,7 +108,7 @@ export class Execution {
 
   /** Commands of these kinds from the replayed history that still lack an outcome. */
   recordedAwaited(...kinds: readonly CommandEvent["kind"][]): CommandEvent[] {
-    return this.#replayed.filter(({ n, kind }) => kinds.includes(kind) && this.#waits.has(n));
+    return this.commands.open.filter(({ n, kind }) => kinds.includes(kind) && this.#waits.has(n));
   }
 
   /** The waits of the run, for display. */
@@ -179,18 +149,18 @@ export class Execution {
   }
 
   async #replay(steps: readonly Step[]): Promise<void> {
-    this.#recorded.begin(steps);
+    this.commands.beginReplay(steps);
     let passed = 0;
     for (const { at, events, bytes = 0 } of steps) {
       for (const event of events) {
-        this.#recorded.pass();
+        this.commands.pass();
         this.events = ++passed;
         await this.#pass(event, at);
         if (this.#broken !== undefined) throw this.#broken;
       }
       this.bytes += bytes;
     }
-    this.#replayed = this.#recorded.end(({ n }) => this.#waits.has(n));
+    this.commands.endReplay((n) => this.#waits.has(n));
   }
 
   async #pass(event: HistoryEvent, at: number): Promise<void> {
@@ -198,8 +168,8 @@ export class Execution {
     if (event.kind === "WorkflowTerminated" || event.kind === "WorkflowTimedOut") return;
     if (!isCommandEvent(event)) return this.tell(event, at);
     // The code has issued the command by now, or never will.
-    if (event.n > this.#decided) {
-      const what = `the history has ${describeDecision(event)} (event ${this.events}), and the code does not decide it`;
+    if (event.n > this.commands.issued) {
+      const what = `the history has ${describeCommand(event)} (event ${this.events}), and the code does not decide it`;
       this.#break(
         new LimpetError("WORKFLOW_DIVERGED", `${what}; it waits for ${this.waitsFor.join(", ") || "nothing"}`),
       );
@@ -221,7 +191,7 @@ export class Execution {
       this.#isRunning = false;
       this.deps.guards?.leave();
     }
-    if (this.#broken === undefined && this.#end === undefined && !this.isReplaying) this.#checkThatItWaits();
+    if (this.#broken === undefined && this.#end === undefined && !this.commands.isReplaying) this.#checkThatItWaits();
     if (this.#broken !== undefined) throw this.#broken;
   }
 
@@ -247,7 +217,7 @@ export class Execution {
   };
 
   async #main(context: RunContext, input: unknown): Promise<void> {
-    let end: NewDecision;
+    let end: NewCommand;
     try {
       end = { kind: "WorkflowCompleted", result: answerOf(await this.workflow.run(context, input)) };
     } catch (thrown) {
@@ -257,7 +227,7 @@ export class Execution {
   }
 
   /** No caller can handle an error here; by then the run is marked as broken. */
-  #conclude(decision: NewDecision): void {
+  #conclude(decision: NewCommand): void {
     try {
       if (this.#broken === undefined && this.#end === undefined) this.decide(decision);
     } catch (error) {
@@ -265,7 +235,7 @@ export class Execution {
     }
   }
 
-  #endBy(thrown: unknown): NewDecision {
+  #endBy(thrown: unknown): NewCommand {
     if (thrown instanceof Continued) {
       const { input } = thrown;
       return { kind: "WorkflowContinuedAsNew", type: this.workflow.name, input, runId: nextRunId(this.started.runId) };
@@ -332,40 +302,13 @@ export class Execution {
 
   // ——— Commands.
 
-  /** Numbers a command and compares it with the history. */
-  decide(decision: NewDecision): number {
+  /** Issues a command and returns its number; 0: the run has ended. */
+  decide(decision: NewCommand): number {
     if (this.#end !== undefined) return 0;
     this.#checkRunning(decision.kind);
-    const n = ++this.#decided;
-    const numbered = { ...decision, n } as CommandEvent;
-    const recorded = this.#recorded.at(n);
-    const last = this.isReplaying && isEnd(numbered) ? this.#recorded.beyond(n) : undefined;
-    if (recorded === undefined && last !== undefined) this.#diverge(numbered, last, describeDecision);
-    if (recorded === undefined) this.#addFresh(numbered);
-    else if (!isSameDecision(recorded, numbered)) this.#diverge(numbered, recorded, describeDecision);
-    else if (n >= this.exactFrom && !isEqualDecision(recorded, numbered)) {
-      this.#diverge(numbered, recorded, describeWithValues);
-    }
-    if (isEnd(numbered)) this.#end = numbered;
-    return n;
-  }
-
-  #addFresh(decision: CommandEvent): void {
-    this.#ownFrom = Math.min(this.#ownFrom, decision.n);
-    this.#fresh.push(decision);
-  }
-
-  /** The number of the first command that was not in the replayed history. */
-  get ownFrom(): number {
-    return this.#ownFrom;
-  }
-
-  #diverge(code: CommandEvent, history: CommandEvent, tell: (decision: CommandEvent) => string): never {
-    const said = `the history has ${tell(history)}, the code now decides ${tell(code)}`;
-    // The end of a run has no place in the code.
-    const place = isEnd(code) ? undefined : placeIn(new LimpetError("WORKFLOW_DIVERGED", said));
-    const where = place === undefined ? "" : ` at ${place}`;
-    throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name} has diverged: ${said}${where}`));
+    const command = this.commands.add(decision);
+    if (isEnd(command)) this.#end = command;
+    return command.n;
   }
 
   #checkRunning(what: string): void {
@@ -389,7 +332,7 @@ export class Execution {
   }
 
   /** Issues a command and waits for its outcome. */
-  ask(decision: NewDecision): Promise<unknown> {
+  ask(decision: NewCommand): Promise<unknown> {
     const n = this.decide(decision);
     return this.answerTo(n, decision.kind);
   }
@@ -414,7 +357,7 @@ export class Execution {
 
   /** Evaluates the function, or returns the recorded value. */
   sideEffect(fn: () => unknown): unknown {
-    const recorded = this.#recorded.at(this.#decided + 1);
+    const recorded = this.commands.next;
     if (recorded?.kind === "SideEffectRecorded") {
       this.decide(recorded);
       return readWire(recorded.result);
@@ -429,7 +372,7 @@ export class Execution {
   }
 
   version(change: string, min: number, max: number): number {
-    const { version, isToRecord } = this.#recorded.version(change, min, max);
+    const { version, isToRecord } = this.commands.version(change, min, max);
     if (version < min || version > max) {
       const said = `this run follows version ${version} of ${change}, the code knows ${min} to ${max}`;
       throw this.#break(new LimpetError("WORKFLOW_DIVERGED", `${this.#name}: ${said}`));

@@ -3,9 +3,9 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { copyValue, toWire } from "../../kernel/values.ts";
 import { keptError } from "./bounded-error.ts";
+import type { NewCommand } from "./commands.ts";
 import { Continued } from "./continued.ts";
 import type { Wire } from "./events.ts";
-import type { NewDecision } from "./execution.ts";
 import { type Inside, runInside } from "./inside.ts";
 import { checkPayload } from "./payload-size.ts";
 
@@ -29,9 +29,9 @@ export interface RunHandlersDeps {
   /** Resolves the oldest wait for a signal of that name; false: none exists. */
   give(name: string, input: unknown): boolean;
   /** Records the command of an update or an end; it must not throw. */
-  conclude(decision: NewDecision): void;
+  conclude(decision: NewCommand): void;
   /** The end of the run when a signal handler throws, or when an update handler continues as new. */
-  endBy(thrown: unknown): NewDecision;
+  endBy(thrown: unknown): NewCommand;
 }
 
 type Handler = (input: unknown) => unknown;

@@ -5,8 +5,8 @@ import { type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/er
 import type { Log } from "../../ports/log.ts";
 import type { ClaimedTask, TaskCompletion } from "../../ports/store/workflows.ts";
 import { Stray } from "../engine/stray.ts";
+import { type EndingDeps, endOfBroken, endOfRefused } from "../history/ending.ts";
 import type { WorkflowInstruments } from "../instruments.ts";
-import { type EndingDeps, endOfBroken, endOfRefused } from "./ending.ts";
 import type { TaskDeps } from "./task.ts";
 
 export interface BlockedTaskDeps extends EndingDeps, Pick<TaskDeps, "written"> {

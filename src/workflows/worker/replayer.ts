@@ -6,7 +6,7 @@ import type { Settle } from "../../ports/settle.ts";
 import type { Workflows } from "../../ports/store/workflows.ts";
 import type { ActivityRunner } from "../activities/runner.ts";
 import type { AnyWorkflow } from "../definition/definition.ts";
-import { describeDecision } from "../engine/divergence.ts";
+import { describeCommand } from "../engine/divergence.ts";
 import type { Step } from "../engine/events.ts";
 import { readEventBatch, writeEventBatch } from "../engine/events.ts";
 import { Execution } from "../engine/execution.ts";
@@ -109,12 +109,12 @@ export class Replayer {
   async check({ ref, last, execution }: LoadedRun, step: Step): Promise<void> {
     const again = this.execution(execution.workflow.name);
     // Other code, corrected since, may have issued the earlier commands.
-    again.exactFrom = execution.ownFrom;
+    again.commands.exactFrom = execution.commands.ownFrom;
     const steps = await this.#read(ref, last);
     // In the form in which a replay reads it.
     await again.replay([...steps, readEventBatch(writeEventBatch(step).data)]);
     const [here, there] = [execution, again].map((each) =>
-      [...each.waitsFor, ...each.fresh.map(describeDecision)].join(", "),
+      [...each.waitsFor, ...each.commands.fresh.map(describeCommand)].join(", "),
     );
     if (here === there) return;
     const said = `it waits for ${here || "nothing"}, and when it is replayed, for ${there || "nothing"}`;

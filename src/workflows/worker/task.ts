@@ -105,14 +105,14 @@ export function firstStep(
   deps: TaskDeps,
 ): { readonly page: EventBatch; readonly reminders: readonly ReminderWrite[]; readonly isSimple: boolean } {
   const events: HistoryEvent[] = [started];
-  for (const decision of run.execution.fresh) {
+  for (const decision of run.execution.commands.fresh) {
     const isHere = decision.kind === "ActivityScheduled" && isEager(decision, deps);
     events.push(isHere ? { ...decision, eager: true } : decision);
   }
   const decisions = events.filter(isCommandEvent);
   const isSimple = run.execution.end === undefined && !decisions.some(({ kind }) => !SIMPLE.has(kind));
   if (!isSimple) return { page: { count: 0, data: "" }, reminders: [], isSimple };
-  run.execution.takeFresh();
+  run.execution.commands.takeFresh();
   for (const event of events) run.note(event);
   run.first = decisions;
   const { reminders } = deps.dispatcher.of(run, decisions, at);
@@ -210,7 +210,7 @@ class StepInMaking {
 
   #collect(): void {
     const run = this.#run;
-    for (const decision of run.execution.takeFresh()) {
+    for (const decision of run.execution.commands.takeFresh()) {
       const isHere = decision.kind === "ActivityScheduled" && isEager(decision, this.#deps);
       const event = isHere ? ({ ...decision, eager: true } as const) : decision;
       this.#events.push(event);
@@ -278,7 +278,7 @@ class StepInMaking {
     const run = this.#run;
     if (this.#diverged !== undefined) {
       const error = keptError(this.#diverged);
-      const failed = { kind: "WorkflowFailed", n: run.execution.decided + 1, error } as const;
+      const failed = { kind: "WorkflowFailed", n: run.execution.commands.issued + 1, error } as const;
       if (end === undefined) this.#events.push(failed);
       this.#endWith(failed, outgoing);
       return { kind: "close", status: "failed", result: writeError(error) };

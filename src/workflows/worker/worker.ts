@@ -4,7 +4,7 @@
 //
 // The store alone decides which writes of a task are valid: a worker that lost its lease writes nothing.
 // Everything here may therefore be late, happen twice, or stop midway.
-import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { CodeGuards } from "../../ports/code-guards.ts";
 import type { Log } from "../../ports/log.ts";
@@ -12,7 +12,6 @@ import type { Random } from "../../ports/random.ts";
 import type { Settle } from "../../ports/settle.ts";
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
-  ClaimedBinding,
   ClaimedTask,
   ReplayMode,
   RunStart,
@@ -28,15 +27,17 @@ import { fingerprintOf } from "../definition/definition.ts";
 import type { Started, Step } from "../engine/events.ts";
 import type { HistoryLimit } from "../engine/history-budget.ts";
 import type { WorkflowInstruments } from "../instruments.ts";
-import { endRefused, returnBlocked } from "./blocked-task.ts";
-import { LoadedRun } from "./loaded-run.ts";
+import { returnBlocked } from "./blocked-task.ts";
+import type { LoadedRun } from "./loaded-run.ts";
 import { LoadedRuns } from "./loaded-runs.ts";
+import { LocalStarts } from "./local-starts.ts";
 import { checkAttempts, Suspects } from "./lost-attempts.ts";
 import { MinuteCounts } from "./minute-counts.ts";
 import { type PresenceDeps, staleAfter, WorkerPresence } from "./presence.ts";
 import { Replayer } from "./replayer.ts";
 import { RunCache } from "./run-cache.ts";
-import { firstStep, type TaskDeps, workOn } from "./task.ts";
+import { RunLoader } from "./run-loader.ts";
+import { type TaskDeps, workOn } from "./task.ts";
 
 export interface WorkerSettings {
   readonly namespace: string;
@@ -97,8 +98,8 @@ export class Worker {
   readonly #held: LoadedRuns;
   readonly #presence: WorkerPresence;
   readonly #suspects: Suspects;
-  /** Types whose code reached its first wait in this process without crashing it. */
-  readonly #proven = new Set<string>();
+  readonly #loader: RunLoader;
+  readonly #starts: LocalStarts;
   readonly #working = new Set<Promise<void>>();
   #isOpen = false;
   #isClaiming = false;
@@ -117,6 +118,7 @@ export class Worker {
     this.#types = this.types.map((type) => typeClaim(type, this.#code, pinning));
     this.#minute = new MinuteCounts(deps.clock);
     this.cache = new RunCache(settings.isSticky ? settings.cacheRuns : 0, settings.cacheBytes);
+    this.#loader = new RunLoader(this.cache, this.replayer, this.#minute);
     const { queue, leaseMs, historyLimit, workerId, stickyMs } = settings;
     this.#held = new LoadedRuns(leaseMs, deps);
     this.#suspects = new Suspects(settings.maxLostAttempts, deps);
@@ -138,6 +140,16 @@ export class Worker {
         deps.written(append, outcome, runId);
       },
     };
+    this.#starts = new LocalStarts({
+      ...deps,
+      queue,
+      types: this.#types,
+      task: this.#task,
+      replayer: this.replayer,
+      loader: this.#loader,
+      lease: () => this.#lease(),
+      begin: (task, run) => this.#begin(this.#workOn(task, run)),
+    });
   }
 
   get types(): string[] {
@@ -301,7 +313,7 @@ export class Worker {
     let run = begun;
     try {
       checkAttempts(task, this.#settings.maxLostAttempts);
-      run ??= await this.#runOf(task);
+      run ??= await this.#loader.load(task);
       run.token = task.token;
       run.attempt = task.attempt;
       run.bound = task.bound;
@@ -349,108 +361,20 @@ export class Worker {
     );
   }
 
-  async #runOf(task: ClaimedTask): Promise<LoadedRun> {
-    const warm = this.cache.take(task.ref);
-    // A restored store assigns refs again, so the run in memory may be another one.
-    const isSame = warm !== undefined && warm.runId === task.runId;
-    if (isSame && warm.last === task.last && warm.taken === task.taken) {
-      this.cache.hits++;
-      return warm;
-    }
-    if (task.mode === "sticky_hit_expected") {
-      this.cache.misses++;
-      this.#minute.add("miss");
-    }
-    if (task.mode === "forced_cold_replay") this.cache.forced++;
-    return this.#replay(task);
-  }
-
-  async #replay(task: ClaimedTask): Promise<LoadedRun> {
-    const run = await this.replayer.replay(task);
-    this.#proven.add(task.type);
-    return run;
-  }
-
   /** Starts a run and its first task here. Undefined: no capacity, or this worker lacks the code. */
   async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
-    const binding = this.#bindingOf(start);
+    const binding = this.#starts.bindingOf(start);
     if (binding === undefined || !this.hasRoom) return undefined;
     this.#starting++;
     this.#guard();
     try {
       // Without a stored start, a first step that crashes the process would leave no trace.
-      if (!this.#proven.has(start.type)) return await this.#startStored(start, binding);
-      return await this.#startBound(start, started, at, binding);
+      if (!this.#loader.isProven(start.type)) return await this.#starts.storeFirst(start, binding);
+      return await this.#starts.withFirstStep(start, started, at, binding);
     } finally {
       this.#starting--;
       this.#guard();
     }
-  }
-
-  /**
-   * Stores the start with a lease before the code runs: the store counts an attempt that ends the process.
-   */
-  async #startStored(start: RunStart, binding: ClaimedBinding): Promise<StartOutcome> {
-    const lease = this.#lease();
-    const [outcome] = await this.#deps.store.start([{ ...start, lease, bound: binding.binds }]);
-    if (!isBegunBy(start, outcome!)) return outcome!;
-    const task = startedTask(start, outcome!.ref, start.first.count, lease.token, binding.binds);
-    try {
-      const run = await this.#replay(task);
-      this.#begin(this.#workOn(task, run));
-    } catch (error) {
-      if (isLimpetError(error, "ACTIVITY_UNKNOWN")) {
-        await endRefused(task, error, this.#deps);
-        throw error;
-      }
-      await returnBlocked(task, error, this.#deps);
-    }
-    return outcome!;
-  }
-
-  /** Starts the run and writes its first step in one transaction. */
-  async #startBound(
-    start: RunStart,
-    started: Started,
-    at: number,
-    binding: ClaimedBinding,
-  ): Promise<StartOutcome | undefined> {
-    const { store } = this.#deps;
-    const execution = this.replayer.execution(start.type);
-    const run = new LoadedRun(0, execution, 0, 0);
-    run.at = at;
-    try {
-      await execution.begin(started, at);
-    } catch (error) {
-      // A run that no worker with this code can continue is not started.
-      if (isLimpetError(error, "ACTIVITY_UNKNOWN")) throw error;
-      // The run starts all the same; its task records the error of the code.
-      return undefined;
-    }
-    const { page, reminders, isSimple } = firstStep(run, started, at, this.#task);
-    // Further commands are written with the first task.
-    if (!isSimple) return undefined;
-    const lease = this.#lease();
-    const bound = binding.binds;
-    const [outcome] = await store.start([
-      { ...start, first: page, lease, bound, reminders: [...start.reminders, ...reminders] },
-    ]);
-    this.#deps.reminded(reminders);
-    if (isBegunBy(start, outcome!)) {
-      run.as(outcome!.ref, page.count);
-      run.execution.events = run.last;
-      run.execution.bytes = page.data.length;
-      this.#begin(this.#workOn(startedTask(start, run.ref, run.last, lease.token, bound), run));
-    }
-    return outcome!;
-  }
-
-  /**
-   * The binding of a start, and the binding that it gets by a start here; undefined: it cannot start here.
-   */
-  #bindingOf({ type, delayMs, queue, bound }: RunStart): ClaimedBinding | undefined {
-    if (delayMs > 0 || queue !== this.#settings.queue) return undefined;
-    return this.#types.find((one) => one.type === type)?.bindings.find((one) => one.bound === bound);
   }
 
   /** Whether this worker has the code that the run is bound to. */
@@ -458,30 +382,3 @@ export class Worker {
     return this.has(type) && queue === this.#settings.queue && fits(readBinding(bound), type, this.#code);
   }
 }
-
-/** This start or an earlier attempt at it created the run, and it is still open. */
-const isBegunBy = ({ runId }: RunStart, outcome: StartOutcome): boolean =>
-  outcome.isNew && outcome.runId === runId && outcome.status === "running";
-
-/** The task of a run that this process started and holds. */
-const startedTask = (
-  { namespace, workflowId, runId, type }: RunStart,
-  ref: number,
-  last: number,
-  token: string,
-  bound: string | undefined,
-): ClaimedTask => ({
-  namespace,
-  workflowId,
-  runId,
-  type,
-  ref,
-  token,
-  bound,
-  last,
-  taken: 0,
-  arrived: 0,
-  attempt: 1,
-  lost: 0,
-  mode: "cold_replay",
-});

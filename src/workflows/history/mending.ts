@@ -7,9 +7,9 @@ import type { Reminders, ReminderWrite } from "../../ports/store/reminders.ts";
 import type { StoredRun, Workflows } from "../../ports/store/workflows.ts";
 import { readMessage } from "../definition/messages.ts";
 import type { CommandEvent } from "../engine/events.ts";
-import type { RemoteRun } from "../history/run-state.ts";
-import { RemoteRuns } from "../history/run-states.ts";
-import type { Dispatcher } from "./outgoing.ts";
+import type { Dispatcher } from "../worker/outgoing.ts";
+import type { RemoteRun } from "./run-state.ts";
+import { RemoteRuns } from "./run-states.ts";
 
 export interface MendingDeps {
   readonly store: Workflows;

@@ -9,9 +9,9 @@ import { type Message, readMessage, type Sent, writeError } from "../definition/
 import type { EndedFromOutside, HistoryEvent } from "../engine/events.ts";
 import { writeEventBatch } from "../engine/events.ts";
 import { isMeant, toChildren } from "../engine/family.ts";
-import type { RemoteRun } from "../history/run-state.ts";
-import { RemoteRuns } from "../history/run-states.ts";
-import type { Dispatcher, Outgoing } from "./outgoing.ts";
+import type { Dispatcher, Outgoing } from "../worker/outgoing.ts";
+import type { RemoteRun } from "./run-state.ts";
+import { RemoteRuns } from "./run-states.ts";
 
 export interface EndingDeps {
   readonly store: Workflows;
