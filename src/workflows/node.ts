@@ -117,7 +117,7 @@ export class WorkflowNode {
     const { namespace, queue, concurrency, workerId, leaseMs } = settings;
     const { writer: book } = timers;
     const store = batchWorkflows(deps.store, clock, settings.patienceMs);
-    const now = (): number => book.now();
+    const now = (): number => Math.floor(timers.storeNow());
     const common = { clock, random, log, namespace, queue, store, book, now };
     this.#settings = settings;
     this.#deps = deps;
