@@ -8,7 +8,7 @@ import { sharded } from "./actors/options/sharded-options.ts";
 import { connect, isLimpetError, LimpetError } from "./client.ts";
 import { LIMITS } from "./kernel/limits.ts";
 import { nameProblem } from "./kernel/names.ts";
-import { FakeHost, openDoor } from "./wire/http/server-kit.test.ts";
+import { FakeHost, openTestServer } from "./wire/http/server-kit.test.ts";
 
 class Cart extends Actor<{ items: string[] }> {
   static options = { name: "Basket" };
@@ -32,7 +32,7 @@ class Counter extends Actor<{ count: number }> {
 
 async function open(t: TestContext, methods: ConstructorParameters<typeof FakeHost>[0] = {}) {
   const host = new FakeHost(methods);
-  const door = await openDoor(t, host);
+  const door = await openTestServer(t, host);
   const client = connect({ url: `${door.url}/` });
   t.after(() => client.close());
   return { host, client, ...door };
@@ -250,7 +250,7 @@ test("a connection that breaks, and an answer from something else, are ANSWER_LO
 });
 
 test("a token goes along", async (t) => {
-  const { url } = await openDoor(t, new FakeHost(), { settings: { tokens: ["t0"] } });
+  const { url } = await openTestServer(t, new FakeHost(), { settings: { tokens: ["t0"] } });
   await connect({ url, token: "t0" }).actor(Cart, "a").add("x");
   await assert.rejects(connect({ url }).actor(Cart, "a").add("x"), codeOf("UNAUTHENTICATED"));
 });
@@ -295,7 +295,7 @@ test("options that cannot work are refused at once", () => {
 
 /** An address without a listener. */
 async function deserted(t: TestContext): Promise<string> {
-  const { url, close } = await openDoor(t);
+  const { url, close } = await openTestServer(t);
   await close();
   return url;
 }
@@ -303,7 +303,7 @@ async function deserted(t: TestContext): Promise<string> {
 test("a client with several hosts skips an unreachable one, and stays with the one that works", async (t) => {
   const gone = await deserted(t);
   const [second, third] = [new FakeHost({ add: () => 2 }), new FakeHost({ add: () => 3 })];
-  const urls = [gone, (await openDoor(t, second)).url, (await openDoor(t, third)).url];
+  const urls = [gone, (await openTestServer(t, second)).url, (await openTestServer(t, third)).url];
   const cart = connect({ url: urls }).actor(Cart, "alice");
   for (let i = 0; i < 5; i++) assert.equal(await cart.add("tea"), 2);
   assert.deepEqual([second.calls.length, third.calls.length], [5, 0]);
@@ -313,8 +313,8 @@ test("a host that is stopping is left for the next one, and the call arrives onc
   const { promise: held, resolve } = Promise.withResolvers<number>();
   const leaving = new FakeHost({ add: () => held });
   const staying = new FakeHost({ add: () => 2 });
-  const door = await openDoor(t, leaving, { limits: { drainMs: 600_000 } });
-  const client = connect({ url: [door.url, (await openDoor(t, staying)).url] });
+  const door = await openTestServer(t, leaving, { limits: { drainMs: 600_000 } });
+  const client = connect({ url: [door.url, (await openTestServer(t, staying)).url] });
   const cart = client.actor(Cart, "alice");
   const first = cart.add("tea");
   while (leaving.calls.length === 0) await new Promise(setImmediate);
@@ -335,7 +335,7 @@ test("a call that a host rejects before it has begun goes to the next host", asy
     response.writeHead(503, { "limpet-delivered": "no" }).end(body);
   });
   const host = new FakeHost({ add: () => 2 });
-  const client = connect({ url: [refusing, (await openDoor(t, host)).url] });
+  const client = connect({ url: [refusing, (await openTestServer(t, host)).url] });
   assert.equal(await client.actor(Cart, "alice").add("tea"), 2);
   assert.equal(await client.actor(Cart, "alice").add("tea"), 2);
   assert.equal(asked, 1);
@@ -343,11 +343,11 @@ test("a call that a host rejects before it has begun goes to the next host", asy
 
 test("a call that may have happened is never repeated, even if its error allows a retry", async (t) => {
   const other = new FakeHost();
-  const otherUrl = (await openDoor(t, other)).url;
+  const otherUrl = (await openTestServer(t, other)).url;
   // An actor may rethrow any error of a call it made, in a turn that has had other effects before.
   for (const code of ["STOPPING", "NOT_READY", "UNREACHABLE", "FENCED", "MAILBOX_FULL"] as const) {
     const host = new FakeHost({ add: () => Promise.reject(new LimpetError(code, "of a call within")) });
-    const client = connect({ url: [(await openDoor(t, host)).url, otherUrl] });
+    const client = connect({ url: [(await openTestServer(t, host)).url, otherUrl] });
     await assert.rejects(client.actor(Cart, "alice").add("tea"), codeOf(code));
     assert.equal(host.calls.length, 1);
   }
@@ -362,7 +362,7 @@ test("a call that may have happened is never repeated, even if its error allows 
 test("a host that never answers costs the call that met it, and the next one goes elsewhere", async (t) => {
   const silent = await strange(t, () => {});
   const host = new FakeHost({ add: () => 2 });
-  const client = connect({ url: [silent, (await openDoor(t, host)).url], timeout: 300 });
+  const client = connect({ url: [silent, (await openTestServer(t, host)).url], timeout: 300 });
   await assert.rejects(client.actor(Cart, "alice").add("tea"), codeOf("CALL_TIMEOUT"));
   assert.equal(host.calls.length, 0);
   const patient = client.actor(Cart, "alice", { timeout: "1m" });
@@ -384,8 +384,8 @@ test("when no host takes a call, the error is that of the last one and says how 
 
 test("a token that is refused is refused everywhere: no other host is asked", async (t) => {
   const other = new FakeHost();
-  const { url } = await openDoor(t, new FakeHost(), { settings: { tokens: ["t0"] } });
-  const client = connect({ url: [url, (await openDoor(t, other)).url], token: "t1" });
+  const { url } = await openTestServer(t, new FakeHost(), { settings: { tokens: ["t0"] } });
+  const client = connect({ url: [url, (await openTestServer(t, other)).url], token: "t1" });
   await assert.rejects(client.actor(Cart, "a").add("x"), codeOf("UNAUTHENTICATED"));
   assert.equal(other.calls.length, 0);
 });

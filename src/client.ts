@@ -10,7 +10,7 @@ import { checkRuntime } from "./host/runtime.ts";
 import { type Duration, parseDuration } from "./kernel/durations.ts";
 import { LimpetError } from "./kernel/errors.ts";
 import { checkId, checkMethod, checkNamespace, checkType } from "./kernel/names.ts";
-import { callOverHttp, type RemoteCall } from "./wire/http/client/remote-call.ts";
+import { callOverHttp, type HttpCall } from "./wire/http/client/remote-call.ts";
 import { ServerList } from "./wire/http/client/server-list.ts";
 
 export type { Envelope, Region } from "./actors/message-id.ts";
@@ -78,7 +78,7 @@ export function connect(options: ClientOptions): Client {
 
 /** Delivers calls to hosts. */
 interface Transport {
-  call(call: RemoteCall): Promise<unknown>;
+  call(call: HttpCall): Promise<unknown>;
   close(): Promise<void>;
 }
 

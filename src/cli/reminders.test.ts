@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { DeadReminderSummary, ReminderSummary } from "../ports/reminder-admin.ts";
-import { FakeHost, openDoor } from "../wire/http/server-kit.test.ts";
+import { FakeHost, openTestServer } from "../wire/http/server-kit.test.ts";
 
 const NOW = Date.UTC(2030, 0, 1, 12);
 const MINUTE = 60_000;
@@ -47,7 +47,7 @@ async function open(t: TestContext) {
     set("Cart", "bob", "greet", { next: NOW + 2_000, leasedUntil: NOW + 28_000, attempt: 2 }),
   ];
   reminders.counts = { all: 2, overdue: 0, dead: 0 };
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const run = (...argv: string[]) => runCli(["reminders", ...argv, "--url", url]);
   return {
     host,

@@ -9,7 +9,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { ShardsView } from "../ports/shard-admin.ts";
 import { newCandidate } from "../stores/contract/coordination-shared.contract.ts";
 import { openSqliteStore } from "../stores/sqlite/sqlite-store.ts";
-import { FakeHost, openDoor } from "../wire/http/server-kit.test.ts";
+import { FakeHost, openTestServer } from "../wire/http/server-kit.test.ts";
 
 const host = { address: "10.0.0.5:7401", name: "alpha", incarnation: "i-1", build: "", leaving: false };
 const VIEW: Omit<ShardsView, "type"> = {
@@ -44,7 +44,7 @@ const VIEW: Omit<ShardsView, "type"> = {
 async function open(t: TestContext, view = VIEW) {
   const fake = new FakeHost();
   fake.shardsView = view;
-  const { url } = await openDoor(t, fake);
+  const { url } = await openTestServer(t, fake);
   return { fake, shards: (...argv: string[]) => runCli(["shards", ...argv, "--url", url]) };
 }
 

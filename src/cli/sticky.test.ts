@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { ClusterTable, StickyActor, StickyQuery } from "../ports/host-admin.ts";
-import { CLUSTER, FakeHost, openDoor } from "../wire/http/server-kit.test.ts";
+import { CLUSTER, FakeHost, openTestServer } from "../wire/http/server-kit.test.ts";
 
 const SINCE = 0;
 const held = (id: string, more: Partial<StickyActor> = {}): StickyActor => ({
@@ -50,7 +50,7 @@ class Holder extends FakeHost {
 
 async function open(t: TestContext) {
   const host = new Holder();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   return {
     host,
     sticky: (...argv: string[]) => runCli(["sticky", ...argv, "--url", url]),

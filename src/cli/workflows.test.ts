@@ -5,7 +5,7 @@ import { runCli } from "../../test/support/cli.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import type { StoredTask } from "../ports/store/workflows.ts";
 import type { HistoryStep, WorkerSummary, WorkflowSummary, WorkflowView } from "../ports/workflow-admin.ts";
-import { FakeHost, openDoor } from "../wire/http/server-kit.test.ts";
+import { FakeHost, openTestServer } from "../wire/http/server-kit.test.ts";
 
 const NOW = Date.UTC(2030, 0, 1, 12);
 const MINUTE = 60_000;
@@ -149,7 +149,7 @@ async function open(t: TestContext) {
   const host = new FakeHost();
   const { workflows } = host;
   workflows.now = NOW;
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const run = (...argv: string[]) => runCli(["workflows", ...argv, "--url", url]);
   return {
     workflows,

@@ -9,6 +9,7 @@ import { storeKind } from "../config/places.ts";
 import { weaknessesOf } from "../config/relations.ts";
 import type { LimpetSettings, Settings } from "../config/settings.ts";
 import { resolveSettings } from "../config/settings.ts";
+import { workerApi } from "../http-workers/api/worker-api.ts";
 import { RemotePlane } from "../http-workers/plane.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { createLog } from "../observe/log.ts";
@@ -303,7 +304,8 @@ function openServer(
 ): Promise<HttpServer> {
   const { httpHost, httpPort, httpTokens } = settings;
   const listen = { host: httpHost, port: httpPort, tokens: httpTokens };
-  return openHttpServer(host, listen, { meter, renderMetrics: () => meter.render(), log, workflows });
+  const routes = [workerApi(workflows, () => host.status())];
+  return openHttpServer(host, listen, { meter, renderMetrics: () => meter.render(), log, routes });
 }
 
 function catalogSettings(settings: Settings): ConstructorParameters<typeof Catalog>[1] {

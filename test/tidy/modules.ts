@@ -21,7 +21,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(FEATURES.map((feature) => [feature, INNER])),
   "http-workers": [...INNER, "workflows", "wire"],
   stores: INNER,
-  wire: [...INNER, ...FEATURES],
+  // The host injects the routes of HTTP workers.
+  wire: [...INNER, ...FEATURES.filter((feature) => feature !== "http-workers")],
   observe: INNER,
   config: INNER,
   admin: [...INNER, ...FEATURES],

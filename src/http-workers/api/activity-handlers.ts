@@ -6,7 +6,7 @@ import { type ActivityFailure, failureElsewhere } from "../../workflows/activiti
 import { checkPayload } from "../../workflows/engine/payload-size.ts";
 import type { ActivityHolder } from "../activities.ts";
 import { invalidField, Refused } from "../refusal.ts";
-import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, isoTime, ok, type TaskCall } from "./api-call.ts";
 import { flag, object, oneOf, text, words } from "./fields.ts";
 import { readPayload } from "./format/payloads.ts";
 import { tellActivity } from "./format/tasks.ts";
@@ -18,13 +18,13 @@ export async function pollActivities(call: ApiCall): Promise<ApiAnswer> {
   return ok({ task: task === undefined ? null : tellActivity(task), poll_status: status });
 }
 
-function holderOf({ names, fields }: ApiCall): ActivityHolder {
-  return { taskId: names[0]!, attemptId: text(fields, "activity_attempt_id"), worker: text(fields, "lease_owner") };
+function holderOf({ names, fields }: TaskCall): ActivityHolder {
+  return { taskId: names.task, attemptId: text(fields, "activity_attempt_id"), worker: text(fields, "lease_owner") };
 }
 
 const GOES_ON = { cancel_requested: false, can_continue: true, stop_reason: null };
 
-export async function completeActivity(call: ApiCall): Promise<ApiAnswer> {
+export async function completeActivity(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const result = readPayload(call.fields.result, "result");
   const next = parseNext(call);
@@ -50,7 +50,7 @@ const KINDS = [
   "unsupported_payload",
 ] as const;
 
-export async function failActivity(call: ApiCall): Promise<ApiAnswer> {
+export async function failActivity(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const next = parseNext(call);
   const isRetried = await call.plane.activities.fail(holder, failureOf(call));
@@ -72,7 +72,7 @@ function failureOf({ fields }: ApiCall): ActivityFailure {
 }
 
 /** Reads the lease, and changes nothing. */
-export async function activityStatus(call: ApiCall): Promise<ApiAnswer> {
+export async function activityStatus(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const { leaseUntil } = await call.plane.activities.status(holder);
   return ok({
@@ -87,7 +87,7 @@ export async function activityStatus(call: ApiCall): Promise<ApiAnswer> {
 }
 
 /** An activity without a waiting run is not an error: the answer asks the worker to stop. */
-export async function activityHeartbeat(call: ApiCall): Promise<ApiAnswer> {
+export async function activityHeartbeat(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const { message, current, total, unit, details } = call.fields;
   const said = Object.fromEntries(

@@ -1,15 +1,16 @@
 // One request to the workflow API, as its handlers see it.
 
 import { isoMoment } from "../../kernel/end-of-time.ts";
+import type { PathNames } from "../../wire/http/route.ts";
 import type { RemotePlane } from "../plane.ts";
 import type { Fields } from "./fields.ts";
 
-export interface ApiCall {
+export interface ApiCall<N = unknown> {
   readonly plane: RemotePlane;
   /** Identity of the host. */
   readonly host: { readonly incarnation: string; readonly version: string; readonly namespace: string };
-  /** The variable parts of the path, in order. */
-  readonly names: readonly string[];
+  /** The parameters of the path. */
+  readonly names: N;
   readonly query: URLSearchParams;
   readonly fields: Fields;
   /** The minor version of the worker's protocol. */
@@ -18,12 +19,19 @@ export interface ApiCall {
   readonly gone: AbortSignal;
 }
 
+/** A request about a task. */
+export type TaskCall = ApiCall<PathNames<"task">>;
+
+/** A workflow, and one of its runs. */
+export interface RunNames {
+  readonly id: string;
+  readonly run?: string;
+}
+
 export interface ApiAnswer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
-
-export type ApiHandler = (call: ApiCall) => Promise<ApiAnswer> | ApiAnswer;
 
 export const ok = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 200, body });
 export const created = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 201, body });

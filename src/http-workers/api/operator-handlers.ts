@@ -1,6 +1,7 @@
 // Handlers for operators: the workers, the builds that get work, and the hit rate of runs in memory.
 
 import type { StoredWorker } from "../../ports/store/workflows.ts";
+import type { PathNames } from "../../wire/http/route.ts";
 import { readCache } from "../../workflows/worker/cache-figures.ts";
 import { Refused } from "../refusal.ts";
 import { readWorker } from "../worker.ts";
@@ -51,17 +52,17 @@ export async function listWorkers(call: ApiCall): Promise<ApiAnswer> {
   return ok({ workers, worker_count: workers.length });
 }
 
-export async function describeWorker(call: ApiCall): Promise<ApiAnswer> {
+export async function describeWorker(call: ApiCall<PathNames<"id">>): Promise<ApiAnswer> {
   return ok(tellWorker(await findWorker(call), call));
 }
 
-async function findWorker({ plane, names }: ApiCall): Promise<StoredWorker> {
-  const row = (await plane.workers.rows()).find(({ worker }) => worker === names[0]);
+async function findWorker({ plane, names: { id } }: ApiCall<PathNames<"id">>): Promise<StoredWorker> {
+  const row = (await plane.workers.rows()).find(({ worker }) => worker === id);
   if (row !== undefined) return row;
-  throw new Refused(404, "worker_not_found", `worker ${names[0]} is unknown`, { worker_id: names[0] });
+  throw new Refused(404, "worker_not_found", `worker ${id} is unknown`, { worker_id: id });
 }
 
-export async function removeWorker(call: ApiCall): Promise<ApiAnswer> {
+export async function removeWorker(call: ApiCall<PathNames<"id">>): Promise<ApiAnswer> {
   const { worker } = await findWorker(call);
   const recovered = await call.plane.workers.forget(worker);
   call.plane.nudge();
@@ -96,8 +97,8 @@ function rolloutStatus({ active, draining, stale }: Cohort, isDrained: boolean):
   return stale > 0 ? "stale_only" : "no_workers";
 }
 
-export async function listBuilds(call: ApiCall): Promise<ApiAnswer> {
-  const queue = call.names[0]!;
+export async function listBuilds(call: ApiCall<PathNames<"queue">>): Promise<ApiAnswer> {
+  const { queue } = call.names;
   const drained = new Set(await call.plane.workers.drainedBuilds(queue));
   const builds = [...(await cohortsOf(call, queue))].map(([build, cohort]) => ({
     build_id: build === "" ? null : build,
@@ -110,15 +111,15 @@ export async function listBuilds(call: ApiCall): Promise<ApiAnswer> {
   return ok({ task_queue: queue, build_ids: builds });
 }
 
-export async function drainBuild(call: ApiCall): Promise<ApiAnswer> {
-  const [queue, build] = [call.names[0]!, optionalText(call.fields, "build_id") ?? ""];
+export async function drainBuild(call: ApiCall<PathNames<"queue">>): Promise<ApiAnswer> {
+  const [queue, build] = [call.names.queue, optionalText(call.fields, "build_id") ?? ""];
   await call.plane.workers.drain(queue, build);
   call.plane.nudge();
   return ok({ task_queue: queue, build_id: build === "" ? null : build, drain_intent: "draining" });
 }
 
-export async function resumeBuild(call: ApiCall): Promise<ApiAnswer> {
-  const [queue, build] = [call.names[0]!, optionalText(call.fields, "build_id") ?? ""];
+export async function resumeBuild(call: ApiCall<PathNames<"queue">>): Promise<ApiAnswer> {
+  const [queue, build] = [call.names.queue, optionalText(call.fields, "build_id") ?? ""];
   await call.plane.workers.resume(queue, build);
   return ok({ task_queue: queue, build_id: build === "" ? null : build, drain_intent: "active" });
 }

@@ -6,7 +6,7 @@ import type { RemoteRun } from "../../workflows/history/run-state.ts";
 import type { RemotePlane } from "../plane.ts";
 import type { Question, QuestionHolder, QuestionKind } from "../questions.ts";
 import { Refused } from "../refusal.ts";
-import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, isoTime, ok, type TaskCall } from "./api-call.ts";
 import { flag, object, text, whole, words } from "./fields.ts";
 import { askedPage, pageOf, readToken, tellPage } from "./format/history-pages.ts";
 import { argumentsOf, CODEC, readPayload } from "./format/payloads.ts";
@@ -74,10 +74,10 @@ async function findRun(stored: StoredRun, plane: RemotePlane): Promise<RemoteRun
   return run;
 }
 
-export const queryHistory = (call: ApiCall): Promise<ApiAnswer> => history(call, "query");
-export const validationHistory = (call: ApiCall): Promise<ApiAnswer> => history(call, "update_validation");
+export const queryHistory = (call: TaskCall): Promise<ApiAnswer> => history(call, "query");
+export const validationHistory = (call: TaskCall): Promise<ApiAnswer> => history(call, "update_validation");
 
-async function history(call: ApiCall, kind: QuestionKind): Promise<ApiAnswer> {
+async function history(call: TaskCall, kind: QuestionKind): Promise<ApiAnswer> {
   const { plane, fields } = call;
   const holder = holderOf(call, kind);
   const after = readToken(fields);
@@ -86,12 +86,12 @@ async function history(call: ApiCall, kind: QuestionKind): Promise<ApiAnswer> {
   return ok({ [`${kind}_task_id`]: holder.id, total_history_events: stored.events, ...page });
 }
 
-function holderOf({ names, fields }: ApiCall, kind: QuestionKind): QuestionHolder {
+function holderOf({ names, fields }: TaskCall, kind: QuestionKind): QuestionHolder {
   const field = kind === "query" ? "query_task_attempt" : "update_validation_attempt";
-  return { id: names[0]!, kind, worker: text(fields, "lease_owner"), attempt: whole(fields, field, 0, ALL) };
+  return { id: names.task, kind, worker: text(fields, "lease_owner"), attempt: whole(fields, field, 0, ALL) };
 }
 
-export function completeQuery(call: ApiCall): ApiAnswer {
+export function completeQuery(call: TaskCall): ApiAnswer {
   const holder = holderOf(call, "query");
   const { result, result_envelope } = call.fields;
   call.plane.questions.answer(holder, readPayload(result_envelope ?? result, "result"));
@@ -112,7 +112,7 @@ const QUERY_STATUS: ReadonlyMap<string, number> = new Map([
   ["query_result_completion_failed", 409],
 ]);
 
-export function failQuery(call: ApiCall): ApiAnswer {
+export function failQuery(call: TaskCall): ApiAnswer {
   const holder = holderOf(call, "query");
   const told = failureOf(call, "query_rejected");
   const status = QUERY_STATUS.get(told.reason);
@@ -121,13 +121,13 @@ export function failQuery(call: ApiCall): ApiAnswer {
   return ok({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "failed" });
 }
 
-export function approveUpdate(call: ApiCall): ApiAnswer {
+export function approveUpdate(call: TaskCall): ApiAnswer {
   const holder = holderOf(call, "update_validation");
   call.plane.questions.answer(holder, null);
   return ok({ update_validation_task_id: holder.id, update_validation_attempt: holder.attempt, outcome: "approved" });
 }
 
-export function rejectUpdate(call: ApiCall): ApiAnswer {
+export function rejectUpdate(call: TaskCall): ApiAnswer {
   const holder = holderOf(call, "update_validation");
   const { message, extras } = failureOf(call, "update_validator_rejected");
   call.plane.questions.refuse(holder, new Refused(422, "update_validator_rejected", message, extras));

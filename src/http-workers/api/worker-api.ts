@@ -1,14 +1,15 @@
 // The HTTP API for workers in other languages and for clients that steer workflows. It checks versions and
 // namespace, calls the handler, and wraps the answer in the envelope of its plane. A rejection has a `reason`
 // for programs.
-
-import { isLimpetError, type LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { canBeKept } from "../../kernel/names.ts";
-import { type Answer, jsonAnswer } from "../../wire/http/answers.ts";
-import type { Exchange } from "../../wire/http/exchange.ts";
+import { errorAnswer, type HttpAnswer, jsonAnswer } from "../../wire/http/answers.ts";
+import type { HttpExchange } from "../../wire/http/exchange.ts";
+import { decodePercent, type PathNames, type RouteGroup, VERBS } from "../../wire/http/route.ts";
 import type { RemotePlane } from "../plane.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import type { ApiAnswer, ApiCall } from "./api-call.ts";
+import { type ApiProtocol, type ApiRoute, LABEL } from "./api-route.ts";
 import {
   CONTROL_HEADER,
   CONTROL_VERSION,
@@ -18,31 +19,46 @@ import {
   serverCapabilities,
   type ToldSettings,
 } from "./cluster-info.ts";
+import { CONTROL_ROUTES } from "./control-routes.ts";
 import { parseFields } from "./fields.ts";
-import { type ApiPlane, type ApiRoute, findApi } from "./routes.ts";
+import { WORKER_ROUTES } from "./worker-routes.ts";
 
-export interface ApiRequest {
-  readonly verb: string;
-  /** The path behind /api/, still percent-encoded. */
-  readonly path: string;
-  readonly query: string;
+const LONGEST_NAME = 4_096;
+
+/** All routes below `/api/`, except for the health probes of the host. */
+export const workerApi = (plane: RemotePlane, host: () => ApiCall["host"]): RouteGroup<ApiRoute> => ({
+  prefix: "/api/",
+  label: LABEL,
+  routes: [...WORKER_ROUTES, ...CONTROL_ROUTES],
+  readName,
+  handle: (route, names, query, exchange) => handleApi(route, names, query, exchange, plane, host()),
+  refuse: (problem, verb, allow) => refuse(problem, verb, allow, plane.deps),
+});
+
+function readName(encoded: string, _parameter: string, { protocol }: ApiRoute): string {
+  const name = decodePercent(encoded, "a name in the path");
+  if (name === "" || name.length > LONGEST_NAME) {
+    throw new LimpetError("NAME_INVALID", "a name in the path is empty or too long");
+  }
+  // Workers name their tasks; an invalid name is an unknown task.
+  if (protocol === "control" && !canBeKept(name)) {
+    throw new LimpetError("NAME_INVALID", "a name in the path must not contain a NUL");
+  }
+  return name;
 }
 
-export async function handleApi(
-  { verb, path, query }: ApiRequest,
-  exchange: Exchange,
+async function handleApi(
+  route: ApiRoute,
+  names: PathNames,
+  query: string,
+  exchange: HttpExchange,
   plane: RemotePlane,
   host: ApiCall["host"],
-): Promise<Answer> {
-  let route: ApiRoute | undefined;
+): Promise<HttpAnswer> {
   try {
-    const found = findApi(verb, path);
-    if ("allow" in found) return nothingThere(found.allow, plane.deps);
-    route = found.route;
-    const minor = checkVersion(route.plane, exchange);
+    const minor = checkVersion(route.protocol, exchange);
     checkNamespace(exchange, host.namespace);
-    const fields = verb === "GET" ? {} : parseFields(await exchange.body());
-    const { names } = route;
+    const fields = route.limits.bodyBytes === 0 ? {} : parseFields(await exchange.body());
     const call = { plane, host, names, query: parseQuery(query), fields, minor, gone: exchange.gone };
     return enveloped(route, await route.handler(call), plane.deps);
   } catch (error) {
@@ -58,17 +74,24 @@ function parseQuery(query: string): URLSearchParams {
   return parameters;
 }
 
-function nothingThere(allow: readonly string[], settings: ToldSettings): Answer {
-  if (allow.length === 0)
-    return enveloped(undefined, refusalOf(404, "route_not_found", "no route has this path"), settings);
-  const answer = enveloped(undefined, refusalOf(405, "method_not_allowed", `use ${allow.join(", ")}`), settings);
-  return { ...answer, headers: { ...answer.headers, allow: allow.join(", ") } };
+/** Clients of the API read a `reason`; tools that send other verbs read the errors of the host. */
+function refuse(problem: LimpetError, verb: string, allow: string | undefined, settings: ToldSettings): HttpAnswer {
+  if (!VERBS.some((each) => each === verb)) {
+    const all = VERBS.join(", ");
+    return errorAnswer(new LimpetError("VERB_NOT_ALLOWED", `${verb} is not possible here; use ${all}`), { allow: all });
+  }
+  if (problem.code === "ROUTE_UNKNOWN") {
+    return enveloped(undefined, refusalOf(404, "route_not_found", problem.message), settings);
+  }
+  if (allow === undefined) return enveloped(undefined, refusal(problem), settings);
+  const answer = enveloped(undefined, refusalOf(405, "method_not_allowed", `use ${allow}`), settings);
+  return { ...answer, headers: { ...answer.headers, allow } };
 }
 
 /** Returns the minor version of the worker's protocol. */
-function checkVersion(plane: ApiPlane, { request: { headers } }: Exchange): number {
-  if (plane === "open") return 0;
-  if (plane !== "worker") {
+function checkVersion(protocol: ApiProtocol, { request: { headers } }: HttpExchange): number {
+  if (protocol === "open") return 0;
+  if (protocol !== "worker") {
     const told = headers[CONTROL_HEADER];
     if (told === CONTROL_VERSION) return 0;
     throw wrongVersion(
@@ -100,7 +123,7 @@ function wrongVersion(what: string, own: string, told: string | string[] | undef
   return new Refused(400, `${isMissing ? "missing" : "unsupported"}_${what}`, remediation, extras);
 }
 
-function checkNamespace({ request: { headers } }: Exchange, namespace: string): void {
+function checkNamespace({ request: { headers } }: HttpExchange, namespace: string): void {
   const told = headers[NAMESPACE_HEADER];
   if (told === undefined || told === "" || told === namespace) return;
   throw new Refused(404, "namespace_not_found", "this host serves another namespace", {
@@ -115,7 +138,7 @@ const refusalOf = (status: number, reason: string, message: string, extras: obje
   body: { message, reason, error: reason, ...extras },
 });
 
-/** Codes with their own reason in this API. */
+/** Codes with their own status and reason in this API. */
 const REASONS: Readonly<Record<string, readonly [status: number, reason: string]>> = {
   WORKFLOW_UNKNOWN: [404, "instance_not_found"],
   WORKFLOW_CLOSED: [409, "run_not_active"],
@@ -137,19 +160,19 @@ function refusal(error: LimpetError): ApiAnswer {
 }
 
 /** Every answer to a worker lists the capabilities of this system; other answers name the operation. */
-function enveloped(route: ApiRoute | undefined, { status, body }: ApiAnswer, settings: ToldSettings): Answer {
-  const { plane = "open", operation } = route ?? {};
+function enveloped(route: ApiRoute | undefined, { status, body }: ApiAnswer, settings: ToldSettings): HttpAnswer {
+  const { protocol = "open", operation } = route ?? {};
   const more =
-    plane === "worker"
+    protocol === "worker"
       ? { protocol_version: PROTOCOL_VERSION, server_capabilities: serverCapabilities(settings) }
-      : plane === "control"
+      : protocol === "control"
         ? { control_plane: { operation, version: CONTROL_VERSION } }
         : {};
   const answer = jsonAnswer(status, { ...body, ...more });
   const versions =
-    plane === "worker"
+    protocol === "worker"
       ? { [PROTOCOL_HEADER]: PROTOCOL_VERSION }
-      : plane !== "open"
+      : protocol !== "open"
         ? { [CONTROL_HEADER]: CONTROL_VERSION }
         : {};
   return { ...answer, headers: { ...answer.headers, ...versions } };

@@ -2,6 +2,7 @@
 
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
+import type { PathNames } from "../../wire/http/route.ts";
 import { type CacheFigures, NO_CACHE } from "../../workflows/worker/cache-figures.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import type { CommandContract, RemoteWorker } from "../worker.ts";
@@ -187,8 +188,7 @@ export function cacheNumbers(told: Fields | undefined): Partial<CacheFigures> {
   return Object.fromEntries(numbers);
 }
 
-export async function deregister({ plane, names }: ApiCall): Promise<ApiAnswer> {
-  const id = names[0]!;
+export async function deregister({ plane, names: { id } }: ApiCall<PathNames<"id">>): Promise<ApiAnswer> {
   const recovered = await plane.workers.forget(id);
   if (recovered === undefined) {
     throw new Refused(404, "worker_not_found", `worker ${id} is unknown`, { worker_id: id });

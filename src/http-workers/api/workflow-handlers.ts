@@ -9,14 +9,14 @@ import { CLEANUP_SECONDS } from "../cleanup.ts";
 import type { RunName, UpdateStage } from "../control.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import { contractOf } from "../worker.ts";
-import { type ApiAnswer, type ApiCall, created, isoTime, ok } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, created, isoTime, ok, type RunNames } from "./api-call.ts";
 import { LONG_POLL_SECONDS } from "./cluster-info.ts";
 import { type Fields, object, oneOf, optionalText, optionalWhole, text, words } from "./fields.ts";
 import { tellRequest } from "./format/cleanup.ts";
 import { tellHistory } from "./format/history-events.ts";
 import { exportBundle } from "./format/history-export.ts";
 import { CODEC, envelopeOf, inputToArguments, readInput } from "./format/payloads.ts";
-import { plainJson } from "./format/plain-values.ts";
+import { displayJson } from "./format/plain-values.ts";
 import { bucketWord, statusWord } from "./format/run-status.ts";
 import { parseVisibility, STATUSES } from "./visibility-query.ts";
 
@@ -77,7 +77,7 @@ function attributesOf(fields: Fields, businessKey: string | undefined): unknown 
 }
 
 function headOf(run: StoredRun, namespace: string): Record<string, unknown> {
-  const attributes = plainJson(JSON.parse(run.attributes)) as Record<string, unknown>;
+  const attributes = displayJson(JSON.parse(run.attributes)) as Record<string, unknown>;
   return {
     workflow_id: run.workflowId,
     run_id: run.runId,
@@ -138,15 +138,13 @@ function numberIn(query: URLSearchParams, name: string, least: number, most: num
   return optionalWhole({ [name]: /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN }, name, least, most);
 }
 
-const runName = ({ names }: ApiCall, isOfRun: boolean): RunName => ({
-  workflowId: names[0]!,
-  runId: isOfRun ? names[1]! : undefined,
-});
+type RunCall = ApiCall<RunNames>;
 
-export const describe = (call: ApiCall): Promise<ApiAnswer> => describeRun(call, runName(call, call.names.length > 1));
+const runName = ({ names }: RunCall): RunName => ({ workflowId: names.id, runId: names.run });
 
-async function describeRun({ plane }: ApiCall, name: RunName): Promise<ApiAnswer> {
-  const run = await plane.control.find(name);
+export async function describe(call: RunCall): Promise<ApiAnswer> {
+  const { plane } = call;
+  const run = await plane.control.find(runName(call));
   const { namespace } = plane.deps;
   const started = await plane.control.startedOf(run);
   const runs = await plane.deps.store.list({ namespace, workflowId: run.workflowId, limit: LIMITS.listPage });
@@ -163,9 +161,9 @@ async function describeRun({ plane }: ApiCall, name: RunName): Promise<ApiAnswer
     last_progress_at: isoTime(await plane.control.progressOf(run)),
     compatibility: build ?? null,
     workflow_definition_fingerprint: definition ?? null,
-    input: plainJson(input),
+    input: displayJson(input),
     input_envelope: envelopeOf(input),
-    output: isCompleted ? plainJson(end.result) : null,
+    output: isCompleted ? displayJson(end.result) : null,
     output_envelope: isCompleted ? envelopeOf(end.result) : null,
     failure: end.error === undefined ? null : { message: end.error.message ?? null },
     execution_deadline_at: isoTime(started.timeoutAt),
@@ -174,7 +172,7 @@ async function describeRun({ plane }: ApiCall, name: RunName): Promise<ApiAnswer
     continued_from_run_id: started.continuedFrom ?? null,
     history_event_count: run.events,
     history_size_bytes: run.bytes,
-    memo: plainJson(JSON.parse(run.memo)),
+    memo: displayJson(JSON.parse(run.memo)),
     sticky_worker_id: run.stickyWorker ?? null,
     sticky_until: isoTime(run.stickyUntil || undefined),
     wait_kind: isOpen && task?.state === "idle" ? "external" : null,
@@ -203,9 +201,9 @@ const tellTask = (task: NonNullable<StoredRun["task"]>): Record<string, unknown>
   last_error: task.problem ?? null,
 });
 
-export async function listRuns(call: ApiCall): Promise<ApiAnswer> {
+export async function listRuns(call: ApiCall<RunNames>): Promise<ApiAnswer> {
   const { plane } = call;
-  const workflowId = call.names[0]!;
+  const workflowId = call.names.id;
   await plane.control.find({ workflowId, runId: undefined });
   const { namespace } = plane.deps;
   const runs = await plane.deps.store.list({ namespace, workflowId, limit: LIMITS.listPage });
@@ -223,11 +221,11 @@ function runNumber({ ref }: StoredRun, runs: readonly StoredRun[]): Record<strin
  * A request without paging gets the whole history: some clients look for the end of a run in the first answer
  * only.
  */
-export async function runHistory(call: ApiCall): Promise<ApiAnswer> {
+export async function runHistory(call: RunCall): Promise<ApiAnswer> {
   const { plane, query } = call;
   const after = numberIn(query, "next_page_token", 0, Number.MAX_SAFE_INTEGER) ?? 0;
   const limit = numberIn(query, "page_size", 1, 1_000) ?? (after === 0 ? Number.MAX_SAFE_INTEGER : EVENTS_PAGE);
-  const name = runName(call, true);
+  const name = runName(call);
   const isWaiting = /^(1|true)$/.test(query.get("wait_new_event") ?? "");
   const waitMs = isWaiting ? LONG_POLL_SECONDS * 1_000 : 0;
   const stored = await plane.control.findBehind(name, after, (look) => plane.wait(waitMs, call.gone, look));
@@ -244,9 +242,9 @@ export async function runHistory(call: ApiCall): Promise<ApiAnswer> {
   });
 }
 
-export async function exportHistory(call: ApiCall): Promise<ApiAnswer> {
+export async function exportHistory(call: RunCall): Promise<ApiAnswer> {
   const { plane } = call;
-  const stored = await plane.control.find(runName(call, true));
+  const stored = await plane.control.find(runName(call));
   const run = await plane.runs.of(stored);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
   return ok(exportBundle(stored, run, plane.deps.now()));
@@ -254,14 +252,11 @@ export async function exportHistory(call: ApiCall): Promise<ApiAnswer> {
 
 // ——— Changing the open run, or the named one.
 
-/** The last part of the path is the name of the signal, query or update. */
-const commandName = (call: ApiCall): { readonly run: RunName; readonly name: string } => ({
-  run: runName(call, call.names.length > 2),
-  name: call.names.at(-1)!,
-});
+/** `name`: the name of the signal, query or update. */
+type CommandCall = ApiCall<RunNames & { readonly name: string }>;
 
-export async function signalWorkflow(call: ApiCall): Promise<ApiAnswer> {
-  const { run, name } = commandName(call);
+export async function signalWorkflow(call: CommandCall): Promise<ApiAnswer> {
+  const [run, { name }] = [runName(call), call.names];
   await checkSignal(call, run, name);
   const input = readInput(call.fields.input, "input");
   const stored = await call.plane.control.signal(run, name, input, optionalText(call.fields, "request_id"));
@@ -282,19 +277,19 @@ const commandHead = ({ workflowId, runId }: StoredRun): Record<string, unknown> 
   run_id: runId,
 });
 
-export async function queryWorkflow(call: ApiCall): Promise<ApiAnswer> {
-  const { run, name } = commandName(call);
+export async function queryWorkflow(call: CommandCall): Promise<ApiAnswer> {
+  const [run, { name }] = [runName(call), call.names];
   const { run: stored, result } = await call.plane.control.query(run, name, readInput(call.fields.input, "input"));
   return ok({
     ...commandHead(stored),
     query_name: name,
-    result: plainJson(result),
+    result: displayJson(result),
     result_envelope: envelopeOf(result),
   });
 }
 
-export async function updateWorkflow(call: ApiCall): Promise<ApiAnswer> {
-  const { run, name } = commandName(call);
+export async function updateWorkflow(call: CommandCall): Promise<ApiAnswer> {
+  const [run, { name }] = [runName(call), call.names];
   const { fields, plane } = call;
   const until = oneOf(fields, "wait_for", ["accepted", "completed"]) ?? "accepted";
   const seconds = optionalWhole(fields, "wait_timeout_seconds", 0, MOST_UPDATE_SECONDS) ?? UPDATE_SECONDS;
@@ -308,7 +303,7 @@ export async function updateWorkflow(call: ApiCall): Promise<ApiAnswer> {
 function tellStage(stage: UpdateStage | undefined): Record<string, unknown> {
   switch (stage?.stage) {
     case "completed": {
-      const envelopes = { result: plainJson(stage.result), result_envelope: envelopeOf(stage.result) };
+      const envelopes = { result: displayJson(stage.result), result_envelope: envelopeOf(stage.result) };
       return { outcome: "update_completed", update_status: "completed", ...envelopes };
     }
     case "failed":
@@ -320,24 +315,24 @@ function tellStage(stage: UpdateStage | undefined): Record<string, unknown> {
   }
 }
 
-export async function cancelWorkflow(call: ApiCall): Promise<ApiAnswer> {
+export async function cancelWorkflow(call: RunCall): Promise<ApiAnswer> {
   const reason = words(call.fields, "reason", 1_000) ?? "";
-  const run = await call.plane.control.cancel(runName(call, call.names.length > 1), reason);
+  const run = await call.plane.control.cancel(runName(call), reason);
   return ok({ ...commandHead(run), outcome: "cancel_requested", command_status: "accepted", reason });
 }
 
-export async function requestCancellation(call: ApiCall): Promise<ApiAnswer> {
+export async function requestCancellation(call: RunCall): Promise<ApiAnswer> {
   const reason = words(call.fields, "reason", 1_000) ?? "";
   const { least, usual, most } = CLEANUP_SECONDS;
   const seconds = optionalWhole(call.fields, "cleanup_timeout_seconds", least, most) ?? usual;
-  const name = runName(call, call.names.length > 1);
+  const name = runName(call);
   const { run, request, isNew } = await call.plane.control.requestCleanup(name, reason, seconds * 1_000);
   const told = { accepted: true, duplicate: !isNew, outcome: "cancellation_requested", command_status: "accepted" };
   return ok({ ...commandHead(run), ...told, cancellation_request: tellRequest(request) });
 }
 
-export async function terminateWorkflow(call: ApiCall): Promise<ApiAnswer> {
+export async function terminateWorkflow(call: RunCall): Promise<ApiAnswer> {
   const reason = words(call.fields, "reason", 1_000) ?? "";
-  const run = await call.plane.control.terminate(runName(call, call.names.length > 1), reason);
+  const run = await call.plane.control.terminate(runName(call), reason);
   return ok({ ...commandHead(run), outcome: "terminated", command_status: "accepted", reason });
 }

@@ -7,7 +7,7 @@ import type { RemotePlane } from "../plane.ts";
 import { Refused } from "../refusal.ts";
 import type { TaskHolder } from "../tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../worker.ts";
-import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, isoTime, ok, type TaskCall } from "./api-call.ts";
 import { type Fields, flag, list, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
 import { parseDelivery, tellCleanup } from "./format/cleanup.ts";
 import { parseCommands } from "./format/commands.ts";
@@ -33,15 +33,15 @@ export async function pollTasks(call: ApiCall): Promise<ApiAnswer> {
   return ok({ task: told, poll_status: status });
 }
 
-function holderOf({ names, fields }: ApiCall): TaskHolder {
+function holderOf({ names, fields }: TaskCall): TaskHolder {
   return {
-    taskId: names[0]!,
+    taskId: names.task,
     worker: text(fields, "lease_owner"),
     attempt: whole(fields, "workflow_task_attempt", 1, Number.MAX_SAFE_INTEGER),
   };
 }
 
-export async function taskHistory(call: ApiCall): Promise<ApiAnswer> {
+export async function taskHistory(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const after = readToken(call.fields);
   const run = await call.plane.tasks.runOf(holder);
@@ -53,7 +53,7 @@ export async function taskHistory(call: ApiCall): Promise<ApiAnswer> {
   });
 }
 
-export async function taskHeartbeat(call: ApiCall): Promise<ApiAnswer> {
+export async function taskHeartbeat(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const { leaseUntil, stored, run } = await call.plane.tasks.heartbeat(holder);
   return ok({
@@ -73,7 +73,7 @@ export async function taskHeartbeat(call: ApiCall): Promise<ApiAnswer> {
  * Delivers the cancellation to the code of the run at a call where it waits. The same delivery may be
  * repeated.
  */
-export async function deliverCancellation(call: ApiCall): Promise<ApiAnswer> {
+export async function deliverCancellation(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const delivery = parseDelivery(call.fields);
   await call.plane.tasks.deliver(holder, delivery);
@@ -92,7 +92,7 @@ export async function deliverCancellation(call: ApiCall): Promise<ApiAnswer> {
   });
 }
 
-export async function completeTask(call: ApiCall): Promise<ApiAnswer> {
+export async function completeTask(call: TaskCall): Promise<ApiAnswer> {
   const { plane, fields } = call;
   const holder = holderOf(call);
   refuseStreams(fields);
@@ -177,7 +177,7 @@ function checkClaim(claim: Fields, worker: RemoteWorker, run: RemoteRun, minor: 
 /** Not a failure: the worker waits for steps that it scheduled before, and has nothing to add. */
 const WAITING = "WorkflowTaskWaitingForHistory";
 
-export async function failTask(call: ApiCall): Promise<ApiAnswer> {
+export async function failTask(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const failure = object(call.fields, "failure") ?? {};
   const type = words(failure, "type", 255);

@@ -3,7 +3,7 @@ import { STATUS_CODES } from "node:http";
 import { CATALOGUE, type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
 
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
@@ -13,19 +13,19 @@ const JSON_TYPE = "application/json; charset=utf-8";
 /** An estimate: the server does not know when a mailbox will be empty or a store available. */
 const RETRY_AFTER_SECONDS = "1";
 
-export function textAnswer(status: number, type: string, body: string): Answer {
+export function textAnswer(status: number, type: string, body: string): HttpAnswer {
   return { status, headers: { "content-type": type }, body };
 }
 
-export function jsonAnswer(status: number, value: unknown): Answer {
+export function jsonAnswer(status: number, value: unknown): HttpAnswer {
   return textAnswer(status, JSON_TYPE, JSON.stringify(value));
 }
 
-export function emptyAnswer(status: number): Answer {
+export function emptyAnswer(status: number): HttpAnswer {
   return { status, headers: {} };
 }
 
-export function errorAnswer(error: LimpetError, headers: Readonly<Record<string, string>> = {}): Answer {
+export function errorAnswer(error: LimpetError, headers: Readonly<Record<string, string>> = {}): HttpAnswer {
   const { code, message, retry, status } = error;
   return withExtras(jsonAnswer(status, { errorCode: code, message, retry }), {
     ...(retry === "later" ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
@@ -51,7 +51,7 @@ const CAUSED_BY_USERS: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Answers with the error that an actor's method threw: its name, code and message. */
-export function thrownAnswer(thrown: unknown): Answer {
+export function thrownAnswer(thrown: unknown): HttpAnswer {
   if (!isLimpetError(thrown)) return jsonAnswer(CATALOGUE.ACTOR_FAILED.status, serializeError(thrown));
   const { headers, status } = errorAnswer(thrown);
   const { cause, ...told } = serializeError(thrown);
@@ -59,7 +59,7 @@ export function thrownAnswer(thrown: unknown): Answer {
   return { headers, status, body: JSON.stringify(isUsers ? { ...told, cause } : told) };
 }
 
-function withExtras(answer: Answer, headers: Readonly<Record<string, string>>): Answer {
+function withExtras(answer: HttpAnswer, headers: Readonly<Record<string, string>>): HttpAnswer {
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
@@ -67,7 +67,7 @@ function withExtras(answer: Answer, headers: Readonly<Record<string, string>>): 
 export const COMMON_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
 /** The same answer as bytes for a bare socket without a request. The connection closes. */
-export function rawAnswer(answer: Answer): string {
+export function rawAnswer(answer: HttpAnswer): string {
   const body = answer.body ?? "";
   const headers = {
     ...COMMON_HEADERS,

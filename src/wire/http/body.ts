@@ -70,7 +70,7 @@ export function readBody(request: IncomingMessage, response: ServerResponse, rea
   });
 }
 
-export function isExact(contentType: string | undefined): boolean {
+export function isExactType(contentType: string | undefined): boolean {
   return contentType !== undefined && contentType.split(";")[0]!.trim().toLowerCase() === EXACT_TYPE;
 }
 
@@ -82,7 +82,7 @@ export function parseBody(bytes: Buffer, exact: boolean): unknown {
 }
 
 /** An empty body is no arguments, an array is the arguments, any other value is one argument. */
-export function parseArguments(bytes: Buffer, exact: boolean): readonly unknown[] {
+export function parseCallArguments(bytes: Buffer, exact: boolean): readonly unknown[] {
   if (bytes.length === 0) return [];
   const value = parseBody(bytes, exact);
   if (!Array.isArray(value)) return [value];

@@ -3,8 +3,8 @@
 // in any case.
 import type { Socket } from "node:net";
 import { LimpetError } from "../../kernel/errors.ts";
-import { type Answer, errorAnswer, rawAnswer } from "./answers.ts";
-import type { Exchange } from "./exchange.ts";
+import { errorAnswer, type HttpAnswer, rawAnswer } from "./answers.ts";
+import type { HttpExchange } from "./exchange.ts";
 
 export function describeBroken(code: string | undefined, headerBytes: number): LimpetError {
   switch (code) {
@@ -23,9 +23,9 @@ export function describeBroken(code: string | undefined, headerBytes: number): L
 export function refuseBroken(
   error: NodeJS.ErrnoException,
   socket: Socket,
-  underWay: readonly Exchange[],
+  underWay: readonly HttpExchange[],
   limits: { readonly headerBytes: number; readonly lingerMs: number },
-): Answer | undefined {
+): HttpAnswer | undefined {
   // The final answer is sent already, and further bytes are discarded.
   if (socket.writableEnded) return undefined;
   const [first, ...more] = underWay;
@@ -42,7 +42,7 @@ export function refuseBroken(
 }
 
 /** Answers on the bare socket and closes it, with time for the client to read. */
-export function sayGoodbye(socket: Socket, answer: Answer, lingerMs: number): void {
+export function sayGoodbye(socket: Socket, answer: HttpAnswer, lingerMs: number): void {
   socket.end(rawAnswer(answer));
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), lingerMs);

@@ -1,10 +1,10 @@
 // The open connections, and the exchanges in progress on each. Node does not notify an answer that waits
 // behind another one of the end of its connection, so this class does.
 import type { Socket } from "node:net";
-import type { Exchange } from "./exchange.ts";
+import type { HttpExchange } from "./exchange.ts";
 
-export class Connections {
-  readonly #exchanges = new Map<Socket, Set<Exchange>>();
+export class HttpConnections {
+  readonly #exchanges = new Map<Socket, Set<HttpExchange>>();
   #underWay = 0;
   #onQuiet: (() => void) | undefined;
 
@@ -17,7 +17,7 @@ export class Connections {
   }
 
   /** Returns the number of exchanges in progress on its connection. */
-  begin(exchange: Exchange): number {
+  begin(exchange: HttpExchange): number {
     const { socket } = exchange.request;
     const set = this.#exchanges.get(socket);
     // The connection closed before its last request was handled.
@@ -28,7 +28,7 @@ export class Connections {
     return set.size;
   }
 
-  on(socket: Socket): readonly Exchange[] {
+  on(socket: Socket): readonly HttpExchange[] {
     return [...(this.#exchanges.get(socket) ?? [])];
   }
 
@@ -45,7 +45,7 @@ export class Connections {
     for (const exchanges of this.#exchanges.values()) for (const exchange of exchanges) exchange.waited(ms);
   }
 
-  #end(socket: Socket, exchange: Exchange): void {
+  #end(socket: Socket, exchange: HttpExchange): void {
     if (this.#exchanges.get(socket)?.delete(exchange) !== true) return;
     exchange.end();
     this.#underWay--;

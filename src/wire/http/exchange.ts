@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ByteBudget } from "../byte-budget.ts";
 import { AnswerSending } from "./answer-sending.ts";
-import { type Answer, COMMON_HEADERS, errorAnswer } from "./answers.ts";
+import { COMMON_HEADERS, errorAnswer, type HttpAnswer } from "./answers.ts";
 import { checkBodyHeaders, hasBody, readBody } from "./body.ts";
 import { checkBodyParts, measureBody } from "./body-weight.ts";
 import type { HttpLimits } from "./limits.ts";
@@ -14,12 +14,14 @@ export interface ExchangeLimits {
 }
 
 /** With less than this part of the budget left, requests are rejected. */
-const ROOM = 16;
+const RESERVED = 16;
 
-export class Exchange {
+export class HttpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly limits: HttpLimits;
+  /** The limit of the body; the server lowers it to the limit of the route. */
+  bodyBytes: number;
   answered = false;
   /** The request has a valid token, or no token is required. */
   isTrusted = true;
@@ -35,6 +37,7 @@ export class Exchange {
     this.request = request;
     this.response = response;
     this.limits = shares.limits;
+    this.bodyBytes = shares.limits.bodyBytes;
     this.#budget = shares.budget;
     this.#expectsContinue = expectsContinue;
   }
@@ -46,10 +49,10 @@ export class Exchange {
 
   /** The body of the request, within limits. */
   async body(): Promise<Buffer> {
-    const { request, response, limits } = this;
-    checkBodyHeaders(request, limits.bodyBytes);
+    const { request, response, bodyBytes: maxBytes } = this;
+    checkBodyHeaders(request, maxBytes);
     const body = await readBody(request, response, {
-      maxBytes: limits.bodyBytes,
+      maxBytes,
       budget: this.#budget,
       onTaken: (bytes) => {
         this.#taken += bytes;
@@ -74,11 +77,11 @@ export class Exchange {
   }
 
   /** Rejects new requests before the budget is used up, so that no call runs whose answer cannot be sent. */
-  get hasRoom(): boolean {
-    return this.#budget.left >= this.#budget.size / ROOM;
+  get hasCapacity(): boolean {
+    return this.#budget.left >= this.#budget.size / RESERVED;
   }
 
-  answer(answer: Answer, closing: boolean): void {
+  answer(answer: HttpAnswer, closing: boolean): void {
     const { request, response, limits } = this;
     if (this.answered || request.socket.destroyed) return;
     this.answered = true;
@@ -96,7 +99,7 @@ export class Exchange {
     return true;
   }
 
-  #send(answer: Answer, bytes: number, closing: boolean): void {
+  #send(answer: HttpAnswer, bytes: number, closing: boolean): void {
     const { response } = this;
     this.#isEndless = this.#bodyIsEndless();
     const headers: Record<string, string | number> = { ...COMMON_HEADERS, ...answer.headers };
@@ -131,7 +134,7 @@ export class Exchange {
 }
 
 /** The call has run, so the error must not claim that nothing happened. */
-function tooMuch(bytes: number): [Answer, number] {
+function tooMuch(bytes: number): [HttpAnswer, number] {
   const why = `no memory for the answer of ${bytes} bytes beside answers that clients have not read yet`;
   const answer = errorAnswer(new LimpetError("ANSWER_LOST", why));
   return [answer, Buffer.byteLength(answer.body ?? "")];

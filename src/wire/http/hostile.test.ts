@@ -5,7 +5,7 @@ import { afterEach, test } from "node:test";
 import fc from "fast-check";
 import { LIMITS } from "../../kernel/limits.ts";
 import { EXACT_TYPE } from "../exact.ts";
-import { answers, dial, errorCode, FakeHost, openDoor } from "./server-kit.test.ts";
+import { answers, dial, errorCode, FakeHost, openTestServer } from "./server-kit.test.ts";
 
 const HEAD = "Host: localhost\r\n";
 const CALL = "/v1.0/actors/Cart/alice/method/echo";
@@ -48,7 +48,7 @@ for (const [what, bytes] of Object.entries({
 })) {
   test(`${what} is answered 400 and the connection closes`, async (t) => {
     const host = new FakeHost();
-    const { port } = await openDoor(t, host);
+    const { port } = await openTestServer(t, host);
     const [first, ...more] = await send(t, port, bytes);
     assert.equal(first?.status, 400);
     assert.equal(errorCode(first.body), "REQUEST_INVALID");
@@ -60,7 +60,7 @@ for (const [what, bytes] of Object.entries({
 
 test("a list of more arguments than a method can take is rejected with the body to send instead", async (t) => {
   const host = new FakeHost();
-  const { port } = await openDoor(t, host);
+  const { port } = await openTestServer(t, host);
   const list = (length: number) => JSON.stringify(Array(length).fill(0));
   const [refused] = await send(t, port, post(list(LIMITS.httpArguments + 1)));
   assert.deepEqual([refused?.status, errorCode(refused!.body)], [400, "BODY_INVALID"]);
@@ -72,7 +72,7 @@ test("a list of more arguments than a method can take is rejected with the body 
 
 test("a body with too many different property names is rejected before it is parsed", async (t) => {
   const host = new FakeHost();
-  const { port } = await openDoor(t, host);
+  const { port } = await openTestServer(t, host);
   const map = (length: number) => `{${Array.from({ length }, (_, i) => `"n${i}":0`)}}`;
   // The count may be slightly too low, but not by half.
   const [refused] = await send(t, port, post(map(2 * LIMITS.httpBodyNames)));
@@ -83,7 +83,7 @@ test("a body with too many different property names is rejected before it is par
 });
 
 test("an unsupported verb gets 405 with the supported ones", async (t) => {
-  const { port } = await openDoor(t);
+  const { port } = await openTestServer(t);
   for (const verb of ["OPTIONS", "PATCH", "TRACE", "PROPFIND"]) {
     const [answer] = await send(t, port, PING.replace("GET", verb));
     assert.equal(answer?.status, 405);
@@ -99,7 +99,7 @@ test("an unsupported verb gets 405 with the supported ones", async (t) => {
 });
 
 test("an offer to upgrade the connection is ignored", async (t) => {
-  const { port } = await openDoor(t);
+  const { port } = await openTestServer(t);
   const [answer] = await send(
     t,
     port,
@@ -109,7 +109,7 @@ test("an offer to upgrade the connection is ignored", async (t) => {
 });
 
 test("headers beyond the limit are 431, even while they still arrive", async (t) => {
-  const { port } = await openDoor(t);
+  const { port } = await openTestServer(t);
   const long = `GET ${CALL} HTTP/1.1\r\n${HEAD}X: ${"a".repeat(64 * 1024)}`;
   for (const bytes of [`${long}\r\n\r\n`, long, `GET /${"a".repeat(64 * 1024)} HTTP/1.1\r\n${HEAD}\r\n`]) {
     const [answer] = await send(t, port, bytes);
@@ -120,7 +120,7 @@ test("headers beyond the limit are 431, even while they still arrive", async (t)
 
 test("an announced body beyond the limit is 413 before a byte of it is read", async (t) => {
   const host = new FakeHost();
-  const { port } = await openDoor(t, host);
+  const { port } = await openTestServer(t, host);
   const wire = dial(t, port);
   wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: ${LIMITS.callBytes + 1}\r\n\r\n`);
   const [answer] = answers(await wire.until((text) => text.endsWith("}")));
@@ -133,7 +133,7 @@ test("an announced body beyond the limit is 413 before a byte of it is read", as
 
 test("a body of unknown length is 413 at the limit, and a client that continues to send still gets the answer", async (t) => {
   const host = new FakeHost();
-  const { port } = await openDoor(t, host, {
+  const { port } = await openTestServer(t, host, {
     limits: { bodyBytes: 100_000, lingerBytes: 2_000_000, lingerMs: 60_000 },
   });
   const wire = dial(t, port);
@@ -149,7 +149,7 @@ test("a body of unknown length is 413 at the limit, and a client that continues 
 });
 
 test("a connection stays open after a 413 while the client is still sending", async (t) => {
-  const { port } = await openDoor(t, undefined, { limits: { bodyBytes: 10, lingerMs: 600_000 } });
+  const { port } = await openTestServer(t, undefined, { limits: { bodyBytes: 10, lingerMs: 600_000 } });
   const wire = dial(t, port);
   wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\n\r\nb\r\n"tea, milk"\r\n`);
   await wire.until((text) => text.endsWith("}"));
@@ -162,7 +162,7 @@ test("a connection stays open after a 413 while the client is still sending", as
 
 test("a body of exactly the limit is accepted", async (t) => {
   const host = new FakeHost({ size: ({ args }) => (args[0] as string).length });
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const body = JSON.stringify("a".repeat(LIMITS.callBytes - 2));
   const response = await fetch(`${url}/v1.0/actors/Cart/alice/method/size`, { method: "POST", body });
   assert.deepEqual([response.status, await response.json()], [200, LIMITS.callBytes - 2]);
@@ -171,7 +171,7 @@ test("a body of exactly the limit is accepted", async (t) => {
 test("bodies of all requests share a limit, and a finished request frees its share", async (t) => {
   const { promise: release, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({ hold: () => release });
-  const { url } = await openDoor(t, host, { limits: { heldBytes: 250 } });
+  const { url } = await openTestServer(t, host, { limits: { heldBytes: 250 } });
   const path = `${url}/v1.0/actors/Cart/alice/method`;
   const init = { method: "POST", body: JSON.stringify("a".repeat(100)) };
   const held = [fetch(`${path}/hold`, init), fetch(`${path}/hold`, init)];
@@ -186,7 +186,7 @@ test("bodies of all requests share a limit, and a finished request frees its sha
 test("bodies are charged by the memory of their parsed values, not by their bytes alone", async (t) => {
   const { promise: release, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({ hold: () => release });
-  const { url } = await openDoor(t, host, { limits: { heldBytes: 1_000_000 } });
+  const { url } = await openTestServer(t, host, { limits: { heldBytes: 1_000_000 } });
   const path = `${url}/v1.0/actors/Cart/alice/method`;
   const body = (bytes: number) => `[${"{},".repeat(bytes / 3)}0]`;
   const alone = await fetch(`${path}/echo`, { method: "POST", body: body(30_000) });
@@ -206,7 +206,7 @@ test("bodies are charged by the memory of their parsed values, not by their byte
 test("unread answers count with the bodies, and further calls are rejected before they run", async (t) => {
   const MB = 1024 * 1024;
   const host = new FakeHost({ big: () => "a".repeat(24 * MB) });
-  const { port, url } = await openDoor(t, host, { limits: { heldBytes: 50 * MB, drainMs: 10 } });
+  const { port, url } = await openTestServer(t, host, { limits: { heldBytes: 50 * MB, drainMs: 10 } });
   const readers = [dial(t, port), dial(t, port)];
   for (const [i, { socket }] of readers.entries()) {
     socket.pause();
@@ -230,7 +230,7 @@ test("unread answers count with the bodies, and further calls are rejected befor
 });
 
 test("a client that waits for 100-continue gets it, or a rejection at once", async (t) => {
-  const { port } = await openDoor(t);
+  const { port } = await openTestServer(t);
   const wire = dial(t, port);
   wire.send(`POST ${CALL} HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nConnection: close\r\nContent-Length: 5\r\n\r\n`);
   await wire.until((text) => text.includes("100 Continue\r\n\r\n"));
@@ -248,7 +248,7 @@ test("a client that waits for 100-continue gets it, or a rejection at once", asy
 });
 
 test("an encoded body is 415", async (t) => {
-  const { port } = await openDoor(t);
+  const { port } = await openTestServer(t);
   const [answer] = await send(t, port, post("[1]", "Content-Encoding: gzip\r\n"));
   assert.equal(answer?.status, 415);
   assert.match(answer.headers, /accept-encoding: identity/);
@@ -264,7 +264,7 @@ for (const [what, body] of Object.entries({
 })) {
   test(`${what} is 400 BODY_INVALID`, async (t) => {
     const host = new FakeHost();
-    const { port } = await openDoor(t, host);
+    const { port } = await openTestServer(t, host);
     const [answer] = await send(t, port, post(body));
     assert.deepEqual([answer?.status, errorCode(answer?.body)], [400, "BODY_INVALID"]);
     assert.deepEqual(host.calls, []);
@@ -272,13 +272,13 @@ for (const [what, body] of Object.entries({
 }
 
 test("a body that is not UTF-8 is 400 BODY_INVALID", async (t) => {
-  const { url } = await openDoor(t);
+  const { url } = await openTestServer(t);
   const response = await fetch(url + CALL, { method: "POST", body: Buffer.from([0x22, 0xff, 0x22]) });
   assert.deepEqual([response.status, errorCode(await response.json())], [400, "BODY_INVALID"]);
 });
 
 test("brackets inside strings do not count as nesting", async (t) => {
-  const { port } = await openDoor(t);
+  const { port } = await openTestServer(t);
   const text = `${"[".repeat(5_000)}\\"${"{".repeat(5_000)}`;
   const [answer] = await send(t, port, post(`["${text}"]`));
   assert.equal(answer?.status, 200);
@@ -286,7 +286,7 @@ test("brackets inside strings do not count as nesting", async (t) => {
 
 test("a key called __proto__ is a key like any other and changes no prototype", async (t) => {
   const host = new FakeHost();
-  const { port } = await openDoor(t, host);
+  const { port } = await openTestServer(t, host);
   for (const headers of ["", `Content-Type: ${EXACT_TYPE}\r\nAccept: application/json\r\n`]) {
     const [answer] = await send(
       t,
@@ -318,7 +318,7 @@ for (const tagged of [
 ]) {
   test(`the tagged value ${tagged.slice(0, 40)} is 400 BODY_INVALID`, async (t) => {
     const host = new FakeHost();
-    const { port } = await openDoor(t, host);
+    const { port } = await openTestServer(t, host);
     for (const body of [
       tagged,
       `[{"a":[${tagged}]}]`,
@@ -333,7 +333,7 @@ for (const tagged of [
 }
 
 test("a client that sends its headers too slowly, or sends nothing, gets 408", async (t) => {
-  const { port } = await openDoor(t, undefined, { limits: { headerTimeoutMs: 50, checkEveryMs: 10 } });
+  const { port } = await openTestServer(t, undefined, { limits: { headerTimeoutMs: 50, checkEveryMs: 10 } });
   const slow = dial(t, port);
   slow.send(`GET ${CALL} HTTP/1.1\r\n`);
   const dripping = setInterval(() => slow.socket.writable && slow.send("X: a\r\n"), 5);
@@ -346,7 +346,9 @@ test("a client that sends its headers too slowly, or sends nothing, gets 408", a
 
 test("a client that sends its body too slowly gets 408", async (t) => {
   const host = new FakeHost();
-  const { port } = await openDoor(t, host, { limits: { headerTimeoutMs: 40, requestTimeoutMs: 50, checkEveryMs: 10 } });
+  const { port } = await openTestServer(t, host, {
+    limits: { headerTimeoutMs: 40, requestTimeoutMs: 50, checkEveryMs: 10 },
+  });
   const [answer] = await send(t, port, `POST ${CALL} HTTP/1.1\r\n${HEAD}Content-Length: 50\r\n\r\n[1`);
   assert.deepEqual([answer?.status, errorCode(answer?.body)], [408, "REQUEST_TIMEOUT"]);
   assert.deepEqual(host.calls, []);
@@ -354,7 +356,7 @@ test("a client that sends its body too slowly gets 408", async (t) => {
 
 test("a client that does not read its answer is disconnected", { timeout: 600_000 }, async (t) => {
   const host = new FakeHost({ big: () => "a".repeat(64 * 1024 * 1024) });
-  const { port, close } = await openDoor(t, host, { limits: { answerTimeoutMs: 50, drainMs: 600_000 } });
+  const { port, close } = await openTestServer(t, host, { limits: { answerTimeoutMs: 50, drainMs: 600_000 } });
   const wire = dial(t, port);
   wire.socket.pause();
   wire.send(PING.replace("/echo", "/big"));
@@ -375,7 +377,7 @@ test("a quiet connection is not cut off while its call runs", async (t) => {
     answerTimeoutMs: 50,
     keepAliveMs: 50,
   };
-  const { port } = await openDoor(t, host, { limits });
+  const { port } = await openTestServer(t, host, { limits });
   const wire = dial(t, port);
   wire.send(PING.replace("/echo", "/wait"));
   // Other connections come later and are cut off for their silence, one after the other.
@@ -387,7 +389,7 @@ test("a quiet connection is not cut off while its call runs", async (t) => {
 test("pipelined requests are answered in their order", async (t) => {
   const { promise: release, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({ wait: () => release.then(() => "first"), quick: () => "second" });
-  const { port } = await openDoor(t, host);
+  const { port } = await openTestServer(t, host);
   const wire = dial(t, port);
   const request = (method: string) => `GET /v1.0/actors/Cart/a/method/${method} HTTP/1.1\r\n${HEAD}\r\n`;
   wire.send(request("wait") + request("quick") + PING.replace("/echo", "/none"));
@@ -402,7 +404,7 @@ test("pipelined requests are answered in their order", async (t) => {
 test("pipelined requests above the limit are rejected", async (t) => {
   const { promise: release, resolve } = Promise.withResolvers<void>();
   const host = new FakeHost({ wait: () => release });
-  const { port } = await openDoor(t, host, { limits: { pipelined: 3 } });
+  const { port } = await openTestServer(t, host, { limits: { pipelined: 3 } });
   const wire = dial(t, port);
   wire.send(`GET /v1.0/actors/Cart/a/method/wait HTTP/1.1\r\n${HEAD}\r\n`.repeat(5) + PING);
   while (host.calls.length < 3) await new Promise(setImmediate);
@@ -420,7 +422,7 @@ test("garbage behind a running request closes the connection and cancels the req
       return cancelled;
     },
   });
-  const { port } = await openDoor(t, host);
+  const { port } = await openTestServer(t, host);
   const wire = dial(t, port);
   wire.send(`${PING.replace("/echo", "/wait").replace("close", "keep-alive")}\x00garbage\r\n\r\n`);
   assert.equal(await wire.closed, "");
@@ -436,7 +438,7 @@ test("all calls of a broken connection are cancelled, including calls that wait 
       return all;
     },
   });
-  const { port } = await openDoor(t, host);
+  const { port } = await openTestServer(t, host);
   const wire = dial(t, port);
   wire.send(`GET /v1.0/actors/Cart/a/method/wait HTTP/1.1\r\n${HEAD}\r\n`.repeat(3));
   while (host.calls.length < 3) await new Promise(setImmediate);
@@ -446,7 +448,7 @@ test("all calls of a broken connection are cancelled, including calls that wait 
 
 test("clients that disconnect at any byte leave nothing behind", async (t) => {
   const host = new FakeHost();
-  const { port, close } = await openDoor(t, host, { limits: { drainMs: 60_000 } });
+  const { port, close } = await openTestServer(t, host, { limits: { drainMs: 60_000 } });
   const whole = post('["tea"]');
   for (let length = 1; length < whole.length; length += 3) {
     const wire = dial(t, port);
@@ -458,7 +460,7 @@ test("clients that disconnect at any byte leave nothing behind", async (t) => {
 });
 
 test("a request with changed, lost or added bytes is answered or closed, and disturbs no other client", async (t) => {
-  const { port, close } = await openDoor(t, new FakeHost(), { limits: { drainMs: 600_000 } });
+  const { port, close } = await openTestServer(t, new FakeHost(), { limits: { drainMs: 600_000 } });
   const whole = Buffer.from(post('["tea",{"a":[1]}]', "limpet-timeout: 5s\r\n").replace("close", "keep-alive") + PING);
   const change = fc.record({
     at: fc.nat({ max: whole.length }),

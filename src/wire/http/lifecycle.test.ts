@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
-import { answers, dial, errorCode, FakeHost, openDoor } from "./server-kit.test.ts";
+import { answers, dial, errorCode, FakeHost, openTestServer } from "./server-kit.test.ts";
 
 const request = (method: string) => `GET /v1.0/actors/Cart/a/method/${method} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
@@ -16,9 +16,9 @@ function holding() {
 }
 
 test("a port in use is ADDRESS_IN_USE with advice", async (t) => {
-  const { port } = await openDoor(t);
+  const { port } = await openTestServer(t);
   await assert.rejects(
-    openDoor(t, undefined, { settings: { port } }),
+    openTestServer(t, undefined, { settings: { port } }),
     (error) =>
       isLimpetError(error, "ADDRESS_IN_USE") && error.message.includes(`${port}`) && /another port/.test(error.message),
   );
@@ -26,7 +26,7 @@ test("a port in use is ADDRESS_IN_USE with advice", async (t) => {
 
 test("an address that this machine does not have is OPTION_INVALID", async (t) => {
   const settings = { host: "192.0.2.1", tokens: ["t"] };
-  await assert.rejects(openDoor(t, undefined, { settings }), (error) => isLimpetError(error, "OPTION_INVALID"));
+  await assert.rejects(openTestServer(t, undefined, { settings }), (error) => isLimpetError(error, "OPTION_INVALID"));
 });
 
 test("the URL leads to the HTTP server, also on IPv6 and by name", async (t) => {
@@ -34,14 +34,14 @@ test("the URL leads to the HTTP server, also on IPv6 and by name", async (t) => 
     .flat()
     .some((network) => network?.address === "::1");
   for (const host of ["127.0.0.1", "localhost", ...(hasIPv6 ? ["::1"] : [])]) {
-    const door = await openDoor(t, undefined, { settings: { host } });
+    const door = await openTestServer(t, undefined, { settings: { host } });
     assert.equal((await fetch(`${door.url}/v1.0/healthz`)).status, 204);
   }
 });
 
 test("a closing HTTP server lets a running request finish, announces the end of the connection, and accepts no new client", async (t) => {
   const { host, release, started } = holding();
-  const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
+  const { port, close } = await openTestServer(t, host, { limits: { drainMs: 600_000 } });
   const wire = dial(t, port);
   wire.send(request("wait"));
   await started();
@@ -57,7 +57,7 @@ test("a closing HTTP server lets a running request finish, announces the end of 
 test("a closing HTTP server waits for a slow client to read its whole answer", async (t) => {
   const size = 32 * 1024 * 1024;
   const host = new FakeHost({ big: () => "a".repeat(size) });
-  const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
+  const { port, close } = await openTestServer(t, host, { limits: { drainMs: 600_000 } });
   const wire = dial(t, port);
   wire.socket.pause();
   wire.send(request("big"));
@@ -72,7 +72,7 @@ test("a closing HTTP server waits for a slow client to read its whole answer", a
 
 test("a request on an open connection of a closing server is answered with STOPPING and does not reach the host", async (t) => {
   const { host, release, started } = holding();
-  const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
+  const { port, close } = await openTestServer(t, host, { limits: { drainMs: 600_000 } });
   const idle = dial(t, port);
   idle.send(request("echo"));
   await idle.until((text) => text.endsWith("[]"));
@@ -93,7 +93,7 @@ test("a request on an open connection of a closing server is answered with STOPP
 
 test("a stopping process still answers its liveness probe", async (t) => {
   const { host, release, started } = holding();
-  const { port, close } = await openDoor(t, host, { limits: { drainMs: 600_000 } });
+  const { port, close } = await openTestServer(t, host, { limits: { drainMs: 600_000 } });
   const probe = dial(t, port);
   probe.send(request("echo"));
   await probe.until((text) => text.endsWith("[]"));
@@ -110,7 +110,7 @@ test("a stopping process still answers its liveness probe", async (t) => {
 });
 
 test("idle connections and incomplete requests do not delay closing", { timeout: 600_000 }, async (t) => {
-  const { port, close } = await openDoor(t, undefined, { limits: { drainMs: 600_000 } });
+  const { port, close } = await openTestServer(t, undefined, { limits: { drainMs: 600_000 } });
   const idle = dial(t, port);
   idle.send(request("echo"));
   await idle.until((text) => text.endsWith("[]"));
@@ -127,7 +127,7 @@ test("idle connections and incomplete requests do not delay closing", { timeout:
 
 test("a closing HTTP server waits for the answer of a turn as long as the actors behind it drain", async (t) => {
   const { host, release, started } = holding();
-  const { port, close } = await openDoor(t, host, { limits: { drainMs: 1 } });
+  const { port, close } = await openTestServer(t, host, { limits: { drainMs: 1 } });
   const wire = dial(t, port);
   wire.send(request("wait"));
   await started();
@@ -146,7 +146,7 @@ test("a closing HTTP server waits for the answer of a turn as long as the actors
 
 test("an unfinished request is cut off when the actors have drained", async (t) => {
   const host = new FakeHost({ stuck: () => new Promise(() => {}) });
-  const { port, close } = await openDoor(t, host, { limits: { drainMs: 1, lingerMs: 1 } });
+  const { port, close } = await openTestServer(t, host, { limits: { drainMs: 1, lingerMs: 1 } });
   const wire = dial(t, port);
   wire.send(request("stuck"));
   while (host.calls.length === 0) await new Promise(setImmediate);
@@ -162,7 +162,7 @@ test("an unfinished request is cut off and cancelled when the time is over", asy
       return new Promise(() => {});
     },
   });
-  const { port, close } = await openDoor(t, host, { limits: { drainMs: 20 } });
+  const { port, close } = await openTestServer(t, host, { limits: { drainMs: 20 } });
   const wire = dial(t, port);
   wire.send(request("stuck"));
   while (host.calls.length === 0) await new Promise(setImmediate);
@@ -172,7 +172,7 @@ test("an unfinished request is cut off and cancelled when the time is over", asy
 });
 
 test("connections beyond the limit are closed, and a freed place is used again", async (t) => {
-  const { port } = await openDoor(t, undefined, { limits: { connections: 2 } });
+  const { port } = await openTestServer(t, undefined, { limits: { connections: 2 } });
   const inside = [dial(t, port), dial(t, port)];
   for (const wire of inside) {
     wire.send(request("echo"));

@@ -4,8 +4,8 @@ import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { isLimpetError } from "../../kernel/errors.ts";
-import { checkSettings } from "./security.ts";
-import { dial, errorCode, FakeHost, openDoor } from "./server-kit.test.ts";
+import { checkServerSettings } from "./security.ts";
+import { dial, errorCode, FakeHost, openTestServer } from "./server-kit.test.ts";
 
 const CALL = "/v1.0/actors/Cart/alice/method/none";
 
@@ -21,20 +21,20 @@ async function get(url: string, headers: Record<string, string>, path = CALL) {
 test("a server that other machines can reach is rejected without a token, with advice", () => {
   for (const host of ["0.0.0.0", "::", "", "192.168.1.5", "my-machine"]) {
     assert.throws(
-      () => checkSettings({ host, port: 0, tokens: [] }),
+      () => checkServerSettings({ host, port: 0, tokens: [] }),
       (error) =>
         isLimpetError(error, "OPTION_INVALID") &&
         /set a token/.test(error.message) &&
         /127\.0\.0\.1/.test(error.message),
     );
-    checkSettings({ host, port: 0, tokens: ["t"] });
+    checkServerSettings({ host, port: 0, tokens: ["t"] });
   }
 });
 
 test("tokens and ports that cannot work are rejected", () => {
   const refuses = (settings: { port?: number; tokens?: string[] }) =>
     assert.throws(
-      () => checkSettings({ host: "127.0.0.1", port: 0, tokens: [], ...settings }),
+      () => checkServerSettings({ host: "127.0.0.1", port: 0, tokens: [], ...settings }),
       (error) => isLimpetError(error, "OPTION_INVALID"),
     );
   refuses({ tokens: ["good", ""] });
@@ -44,7 +44,7 @@ test("tokens and ports that cannot work are rejected", () => {
 });
 
 test("a server on loopback accepts only loopback names as host", async (t) => {
-  const { url, port } = await openDoor(t);
+  const { url, port } = await openTestServer(t);
   for (const host of ["localhost", `localhost:${port}`, "127.0.0.1:1", "[::1]:80", "LOCALHOST"]) {
     assert.equal((await get(url, { host })).status, 200, host);
   }
@@ -69,7 +69,7 @@ test("a server on loopback accepts only loopback names as host", async (t) => {
 
 test("a request of a web page of another origin is rejected in any form", async (t) => {
   const host = new FakeHost();
-  const { url, port } = await openDoor(t, host);
+  const { url, port } = await openTestServer(t, host);
   for (const origin of ["http://evil.example", "null", "http://localhost:1", "https://127.0.0.1", "file://", ""]) {
     const { status, code } = await get(url, { origin });
     assert.deepEqual([status, code], [403, "ORIGIN_REFUSED"], origin);
@@ -93,7 +93,7 @@ test("a request of a web page of another origin is rejected in any form", async 
 test("a server with tokens shows the reason of an unready host only to clients with a token", async (t) => {
   const host = new FakeHost();
   host.state = { ready: false, problem: "postgres://limpet@db.internal:5432/shop does not answer" };
-  const { url } = await openDoor(t, host, { settings: { tokens: ["a-token"] } });
+  const { url } = await openTestServer(t, host, { settings: { tokens: ["a-token"] } });
   for (const path of ["/v1.0/healthz", "/readyz", "/api/health"]) {
     const read = async (headers: Record<string, string>) => (await fetch(url + path, { headers })).text();
     assert.doesNotMatch(await read({}), /limpet@|db\.internal|shop/, path);
@@ -104,7 +104,7 @@ test("a server with tokens shows the reason of an unready host only to clients w
 
 test("a server with tokens requires one for every request but health", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host, { settings: { tokens: ["old-token", "new-token"] } });
+  const { url } = await openTestServer(t, host, { settings: { tokens: ["old-token", "new-token"] } });
   for (const path of [
     CALL,
     "/metrics",
@@ -140,7 +140,10 @@ test("a token is never logged", async (t) => {
   const renderMetrics = () => {
     throw new TypeError("broken");
   };
-  const { url } = await openDoor(t, undefined, { settings: { tokens: ["s3cr3t"] }, needs: { log, renderMetrics } });
+  const { url } = await openTestServer(t, undefined, {
+    settings: { tokens: ["s3cr3t"] },
+    needs: { log, renderMetrics },
+  });
   await get(url, { authorization: "Bearer s3cr3t" }, "/metrics");
   await get(url, { authorization: "Bearer s3cr3t-not" });
   assert.equal(lines.length, 2);

@@ -13,7 +13,7 @@ export interface HttpServerSettings {
   readonly tokens: readonly string[];
 }
 
-export function checkSettings({ host, port, tokens }: HttpServerSettings): void {
+export function checkServerSettings({ host, port, tokens }: HttpServerSettings): void {
   const invalid = (message: string) => new LimpetError("OPTION_INVALID", message);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw invalid("the HTTP port must be 0 to 65535");
   if (!tokens.every((token) => /^[\x21-\x7e]+$/.test(token))) {

@@ -28,7 +28,7 @@ import type {
 import type { ShardSteering, ShardsSummary, ShardsView } from "../../ports/shard-admin.ts";
 import { FakeWorkflows } from "./fake-workflows.test.ts";
 import { HTTP_LIMITS, type HttpLimits } from "./limits.ts";
-import { type DoorSettings, type HttpServerDeps, openHttpServer } from "./server.ts";
+import { type HttpServerDeps, type HttpServerSettings, openHttpServer } from "./server.ts";
 
 export interface SeenCall {
   readonly type: string;
@@ -230,10 +230,10 @@ const NO_SHARDS: Omit<ShardsView, "type"> = {
   told: [],
 };
 
-export async function openDoor(
+export async function openTestServer(
   t: TestContext,
   host: Host = new FakeHost(),
-  more: { settings?: Partial<DoorSettings>; needs?: Partial<HttpServerDeps>; limits?: Partial<HttpLimits> } = {},
+  more: { settings?: Partial<HttpServerSettings>; needs?: Partial<HttpServerDeps>; limits?: Partial<HttpLimits> } = {},
 ) {
   const door = await openHttpServer(
     host,

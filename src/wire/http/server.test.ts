@@ -3,13 +3,13 @@ import { test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import { encodeValue } from "../../kernel/values.ts";
 import { EXACT_TYPE } from "../exact.ts";
-import { CLUSTER, countingMeter, FakeHost, openDoor } from "./server-kit.test.ts";
+import { CLUSTER, countingMeter, FakeHost, openTestServer } from "./server-kit.test.ts";
 
 type Json = Record<string, unknown>;
 
 test("a call reaches the host with its names and arguments, and its result is returned as JSON", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   for (const method of ["POST", "PUT", "DELETE"]) {
     const response = await fetch(`${url}/v1.0/actors/Cart/alice/method/echo?x=1`, { method, body: '["tea",2]' });
     assert.equal(response.status, 200);
@@ -23,7 +23,7 @@ test("a call reaches the host with its names and arguments, and its result is re
 
 test("an empty body is no arguments, an array is the arguments, any other value is one argument", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const path = `${url}/v1.0/actors/Cart/alice/method/none`;
   assert.equal((await fetch(path)).status, 200);
   for (const body of ["", "[]", '["a",1]', '{"a":1}', '"a"', "null", "[[1]]"]) {
@@ -36,7 +36,7 @@ test("an empty body is no arguments, an array is the arguments, any other value 
 });
 
 test("a method without a result answers null, which every client can parse, and an empty body in the exact encoding", async (t) => {
-  const { url } = await openDoor(t);
+  const { url } = await openTestServer(t);
   const call = (body: string) => fetch(`${url}/v1.0/actors/Cart/alice/method/first`, { method: "POST", body });
   const nothing = await call("[]");
   assert.deepEqual([nothing.status, await nothing.text()], [200, "null"]);
@@ -52,7 +52,7 @@ test("a method without a result answers null, which every client can parse, and 
 });
 
 test("values beyond JSON survive both ways with the exact media type", async (t) => {
-  const { url } = await openDoor(t);
+  const { url } = await openTestServer(t);
   const values = [new Date(5), new Map([[{ a: 1 }, new Set([1n])]]), new Uint8Array([1, 2]), undefined, Number.NaN];
   const response = await fetch(`${url}/v1.0/actors/Cart/alice/method/echo`, {
     method: "POST",
@@ -64,7 +64,7 @@ test("values beyond JSON survive both ways with the exact media type", async (t)
 });
 
 test("the exact body decides about the exact result only when accept leaves it open", async (t) => {
-  const { url } = await openDoor(t);
+  const { url } = await openTestServer(t);
   const type = async (headers: Record<string, string>) => {
     const init = { method: "POST", headers, body: "[1]" };
     const response = await fetch(`${url}/v1.0/actors/Cart/alice/method/first`, init);
@@ -78,7 +78,7 @@ test("the exact body decides about the exact result only when accept leaves it o
 
 test("the timeout of a call is read from its header", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const path = `${url}/v1.0/actors/Cart/alice/method/echo`;
   await fetch(path, { headers: { "limpet-timeout": "1m30s" } });
   assert.equal(host.calls[0]!.options.timeoutMs, 90_000);
@@ -100,7 +100,7 @@ test("a client that disconnects cancels its call", async (t) => {
       return cancelled;
     },
   });
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const leaving = new AbortController();
   const response = fetch(`${url}/v1.0/actors/Cart/alice/method/slow`, { signal: leaving.signal });
   await started;
@@ -114,7 +114,7 @@ test("errors of Limpet have their code, their status, their verdict and no stack
     full: () => Promise.reject(new LimpetError("MAILBOX_FULL", "too many calls wait", { cause: "secret" })),
     fenced: () => Promise.reject(new LimpetError("FENCED", "another host took over")),
   });
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const full = await fetch(`${url}/v1.0/actors/Cart/alice/method/full`);
   assert.equal(full.status, 429);
   assert.equal(full.headers.get("retry-after"), "1");
@@ -127,7 +127,7 @@ test("errors of Limpet have their code, their status, their verdict and no stack
 
 test("a state above its limit is 413, like a body", async (t) => {
   const host = new FakeHost({ grow: () => Promise.reject(new LimpetError("STATE_TOO_LARGE", "state is too large")) });
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const { status, ...answer } = await fetch(`${url}/v1.0/actors/Cart/alice/method/grow`).then(async (response) => ({
     status: response.status,
     ...((await response.json()) as Json),
@@ -147,7 +147,7 @@ test("an error thrown by an actor is 500 ACTOR_FAILED with its name, code and me
     Object.defineProperty({}, "message", { get: () => assert.fail("unreadable") }),
   ];
   const host = new FakeHost({ fail: ({ args }) => Promise.reject(thrown[args[0] as number]) });
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const bodies: unknown[] = [];
   for (const i of thrown.keys()) {
     const response = await fetch(`${url}/v1.0/actors/Cart/a/method/fail`, { method: "POST", body: `[${i}]` });
@@ -167,7 +167,7 @@ test("an error thrown by an actor is 500 ACTOR_FAILED with its name, code and me
 test("a result that cannot be sent is RESULT_INVALID", async (t) => {
   const cycle: unknown[] = [];
   cycle.push(cycle, cycle);
-  const { url } = await openDoor(t, new FakeHost({ cycle: () => cycle }));
+  const { url } = await openTestServer(t, new FakeHost({ cycle: () => cycle }));
   for (const accept of ["application/json", EXACT_TYPE]) {
     const response = await fetch(`${url}/v1.0/actors/Cart/alice/method/cycle`, { headers: { accept } });
     assert.equal(response.status, 500);
@@ -177,7 +177,7 @@ test("a result that cannot be sent is RESULT_INVALID", async (t) => {
 
 test("health is 204 while the host is ready, and 503 with the reason while it is not", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   for (const path of ["/v1.0/healthz", "/v1.0/healthz?appid=x", "/v1.0/healthz/outbound", "/readyz"]) {
     assert.equal((await fetch(url + path)).status, 204);
   }
@@ -193,7 +193,7 @@ test("health is 204 while the host is ready, and 503 with the reason while it is
 test("liveness is 204 also while the host is not ready", async (t) => {
   const host = new FakeHost();
   host.state = { ready: false, problem: "the store does not answer" };
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   assert.equal((await fetch(`${url}/livez`)).status, 204);
   assert.equal((await fetch(`${url}/livez`, { method: "POST" })).status, 405);
 });
@@ -201,7 +201,7 @@ test("liveness is 204 also while the host is not ready", async (t) => {
 test("metadata has the shape that SDKs wait for, also while the host is not ready", async (t) => {
   const host = new FakeHost();
   host.state = { ready: false, problem: "stopping" };
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const response = await fetch(`${url}/v1.0/metadata`);
   assert.equal(response.status, 200);
   assert.deepEqual(await response.json(), {
@@ -224,13 +224,13 @@ test("metadata has the shape that SDKs wait for, also while the host is not read
 test("metadata holds the address for other hosts, if there is one", async (t) => {
   const host = new FakeHost();
   host.state = { address: "10.0.0.5:7401" };
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const { extended } = (await (await fetch(`${url}/v1.0/metadata`)).json()) as { extended: Json };
   assert.equal(extended.address, "10.0.0.5:7401");
 });
 
 test("the cluster is shown as the host sees it, and the location of an actor by its names", async (t) => {
-  const { url } = await openDoor(t);
+  const { url } = await openTestServer(t);
   assert.deepEqual(await (await fetch(`${url}/v1.0/inspect/cluster`)).json(), CLUSTER);
   const response = await fetch(`${url}/v1.0/inspect/where/Cart/${encodeURIComponent("ali ce%")}`);
   const { type, id, owner, version } = (await response.json()) as Json;
@@ -240,7 +240,7 @@ test("the cluster is shown as the host sees it, and the location of an actor by 
 test("a cluster without a leader is 503 with retry", async (t) => {
   const host = new FakeHost();
   host.cluster = () => Promise.reject(new LimpetError("NOT_READY", "no scheduler leads"));
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const response = await fetch(`${url}/v1.0/inspect/cluster`);
   assert.equal(response.status, 503);
   assert.deepEqual(await response.json(), { errorCode: "NOT_READY", message: "no scheduler leads", retry: "later" });
@@ -248,7 +248,7 @@ test("a cluster without a leader is 503 with retry", async (t) => {
 
 test("a host is drained by address or name; an unknown one is 404, and any other body is rejected", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const drain = (body: string) => fetch(`${url}/v1.0/control/drain`, { method: "POST", body });
   assert.equal((await drain('{"host":"alpha"}')).status, 204);
   assert.equal((await drain('{"host":"127.0.0.1:7401"}')).status, 204);
@@ -274,7 +274,7 @@ test("a host is drained by address or name; an unknown one is 404, and any other
 
 test("a page of a listing leads to the next by its cursor", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const first = (await (await fetch(`${url}/v1.0/inspect/actors`)).json()) as { actors: unknown[]; next: string };
   assert.equal(first.actors.length, 1);
   const query = `type=Cart&prefix=a%2Bb+%C3%BC&active=true&limit=7&after=${first.next}`;
@@ -286,7 +286,7 @@ test("a page of a listing leads to the next by its cursor", async (t) => {
 });
 
 test("an actor is explained by its names", async (t) => {
-  const { url } = await openDoor(t);
+  const { url } = await openTestServer(t);
   const response = await fetch(`${url}/v1.0/inspect/actors/Cart/${encodeURIComponent("ali ce%")}`);
   const body = (await response.json()) as Json;
   assert.deepEqual([body.type, body.id, body.summary], ["Cart", "ali ce%", "It rests."]);
@@ -294,7 +294,7 @@ test("an actor is explained by its names", async (t) => {
 
 test("metrics are rendered by the host, and the server counts its own requests", async (t) => {
   const { meter, counts } = countingMeter();
-  const { url } = await openDoor(t, undefined, { needs: { meter, renderMetrics: () => "x_total 1\n" } });
+  const { url } = await openTestServer(t, undefined, { needs: { meter, renderMetrics: () => "x_total 1\n" } });
   await fetch(`${url}/v1.0/actors/Cart/alice/method/echo`);
   await fetch(`${url}/nowhere`);
   const response = await fetch(`${url}/metrics`);
@@ -317,7 +317,7 @@ test("an internal error of the host is logged, and its details are not sent to c
   const renderMetrics = () => {
     throw broken;
   };
-  const { url } = await openDoor(t, undefined, { needs: { renderMetrics, log } });
+  const { url } = await openTestServer(t, undefined, { needs: { renderMetrics, log } });
   const response = await fetch(`${url}/metrics`);
   assert.equal(response.status, 500);
   const text = await response.text();

@@ -2,30 +2,31 @@
 // an answer. Every input gets a defined answer or a closed connection; no exception leaves this file.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
-import type { RemotePlane } from "../../http-workers/plane.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Host } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
 import { ByteBudget } from "../byte-budget.ts";
 import { listenAt } from "../listening.ts";
-import { type Answer, errorAnswer, NOT_DELIVERED } from "./answers.ts";
+import { errorAnswer, type HttpAnswer, NOT_DELIVERED } from "./answers.ts";
 import { refuseBroken, sayGoodbye } from "./broken-requests.ts";
-import { Connections } from "./connections.ts";
-import { Exchange, type ExchangeLimits } from "./exchange.ts";
-import { type HttpHandlersDeps, handle } from "./host-api/handlers.ts";
+import { HttpConnections } from "./connections.ts";
+import { type ExchangeLimits, HttpExchange } from "./exchange.ts";
+import { hostRoutes } from "./host-api/routes.ts";
 import { HttpMetrics } from "./http-metrics.ts";
 import { HTTP_LIMITS, type HttpLimits } from "./limits.ts";
-import { findRoute, type Routed } from "./routes.ts";
-import { checkSettings, createGuard, type Guard, type HttpServerSettings } from "./security.ts";
+import type { RouteGroup } from "./route.ts";
+import { HttpRouter, type RouteMatch } from "./router.ts";
+import { checkServerSettings, createGuard, type Guard, type HttpServerSettings } from "./security.ts";
 
-export type { HttpServerSettings as DoorSettings } from "./security.ts";
+export type { HttpServerSettings } from "./security.ts";
 
 export interface HttpServerDeps {
   readonly meter: Meter;
   readonly renderMetrics: () => string;
   readonly log: Log;
-  readonly workflows?: RemotePlane | undefined;
+  /** Further routes, such as those of workers in other languages. */
+  readonly routes?: readonly RouteGroup[];
 }
 
 export interface HttpServer {
@@ -43,31 +44,28 @@ export async function openHttpServer(
   deps: HttpServerDeps,
   limits: HttpLimits = HTTP_LIMITS,
 ): Promise<HttpServer> {
-  checkSettings(settings);
-  const { renderMetrics, workflows } = deps;
-  const door = new ListeningServer({ host, renderMetrics, workflows }, createGuard(settings), deps, limits);
-  const port = await door.listen(settings);
+  checkServerSettings(settings);
+  const router = new HttpRouter([hostRoutes(host, deps.renderMetrics), ...(deps.routes ?? [])]);
+  const server = new ListeningServer(router, createGuard(settings), deps, limits);
+  const port = await server.listen(settings);
   const url = `http://${urlHost(settings.host)}:${port}`;
   deps.log.info("http.listening", { url });
-  return { url, close: (work) => door.close(work) };
+  return { url, close: (work) => server.close(work) };
 }
 
-/** Routes without a token: orchestrators have none. */
-const PROBES: ReadonlySet<Routed["kind"]> = new Set(["health", "live"]);
-
 class ListeningServer {
-  readonly #handlers: HttpHandlersDeps;
+  readonly #router: HttpRouter;
   readonly #guard: Guard;
   readonly #log: Log;
   readonly #metrics: HttpMetrics;
   readonly #shares: ExchangeLimits;
-  readonly #connections = new Connections();
+  readonly #connections = new HttpConnections();
   readonly #server: Server;
   #looking: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(handlers: HttpHandlersDeps, guard: Guard, deps: HttpServerDeps, limits: HttpLimits) {
-    this.#handlers = handlers;
+  constructor(router: HttpRouter, guard: Guard, deps: HttpServerDeps, limits: HttpLimits) {
+    this.#router = router;
     this.#guard = guard;
     this.#log = deps.log;
     this.#metrics = new HttpMetrics(deps.meter);
@@ -124,7 +122,7 @@ class ListeningServer {
   }
 
   #begin(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
-    const exchange = new Exchange(request, response, this.#shares, expectsContinue);
+    const exchange = new HttpExchange(request, response, this.#shares, expectsContinue);
     // Without a listener, an answer to a broken connection would be an uncaught error.
     response.on("error", () => {});
     const onConnection = this.#connections.begin(exchange);
@@ -136,40 +134,46 @@ class ListeningServer {
     });
   }
 
-  async #serve(exchange: Exchange, onConnection: number): Promise<void> {
+  async #serve(exchange: HttpExchange, onConnection: number): Promise<void> {
     const started = performance.now();
     const { request } = exchange;
-    const routed = findRoute(request.method ?? "", request.url ?? "");
-    const answer = await this.#answerTo(routed, exchange, onConnection);
+    const match = this.#router.find(request.method ?? "", request.url ?? "");
+    const answer = await this.#answerTo(match, exchange, onConnection);
     const status = request.socket.destroyed ? 499 : answer.status;
-    this.#metrics.count(routed.kind, status, (performance.now() - started) / 1_000);
+    this.#metrics.count(labelOf(match), status, (performance.now() - started) / 1_000);
     exchange.answer(answer, this.#closed !== undefined);
   }
 
-  async #answerTo(routed: Routed, exchange: Exchange, onConnection: number): Promise<Answer> {
+  async #answerTo(match: RouteMatch, exchange: HttpExchange, onConnection: number): Promise<HttpAnswer> {
+    const { group, route, problem } = match;
     try {
-      if (PROBES.has(routed.kind)) exchange.isTrusted = this.#guard(exchange.request, true) === undefined;
+      const isProbe = route?.scope === "health";
+      if (isProbe) exchange.isTrusted = this.#guard(exchange.request, true) === undefined;
       const refused =
-        this.#guard(exchange.request, !PROBES.has(routed.kind)) ??
-        this.#unwilling(routed, exchange, onConnection) ??
-        (isAboutUs(routed) || exchange.hasRoom ? undefined : noRoom());
+        this.#guard(exchange.request, !isProbe) ??
+        this.#unwilling(match, exchange, onConnection) ??
+        (route?.isServedWhenFull || exchange.hasCapacity ? undefined : noCapacity());
       if (refused !== undefined) return errorAnswer(refused, NOT_DELIVERED);
-      if (!("refused" in routed)) return await handle(routed.route, exchange, this.#handlers);
-      return errorAnswer(routed.refused, routed.allow === undefined ? {} : { allow: routed.allow });
+      if (route === undefined || problem !== undefined) {
+        return group.refuse(problem!, exchange.request.method ?? "", match.allow);
+      }
+      exchange.bodyBytes = Math.min(exchange.bodyBytes, route.limits.bodyBytes);
+      return await group.handle(route, match.names, match.query, exchange);
     } catch (error) {
       if (isLimpetError(error) && error.code !== "INVARIANT") return errorAnswer(error);
-      this.#log.error("http.failed", { route: routed.kind, err: error });
+      this.#log.error("http.failed", { route: labelOf(match), err: error });
       return errorAnswer(new LimpetError("INVARIANT", "internal error in the host; see its log"));
     }
   }
 
-  #unwilling({ kind }: Routed, { request, limits }: Exchange, onConnection: number): LimpetError | undefined {
+  #unwilling({ route }: RouteMatch, { request, limits }: HttpExchange, onConnection: number): LimpetError | undefined {
     const { expect } = request.headers;
     if (expect !== undefined && expect.toLowerCase() !== "100-continue") {
       return new LimpetError("REQUEST_INVALID", "header expect can only be 100-continue");
     }
-    // A stopping process is alive: a restart by an orchestrator would cut off the turns that it drains.
-    if (this.#closed !== undefined && kind !== "live") return new LimpetError("STOPPING", "this host is stopping");
+    if (this.#closed !== undefined && !route?.isServedWhenStopping) {
+      return new LimpetError("STOPPING", "this host is stopping");
+    }
     if (onConnection <= limits.pipelined) return undefined;
     return new LimpetError("HOST_FULL", `more than ${limits.pipelined} requests are in progress on this connection`);
   }
@@ -189,10 +193,9 @@ class ListeningServer {
   }
 }
 
-/** Small answers for monitoring, which needs them most when the host is full. */
-const isAboutUs = ({ kind }: Routed): boolean => PROBES.has(kind) || kind === "metrics";
+const labelOf = ({ route, group }: RouteMatch): string => route?.label ?? group.label;
 
-const noRoom = () =>
+const noCapacity = () =>
   new LimpetError("HOST_FULL", "too many large requests are in progress, or answers that clients have not read");
 
 async function within(ms: number, work: Promise<void>): Promise<void> {

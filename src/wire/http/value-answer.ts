@@ -1,7 +1,7 @@
 // Encodes a value as an answer: plain JSON, or the exact encoding on request. Pure.
 import { EXACT_TYPE, encodeResult } from "../exact.ts";
-import { type Answer, emptyAnswer, textAnswer } from "./answers.ts";
-import { isExact } from "./body.ts";
+import { emptyAnswer, type HttpAnswer, textAnswer } from "./answers.ts";
+import { isExactType } from "./body.ts";
 import { plainJson } from "./plain-json.ts";
 
 export interface Encoding {
@@ -23,11 +23,11 @@ const EXACT: Encoding = {
 /** `exactBody`: the request used the exact encoding; a client that accepts any type then gets it too. */
 export function encodingFor(accept: string | undefined, exactBody: boolean): Encoding {
   const isAny = accept === undefined || accept === "*/*";
-  const wantsExact = isAny ? exactBody : accept.split(",").some((type) => isExact(type));
+  const wantsExact = isAny ? exactBody : accept.split(",").some((type) => isExactType(type));
   return wantsExact ? EXACT : PLAIN;
 }
 
-export function valueAnswer(value: unknown, { type, encode }: Encoding): Answer {
+export function valueAnswer(value: unknown, { type, encode }: Encoding): HttpAnswer {
   const text = encode(value);
   return text === undefined ? emptyAnswer(204) : textAnswer(200, type, text);
 }

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { encodeValue } from "../../kernel/values.ts";
 import { isDeeperThan } from "../exact.ts";
-import { parseArguments } from "./body.ts";
+import { parseCallArguments } from "./body.ts";
 import { plainJson } from "./plain-json.ts";
 
 const plain = (value: unknown) => {
@@ -91,7 +91,7 @@ const { tree } = fc.letrec((tie) => ({
 test("every value that can be encoded exactly passes the server exactly", () => {
   fc.assert(
     fc.property(fc.array(tree), (args) => {
-      const back = parseArguments(Buffer.from(encodeValue(args)), true);
+      const back = parseCallArguments(Buffer.from(encodeValue(args)), true);
       assert.equal(encodeValue(back), encodeValue(args));
       assert.deepStrictEqual(back, args);
     }),
@@ -112,7 +112,7 @@ test("values as deep as the limit pass the server, in each of their encodings", 
     [199, (value: unknown) => new Set([value])],
   ] as [number, (value: unknown) => unknown][]) {
     const text = encodeValue([nest(depth, wrap)]);
-    assert.equal(encodeValue(parseArguments(Buffer.from(text), true)), text);
+    assert.equal(encodeValue(parseCallArguments(Buffer.from(text), true)), text);
   }
 });
 
@@ -130,7 +130,7 @@ test("a text that is not JSON in UTF-8 is BODY_INVALID, in both encodings", () =
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 50 }), fc.boolean(), (bytes, exact) => {
       try {
-        parseArguments(Buffer.from(bytes), exact);
+        parseCallArguments(Buffer.from(bytes), exact);
       } catch (error) {
         assert.ok(isLimpetError(error, "BODY_INVALID"));
       }

@@ -11,7 +11,7 @@ import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../w
 import { readableMemo } from "../../memo.ts";
 import { deliveryEvent, requestEvent } from "./cleanup.ts";
 import { blobOf, CODEC, envelopeOf, inputToArguments } from "./payloads.ts";
-import { plainJson } from "./plain-values.ts";
+import { displayJson } from "./plain-values.ts";
 
 export interface ToldEvent {
   readonly id: string;
@@ -79,8 +79,8 @@ function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, p
           workflow_definition_fingerprint: readBinding(run.bound).definition ?? null,
           arguments: blobOf(inputToArguments(event.input)),
           payload_codec: CODEC,
-          memo: plainJson(event.memo),
-          search_attributes: plainJson(event.attributes),
+          memo: displayJson(event.memo),
+          search_attributes: displayJson(event.attributes),
           parent_workflow_instance_id: event.parent?.workflowId ?? null,
           parent_workflow_run_id: event.parent?.runId ?? null,
           continued_from_run_id: event.continuedFrom ?? null,
@@ -174,7 +174,7 @@ function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, p
       return [event.kind, { ...step(event.n), ...marker }];
     }
     case "SearchAttributesUpserted":
-      return [event.kind, { ...step(event.n), attributes: plainJson(event.attributes) }];
+      return [event.kind, { ...step(event.n), attributes: displayJson(event.attributes) }];
     case "MemoUpserted":
       return [event.kind, { ...step(event.n), ...memoChange(run, event) }];
     case "CleanupRequested":

@@ -7,7 +7,7 @@ import type { RemoteRun } from "../../../workflows/history/run-state.ts";
 import { isoTime as iso } from "../api-call.ts";
 import { type ToldEvent, tellHistory } from "./history-events.ts";
 import { argumentsOf, CODEC, envelopeOf } from "./payloads.ts";
-import { plainJson } from "./plain-values.ts";
+import { displayJson } from "./plain-values.ts";
 import { bucketWord, statusWord } from "./run-status.ts";
 
 const SCHEMA = "durable-workflow.v2.history-export";
@@ -34,8 +34,8 @@ export function exportBundle(stored: StoredRun, run: RemoteRun, now: number): Re
       last_history_sequence: stored.events,
       started_at: iso(stored.startedAt),
       closed_at: iso(stored.closedAt),
-      memo: plainJson(JSON.parse(stored.memo)),
-      search_attributes: plainJson(JSON.parse(stored.attributes)),
+      memo: displayJson(JSON.parse(stored.memo)),
+      search_attributes: displayJson(JSON.parse(stored.attributes)),
     },
     payloads: {
       codec: CODEC,

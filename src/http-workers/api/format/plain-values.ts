@@ -3,7 +3,7 @@ import { fromWire } from "../../../kernel/values.ts";
 import type { Wire } from "../../../workflows/engine/events.ts";
 
 /** Undefined stands for an empty object. */
-export function plainJson(wire: Wire | undefined): unknown {
+export function displayJson(wire: Wire | undefined): unknown {
   if (wire === undefined) return {};
   return JSON.parse(JSON.stringify(fromWire(structuredClone(wire)), plainly) ?? "null");
 }

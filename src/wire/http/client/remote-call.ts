@@ -5,13 +5,13 @@ import { callTooLarge } from "../../../kernel/call-size.ts";
 import { formatDuration } from "../../../kernel/durations.ts";
 import { isLimpetError, LimpetError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
+import { deserializeError } from "../../../kernel/serialized-error.ts";
 import { decodeValue, encodeValue } from "../../../kernel/values.ts";
 import { EXACT_TYPE } from "../../exact.ts";
 import { NOT_DELIVERED } from "../answers.ts";
-import { rebuildError } from "./rebuild-error.ts";
-import type { Server, ServerList } from "./server-list.ts";
+import type { ServerAddress, ServerList } from "./server-list.ts";
 
-export interface RemoteCall {
+export interface HttpCall {
   readonly type: string;
   readonly id: string;
   readonly method: string;
@@ -23,7 +23,7 @@ export interface RemoteCall {
 const DELIVERED = "limpet-delivered";
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export async function callOverHttp(servers: ServerList, call: RemoteCall): Promise<unknown> {
+export async function callOverHttp(servers: ServerList, call: HttpCall): Promise<unknown> {
   const message = describe(call);
   const { timeoutMs, signal } = call;
   const giveUp = new AbortController();
@@ -83,7 +83,7 @@ type Attempt =
   | { readonly troubled: boolean; readonly elsewhere: boolean; readonly error: Error };
 
 async function send(
-  { url, token }: Server,
+  { url, token }: ServerAddress,
   message: Message,
   leftMs: number | undefined,
   signal: AbortSignal,
@@ -115,7 +115,7 @@ interface Message {
   readonly body: string | null;
 }
 
-function describe({ type, id, method, args }: RemoteCall): Message {
+function describe({ type, id, method, args }: HttpCall): Message {
   const path = `/v1.0/actors/${[type, id, "method", method].map(encodeURIComponent).join("/")}`;
   if (args.length === 0) return { path, headers: { accept: EXACT_TYPE }, body: null };
   const body = `[${args.map((arg, i) => encodeValue(arg, `argument ${i + 1}`)).join(",")}]`;
@@ -130,11 +130,25 @@ function readAnswer(response: Response, text: string, where: string): Attempt {
   if (response.status === 204) return { troubled: false, result: undefined };
   const type = response.headers.get("content-type");
   if (response.status === 200 && type === EXACT_TYPE) return { troubled: false, result: decodeValue(text) };
-  const error = rebuildError(response.status, text, where);
+  const error = errorIn(response.status, text, where);
   // An invalid request is invalid at every host.
   const hopeless = isLimpetError(error) && error.retry === "never";
   const elsewhere = response.headers.get(DELIVERED) === NOT_DELIVERED[DELIVERED] && !hopeless;
   return { troubled: elsewhere || isLimpetError(error, "ANSWER_LOST"), elsewhere, error };
+}
+
+/** `where` names the server, in case a proxy or another program sent the answer. */
+function errorIn(status: number, text: string, where: string): Error {
+  const message = `the answer of ${where} (status ${status}) is not from Limpet; check for a proxy in front of it`;
+  return deserializeError(parseJson(text)) ?? new LimpetError("ANSWER_LOST", message);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Errors before the connection is established; the call cannot have been executed. */

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Server, ServerList } from "./server-list.ts";
+import { type ServerAddress, ServerList } from "./server-list.ts";
 
-const [a, b, c] = ["a", "b", "c"].map((url): Server => ({ url, token: undefined })) as [Server, Server, Server];
-const names = (servers: readonly Server[]): string => servers.map(({ url }) => url).join("");
+const [a, b, c] = ["a", "b", "c"].map((url): ServerAddress => ({ url, token: undefined })) as [
+  ServerAddress,
+  ServerAddress,
+  ServerAddress,
+];
+const names = (servers: readonly ServerAddress[]): string => servers.map(({ url }) => url).join("");
 
 test("servers are first tried in the given order", () => {
   assert.equal(names(new ServerList([a, b, c]).inOrder(0)), "abc");

@@ -2,7 +2,7 @@
 // failed server comes last for a while: calls try the others first and still reach it when all others fail.
 // Pure.
 
-export interface Server {
+export interface ServerAddress {
   /** Without a slash at the end. */
   readonly url: string;
   readonly token: string | undefined;
@@ -15,33 +15,33 @@ export interface Server {
 const AVOID_MS = 5_000;
 
 export class ServerList {
-  readonly #servers: readonly Server[];
-  readonly #failedAt = new Map<Server, number>();
+  readonly #servers: readonly ServerAddress[];
+  readonly #failedAt = new Map<ServerAddress, number>();
   #current = 0;
 
-  constructor(servers: readonly Server[]) {
+  constructor(servers: readonly ServerAddress[]) {
     this.#servers = servers;
   }
 
   /** All addresses, in the order to try them. */
-  inOrder(now: number): readonly Server[] {
+  inOrder(now: number): readonly ServerAddress[] {
     if (this.#failedAt.size === 0 && this.#current === 0) return this.#servers;
     const turned = [...this.#servers.slice(this.#current), ...this.#servers.slice(0, this.#current)];
     const avoided = turned.filter((server) => this.#isAvoided(server, now));
     return [...turned.filter((server) => !avoided.includes(server)), ...avoided];
   }
 
-  #isAvoided(server: Server, now: number): boolean {
+  #isAvoided(server: ServerAddress, now: number): boolean {
     const failedAt = this.#failedAt.get(server);
     return failedAt !== undefined && now - failedAt < AVOID_MS;
   }
 
-  failed(server: Server, now: number): void {
+  failed(server: ServerAddress, now: number): void {
     this.#failedAt.set(server, now);
   }
 
   /** The server answered a call that was sent at `sentAt`. A later failure outweighs it. */
-  worked(server: Server, sentAt: number): void {
+  worked(server: ServerAddress, sentAt: number): void {
     const failedAt = this.#failedAt.get(server);
     if (failedAt !== undefined && failedAt > sentAt) return;
     this.#failedAt.delete(server);

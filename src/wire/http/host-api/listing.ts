@@ -5,7 +5,7 @@ import { LIMITS } from "../../../kernel/limits.ts";
 import { checkId, checkType, checkTypeFilter, nameProblem } from "../../../kernel/names.ts";
 import type { ActorPage, ListQuery, StickyQuery } from "../../../ports/host-admin.ts";
 import type { ReminderName, ReminderPage, ReminderPageQuery } from "../../../ports/reminder-admin.ts";
-import { decode } from "../routes.ts";
+import { decodePercent } from "../route.ts";
 
 const PARAMETERS = ["type", "prefix", "active", "after", "limit"] as const;
 const STICKY_PARAMETERS = ["type", "prefix", "after", "limit"] as const;
@@ -59,7 +59,7 @@ export function parseParameters<Parameter extends string>(
     if (!parameters.includes(name))
       throw invalid(`unknown query parameter; the parameters are ${parameters.join(", ")}`);
     if (given.has(name)) throw invalid(`query parameter ${name} is given twice`);
-    const value = cut === -1 ? "" : decode(pair.slice(cut + 1).replaceAll("+", " "), `query parameter ${name}`);
+    const value = cut === -1 ? "" : decodePercent(pair.slice(cut + 1).replaceAll("+", " "), `query parameter ${name}`);
     if (value !== "") given.set(name, value);
   }
   return given;

@@ -5,7 +5,7 @@ import { LIMITS } from "../../../kernel/limits.ts";
 import type { DeadReminderSummary, ReminderSummary } from "../../../ports/reminder-admin.ts";
 import { scheduleFromWire, type WireSchedule } from "../../../reminders/schedule/wire-formats.ts";
 import { EXACT_TYPE } from "../../exact.ts";
-import { errorCode, FakeHost, openDoor } from "../server-kit.test.ts";
+import { errorCode, FakeHost, openTestServer } from "../server-kit.test.ts";
 
 const NAMES = { type: "Cart", id: "ali ce", name: "pay|up" };
 const PATH = "/v1.0/actors/Cart/ali%20ce/reminders/pay%7Cup";
@@ -13,7 +13,7 @@ const PATH = "/v1.0/actors/Cart/ali%20ce/reminders/pay%7Cup";
 async function open(t: TestContext) {
   const host = new FakeHost();
   const { reminders } = host;
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const send = async (method: string, path: string, body?: string, headers: Record<string, string> = {}) => {
     const response = await fetch(url + path, { method, headers, ...(body !== undefined && { body }) });
     const text = await response.text();
@@ -280,7 +280,7 @@ test("a dead reminder is retried or dropped by its names; an unknown one is 404"
 
 test("a client without access may neither set reminders nor read them", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host, { settings: { tokens: ["secret-secret-secret"] } });
+  const { url } = await openTestServer(t, host, { settings: { tokens: ["secret-secret-secret"] } });
   const foreign = { "sec-fetch-site": "cross-site", authorization: "Bearer secret-secret-secret" };
   const init = { method: "POST", body: '{"dueTime":"0s"}' };
   assert.equal((await fetch(url + PATH, init)).status, 401);

@@ -1,10 +1,14 @@
-// Parses the body of a request that steers the shards of a type. Pure.
+// The requests that steer the shards of a type: the body of each, and its effect.
 import { LimpetError } from "../../../kernel/errors.ts";
 import { checkType } from "../../../kernel/names.ts";
 import { hostNameProblem, isShardNumber } from "../../../kernel/shards.ts";
+import type { Host } from "../../../ports/host-admin.ts";
 import type { ShardPlace, ShardSteering } from "../../../ports/shard-admin.ts";
+import { emptyAnswer, type HttpAnswer } from "../answers.ts";
 import { parseBody } from "../body.ts";
-import type { ShardAct } from "../routes.ts";
+import type { HttpExchange } from "../exchange.ts";
+
+export type ShardAct = "move" | "pause" | "resume" | "allocate";
 
 const SHAPES: Record<ShardAct, string> = {
   move: '{"type": "…", "shard": 7, "host": "…"}, with the address or the name of a host',
@@ -13,10 +17,13 @@ const SHAPES: Record<ShardAct, string> = {
   allocate: '{"type": "…", "places": {"7": "…"}}, with a host for each shard, or null for any host',
 };
 
-export function parseSteering(
-  act: ShardAct,
-  bytes: Buffer,
-): { readonly type: string; readonly steering: ShardSteering } {
+export async function steerShards(act: ShardAct, exchange: HttpExchange, host: Host): Promise<HttpAnswer> {
+  const { type, steering } = parseSteering(act, await exchange.body());
+  await host.steerShards(type, steering);
+  return emptyAnswer(204);
+}
+
+function parseSteering(act: ShardAct, bytes: Buffer): { readonly type: string; readonly steering: ShardSteering } {
   const asked = parseBody(bytes, false);
   const given = typeof asked === "object" && asked !== null ? (asked as Record<string, unknown>) : {};
   const steering = readSteering(act, given);

@@ -1,11 +1,11 @@
 // Shards over HTTP: views, operations and rejected requests.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeHost, openDoor } from "../server-kit.test.ts";
+import { FakeHost, openTestServer } from "../server-kit.test.ts";
 
 test("the shards of a type are shown as the host reports them", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const answer = await fetch(`${url}/v1.0/inspect/shards/A%20B`);
   assert.equal(answer.status, 200);
   assert.deepEqual(await answer.json(), JSON.parse(JSON.stringify({ ...host.shardsView, type: "A B" })));
@@ -31,7 +31,7 @@ test("the shards of a type are shown as the host reports them", async (t) => {
 
 test("shards are steered by the body of the request", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const post = async (act: string, body: unknown): Promise<number> =>
     (await fetch(`${url}/v1.0/control/shards/${act}`, { method: "POST", body: JSON.stringify(body) })).status;
   assert.equal(await post("move", { type: "Cart", shard: 7, host: "alpha" }), 204);
@@ -52,7 +52,7 @@ test("shards are steered by the body of the request", async (t) => {
 
 test("invalid bodies are rejected, and no shard is changed", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const wrong: [act: string, body: unknown][] = [
     ["move", {}],
     ["move", null],

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LimpetError } from "../../../kernel/errors.ts";
-import { errorCode, FakeHost, openDoor } from "../server-kit.test.ts";
+import { errorCode, FakeHost, openTestServer } from "../server-kit.test.ts";
 
 test("sticky actors are listed page by page, and one of them is shown by its names", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const path = `${url}/v1.0/inspect/sticky`;
   const held = { address: "127.0.0.1:7401", name: "alpha", since: 5, away: false };
   const first = (await (await fetch(path)).json()) as { actors: unknown[]; next: string };
@@ -22,7 +22,7 @@ test("sticky actors are listed page by page, and one of them is shown by its nam
 
 test("a sticky actor without a host is 404, and an invalid query reaches no host", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const asked = async (path: string) => {
     const response = await fetch(`${url}/v1.0/inspect/sticky${path}`);
     return [response.status, errorCode(await response.json())];
@@ -39,7 +39,7 @@ test("a sticky actor without a host is 404, and an invalid query reaches no host
 
 test("a sticky actor is released by its names; one that is not sticky is 404, and any other body is rejected", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const release = async (body: string) => {
     const response = await fetch(`${url}/v1.0/control/release`, { method: "POST", body });
     return [response.status, response.status === 204 ? "" : errorCode(await response.json())];
@@ -75,7 +75,7 @@ test("a sticky actor is released by its names; one that is not sticky is 404, an
 
 test("a client without access may neither read sticky actors nor release one", async (t) => {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host, { settings: { tokens: ["secret-secret-secret"] } });
+  const { url } = await openTestServer(t, host, { settings: { tokens: ["secret-secret-secret"] } });
   const body = '{"type":"Cart","id":"a"}';
   const foreign = { "sec-fetch-site": "cross-site", authorization: "Bearer secret-secret-secret" };
   const path = `${url}/v1.0/control/release`;

@@ -1,35 +1,37 @@
 // Handlers of workflow requests for operators and scripts: describe, start, signal, query, update and end a
 // workflow. Workers in other languages have their own protocol (http-workers/api/).
 import type { RunName, WorkflowAdmin } from "../../../ports/workflow-admin.ts";
-import { type Answer, emptyAnswer, jsonAnswer, thrownAnswer } from "../answers.ts";
-import { isExact, parseBody } from "../body.ts";
-import type { Exchange } from "../exchange.ts";
-import type { Route, WorkflowAct } from "../routes.ts";
+import { emptyAnswer, type HttpAnswer, jsonAnswer, thrownAnswer } from "../answers.ts";
+import { isExactType, parseBody } from "../body.ts";
+import type { HttpExchange } from "../exchange.ts";
 import { encodingFor, valueAnswer } from "../value-answer.ts";
+import type { HostRequest } from "./host-request.ts";
 import { parseTimeout } from "./timeout-header.ts";
 import { parseEnding, parseMessage, parseStart, parseWake } from "./workflow-body.ts";
-import { formatCursor, parseEventsQuery, parseLook } from "./workflow-query.ts";
+import { formatRunCursor, parseEventsQuery, parseLook } from "./workflow-query.ts";
 
-export async function lookAtWorkflow(
-  { workflowId, query }: Route & { kind: "workflow" },
-  workflows: WorkflowAdmin,
-): Promise<Answer> {
+export type WorkflowAct = "start" | "signal" | "query" | "update" | "cancel" | "terminate" | "wake";
+
+type WorkflowRequest = HostRequest<"workflowId">;
+
+export async function lookAtWorkflow({ host, names: { workflowId }, query }: WorkflowRequest): Promise<HttpAnswer> {
   const { runId, steps } = parseLook(query);
-  return jsonAnswer(200, await workflows.look({ workflowId, runId }, steps));
+  return jsonAnswer(200, await host.workflows.look({ workflowId, runId }, steps));
 }
 
-export async function workflowEvents(
-  { workflowId, query }: Route & { kind: "workflowEvents" },
-  workflows: WorkflowAdmin,
-): Promise<Answer> {
+export async function workflowEvents({ host, names: { workflowId }, query }: WorkflowRequest): Promise<HttpAnswer> {
   const { runId, after, limit } = parseEventsQuery(query);
-  const { events, next } = await workflows.events({ workflowId, runId }, after, limit);
-  return jsonAnswer(200, { events, next: formatCursor(next) });
+  const { events, next } = await host.workflows.events({ workflowId, runId }, after, limit);
+  return jsonAnswer(200, { events, next: formatRunCursor(next) });
 }
 
-export async function steerWorkflow(act: WorkflowAct, exchange: Exchange, workflows: WorkflowAdmin): Promise<Answer> {
+export async function steerWorkflow(
+  act: WorkflowAct,
+  exchange: HttpExchange,
+  workflows: WorkflowAdmin,
+): Promise<HttpAnswer> {
   const { headers } = exchange.request;
-  const exactBody = isExact(headers["content-type"]);
+  const exactBody = isExactType(headers["content-type"]);
   const body = parseBody(await exchange.body(), exactBody);
   switch (act) {
     case "start":
@@ -62,7 +64,7 @@ export async function steerWorkflow(act: WorkflowAct, exchange: Exchange, workfl
 }
 
 /** An error that the code of the workflow throws is its answer. */
-async function answered(ask: () => Promise<unknown>, encoding: Parameters<typeof valueAnswer>[1]): Promise<Answer> {
+async function answered(ask: () => Promise<unknown>, encoding: Parameters<typeof valueAnswer>[1]): Promise<HttpAnswer> {
   let result: unknown;
   try {
     result = await ask();

@@ -108,10 +108,10 @@ function parseMoment(text: string | undefined, name: string): number | undefined
 }
 
 export function travellingWorkflows({ now, workflows, next }: WorkflowPage) {
-  return { now, workflows, next: formatCursor(next) };
+  return { now, workflows, next: formatRunCursor(next) };
 }
 
-export const formatCursor = (place: number | undefined): string | undefined =>
+export const formatRunCursor = (place: number | undefined): string | undefined =>
   place === undefined ? undefined : formatWords([String(place)]);
 
 function parseCursor(text: string | undefined): number | undefined {

@@ -4,14 +4,14 @@ import { type TestContext, test } from "node:test";
 import { LimpetError } from "../../../kernel/errors.ts";
 import type { WorkflowSummary } from "../../../ports/workflow-admin.ts";
 import { EXACT_TYPE } from "../../exact.ts";
-import { errorCode, FakeHost, openDoor } from "../server-kit.test.ts";
+import { errorCode, FakeHost, openTestServer } from "../server-kit.test.ts";
 
 const CONTROL = "/v1.0/control/workflows";
 const LIST = "/v1.0/inspect/workflows";
 
 async function open(t: TestContext) {
   const host = new FakeHost();
-  const { url } = await openDoor(t, host);
+  const { url } = await openTestServer(t, host);
   const send = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const sent = typeof body === "string" || body === undefined ? body : JSON.stringify(body);
     const response = await fetch(url + path, { method, headers, ...(sent !== undefined && { body: sent }) });
