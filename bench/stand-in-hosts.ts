@@ -14,8 +14,8 @@ import type { ClusterView } from "../src/ports/host-admin.ts";
 import { silentLog } from "../src/ports/log.ts";
 import { WAIT } from "../src/ports/placement.ts";
 import { MemoryStore } from "../src/stores/memory/memory-store.ts";
-import { lazyClient } from "../src/wire/control/lazy-client.ts";
-import { type SchedulerClient, WatchedSchedulers } from "../src/wire/control/watched-schedulers.ts";
+import { lazyClient } from "../src/wire/control/client/lazy-client.ts";
+import { type SchedulerClient, WatchedSchedulers } from "../src/wire/control/client/watched-schedulers.ts";
 import type { LeaderProcess } from "./leader.ts";
 import { until } from "./until.ts";
 

@@ -8,7 +8,12 @@
 // messages, one does the work; the others take as long.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { HostMessage, Operation, SchedulerMessage } from "../../src/ports/control-messages.ts";
-import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "../../src/wire/control/codec.ts";
+import {
+  ReplyReader,
+  readHostMessage,
+  writeHostMessage,
+  writeSchedulerMessage,
+} from "../../src/wire/control/codec/message-codec.ts";
 import { HostReportSchema, SchedulerReplySchema } from "../../src/wire/proto/gen/limpet/control/v1/control_pb.js";
 import { spreadOf } from "../report/statistics.ts";
 import { VirtualTime } from "./virtual-time.ts";

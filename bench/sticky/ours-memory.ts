@@ -3,7 +3,7 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { StickyOwners } from "../../src/placement/model/sticky-owners.ts";
 import type { HostMessage } from "../../src/ports/control-messages.ts";
-import { readHostMessage, writeHostMessage } from "../../src/wire/control/codec.ts";
+import { readHostMessage, writeHostMessage } from "../../src/wire/control/codec/message-codec.ts";
 import { HostReportSchema } from "../../src/wire/proto/gen/limpet/control/v1/control_pb.js";
 import { heapBytes } from "../actors/heap.ts";
 import type { Make } from "../case.ts";

@@ -11,8 +11,8 @@ import { NOWHERE } from "../ports/control-messages.ts";
 import { type Log, silentLog } from "../ports/log.ts";
 import { silentMeter } from "../ports/meter.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
-import { lazyClient } from "../wire/control/lazy-client.ts";
-import { WatchedSchedulers } from "../wire/control/watched-schedulers.ts";
+import { lazyClient } from "../wire/control/client/lazy-client.ts";
+import { WatchedSchedulers } from "../wire/control/client/watched-schedulers.ts";
 import { openLinks } from "../wire/link/links.ts";
 import { systemClock as clock, systemRandom as random } from "./system.ts";
 

@@ -8,9 +8,9 @@ import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
 import type { Coordination, ProcessIdentity } from "../ports/store/coordination.ts";
 import type { ClusterSecurity } from "../wire/cluster-security.ts";
-import { lazyClient } from "../wire/control/lazy-client.ts";
+import { lazyClient } from "../wire/control/client/lazy-client.ts";
+import type { SchedulerClient } from "../wire/control/client/watched-schedulers.ts";
 import { loadInPortions } from "../wire/control/loading.ts";
-import type { SchedulerClient } from "../wire/control/watched-schedulers.ts";
 import { openLinks } from "../wire/link/links.ts";
 import { openLinkServer } from "../wire/link/server.ts";
 import { secretOf } from "./open-store.ts";
@@ -63,7 +63,7 @@ export function systemWire(settings: Settings, { log, meter, coordination }: Sys
     // Most processes are alone, so the library of the control stream is loaded on first use.
     async openControlDoor(service) {
       await secure();
-      const { openControlServer: openControlDoor } = await import("../wire/control/server.ts");
+      const { openControlServer: openControlDoor } = await import("../wire/control/server/server.ts");
       return openControlDoor(service, { host, port: schedulerPort, security }, { log, meter });
     },
     connect: (address, term) => lazyClient({ security, log })(address, term),

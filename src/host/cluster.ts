@@ -23,7 +23,7 @@ import { Prewarm } from "../sharding/host/prewarm.ts";
 import { countRefused, measureShards } from "../sharding/host/shard-gauges.ts";
 import { LeaderShards } from "../sharding/leader/leader-shards.ts";
 import { openTogether, type RememberedActors, type Standing } from "../sharding/remembered/manager.ts";
-import { WatchedSchedulers } from "../wire/control/watched-schedulers.ts";
+import { WatchedSchedulers } from "../wire/control/client/watched-schedulers.ts";
 import type { ClusterWire, OpenServer } from "./cluster-wire.ts";
 import { ShutDown } from "./shut-down.ts";
 import { untilAnswered } from "./until-answered.ts";

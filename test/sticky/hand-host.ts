@@ -7,7 +7,7 @@ import { LIMITS } from "../../src/kernel/limits.ts";
 import type { ControlListener, ControlStream } from "../../src/ports/control.ts";
 import type { Hello, HostMessage, SchedulerMessage, StickyAnswer } from "../../src/ports/control-messages.ts";
 import { silentLog } from "../../src/ports/log.ts";
-import { type ControlClient, controlClient } from "../../src/wire/control/client.ts";
+import { type ControlClient, controlClient } from "../../src/wire/control/client/client.ts";
 import { CliProcess } from "../support/cli.ts";
 import { freePort } from "../support/free-port.ts";
 import type { Place } from "../support/two-stores.ts";

@@ -11,7 +11,7 @@ import { limpet } from "../../src/index.ts";
 import { LIMITS } from "../../src/kernel/limits.ts";
 import type { StickyQuery } from "../../src/ports/host-admin.ts";
 import { silentLog } from "../../src/ports/log.ts";
-import { type ControlClient, controlClient } from "../../src/wire/control/client.ts";
+import { type ControlClient, controlClient } from "../../src/wire/control/client/client.ts";
 import { stretched, stretchedCluster } from "../support/busy.ts";
 import { BRISK } from "../support/cluster.ts";
 import { type TraceLine, traceClock } from "../support/cluster-actors.ts";

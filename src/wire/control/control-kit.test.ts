@@ -13,9 +13,9 @@ import { type Log, type LogFields, silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";
 import type { ShardSteering, ShardsView } from "../../ports/shard-admin.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
-import { type ControlClient, controlClient } from "./client.ts";
+import { type ControlClient, controlClient } from "./client/client.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
-import { type ControlServer, type ControlServerDeps, openControlServer } from "./server.ts";
+import { type ControlServer, type ControlServerDeps, openControlServer } from "./server/server.ts";
 
 export const HELLO: Hello = {
   kind: "hello",

@@ -8,7 +8,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import { silentLog } from "../../ports/log.ts";
 import { type HostReport, SchedulerReplySchema } from "../proto/gen/limpet/control/v1/control_pb.js";
-import { writeHostMessage } from "./codec.ts";
+import { writeHostMessage } from "./codec/message-codec.ts";
 import {
   Ear,
   EMPTY_VIEW,
@@ -20,9 +20,9 @@ import {
   type ServedHost,
   until,
 } from "./control-kit.test.ts";
-import { HostStream } from "./host-stream.ts";
 import { CONTROL_LIMITS } from "./limits.ts";
 import { call, callReport, dial, frame, HELLO_FRAME, openRawServer, report, SERVICE } from "./raw-kit.test.ts";
+import { HostStream } from "./server/host-stream.ts";
 
 /** A bystander's stream, which must work as before when the test is over. */
 async function openWitnessed(t: TestContext, setting: Parameters<typeof openHost>[1] = {}) {

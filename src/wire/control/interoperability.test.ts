@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { LimpetError } from "../../kernel/errors.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
-import { writeHostMessage } from "./codec.ts";
+import { writeHostMessage } from "./codec/message-codec.ts";
 import { HELLO, openDoor } from "./control-kit.test.ts";
 import { call, callReport, dial, frame, HELLO_FRAME, report, SERVICE } from "./raw-kit.test.ts";
 

@@ -14,8 +14,8 @@ const PORTIONS: readonly (() => Promise<unknown>)[] = [
   () => import("@connectrpc/connect/protocol-connect"),
   () => import("@connectrpc/connect-node"),
   () => import("../proto/gen/limpet/control/v1/control_pb.js"),
-  () => import("./methods.ts"),
-  () => import("./server.ts"),
+  () => import("./server/methods.ts"),
+  () => import("./server/server.ts"),
 ];
 /** Pause between portions for other work. */
 const PAUSE_MS = 10;

@@ -11,7 +11,7 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { HostReportSchema } from "../proto/gen/limpet/control/v1/control_pb.js";
-import { writeHostMessage } from "./codec.ts";
+import { writeHostMessage } from "./codec/message-codec.ts";
 import { HELLO } from "./control-kit.test.ts";
 
 export const SERVICE = "/limpet.control.v1.Scheduler";

@@ -7,13 +7,14 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { Prng } from "../../kernel/prng.ts";
 import type { SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { SchedulerMessage } from "../../ports/control-messages.ts";
+import type { SchedulerClient } from "../../wire/control/client/watched-schedulers.ts";
 import {
   clusterView,
   hostMessage,
   schedulerMessage,
   stickyPage,
   stickyQuery,
-} from "../../wire/control/arbitraries.test.ts";
+} from "../../wire/control/codec/arbitraries.test.ts";
 import {
   Ear,
   FakeScheduler,
@@ -25,7 +26,6 @@ import {
   until,
 } from "../../wire/control/control-kit.test.ts";
 import { CONTROL_LIMITS } from "../../wire/control/limits.ts";
-import type { SchedulerClient } from "../../wire/control/watched-schedulers.ts";
 import { Timeline } from "../timeline.ts";
 import { Dummy, SelfRunning } from "../world-kit.test.ts";
 import { addressOf, Network } from "./network.ts";

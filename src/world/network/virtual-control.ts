@@ -5,10 +5,10 @@ import { changesState, type LeaderAnswer, type LeaderRequest } from "../../ports
 import type { ControlService, SchedulerList } from "../../ports/cluster/control-service.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { WatchListener } from "../../wire/control/client.ts";
+import type { WatchListener } from "../../wire/control/client/client.ts";
+import type { SchedulerClient } from "../../wire/control/client/watched-schedulers.ts";
+import { asLimpetError } from "../../wire/control/codec/status.ts";
 import { CONTROL_LIMITS } from "../../wire/control/limits.ts";
-import { asLimpetError } from "../../wire/control/status.ts";
-import type { SchedulerClient } from "../../wire/control/watched-schedulers.ts";
 import { KIND } from "../timeline.ts";
 import type { End, Ending, Listening, Network, Patience, Receiver, Station } from "./network.ts";
 

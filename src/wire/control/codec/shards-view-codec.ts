@@ -1,6 +1,6 @@
 // Encodes operator requests about shards as protobuf, and decodes them. Decoding checks every field.
 import { create } from "@bufbuild/protobuf";
-import { MOST_SHARDS } from "../../kernel/shards.ts";
+import { MOST_SHARDS } from "../../../kernel/shards.ts";
 import {
   MOVE_REASONS,
   type MoveReason,
@@ -10,8 +10,8 @@ import {
   type ShardSteering,
   type ShardsOfHost,
   type ShardsView,
-} from "../../ports/shard-admin.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+} from "../../../ports/shard-admin.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { readId, readText, readTime, readWhole, readWord, refuse, writeTime, writeWhole } from "./checks.ts";
 import { readRegion, writeRegion } from "./shard-codec.ts";
 import { PHASE_OF_WIRE, STRATEGY_OF_WIRE, WIRE_PHASE, WIRE_STRATEGY } from "./shard-words.ts";

@@ -1,16 +1,16 @@
 // The gRPC methods of the control server: decode the request, call the service, encode the answer.
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { LimpetError } from "../../kernel/errors.ts";
-import type { ControlService, SchedulerList } from "../../ports/cluster/control-service.ts";
-import type { Log } from "../../ports/log.ts";
-import { type HostReport, Scheduler, type WatchHostsResponse } from "../proto/gen/limpet/control/v1/control_pb.js";
-import { writeSchedulerList } from "./cluster-codec.ts";
+import { LimpetError } from "../../../kernel/errors.ts";
+import type { ControlService, SchedulerList } from "../../../ports/cluster/control-service.ts";
+import type { Log } from "../../../ports/log.ts";
+import { type HostReport, Scheduler, type WatchHostsResponse } from "../../proto/gen/limpet/control/v1/control_pb.js";
+import { writeSchedulerList } from "../codec/cluster-codec.ts";
+import { LEADER_METHODS } from "../codec/leader-methods.ts";
+import { asLimpetError, toStatus } from "../codec/status.ts";
+import type { ControlLimits } from "../limits.ts";
+import { Outbox } from "../outbox.ts";
 import { exchangeOf } from "./exchange.ts";
 import { HostStream } from "./host-stream.ts";
-import { LEADER_METHODS } from "./leader-methods.ts";
-import type { ControlLimits } from "./limits.ts";
-import { Outbox } from "./outbox.ts";
-import { asLimpetError, toStatus } from "./status.ts";
 
 const STOPPING = new LimpetError("STOPPING", "this scheduler is stopping");
 

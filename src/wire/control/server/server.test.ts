@@ -3,15 +3,15 @@ import { execFile as execFileWithCallback } from "node:child_process";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import fc from "fast-check";
-import { LimpetError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { SchedulerList } from "../../ports/cluster/control-service.ts";
-import type { PlacementOrder, SchedulerMessage, TypeTable } from "../../ports/control-messages.ts";
-import type { ClusterView } from "../../ports/host-admin.ts";
-import { silentLog } from "../../ports/log.ts";
-import { silentMeter } from "../../ports/meter.ts";
-import { clusterView, hostMessage, schedulerMessage, stickyPage, stickyQuery } from "./arbitraries.test.ts";
-import { controlClient } from "./client.ts";
+import { LimpetError } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import type { SchedulerList } from "../../../ports/cluster/control-service.ts";
+import type { PlacementOrder, SchedulerMessage, TypeTable } from "../../../ports/control-messages.ts";
+import type { ClusterView } from "../../../ports/host-admin.ts";
+import { silentLog } from "../../../ports/log.ts";
+import { silentMeter } from "../../../ports/meter.ts";
+import { controlClient } from "../client/client.ts";
+import { clusterView, hostMessage, schedulerMessage, stickyPage, stickyQuery } from "../codec/arbitraries.test.ts";
 import {
   Ear,
   EMPTY_VIEW,
@@ -24,7 +24,7 @@ import {
   openProxy,
   rememberingLog,
   until,
-} from "./control-kit.test.ts";
+} from "../control-kit.test.ts";
 import { openControlServer } from "./server.ts";
 
 const execFile = promisify(execFileWithCallback);
@@ -497,7 +497,7 @@ describe("end of control server and client", () => {
 describe("process life after the end of both sides", () => {
   it("a closed client and server do not keep the process alive", async () => {
     const program = `
-      import { controlClient } from "./client.ts";
+      import { controlClient } from "../client/client.ts";
       import { openControlServer } from "./server.ts";
       const log = { debug() {}, info() {}, warn() {}, error() {} };
       const none = { add() {}, set() {}, observe() {} };

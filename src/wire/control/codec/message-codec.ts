@@ -2,9 +2,9 @@
 // other files can rely on the messages.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { Hello, HostMessage, PlacementOrder, SchedulerMessage } from "../../ports/control-messages.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { LIMITS } from "../../../kernel/limits.ts";
+import type { Hello, HostMessage, PlacementOrder, SchedulerMessage } from "../../../ports/control-messages.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import {
   cutReason,
   readHostAddress,

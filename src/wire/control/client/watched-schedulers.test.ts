@@ -1,8 +1,8 @@
 // Discovery of the leader through named schedulers, and the number of connections.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { silentLog } from "../../ports/log.ts";
-import { VirtualClock } from "../../world/virtual-clock.ts";
+import { silentLog } from "../../../ports/log.ts";
+import { VirtualClock } from "../../../world/virtual-clock.ts";
 import type { WatchListener } from "./client.ts";
 import { type SchedulerClient, WatchedSchedulers } from "./watched-schedulers.ts";
 

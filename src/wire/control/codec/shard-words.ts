@@ -1,7 +1,7 @@
 // Maps words of shard rules and views to the words on the wire. The wire keeps the words of release 0.1, so
 // hosts, leaders and operators of both releases understand each other.
-import type { StrategyRule } from "../../kernel/sharded-rule.ts";
-import type { ShardMove } from "../../ports/shard-admin.ts";
+import type { StrategyRule } from "../../../kernel/sharded-rule.ts";
+import type { ShardMove } from "../../../ports/shard-admin.ts";
 
 /** The words on the wire, by the words in the code. */
 export const WIRE_STRATEGY = {

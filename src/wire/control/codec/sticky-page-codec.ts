@@ -1,9 +1,9 @@
 // Encodes operator requests about sticky actors as protobuf, and decodes them. Decoding checks every field.
 import { create } from "@bufbuild/protobuf";
-import { invariant } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { StickyActor, StickyPage, StickyQuery } from "../../ports/host-admin.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { invariant } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import type { StickyActor, StickyPage, StickyQuery } from "../../../ports/host-admin.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import {
   readActorId,
   readAddress,

@@ -1,8 +1,8 @@
 // Generators of any valid message, for the tests of the codecs.
 import fc from "fast-check";
-import { LIMITS } from "../../kernel/limits.ts";
-import { nameProblem } from "../../kernel/names.ts";
-import type { SchedulerHost, SchedulerList } from "../../ports/cluster/control-service.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import { nameProblem } from "../../../kernel/names.ts";
+import type { SchedulerHost, SchedulerList } from "../../../ports/cluster/control-service.ts";
 import {
   CHANGE_REASONS,
   type Hello,
@@ -15,7 +15,7 @@ import {
   type StickyWish,
   type TableHost,
   type TypeTable,
-} from "../../ports/control-messages.ts";
+} from "../../../ports/control-messages.ts";
 import type {
   ClusterHost,
   ClusterSticky,
@@ -25,7 +25,7 @@ import type {
   StickyHolder,
   StickyPage,
   StickyQuery,
-} from "../../ports/host-admin.ts";
+} from "../../../ports/host-admin.ts";
 
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
   fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;

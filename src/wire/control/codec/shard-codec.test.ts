@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import type { ShardedRule } from "../../kernel/sharded-rule.ts";
-import { MOST_SHARDS } from "../../kernel/shards.ts";
-import type { ShardOrder, ShardReport } from "../../ports/control-messages.ts";
-import { MOVE_REASONS, type ShardSteering, type ShardsView } from "../../ports/shard-admin.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
-import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./codec.ts";
+import type { ShardedRule } from "../../../kernel/sharded-rule.ts";
+import { MOST_SHARDS } from "../../../kernel/shards.ts";
+import type { ShardOrder, ShardReport } from "../../../ports/control-messages.ts";
+import { MOVE_REASONS, type ShardSteering, type ShardsView } from "../../../ports/shard-admin.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
+import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./message-codec.ts";
 import { readShardsView, readSteering, writeShardsView, writeSteering } from "./shards-view-codec.ts";
 
 const travel = <D extends DescMessage>(schema: D, message: MessageShape<D>): MessageShape<D> =>

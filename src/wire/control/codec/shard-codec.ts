@@ -1,12 +1,12 @@
 // Encodes the shard messages of a host's stream as protobuf, and decodes them. Decoding checks every field.
 import { create } from "@bufbuild/protobuf";
-import { parseDuration } from "../../kernel/durations.ts";
-import { invariant } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import { SHARDING, type ShardedRule, type ShardedRules, type StrategyRule } from "../../kernel/sharded-rule.ts";
-import { MOST_SHARDS } from "../../kernel/shards.ts";
-import type { ShardOrder, ShardRegionEntry, ShardReport } from "../../ports/control-messages.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { parseDuration } from "../../../kernel/durations.ts";
+import { invariant } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import { SHARDING, type ShardedRule, type ShardedRules, type StrategyRule } from "../../../kernel/sharded-rule.ts";
+import { MOST_SHARDS } from "../../../kernel/shards.ts";
+import type { ShardOrder, ShardRegionEntry, ShardReport } from "../../../ports/control-messages.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { cutReason, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
 import { readTableHost, writeTableHost } from "./order-codec.ts";
 import { STRATEGY_OF_WIRE, WIRE_STRATEGY } from "./shard-words.ts";

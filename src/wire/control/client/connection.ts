@@ -8,10 +8,10 @@ import {
   type OutgoingHttpHeaders,
   type SecureClientSessionOptions,
 } from "node:http2";
-import { LimpetError } from "../../kernel/errors.ts";
-import { type ClusterSecurity, clientTls, connectFailure, keysOrSecret } from "../cluster-security.ts";
-import { keepAlive } from "./keep-alive.ts";
-import type { ControlLimits } from "./limits.ts";
+import { LimpetError } from "../../../kernel/errors.ts";
+import { type ClusterSecurity, clientTls, connectFailure, keysOrSecret } from "../../cluster-security.ts";
+import { keepAlive } from "../keep-alive.ts";
+import type { ControlLimits } from "../limits.ts";
 
 export class Connection {
   readonly authority: string;

@@ -12,17 +12,16 @@ import type { Server, Socket } from "node:net";
 import { createConnectRouter, createContextValues } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
-import { LimpetError } from "../../kernel/errors.ts";
-import type { ControlService } from "../../ports/cluster/control-service.ts";
-import type { Log } from "../../ports/log.ts";
-import type { Counter, Meter } from "../../ports/meter.ts";
-import { type ClusterSecurity, keysOrSecret, serverTls } from "../cluster-security.ts";
-import { type ListenAt, listenAt } from "../listening.ts";
-import { RefusalLog } from "../refusal-log.ts";
-import { EXCHANGE, Exchange } from "./exchange.ts";
-import { Exchanges } from "./exchanges.ts";
-import { keepAlive } from "./keep-alive.ts";
-import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
+import { LimpetError } from "../../../kernel/errors.ts";
+import type { ControlService } from "../../../ports/cluster/control-service.ts";
+import type { Log } from "../../../ports/log.ts";
+import type { Counter, Meter } from "../../../ports/meter.ts";
+import { type ClusterSecurity, keysOrSecret, serverTls } from "../../cluster-security.ts";
+import { type ListenAt, listenAt } from "../../listening.ts";
+import { RefusalLog } from "../../refusal-log.ts";
+import { keepAlive } from "../keep-alive.ts";
+import { CONTROL_LIMITS, type ControlLimits } from "../limits.ts";
+import { EXCHANGE, Exchange, Exchanges } from "./exchange.ts";
 import { Methods } from "./methods.ts";
 
 export interface ControlListen extends ListenAt {

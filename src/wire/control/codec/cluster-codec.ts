@@ -1,10 +1,10 @@
 // Encodes the list of schedulers and the cluster view as protobuf, and decodes them. Decoding checks every
 // field.
 import { create } from "@bufbuild/protobuf";
-import { invariant } from "../../kernel/errors.ts";
-import type { SchedulerHost, SchedulerList } from "../../ports/cluster/control-service.ts";
-import type { ClusterHost, ClusterSticky, ClusterTable, ClusterView } from "../../ports/host-admin.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { invariant } from "../../../kernel/errors.ts";
+import type { SchedulerHost, SchedulerList } from "../../../ports/cluster/control-service.ts";
+import type { ClusterHost, ClusterSticky, ClusterTable, ClusterView } from "../../../ports/host-admin.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { readAddress, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
 import { readRule, writeRule } from "./sticky-codec.ts";
 

@@ -9,15 +9,15 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { isLimpetError, type LimpetError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { HostMessage, SchedulerMessage, StickyAnswer, StickyWish } from "../../ports/control-messages.ts";
-import type { StickyActor } from "../../ports/host-admin.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { isLimpetError, type LimpetError } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import type { HostMessage, SchedulerMessage, StickyAnswer, StickyWish } from "../../../ports/control-messages.ts";
+import type { StickyActor } from "../../../ports/host-admin.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
+import { HELLO } from "../control-kit.test.ts";
 import { stickyPage, stickyQuery } from "./arbitraries.test.ts";
 import { readClusterView } from "./cluster-codec.ts";
-import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./codec.ts";
-import { HELLO } from "./control-kit.test.ts";
+import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./message-codec.ts";
 import { readStickyPage, readStickyQuery, writeStickyPage, writeStickyQuery } from "./sticky-page-codec.ts";
 
 /** Serializes and deserializes, as on the wire. */

@@ -3,18 +3,18 @@
 // The scheduler reports a violation to the host, or a host that does not read, and ends the stream. The
 // service is notified like of any other end.
 import { setImmediate as soon } from "node:timers/promises";
-import { isLoopback } from "../../kernel/addresses.ts";
-import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
-import type { ControlService, Peer } from "../../ports/cluster/control-service.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { Log } from "../../ports/log.ts";
-import type { HostReport, SchedulerReply } from "../proto/gen/limpet/control/v1/control_pb.js";
-import { parseAddress, refuse } from "./checks.ts";
-import { readHostMessage, writeSchedulerMessage } from "./codec.ts";
-import type { ControlLimits } from "./limits.ts";
-import { Outbox } from "./outbox.ts";
-import { asLimpetError, fromStatus, rebuildError, toStatus } from "./status.ts";
+import { isLoopback } from "../../../kernel/addresses.ts";
+import { isLimpetError, LimpetError } from "../../../kernel/errors.ts";
+import type { ControlService, Peer } from "../../../ports/cluster/control-service.ts";
+import type { ControlListener, ControlStream } from "../../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../../ports/control-messages.ts";
+import type { Log } from "../../../ports/log.ts";
+import type { HostReport, SchedulerReply } from "../../proto/gen/limpet/control/v1/control_pb.js";
+import { parseAddress, refuse } from "../codec/checks.ts";
+import { readHostMessage, writeSchedulerMessage } from "../codec/message-codec.ts";
+import { asLimpetError, fromStatus, rebuildError, toStatus } from "../codec/status.ts";
+import type { ControlLimits } from "../limits.ts";
+import { Outbox } from "../outbox.ts";
 
 export interface HostStreamDeps {
   readonly service: ControlService;

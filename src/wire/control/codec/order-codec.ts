@@ -2,8 +2,8 @@
 // tables are sorted by type and hosts by address. An order with many tables travels in parts; `OrderParts`
 // joins them. Hosts usually have the same types, so tables of one message with the same hosts list them once.
 import { create } from "@bufbuild/protobuf";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { TableVersion } from "../../kernel/versions.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import type { TableVersion } from "../../../kernel/versions.ts";
 import {
   CHANGE_REASONS,
   OPERATIONS,
@@ -11,8 +11,8 @@ import {
   type PlacementOrder,
   type TableHost,
   type TypeTable,
-} from "../../ports/control-messages.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+} from "../../../ports/control-messages.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import {
   readHostAddress,
   readId,

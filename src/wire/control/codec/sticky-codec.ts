@@ -2,9 +2,9 @@
 // messages are numerous after a change of leaders and when many actors activate, so each id is checked only
 // once.
 import { create } from "@bufbuild/protobuf";
-import { invariant } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { LostRule } from "../../ports/control-messages.ts";
+import { invariant } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import type { LostRule } from "../../../ports/control-messages.ts";
 import {
   type HostMessage,
   type SchedulerMessage,
@@ -13,8 +13,8 @@ import {
   type StickyRefusal,
   type StickyRules,
   type StickyWish,
-} from "../../ports/control-messages.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+} from "../../../ports/control-messages.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { cutReason, readActorId, readTime, readWhole, readWord, refuse, writeTime, writeWhole } from "./checks.ts";
 import { readTableHost, writeTableHost } from "./order-codec.ts";
 

@@ -2,21 +2,21 @@
 // received message and reports every failure as a LimpetError.
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { LimpetError } from "../../kernel/errors.ts";
-import { changesState, type LeaderAdmin, type LeaderAnswer, type LeaderRequest } from "../../ports/admin.ts";
-import type { SchedulerList } from "../../ports/cluster/control-service.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { Log } from "../../ports/log.ts";
-import type { ClusterSecurity } from "../cluster-security.ts";
-import { Scheduler } from "../proto/gen/limpet/control/v1/control_pb.js";
-import { parseAddress } from "./checks.ts";
-import { readSchedulerList } from "./cluster-codec.ts";
+import { LimpetError } from "../../../kernel/errors.ts";
+import { changesState, type LeaderAdmin, type LeaderAnswer, type LeaderRequest } from "../../../ports/admin.ts";
+import type { SchedulerList } from "../../../ports/cluster/control-service.ts";
+import type { ControlListener, ControlStream } from "../../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../../ports/control-messages.ts";
+import type { Log } from "../../../ports/log.ts";
+import type { ClusterSecurity } from "../../cluster-security.ts";
+import { Scheduler } from "../../proto/gen/limpet/control/v1/control_pb.js";
+import { parseAddress } from "../codec/checks.ts";
+import { readSchedulerList } from "../codec/cluster-codec.ts";
+import { leaderMethod } from "../codec/leader-methods.ts";
+import { fromStatus } from "../codec/status.ts";
+import { CONTROL_LIMITS, type ControlLimits } from "../limits.ts";
 import { Connection } from "./connection.ts";
-import { leaderMethod } from "./leader-methods.ts";
-import { CONTROL_LIMITS, type ControlLimits } from "./limits.ts";
 import { SchedulerStream } from "./scheduler-stream.ts";
-import { fromStatus } from "./status.ts";
 
 export interface ControlClientOptions {
   /** `host:port` of the scheduler. */

@@ -1,11 +1,12 @@
-// One HTTP/2 stream at the control server: its peer, its end, and its rejection.
-import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+// One HTTP/2 stream at the control server: its peer, its end, and its rejection; and the set of all open
+// streams.
+import { constants, type Http2ServerRequest, type Http2ServerResponse, type Http2Session } from "node:http2";
 import { createContextKey } from "@connectrpc/connect";
-import { isLoopback } from "../../kernel/addresses.ts";
-import { invariant, LimpetError } from "../../kernel/errors.ts";
-import type { Peer } from "../../ports/cluster/control-service.ts";
-import { cutReason } from "./checks.ts";
-import { CODE_HEADER, grpcCode } from "./status.ts";
+import { isLoopback } from "../../../kernel/addresses.ts";
+import { invariant, LimpetError } from "../../../kernel/errors.ts";
+import type { Peer } from "../../../ports/cluster/control-service.ts";
+import { cutReason } from "../codec/checks.ts";
+import { CODE_HEADER, grpcCode } from "../codec/status.ts";
 
 /** Context key under which the library passes the exchange to our methods. */
 export const EXCHANGE = createContextKey<Exchange | undefined>(undefined);
@@ -71,6 +72,54 @@ export class Exchange {
       response.writeHead(status, headers);
       response.end();
     }
+  }
+}
+
+/** The open streams of the server, and the connections that carry them. */
+export class Exchanges {
+  readonly #carried = new Map<Http2Session | undefined, number>();
+  readonly #onCount: (open: number) => void;
+  #open = 0;
+  #onQuiet: (() => void) | undefined;
+
+  constructor(onCount: (open: number) => void) {
+    this.#onCount = onCount;
+  }
+
+  get size(): number {
+    return this.#open;
+  }
+
+  add(exchange: Exchange): void {
+    const { session } = exchange.request.stream;
+    this.#change(session, 1);
+    exchange.onClose(() => this.#change(session, -1));
+  }
+
+  /** Returns whether the connection carries a stream. */
+  on(session: Http2Session): boolean {
+    return this.#carried.has(session);
+  }
+
+  /** Resolves when no stream is open, or when the time limit has passed. */
+  quiet(withinMs: number): Promise<void> {
+    if (this.#open === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#onQuiet = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #change(session: Http2Session | undefined, by: number): void {
+    const streams = (this.#carried.get(session) ?? 0) + by;
+    if (streams === 0) this.#carried.delete(session);
+    else this.#carried.set(session, streams);
+    this.#open += by;
+    this.#onCount(this.#open);
+    if (this.#open === 0) this.#onQuiet?.();
   }
 }
 

@@ -9,13 +9,13 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { isLimpetError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import type { Hello, PlacementOrder, SchedulerMessage } from "../../ports/control-messages.ts";
-import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
+import { isLimpetError } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import type { Hello, PlacementOrder, SchedulerMessage } from "../../../ports/control-messages.ts";
+import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { clusterView, hostMessage, order, schedulerList, schedulerMessage } from "./arbitraries.test.ts";
 import { readClusterView, readSchedulerList, writeClusterView, writeSchedulerList } from "./cluster-codec.ts";
-import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./codec.ts";
+import { ReplyReader, readHostMessage, writeHostMessage, writeSchedulerMessage } from "./message-codec.ts";
 import { OrderParts, writeOrder } from "./order-codec.ts";
 
 /** Serializes and deserializes, as on the wire. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CATALOGUE, type ErrorCode, LimpetError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
+import { CATALOGUE, type ErrorCode, LimpetError } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
 import { asLimpetError, fromStatus, grpcCode, rebuildError, toStatus } from "./status.ts";
 
 const codes = Object.keys(CATALOGUE) as ErrorCode[];

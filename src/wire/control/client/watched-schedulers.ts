@@ -6,11 +6,11 @@
 // reports: one connection serves both streams. The host leaves the earlier scheduler only when the leader has
 // answered the watch, so an unreachable leader hides no change of leaders.
 
-import type { Leader, LeaderSource } from "../../placement/discovery/leader-source.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
-import type { SchedulerList } from "../../ports/cluster/control-service.ts";
-import type { Log } from "../../ports/log.ts";
-import type { Random } from "../../ports/random.ts";
+import type { Leader, LeaderSource } from "../../../placement/discovery/leader-source.ts";
+import type { Clock, Timer } from "../../../ports/clock.ts";
+import type { SchedulerList } from "../../../ports/cluster/control-service.ts";
+import type { Log } from "../../../ports/log.ts";
+import type { Random } from "../../../ports/random.ts";
 import type { WatchListener } from "./client.ts";
 
 export interface SchedulerClient extends Leader {

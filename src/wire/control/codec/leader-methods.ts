@@ -2,8 +2,8 @@
 // Client and server use the same rows. Decoding checks every field.
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { CallOptions, Client, ConnectRouter, MethodImpl } from "@connectrpc/connect";
-import type { LeaderAdmin, LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
-import { Scheduler } from "../proto/gen/limpet/control/v1/control_pb.js";
+import type { LeaderAdmin, LeaderAnswer, LeaderRequest } from "../../../ports/admin.ts";
+import { Scheduler } from "../../proto/gen/limpet/control/v1/control_pb.js";
 import { readId, readWord } from "./checks.ts";
 import { readClusterView, writeClusterView } from "./cluster-codec.ts";
 import { readShardsView, readSteering, writeShardsView, writeSteering } from "./shards-view-codec.ts";

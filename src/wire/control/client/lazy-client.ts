@@ -1,12 +1,12 @@
 // A client of another process's scheduler that exists at once. It loads the library of the control stream at
 // its first use: a process without a cluster never loads it.
 
-import type { LimpetError } from "../../kernel/errors.ts";
-import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
-import type { ControlListener, ControlStream } from "../../ports/control.ts";
-import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
-import type { Log } from "../../ports/log.ts";
-import type { ClusterSecurity } from "../cluster-security.ts";
+import type { LimpetError } from "../../../kernel/errors.ts";
+import type { LeaderAnswer, LeaderRequest } from "../../../ports/admin.ts";
+import type { ControlListener, ControlStream } from "../../../ports/control.ts";
+import type { HostMessage, SchedulerMessage } from "../../../ports/control-messages.ts";
+import type { Log } from "../../../ports/log.ts";
+import type { ClusterSecurity } from "../../cluster-security.ts";
 import type { ControlClient, WatchListener } from "./client.ts";
 import type { SchedulerClient } from "./watched-schedulers.ts";
 

@@ -1,8 +1,8 @@
 // Checks of values from other processes. An invalid value becomes PROTOCOL with a message that names the
 // field. An own value that cannot be sent is a bug and fails an invariant.
-import { invariant, LimpetError } from "../../kernel/errors.ts";
-import { LIMITS } from "../../kernel/limits.ts";
-import { nameProblem } from "../../kernel/names.ts";
+import { invariant, LimpetError } from "../../../kernel/errors.ts";
+import { LIMITS } from "../../../kernel/limits.ts";
+import { nameProblem } from "../../../kernel/names.ts";
 
 export function refuse(what: string): never {
   throw new LimpetError("PROTOCOL", what);

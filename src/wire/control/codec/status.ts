@@ -1,7 +1,7 @@
 // Maps errors to gRPC status and back. The status carries the nearest gRPC code for any client; `limpet-code`
 // beside it carries the Limpet code. Decoding always returns a LimpetError.
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CATALOGUE, type ErrorCode, isLimpetError, LimpetError } from "../../kernel/errors.ts";
+import { CATALOGUE, type ErrorCode, isLimpetError, LimpetError } from "../../../kernel/errors.ts";
 import { cutReason } from "./checks.ts";
 
 export const CODE_HEADER = "limpet-code";
