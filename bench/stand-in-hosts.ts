@@ -2,12 +2,12 @@
 // orders, and requests actors and shards as every host does, over its own control stream. It holds granted
 // actors, and does nothing more with them. It has no server and gets no calls.
 import { Catalog } from "../src/actors/catalog.ts";
+import { type HostPlacement, openHostPlacement } from "../src/host/host-placement.ts";
 import { systemClock, systemRandom } from "../src/host/system.ts";
 import type { ActorClass } from "../src/index.ts";
 import type { LimpetError } from "../src/kernel/errors.ts";
 import { Metrics } from "../src/observe/metrics.ts";
 import { ownIdentity } from "../src/placement/discovery/process-identity.ts";
-import { Membership } from "../src/placement/host/membership.ts";
 import { HostInstruments } from "../src/placement/host/metrics.ts";
 import type { SchedulerMessage } from "../src/ports/control-messages.ts";
 import type { ClusterView } from "../src/ports/host-admin.ts";
@@ -41,7 +41,7 @@ export interface FleetListener {
 
 export class StandInHost {
   readonly address: string;
-  readonly membership: Membership;
+  readonly placement: HostPlacement;
   readonly #source: WatchedSchedulers;
 
   readonly type: string;
@@ -56,7 +56,7 @@ export class StandInHost {
       ...world,
       connect: (at, term) => overheard(connect(at, term), listener),
     });
-    this.membership = new Membership(
+    this.placement = openHostPlacement(
       { namespace: NAMESPACE, address: this.address, name: `app-${number}`, build: "", moveTimeoutMs: 1_000 },
       {
         ...world,
@@ -72,14 +72,15 @@ export class StandInHost {
 
   start(): void {
     this.#source.start();
-    this.membership.start();
+    this.placement.membership.start();
   }
 
   /** True if it needs no request for the actor. Otherwise it has sent the request. */
   knows(id: string): boolean {
-    const way = this.membership.inShards(this.type);
+    const { resolver } = this.placement;
+    const sharded = resolver.inShards(this.type);
     const route =
-      way?.route(id, way.shardOf(id)) ?? this.membership.route(this.type, id, performance.now() + PATIENCE_MS);
+      sharded?.route(id, sharded.shardOf(id)) ?? resolver.route(this.type, id, performance.now() + PATIENCE_MS);
     return route !== WAIT;
   }
 
@@ -89,7 +90,7 @@ export class StandInHost {
   }
 
   get held(): number {
-    return this.membership.sticky.holdings.held(this.type);
+    return this.placement.sticky.holdings.held(this.type);
   }
 
   /** The leader's view of the cluster. */
@@ -100,7 +101,7 @@ export class StandInHost {
   }
 
   stop(): void {
-    this.membership.goodbye();
+    this.placement.membership.goodbye();
     this.#source.stop();
   }
 }
@@ -137,8 +138,10 @@ export class Fleet {
     const hosts = Array.from({ length: count }, (_, number) => new StandInHost(number, leaders, listener, kind));
     for (const host of hosts) host.start();
     await until(`${count} hosts that know each other`, () =>
-      hosts.every(({ membership: { problem, tables } }) => {
-        return problem === undefined && tables.hosts(kind.name).length === count && !tables.view(kind.name).locked;
+      hosts.every(({ placement: { membership, tables } }) => {
+        return (
+          membership.problem === undefined && tables.hosts(kind.name).length === count && !tables.view(kind.name).locked
+        );
       }),
     );
     return new Fleet(hosts);
@@ -147,7 +150,7 @@ export class Fleet {
   /** The host that has to request it. */
   ownerOf(id: string): StandInHost {
     const [first] = this.hosts;
-    return this.#byAddress.get(first!.membership.tables.owner(first!.type, id)!)!;
+    return this.#byAddress.get(first!.placement.tables.owner(first!.type, id)!)!;
   }
 
   /** Number of actors that they hold together. */

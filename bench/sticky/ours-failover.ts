@@ -44,7 +44,7 @@ export const failover: Make = async ({ folder, params }) => {
   // As if each had been granted; the stopping leader need not know. Leases have to be renewed meanwhile.
   for (let i = 0; i < actors; i++) {
     const host = fleet.hosts[i % fleet.hosts.length]!;
-    host.membership.sticky.holdings.hold(StickyPinger.name, idOf(i), Date.now());
+    host.placement.sticky.holdings.hold(StickyPinger.name, idOf(i), Date.now());
     if (i % STEP === 0) await soon();
   }
   if (fleet.held !== actors) throw new Error(`a host has lost its lease: ${fleet.held} of ${actors} actors are held`);

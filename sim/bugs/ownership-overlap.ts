@@ -232,12 +232,12 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "Temporal #5176",
     changes: [
       {
-        file: "src/placement/host/membership.ts",
+        file: "src/placement/host/placement-resolver.ts",
         before: "return this.#lease.mayBegin(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
       {
-        file: "src/placement/host/membership.ts",
+        file: "src/placement/host/placement-resolver.ts",
         before: "return this.#lease.lasts(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },

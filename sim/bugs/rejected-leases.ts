@@ -12,17 +12,17 @@ export const REJECTED_LEASES: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/host/membership.ts",
+        file: "src/placement/host/placement-resolver.ts",
         before: "return this.#lease.mayBegin(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
       {
-        file: "src/placement/host/membership.ts",
+        file: "src/placement/host/placement-resolver.ts",
         before: "return this.#lease.lasts(now, this.#deps.clock.now());",
         after: "return this.#lease.held;",
       },
       {
-        file: "src/placement/host/membership.ts",
+        file: "src/placement/host/lease-keeper.ts",
         before: `if (this.#lease.lasts(clock.monotonic(), clock.now())) this.#watchEnd();
         else this.#endLease();`,
         after: "",
@@ -37,7 +37,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/placement/host/membership.ts",
+        file: "src/placement/host/lease-keeper.ts",
         before: "this.#lease.renewed(sequence);",
         after: "this.#lease.renewed(this.#lease.renewing(clock.monotonic(), clock.now()));",
       },

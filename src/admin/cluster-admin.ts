@@ -4,19 +4,28 @@ import type { Catalog } from "../actors/catalog.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { showVersion } from "../kernel/versions.ts";
 import type { LeaderSource } from "../placement/discovery/leader-source.ts";
-import type { Membership } from "../placement/host/membership.ts";
+import type { PlacementResolver } from "../placement/host/placement-resolver.ts";
+import type { HostTables } from "../placement/model/host-tables.ts";
+import type { StickyMember } from "../placement/sticky/sticky-client.ts";
 import type { LeaderAdmin } from "../ports/admin.ts";
 import type { ClusterView, StickyActor, StickyPage, StickyQuery, Whereabouts } from "../ports/host-admin.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "../ports/shard-admin.ts";
 import { summarise } from "../sharding/operations/shard-summaries.ts";
-import { inShard } from "../sharding/operations/shard-whereabouts.ts";
+import { inShard, type ShardsOfThisHost } from "../sharding/operations/shard-whereabouts.ts";
+
+/** The placement of this host. */
+interface PlacementHere extends ShardsOfThisHost {
+  readonly resolver: PlacementResolver;
+  readonly tables: HostTables;
+  readonly sticky: StickyMember;
+}
 
 export interface ClusterAdminDeps {
   readonly namespace: string;
   /** A dedicated scheduler belongs to no namespace, and sees all of them. */
   readonly seesAll: boolean;
   readonly source: LeaderSource;
-  readonly membership: Membership;
+  readonly placement: PlacementHere;
   readonly catalog: Catalog;
 }
 
@@ -58,7 +67,7 @@ export class ClusterAdmin {
   // ——— Sticky actors of this namespace.
 
   async sticky(query: StickyQuery): Promise<StickyPage> {
-    if (query.here === true) return this.#deps.membership.sticky.list(query);
+    if (query.here === true) return this.#deps.placement.sticky.list(query);
     return this.#leader.admin({ kind: "sticky", namespace: this.#deps.namespace, query });
   }
 
@@ -95,14 +104,14 @@ export class ClusterAdmin {
   /** The owner of a sticky actor, from the leader; without a leader, from the cache of this host. */
   async where(type: string, id: string): Promise<Whereabouts> {
     const ring = this.#onRing(type, id);
-    const { membership, source, namespace } = this.#deps;
-    if (membership.isSharded(type)) return inShard(ring, membership, (sharded) => this.shards(sharded));
-    if (!membership.isSticky(type)) return ring;
-    const { address, tables } = membership;
+    const { placement, source, namespace } = this.#deps;
+    const { address, resolver, tables, sticky } = placement;
+    if (resolver.isSharded(type)) return inShard(ring, placement, (sharded) => this.shards(sharded));
+    if (!resolver.isSticky(type)) return ring;
     const asked = source.leader?.admin({ kind: "sticky", namespace, query: { type, id, limit: 1 } });
     const page = await asked?.catch(() => undefined);
     const held = page?.actors[0];
-    const believed = held?.address ?? (membership.sticky.holdings.holds(type, id) ? address : undefined);
+    const believed = held?.address ?? (sticky.holdings.holds(type, id) ? address : undefined);
     if (believed === undefined) {
       const why =
         page === undefined
@@ -123,7 +132,7 @@ export class ClusterAdmin {
   }
 
   #onRing(type: string, id: string): Whereabouts {
-    const { tables, address } = this.#deps.membership;
+    const { tables, address } = this.#deps.placement;
     const owner = tables.owner(type, id);
     const { version, since, locked } = tables.view(type);
     const hosts = tables.hosts(type);

@@ -5,7 +5,6 @@ import { Router } from "../actors/routing/router.ts";
 import { OPTIONS } from "../config/options.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import { ownIdentity } from "../placement/discovery/process-identity.ts";
-import { Membership } from "../placement/host/membership.ts";
 import { HostInstruments } from "../placement/host/metrics.ts";
 import { NOWHERE } from "../ports/control-messages.ts";
 import { type Log, silentLog } from "../ports/log.ts";
@@ -14,6 +13,7 @@ import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { lazyClient } from "../wire/control/client/lazy-client.ts";
 import { WatchedSchedulers } from "../wire/control/client/watched-schedulers.ts";
 import { openLinks } from "../wire/link/links.ts";
+import { type HostPlacement, openHostPlacement } from "./host-placement.ts";
 import { systemClock as clock, systemRandom as random } from "./system.ts";
 
 export interface ClusterClientSettings {
@@ -38,7 +38,7 @@ export interface ClientCall {
 
 export class ClusterClient {
   readonly #catalog: Catalog;
-  readonly #membership: Membership;
+  readonly #placement: HostPlacement;
   readonly #source: WatchedSchedulers;
   readonly #links: ReturnType<typeof openLinks>;
   readonly #router: Router;
@@ -62,7 +62,7 @@ export class ClusterClient {
     );
     this.#links = openLinks({ address: NOWHERE, namespace, security, log });
     this.#source = new WatchedSchedulers(schedulers, { clock, random, log, connect: lazyClient({ security, log }) });
-    this.#membership = new Membership(
+    this.#placement = openHostPlacement(
       { namespace, address: NOWHERE, name: "client", moveTimeoutMs: 0 },
       {
         clock,
@@ -73,18 +73,18 @@ export class ClusterClient {
         source: this.#source,
         catalog: this.#catalog,
         changed: (types) => {
-          this.#links.retain(this.#membership.tables.addresses());
+          this.#links.retain(this.#placement.tables.addresses());
           router.changed(types);
         },
         opened: (type, shards) => router.opened(type, shards),
         answered: (type, id, error) => router.answered(type, id, error),
       },
     );
-    const router = new Router(this.#catalog, { placement: this.#membership, links: this.#links, clock });
+    const router = new Router(this.#catalog, { placement: this.#placement.resolver, links: this.#links, clock });
     this.#catalog.join(router);
     this.#router = router;
     this.#source.start();
-    this.#membership.start();
+    this.#placement.membership.start();
   }
 
   /** The caller has checked the names. */
@@ -100,7 +100,7 @@ export class ClusterClient {
   async #close(): Promise<void> {
     this.#catalog.close();
     this.#router.close();
-    this.#membership.goodbye();
+    this.#placement.membership.goodbye();
     this.#source.stop();
     await this.#links.close();
   }

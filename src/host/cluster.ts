@@ -7,11 +7,11 @@ import { ClusterAdmin } from "../admin/cluster-admin.ts";
 import type { Settings } from "../config/settings.ts";
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
-import { Membership } from "../placement/host/membership.ts";
 import { HostInstruments } from "../placement/host/metrics.ts";
 import { hostedTypes } from "../placement/host/roles.ts";
 import { SchedulerNode } from "../placement/leader/election.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { ShardActivation } from "../ports/cluster/host-feature.ts";
 import type { LinkService, Links } from "../ports/links.ts";
 import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
@@ -22,9 +22,10 @@ import type { Shards } from "../ports/store/shards.ts";
 import { Prewarm } from "../sharding/host/prewarm.ts";
 import { countRefused, measureShards } from "../sharding/host/shard-gauges.ts";
 import { LeaderShards } from "../sharding/leader/leader-shards.ts";
-import { openTogether, type RememberedActors, type Standing } from "../sharding/remembered/manager.ts";
+import { RememberedActors } from "../sharding/remembered/manager.ts";
 import { WatchedSchedulers } from "../wire/control/client/watched-schedulers.ts";
 import type { ClusterWire, OpenServer } from "./cluster-wire.ts";
+import { type HostPlacement, knownShards, openHostPlacement } from "./host-placement.ts";
 import { ShutDown } from "./shut-down.ts";
 import { untilAnswered } from "./until-answered.ts";
 
@@ -84,7 +85,7 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
   const { clock, meter, catalog, wire } = deps;
   const links = wire.openLinks(door.address);
   const source = openSource(settings, deps, dedicated);
-  const membership = new Membership(
+  const placement = openHostPlacement(
     {
       namespace,
       address: door.address,
@@ -99,10 +100,10 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
       instruments: new HostInstruments(meter, namespace),
       source,
       changed: (types) => {
-        links.retain(membership.tables.addresses());
+        links.retain(placement.tables.addresses());
         router.changed(types);
         // Without a lease the leader does not answer.
-        if (types.length > 0 || membership.hasLease) remembered.changed();
+        if (types.length > 0 || resolver.hasLease) remembered.changed();
       },
       gained: (type, shard, move) => {
         remembered.gained(type, shard);
@@ -115,22 +116,23 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
       answered: (type, id, error) => router.answered(type, id, error),
     },
   );
-  const standing = (type: string, shard: number): Standing => membership.standing(type, shard);
+  const { resolver, shards } = placement;
+  const standing = (type: string, shard: number): ShardActivation => resolver.activation(type, shard);
   const expects = (type: string, shard: number, move: string): boolean =>
-    membership.hasLease && membership.shards.expects(type, shard, move);
+    resolver.hasLease && shards.expects(type, shard, move);
   const companions = new Prewarm({ clock, catalog, links, standing, expects });
-  const remembered = openTogether(settings.storeTimeout, deps, membership);
+  const remembered = new RememberedActors(settings.storeTimeout, { ...deps, known: knownShards(placement) });
   catalog.remembering = remembered;
   const refused = (type: string): void => countRefused(type, namespace, meter);
   const router = new Router(catalog, {
-    placement: membership,
+    placement: resolver,
     links,
     clock,
     refused,
     storeTimeoutMs: settings.storeTimeout,
   });
   catalog.join(router);
-  return { door, links, source, membership, router, remembered, companions, dedicated };
+  return { door, links, source, placement, router, remembered, companions, dedicated };
 }
 
 /** For display; the stored form is in actors/options/sharded-options.ts. */
@@ -189,7 +191,7 @@ interface Parts {
   readonly door: OpenServer;
   readonly links: Links;
   readonly source: SchedulerNode | WatchedSchedulers;
-  readonly membership: Membership;
+  readonly placement: HostPlacement;
   readonly router: Router;
   readonly remembered: RememberedActors;
   readonly dedicated: boolean;
@@ -206,12 +208,12 @@ export class Cluster {
     this.#settings = settings;
     this.#deps = deps;
     this.#parts = parts;
-    const { source, membership, dedicated } = parts;
+    const { source, placement, dedicated } = parts;
     this.admin = new ClusterAdmin({
       namespace: settings.namespace,
       seesAll: dedicated,
       source,
-      membership,
+      placement,
       catalog: deps.catalog,
     });
   }
@@ -221,7 +223,7 @@ export class Cluster {
   }
 
   get problem(): string | undefined {
-    return this.#parts.membership.problem;
+    return this.#parts.placement.membership.problem;
   }
 
   get #leads(): boolean {
@@ -235,7 +237,8 @@ export class Cluster {
   }
 
   async start(): Promise<void> {
-    const { source, membership } = this.#parts;
+    const { source, placement } = this.#parts;
+    const { membership } = placement;
     const { clock, log, wire } = this.#deps;
     await source.start();
     membership.start();
@@ -255,7 +258,7 @@ export class Cluster {
   }
 
   shardsHere(type: string): ShardsHere {
-    return this.#parts.membership.shards.here(type);
+    return this.#parts.placement.shards.here(type);
   }
 
   /** Updates the metrics; called when they are read. */
@@ -263,10 +266,10 @@ export class Cluster {
     const { source } = this.#parts;
     if (source instanceof SchedulerNode) source.measure();
     const { catalog, meter } = this.#deps;
-    const { membership, router } = this.#parts;
+    const { placement, router } = this.#parts;
     const calls = (type: string): number => router.buffered(type);
-    measureShards(membership.shards, calls, catalog, this.#settings.namespace, meter);
-    membership.sticky.measure();
+    measureShards(placement.shards, calls, catalog, this.#settings.namespace, meter);
+    placement.sticky.measure();
   }
 
   /**
@@ -274,9 +277,8 @@ export class Cluster {
    * it.
    */
   async rehost(without?: string): Promise<void> {
-    const { membership } = this.#parts;
+    const { membership, tables, address, shards } = this.#parts.placement;
     if (without === undefined) await agreeOnShards(this.#settings.namespace, this.#deps);
-    const { tables, address } = membership;
     const hosted = hostedTypes(this.#deps.catalog.types.values(), this.#settings.clusterRoles);
     const types = hosted.filter((type) => type !== without);
     membership.report(types);
@@ -289,7 +291,7 @@ export class Cluster {
     if (done()) {
       // Until its shards are handed over, this host is their home, and would run actors of a class added
       // later under the same name.
-      const isFree = (): boolean => without === undefined || !membership.shards.holdsAny([without]);
+      const isFree = (): boolean => without === undefined || !shards.holdsAny([without]);
       await membership.until(isFree, this.#settings.lease + this.#settings.roundTimeout);
       return;
     }
@@ -319,7 +321,8 @@ export class Cluster {
    * wait.
    */
   async #leave(): Promise<void> {
-    const { membership, remembered } = this.#parts;
+    const { placement, remembered } = this.#parts;
+    const { membership } = placement;
     remembered.stop();
     const { drainTimeout, leaderLease } = this.#settings;
     await membership.heard(Math.min(drainTimeout, leaderLease));
@@ -328,7 +331,8 @@ export class Cluster {
 
   /** No actor is left here. Calls to other hosts get their answers first. */
   async #stop(shut: ShutDown): Promise<void> {
-    const { door, links, source, membership, router } = this.#parts;
+    const { door, links, source, placement, router } = this.#parts;
+    const { membership } = placement;
     await shut.close({ calls: () => router.settled(this.#settings.drainTimeout) });
     router.close();
     membership.goodbye();

@@ -5,10 +5,10 @@ import { Catalog } from "../actors/catalog.ts";
 import { sharded } from "../actors/options/sharded-options.ts";
 import type { ActorClass } from "../actors/routing/remote.ts";
 import { Router } from "../actors/routing/router.ts";
+import { type HostPlacement, knownShards, openHostPlacement } from "../host/host-placement.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { shardOf } from "../kernel/shards.ts";
 import type { LeaderSource } from "../placement/discovery/leader-source.ts";
-import { Membership } from "../placement/host/membership.ts";
 import { HostInstruments } from "../placement/host/metrics.ts";
 import type { ControlListener } from "../ports/control.ts";
 import type { HostMessage, SchedulerMessage, TableHost } from "../ports/control-messages.ts";
@@ -19,7 +19,7 @@ import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { openTogether, type RememberedActors } from "./remembered/manager.ts";
+import { RememberedActors } from "./remembered/manager.ts";
 
 const SHARDS = 4;
 export const LEASE_MS = 10_000;
@@ -42,7 +42,7 @@ export class Setting {
   readonly clock = new VirtualClock();
   readonly store = new MemoryStore(() => this.clock.now());
   readonly catalog: Catalog;
-  readonly membership: Membership;
+  readonly placement: HostPlacement;
   readonly remembered: RememberedActors;
   readonly reads: number[] = [];
   /** Runs before the store answers with actors, or with shards. */
@@ -63,7 +63,7 @@ export class Setting {
     const settings = { namespace: "n", idleTimeoutMs: 60_000, callTimeoutMs: 30_000, mailboxLimit: 10 };
     const limits = { maxResident: 1_000, drainTimeoutMs: 1_000, storeTimeoutMs: 1_000 };
     this.catalog = new Catalog(classes, { ...settings, ...limits }, world);
-    this.membership = new Membership(
+    this.placement = openHostPlacement(
       { namespace: "n", address: ADDRESS, name: "me", moveTimeoutMs: 1_000 },
       {
         ...world,
@@ -73,20 +73,21 @@ export class Setting {
         instruments: new HostInstruments(silentMeter, "n"),
         changed: (types) => {
           router.changed(types);
-          if (types.length > 0 || this.membership.hasLease) this.remembered.changed();
+          if (types.length > 0 || this.placement.resolver.hasLease) this.remembered.changed();
         },
         opened: (type, shards) => router.opened(type, shards),
         answered() {},
         gained: (type, shard) => this.remembered.gained(type, shard),
       },
     );
-    this.remembered = openTogether(1_000, { ...world, catalog: this.catalog }, this.membership);
+    const known = knownShards(this.placement);
+    this.remembered = new RememberedActors(1_000, { ...world, catalog: this.catalog, known });
     this.catalog.remembering = this.remembered;
     const links = { call: () => assert.fail("nobody is called") } as unknown as Links;
-    const router = new Router(this.catalog, { placement: this.membership, links, clock });
+    const router = new Router(this.catalog, { placement: this.placement.resolver, links, clock });
     this.catalog.join(router);
     this.remembered.start();
-    this.membership.start();
+    this.placement.membership.start();
   }
 
   #instrument({ shards }: Store): void {
@@ -130,7 +131,7 @@ export class Setting {
   }
 
   get me(): TableHost {
-    return { address: ADDRESS, incarnation: this.membership.incarnation, name: "me" };
+    return { address: ADDRESS, incarnation: this.placement.membership.incarnation, name: "me" };
   }
 
   /** The stream breaks; the host opens another one. */

@@ -22,6 +22,6 @@ describe("a host whose shards a restored store has forgotten", () => {
     await it.lives(OTHER);
     await it.clock.advance(1_000);
     assert.deepEqual(it.running, []);
-    assert.equal(it.membership.shards.holdsAny(["Guard"]), false);
+    assert.equal(it.placement.shards.holdsAny(["Guard"]), false);
   });
 });

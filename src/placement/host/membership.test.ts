@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Catalog } from "../../actors/catalog.ts";
+import { openHostPlacement } from "../../host/host-placement.ts";
 import { systemRandom } from "../../host/system.ts";
 import type { ControlListener } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
@@ -10,7 +11,7 @@ import { silentMeter } from "../../ports/meter.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import type { LeaderSource } from "../discovery/leader-source.ts";
-import { Membership } from "./membership.ts";
+import type { Membership } from "./membership.ts";
 import { HostInstruments } from "./metrics.ts";
 
 class PlayedLeader {
@@ -48,7 +49,7 @@ function join(leader: PlayedLeader, log: Log = silentLog): Membership {
     drainTimeoutMs: 0,
     storeTimeoutMs: 1_000,
   };
-  const membership = new Membership(
+  const { membership } = openHostPlacement(
     { namespace: "n", address: "me:1", name: "me", moveTimeoutMs: 0 },
     {
       ...world,

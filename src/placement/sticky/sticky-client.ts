@@ -9,6 +9,7 @@ import { LIMITS } from "../../kernel/limits.ts";
 import { compareNames } from "../../kernel/names.ts";
 import type { ActiveActor, ActorHost, ActorTypeInfo, ResolvedSticky } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { HostFeature } from "../../ports/cluster/host-feature.ts";
 import type { ControlStream } from "../../ports/control.ts";
 import type {
   HostMessage,
@@ -54,7 +55,7 @@ const SEARCH = 64;
  */
 const FOR_GOOD = new Set(["explicit", "moved", "failed"]);
 
-export class StickyMember {
+export class StickyMember implements HostFeature<StickyMessage> {
   readonly #settings: StickySettings;
   readonly #deps: StickyClientDeps;
   readonly #tables: HostTables;
@@ -250,7 +251,7 @@ export class StickyMember {
 
   // ——— Messages of the leader.
 
-  heard(message: StickyMessage): void {
+  message(message: StickyMessage): void {
     switch (message.kind) {
       case "acquired":
         for (const answer of message.answers) this.#answered(answer);

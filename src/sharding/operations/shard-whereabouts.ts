@@ -1,13 +1,20 @@
 // Address of an actor in a sharded type: the home of its shard, as known here or as the leader reports it.
 
-import type { Membership } from "../../placement/host/membership.ts";
+import type { KnownTables } from "../../ports/cluster/host-feature.ts";
 import type { Whereabouts } from "../../ports/host-admin.ts";
 import type { ShardsView } from "../../ports/shard-admin.ts";
+import type { ShardMember } from "../host/region-driver.ts";
+
+export interface ShardsOfThisHost {
+  readonly address: string;
+  readonly shards: ShardMember;
+  readonly tables: KnownTables;
+}
 
 /** `table`: the entry by the type's table, which does not apply to shards. */
 export async function inShard(
   { type, id, activeHere, version, term, since }: Whereabouts,
-  { shards, address, tables }: Membership,
+  { shards, address, tables }: ShardsOfThisHost,
   ask: (type: string) => Promise<ShardsView>,
 ): Promise<Whereabouts> {
   const table = { type, id, activeHere, version, term, since, sticky: undefined };

@@ -5,9 +5,9 @@
 // have come or gone, and at intervals. It requests the homes of these shards, so that each gets one without a
 // call. The home of a shard scans it (starter.ts).
 import { invariant, LimpetError } from "../../kernel/errors.ts";
-import type { Membership } from "../../placement/host/membership.ts";
 import type { ActiveActor, ActorHost, ActorTypeInfo, EndReason, Remembering } from "../../ports/actor-host.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
+import type { ShardActivation } from "../../ports/cluster/host-feature.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { Random } from "../../ports/random.ts";
@@ -17,17 +17,11 @@ import { rememberedInstruments } from "./metrics.ts";
 import { RememberedStarter } from "./starter.ts";
 import { RememberedWriter } from "./writer.ts";
 
-/**
- * State of a shard: its actors may be activated here now; this host is its home, but they have to wait; it is
- * not.
- */
-export type Standing = "here" | "wait" | "elsewhere";
-
 /** The manager's view of shards. */
 export interface ShardKnowledge {
   /** The incarnation under which the host is the home of shards. Undefined: it is not in a cluster. */
   home(): string | undefined;
-  standing(type: string, shard: number): Standing;
+  standing(type: string, shard: number): ShardActivation;
   /** Requests homes for these shards; this host is notified if it becomes one of them. */
   find(type: string, shards: readonly number[]): void;
 }
@@ -283,21 +277,6 @@ export class RememberedActors implements Remembering {
   restartsInMs(type: ActorTypeInfo, id: string): number | undefined {
     return this.#starters.get(type)?.restartsInMs(id);
   }
-}
-
-export function openTogether(
-  patienceMs: number,
-  world: Omit<RememberedDeps, "known">,
-  membership: Membership,
-): RememberedActors {
-  const known: ShardKnowledge = {
-    home: () => membership.incarnation,
-    standing: (type, shard) => membership.standing(type, shard),
-    find: (type, shards) => {
-      if (membership.hasLease) membership.shards.find(type, shards);
-    },
-  };
-  return new RememberedActors(patienceMs, { ...world, known });
 }
 
 /** For a process outside a cluster: it is the home of every shard. */

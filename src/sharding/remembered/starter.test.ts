@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { ActorType } from "../../actors/actor-type.ts";
 import type { Catalog } from "../../actors/catalog.ts";
+import type { ShardActivation } from "../../ports/cluster/host-feature.ts";
 import { silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";
 import type { ShardKey, Shards } from "../../ports/store/shards.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
-import type { Standing } from "./manager.ts";
 import { rememberedInstruments } from "./metrics.ts";
 import { RememberedStarter } from "./starter.ts";
 
@@ -23,7 +23,7 @@ class Setting {
   readonly started: { readonly id: string; readonly isKnown: boolean; readonly at: number }[] = [];
   readonly activations = new Map<string, object>();
   readonly fails = new Set<string>();
-  standing: Standing | ((shard: number) => Standing) = "here";
+  standing: ShardActivation | ((shard: number) => ShardActivation) = "here";
   shardOf = (id: string): number => (id.startsWith("1") ? 1 : 0);
   hasRoom = true;
   isStoreDown = false;

@@ -14,10 +14,10 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ActorHost, ActorTypeInfo, RememberedRule } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { ShardActivation } from "../../ports/cluster/host-feature.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Shards } from "../../ports/store/shards.ts";
 import type { DeclaredDaemons } from "./declared-daemons.ts";
-import type { Standing } from "./manager.ts";
 import type { RememberedInstruments } from "./metrics.ts";
 import { StartPace } from "./rate-limit.ts";
 import { RememberedRestarts } from "./restarts.ts";
@@ -28,7 +28,7 @@ export interface StarterDeps {
   readonly catalog: ActorHost;
   readonly shards: Shards;
   readonly instruments: RememberedInstruments;
-  standing(type: string, shard: number): Standing;
+  standing(type: string, shard: number): ShardActivation;
   /** Actors that always run. Undefined: the actors remembered in the store run. */
   readonly daemons?: DeclaredDaemons | undefined;
   /** The actor is remembered, but is no daemon of the type any more. */
