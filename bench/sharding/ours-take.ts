@@ -1,6 +1,7 @@
 // Limpet: cost of reading the state of an actor from the store when its shard moves. All actors of a shard
 // are taken in one step, as their new home does: some without state, and as many with.
 import { openStore } from "../../src/host/open-store.ts";
+import type { Locked, Taken } from "../../src/ports/store/store.ts";
 import type { Make } from "../case.ts";
 import { compareInTurn } from "../in-turn.ts";
 import { WITH_STATE, WITH_STATE_RATIO, WITHOUT_STATE } from "./figures.ts";
@@ -18,9 +19,9 @@ export const take: Make = async ({ postgres, params, warmupMs, durationMs }) => 
   const write = { kind: "whole", data: JSON.stringify("x".repeat(Number(params.bytes))) } as const;
   const taken = await store.take(full);
   const commits = taken.map((one, i) => ({
-    ref: one!.ref,
-    epoch: one!.epoch,
-    version: one!.version,
+    ref: free(one).ref,
+    epoch: free(one).epoch,
+    version: free(one).version,
     id: `c${i}`,
     write,
   }));
@@ -31,7 +32,7 @@ export const take: Make = async ({ postgres, params, warmupMs, durationMs }) => 
     const start = performance.now();
     const [first] = await store.take(batch);
     const ms = performance.now() - start;
-    if ((first?.state?.whole.length ?? 0) < bytes) throw new Error("the state did not come along");
+    if ((free(first!).state?.whole.length ?? 0) < bytes) throw new Error("the state did not come along");
     return 1_000 / ms;
   }
   const compare = (ms: number) =>
@@ -49,3 +50,9 @@ export const take: Make = async ({ postgres, params, warmupMs, durationMs }) => 
     close: () => store.close(),
   };
 };
+
+/** No other process holds a row here. */
+function free(taken: Taken | Locked): Taken {
+  if (taken === "locked") throw new Error("a row is locked");
+  return taken;
+}

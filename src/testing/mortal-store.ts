@@ -1,7 +1,7 @@
 // A store, as one process of a test sees it: records every durable step, can end the process right before or
 // right after one, and never answers requests of an ended process.
 import type { ReminderOutcome, Reminders, ReminderWrite, Rewriting, Settlement } from "../ports/store/reminders.ts";
-import type { Commit, CommitOutcome, Store, Taken, TakeRequest } from "../ports/store/store.ts";
+import type { Commit, CommitOutcome, Locked, Store, Taken, TakeRequest } from "../ports/store/store.ts";
 import type {
   AppendOutcome,
   Closing,
@@ -193,14 +193,14 @@ export class MortalStore {
     const leases = this.#leases;
     return {
       take: {
-        answered: (taken: readonly (Taken | undefined)[], batch: readonly TakeRequest[]) => {
+        answered: (taken: readonly (Taken | Locked)[], batch: readonly TakeRequest[]) => {
           for (const [i, one] of taken.entries())
-            if (one !== undefined) this.#actors.set(one.ref, `${batch[i]!.type}/${batch[i]!.id}`);
+            if (one !== "locked") this.#actors.set(one.ref, `${batch[i]!.type}/${batch[i]!.id}`);
         },
       },
       commit: {
         tell: (batch: readonly Commit[]) => batch.map(({ ref }) => `${this.#actors.get(ref)}: state`).join("; "),
-        answered: (outcomes: readonly (CommitOutcome | undefined)[], batch) => {
+        answered: (outcomes: readonly (CommitOutcome | Locked)[], batch) => {
           for (const [i, outcome] of outcomes.entries()) {
             const { reminders = [], settle = [] } = batch[i]!;
             leases.settled(settle);

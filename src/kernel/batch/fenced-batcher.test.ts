@@ -72,7 +72,7 @@ describe("a fenced batcher", () => {
         sent.push(batch);
         await gate;
         if (batch.includes(1)) throw unavailable;
-        return batch.map((n) => (n === 3 ? undefined : String(n)));
+        return batch.map((n) => (n === 3 ? "locked" : String(n)));
       },
       { lanes: 2, eager: 1 },
     );
@@ -184,7 +184,7 @@ describe("a fenced batcher", () => {
     let free = false;
     const { batcher, clock } = batching(async (batch) => {
       sent.push(batch);
-      return batch.map((n) => (n === 2 && !free ? undefined : String(n)));
+      return batch.map((n) => (n === 2 && !free ? "locked" : String(n)));
     });
     const locked = batcher.submit(2);
     assert.deepEqual(await Promise.all([batcher.submit(1), batcher.submit(3)]), ["1", "3"]);
@@ -197,7 +197,7 @@ describe("a fenced batcher", () => {
   });
 
   it("a caller whose row stays locked for too long gets the error that nothing was changed", async () => {
-    const { batcher, clock } = batching(async (batch) => batch.map(() => undefined));
+    const { batcher, clock } = batching(async (batch) => batch.map(() => "locked"));
     const answer = assert.rejects(batcher.submit(1), { code: "STORE_UNAVAILABLE", message: /holds the row/ });
     await clock.advance("12s");
     await answer;

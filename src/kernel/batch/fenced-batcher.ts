@@ -9,7 +9,6 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Counter, Histogram } from "../../ports/meter.ts";
 import type { Random } from "../../ports/random.ts";
-import type { Held } from "../../ports/store/store.ts";
 import { backoffMs } from "../backoff.ts";
 import { isLimpetError, LimpetError } from "../errors.ts";
 import { LIMITS } from "../limits.ts";
@@ -34,7 +33,7 @@ export interface FencedBatcherDeps<Request, Answer> {
    * incarnation was cut off during its request and the next one has begun.
    */
   readonly keyOf: (request: Request) => number | string;
-  readonly send: (batch: Request[]) => Promise<(Answer | Held)[]>;
+  readonly send: (batch: Request[]) => Promise<(Answer | "locked")[]>;
   /** Converts the answer when an earlier attempt may have been applied without an answer. */
   readonly resolveAmbiguous?: (answer: Answer) => Answer | LimpetError;
   readonly batchSize: Histogram;
@@ -175,7 +174,7 @@ export class FencedBatcher<Request, Answer> {
     const begun = clock.monotonic();
     for (const member of batch) if (member.since > begun) member.since = begun;
     if (!this.#isWatching) this.#watch(this.#deps.patienceMs);
-    let answers: (Answer | Held)[];
+    let answers: (Answer | "locked")[];
     try {
       answers = await send(batch.map((member) => member.request));
     } catch (error) {
@@ -192,7 +191,7 @@ export class FencedBatcher<Request, Answer> {
     this.#failures = 0;
     batchSize.observe(batch.length);
     seconds.observe((clock.monotonic() - begun) / 1_000);
-    for (let i = 0; i < batch.length; i++) this.#answer(batch[i]!, answers[i]);
+    for (let i = 0; i < batch.length; i++) this.#answer(batch[i]!, answers[i]!);
     this.#collect();
   }
 
@@ -226,9 +225,9 @@ export class FencedBatcher<Request, Answer> {
     member.caller.reject(member.isAmbiguous ? ambiguousOutcome(why) : nothingChanged(why));
   }
 
-  #answer(member: Member<Request, Answer>, answer: Answer | Held): void {
+  #answer(member: Member<Request, Answer>, answer: Answer | "locked"): void {
     if (member.isOver) return;
-    if (answer === undefined) {
+    if (answer === "locked") {
       this.#holdBack(member);
       return;
     }

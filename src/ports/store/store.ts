@@ -100,7 +100,7 @@ export const verdictOf = (outcome: CommitOutcome): CommitVerdict =>
  * The transaction of another process holds this row for long. It was not changed; the rest of the batch is
  * done.
  */
-export type Held = undefined;
+export type Locked = "locked";
 
 export interface StoredActor {
   readonly type: string;
@@ -143,9 +143,9 @@ export interface Store {
   readonly workflows: Workflows;
   readonly shards: Shards;
   /** Answers are in the order of the requests. No actor twice in one batch. */
-  take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]>;
+  take(batch: readonly TakeRequest[]): Promise<(Taken | Locked)[]>;
   /** Answers are in the order of the commits. No actor twice in one batch. */
-  commit(batch: readonly Commit[]): Promise<(CommitOutcome | Held)[]>;
+  commit(batch: readonly Commit[]): Promise<(CommitOutcome | Locked)[]>;
   /** Ordered by type, then id, by code point. Contains only actors that were taken at least once. */
   list(query: ActorQuery): Promise<StoredActor[]>;
   find(key: ActorKey): Promise<StoredActor | undefined>;

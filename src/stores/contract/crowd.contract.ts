@@ -137,7 +137,7 @@ export function crowdContract({ store, opened }: Harness): void {
 
     test("a listing during commits is never torn", async () => {
       const namespace = freshNamespace();
-      const held = await store().take([{ ...actor("alice", namespace), owner: "host-1" }]);
+      const held = await takeAll(store(), [{ ...actor("alice", namespace), owner: "host-1" }]);
       const writer = (async () => {
         for (let i = 0; i < 100; i++) {
           await send(store(), commitOf(held[0]!, whole("x".repeat(i % 2 === 0 ? i + 1 : 3_000 + i)), i));

@@ -66,11 +66,11 @@ describe("actor rows that another transaction holds", () => {
       const held = await takeMany(20);
       const batch = held.map((one, i) => commitOf(one, whole(`${i}`.padEnd(size))));
       await whileHeld([held[7]!.ref, held[3]!.ref], async () => {
-        const expected = batch.map((_, i) => (i === 3 || i === 7 ? undefined : "committed"));
+        const expected = batch.map((_, i) => (i === 3 || i === 7 ? "locked" : "committed"));
         assert.deepEqual(await store.commit(batch), expected);
         const others = batch.filter((_, i) => i !== 7 && i !== 3);
         assert.deepEqual(await store.commit(others), Array(18).fill("committed"));
-        assert.deepEqual(await store.commit([batch[3]!]), [undefined]);
+        assert.deepEqual(await store.commit([batch[3]!]), ["locked"]);
       });
       assert.deepEqual(await store.commit(batch), Array(20).fill("committed"));
       const next = held.map((one) => commitOf(one, whole("next"), 1));
@@ -83,7 +83,7 @@ describe("actor rows that another transaction holds", () => {
     await whileHeld([first!.ref], async () => {
       const waiting = store.commit([commitOf(first!, whole("x"))]);
       for (const one of rest) assert.equal(await send(store, commitOf(one, whole("x"))), "committed");
-      assert.deepEqual(await waiting, [undefined]);
+      assert.deepEqual(await waiting, ["locked"]);
     });
   });
 
@@ -96,12 +96,12 @@ describe("actor rows that another transaction holds", () => {
     await whileHeld([held[1]!.ref], async () => {
       const answers = await store.take(all);
       assert.deepEqual(
-        answers.map((answer) => answer !== undefined),
+        answers.map((answer) => answer !== "locked"),
         [true, false, true, true],
       );
       const epochOf = async (id: string) => (await store.find(actor(id, namespace)))!.epoch;
       for (const [i, id] of ["a", "b", "c"].entries()) assert.equal((await epochOf(id)) > held[i]!.epoch, id !== "b");
-      assert.equal(await epochOf("new"), answers[3]!.epoch);
+      assert.equal(await epochOf("new"), (answers[3] as Taken).epoch);
     });
     const again = await takeAll(store, all);
     assert.deepEqual(

@@ -9,7 +9,7 @@ import type {
   ActorQuery,
   Commit,
   CommitOutcome,
-  Held,
+  Locked,
   Store,
   StoredActor,
   Taken,
@@ -100,11 +100,11 @@ class PostgresStore implements Store {
     await Promise.allSettled(lanes);
   }
 
-  take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]> {
+  take(batch: readonly TakeRequest[]): Promise<(Taken | Locked)[]> {
     return this.#connections.during(() => this.#takes.take(batch));
   }
 
-  commit(batch: readonly Commit[]): Promise<(CommitOutcome | Held)[]> {
+  commit(batch: readonly Commit[]): Promise<(CommitOutcome | Locked)[]> {
     return this.#connections.during(() => this.#commits.commit(batch));
   }
 

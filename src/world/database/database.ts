@@ -11,7 +11,7 @@ import {
   type ActorQuery,
   type Commit,
   type CommitOutcome,
-  type Held,
+  type Locked,
   type Store,
   type StoredActor,
   type Taken,
@@ -269,7 +269,7 @@ class Client implements Store {
     return troubles.holds === 0 ? batch : batch.filter(() => !chance.chance(troubles.holds));
   }
 
-  async take(batch: readonly TakeRequest[]): Promise<(Taken | Held)[]> {
+  async take(batch: readonly TakeRequest[]): Promise<(Taken | Locked)[]> {
     return this.#ask("take", async () => {
       const free = this.#free(batch);
       for (const { owner } of free) this.#own.add(owner);
@@ -283,7 +283,7 @@ class Client implements Store {
     });
   }
 
-  async commit(batch: readonly Commit[]): Promise<(CommitOutcome | Held)[]> {
+  async commit(batch: readonly Commit[]): Promise<(CommitOutcome | Locked)[]> {
     return this.#ask("commit", async () => {
       const free = this.#free(batch);
       const { truth } = this.#database;
@@ -325,11 +325,11 @@ class Client implements Store {
 const remindersOf = ({ reminders = [], starts = [] }: Commit): readonly ReminderWrite[] =>
   starts.length === 0 ? reminders : [...reminders, ...starts.flatMap((start) => start.reminders)];
 
-function spread<T, A>(batch: readonly T[], free: readonly T[], answers: readonly A[]): (A | undefined)[] {
+function spread<T, A>(batch: readonly T[], free: readonly T[], answers: readonly A[]): (A | Locked)[] {
   if (free.length === batch.length) return [...answers];
   const places = new Map(free.map((item, i) => [item, i]));
   return batch.map((item) => {
     const at = places.get(item);
-    return at === undefined ? undefined : answers[at];
+    return at === undefined ? "locked" : answers[at]!;
   });
 }

@@ -11,7 +11,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { bringsLease, type ReminderWrite } from "../../../ports/store/reminders.ts";
-import type { Commit, CommitOutcome, CommitVerdict } from "../../../ports/store/store.ts";
+import type { Commit, CommitOutcome, CommitVerdict, Locked } from "../../../ports/store/store.ts";
 import type { OwnTakes } from "../../own-takes.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Row, Runner, Statement } from "../connection/connections.ts";
@@ -131,7 +131,7 @@ type HeadRow = [ref: number, epoch: number, version: number, commitId: string | 
 interface Pending {
   readonly commit: Commit;
   readonly kind: Kind;
-  outcome: CommitVerdict | undefined;
+  outcome: CommitVerdict | Locked;
   /** Generations of the reminders that it set with leases. */
   generations?: readonly (number | undefined)[];
 }
@@ -176,10 +176,10 @@ export class Commits {
     this.#withWorkflows = withWorkflows;
   }
 
-  /** `undefined` for a commit whose row another transaction holds; nothing happened to it. */
-  async commit(batch: readonly Commit[]): Promise<(CommitOutcome | undefined)[]> {
+  /** `"locked"` for a commit whose row another transaction holds; nothing happened to it. */
+  async commit(batch: readonly Commit[]): Promise<(CommitOutcome | Locked)[]> {
     if (batch.length === 0) return [];
-    const all = batch.map((commit): Pending => ({ commit, kind: kindOf(commit), outcome: undefined }));
+    const all = batch.map((commit): Pending => ({ commit, kind: kindOf(commit), outcome: "locked" }));
     const inOrder = all.slice().sort((a, b) => a.commit.ref - b.commit.ref);
     // Results are matched by row. With two commits to one row, the refused one would pass for the written
     // one.

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { LIMITS } from "../../../kernel/limits.ts";
 import type { ActorKey } from "../../../kernel/names.ts";
-import type { StoredState, Taken, TakeRequest } from "../../../ports/store/store.ts";
+import type { Locked, StoredState, Taken, TakeRequest } from "../../../ports/store/store.ts";
 import type { OwnTakes } from "../../own-takes.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Statement } from "../connection/connections.ts";
@@ -118,14 +118,14 @@ export class Takes {
     await this.#raise(this.#takeHeads, [], new Map());
   }
 
-  /** `undefined` for an actor whose row another transaction holds; it was not taken. */
-  async take(batch: readonly TakeRequest[]): Promise<(Taken | undefined)[]> {
+  /** `"locked"` for an actor whose row another transaction holds; it was not taken. */
+  async take(batch: readonly TakeRequest[]): Promise<(Taken | Locked)[]> {
     if (batch.length === 0) return [];
     const heads = await this.#heads(batch);
     const parted = await this.#parts([...heads.values()].filter(({ partBytes }) => partBytes > 0));
     return batch.map((request) => {
       const head = heads.get(keyOf(request));
-      if (head === undefined) return undefined;
+      if (head === undefined) return "locked";
       const { ref, epoch, version, state } = head;
       return { ref, epoch, ...(parted.get(ref) ?? { version, state }) };
     });

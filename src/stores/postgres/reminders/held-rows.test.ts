@@ -206,7 +206,7 @@ describe("reminder rows that another transaction holds", () => {
     }
 
     async function check(it: Place, batch: readonly Commit[], missing: number): Promise<void> {
-      const expected = batch.map((_, i) => (i === missing ? undefined : "committed"));
+      const expected = batch.map((_, i) => (i === missing ? "locked" : "committed"));
       assert.deepEqual(await store.commit(batch), expected);
       const names = await left(it);
       for (let i = 0; i < 10; i++) {
