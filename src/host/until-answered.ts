@@ -1,5 +1,6 @@
 // Repeats a request of the start while the store does not answer it, as later heartbeats do. The request must
 // be safe to repeat.
+import { backoffMs } from "../kernel/backoff.ts";
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 
@@ -12,7 +13,8 @@ const LONGEST_PAUSE_MS = 1_000;
  */
 export async function untilAnswered<T>(clock: Clock, patienceMs: number, ask: () => Promise<T>): Promise<T> {
   const until = clock.monotonic() + patienceMs;
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+  for (let failures = 0; ; failures++) {
+    const pauseMs = backoffMs(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
     try {
       return await ask();
     } catch (error) {

@@ -1,5 +1,6 @@
 // Serves workflow requests of the HTTP API: starts, signals, queries and updates by name, with values in
 // their JSON-ready form.
+import { backoffMs } from "../kernel/backoff.ts";
 import { isLimpetError, LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { deserializeError } from "../kernel/serialized-error.ts";
@@ -260,7 +261,7 @@ export class RemoteControl {
     const { clock } = this.#deps;
     const end = clock.monotonic() + withinMs;
     let stage: UpdateStage | undefined;
-    for (let after = 0, pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
+    for (let after = 0, looks = 0; ; looks++) {
       const seen = await this.#stageOf(run, id, after);
       after = seen.last;
       stage = seen.stage ?? stage;
@@ -270,6 +271,7 @@ export class RemoteControl {
       if (status !== "running" && (await this.#stageOf(run, id, after)).stage === undefined) {
         throw closed(run.workflowId, status);
       }
+      const pauseMs = backoffMs(looks, FIRST_LOOK_MS, LONGEST_LOOK_MS);
       await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
     }
   }

@@ -1,4 +1,5 @@
-// Parses durations such as "30s", "1h30m" and "250ms" into whole milliseconds, and formats them.
+// Parses durations such as "30s", "1h30m" and "250ms" into whole milliseconds, and formats them. Defines the
+// latest time that a schedule can have.
 import { LimpetError } from "./errors.ts";
 
 /**
@@ -59,3 +60,12 @@ export function formatDuration(ms: number): string {
   }
   return text;
 }
+
+/** The last millisecond of the year 9999. Nothing is due later. */
+export const END_OF_TIME = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** Clamps a time to the range from 1970 to the end of time. Sums of durations can exceed every date. */
+export const inTime = (ms: number): number => Math.min(Math.max(ms, 0), END_OF_TIME);
+
+/** Formats a time for display and for other programs. It never throws, whatever was stored. */
+export const isoMoment = (ms: number): string => new Date(Number.isNaN(ms) ? 0 : inTime(ms)).toISOString();

@@ -1,9 +1,9 @@
 // Decides about a tick: when it is due, after it was handled, and after a failure. It neither waits nor
 // writes.
+import { showValue } from "../kernel/check.ts";
 import { isLimpetError } from "../kernel/errors.ts";
 import type { Tick, TickOutcome } from "../ports/store/reminders.ts";
 import type { ClaimedEntry } from "./claimed.ts";
-import { showValue } from "./refusal.ts";
 import { decodePlan, type Plan } from "./schedule/plan.ts";
 import { tickAfter, tickInstead } from "./schedule/ticks.ts";
 

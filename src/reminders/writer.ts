@@ -1,6 +1,7 @@
 // Writes reminders for actors and the HTTP API: converts options to rows, and rows to descriptions.
 
 import { KeyedBatcher } from "../kernel/batch/keyed-batcher.ts";
+import { showValue } from "../kernel/check.ts";
 import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
@@ -29,7 +30,7 @@ import {
   type StoredReminder,
   type Tick,
 } from "../ports/store/reminders.ts";
-import { rejectReminder, showValue } from "./refusal.ts";
+import { rejectReminder } from "./refusal.ts";
 import { resolvePolicy } from "./schedule/failure-policy.ts";
 import { decodePlan, encodePlan } from "./schedule/plan.ts";
 import { resolveSchedule, type Schedule } from "./schedule/schedule.ts";

@@ -1,7 +1,8 @@
 // Options of a test's world, and their conversion into the options of its hosts.
+
 import type { ActorClass } from "../actors/routing/remote.ts";
 import type { ClusterSettings, LimpetSettings } from "../config/settings.ts";
-import { LimpetError } from "../kernel/errors.ts";
+import { invalidOption } from "../kernel/check.ts";
 import type { ActivityFunction } from "../workflows/definition/context.ts";
 import type { AnyWorkflow } from "../workflows/definition/definition.ts";
 import type { WorldOptions } from "./world.ts";
@@ -47,10 +48,10 @@ const PLAYED_BY_THE_WORLD: Record<string, string> = {
 
 export function worldOptionsOf(options: TestWorldOptions): WorldOptions & { readonly hosts: readonly HostOptions[] } {
   if (typeof options !== "object" || options === null || !Array.isArray(options.actors ?? options.workflows)) {
-    throw invalid("actors must be a list of classes: openWorld({ actors: [Cart] })");
+    throw invalidOption("actors must be a list of classes: openWorld({ actors: [Cart] })");
   }
   const { actors = [], workflows, activities, hosts = 3, seed = 1, ...settings } = options;
-  if (!Number.isSafeInteger(seed)) throw invalid(`seed: ${seed} is not a whole number`);
+  if (!Number.isSafeInteger(seed)) throw invalidOption(`seed: ${seed} is not a whole number`);
   const every = { ...(workflows !== undefined && { workflows }), ...(activities !== undefined && { activities }) };
   const all = hostsOf(hosts).map((host) => ({ ...every, ...host }));
   return { actors, seed, settings: settingsOf(settings), hosts: all };
@@ -60,18 +61,18 @@ function hostsOf(hosts: NonNullable<TestWorldOptions["hosts"]>): readonly HostOp
   const isList = Array.isArray(hosts);
   const count = isList ? hosts.length : (hosts as number);
   if (!(Number.isInteger(count) && count >= 1 && count <= MOST_HOSTS)) {
-    throw invalid(`hosts: ${isList ? "an empty list" : hosts} will not do; a world has 1 to ${MOST_HOSTS} hosts`);
+    throw invalidOption(`hosts: ${isList ? "an empty list" : hosts} will not do; a world has 1 to ${MOST_HOSTS} hosts`);
   }
   if (!isList) return Array.from({ length: count }, () => ({}));
   const all = (hosts as readonly (string | TestHostOptions)[]).map((host, i): HostOptions => {
     if (host === "" || host === null || !["string", "object"].includes(typeof host)) {
-      throw invalid(`hosts: ${JSON.stringify(host)} will not do; write a name or { name, … }`);
+      throw invalidOption(`hosts: ${JSON.stringify(host)} will not do; write a name or { name, … }`);
     }
     const { name = `host-${i + 1}`, machine, ...rest } = typeof host === "string" ? { name: host } : host;
     return { name, machine, ...hostOptionsOf(rest) };
   });
   const twice = all.find(({ name }, i) => all.findIndex((other) => other.name === name) !== i);
-  if (twice !== undefined) throw invalid(`hosts: two are called ${twice.name}`);
+  if (twice !== undefined) throw invalidOption(`hosts: two are called ${twice.name}`);
   return all;
 }
 
@@ -92,12 +93,10 @@ export function hostOptionsOf(
 
 function settingsOf(settings: TestWorldSettings): LimpetSettings {
   for (const [name, instead] of Object.entries(PLAYED_BY_THE_WORLD)) {
-    if (name in settings) throw invalid(`${name}: ${instead}`);
+    if (name in settings) throw invalidOption(`${name}: ${instead}`);
   }
   if (settings.cluster !== undefined && typeof settings.cluster !== "object") {
-    throw invalid("cluster: the hosts of a world form a cluster; for an app alone there is testLimpet()");
+    throw invalidOption("cluster: the hosts of a world form a cluster; for an app alone there is testLimpet()");
   }
   return settings;
 }
-
-const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);

@@ -1,6 +1,7 @@
 // Declares actors that always run: a fixed number of one class, or a single one. Both are sharded, remembered
 // actors. Their ids come from the declaration instead of a first call, and the home of their shard starts
 // them. Options are checked when the class is wrapped.
+import { invalidOption } from "../../kernel/check.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { DEFAULT_SHARDS, isDaemonCount, MOST_DAEMONS } from "../../kernel/shards.ts";
 import { isActorClass } from "../actor-type.ts";
@@ -15,7 +16,9 @@ import { isSharded, type ShardedOptions, sharded } from "./sharded-options.ts";
 export function daemons<A extends AnyActor>(type: ActorClass<A>, count: number | (() => number)): ActorClass<A> {
   const called = `daemons(${nameOf(type)}, …)`;
   if (typeof count !== "function" && !isDaemonCount(count)) {
-    throw invalid(`${called}: the number of actors must be a whole number from 0 to ${MOST_DAEMONS}; got ${count}`);
+    throw invalidOption(
+      `${called}: the number of actors must be a whole number from 0 to ${MOST_DAEMONS}; got ${count}`,
+    );
   }
   return alwaysRunning(type, typeof count === "function" ? count : () => count, DEFAULT_SHARDS, called);
 }
@@ -34,7 +37,7 @@ function alwaysRunning<A extends AnyActor>(
   most: number,
   called: string,
 ): ActorClass<A> {
-  if (!isActorClass(type)) throw invalid(`${called} needs a class that extends Actor`);
+  if (!isActorClass(type)) throw invalidOption(`${called} needs a class that extends Actor`);
   const own = placementOf(type, called);
   const { shards = most } = own;
   const placement = Object.freeze({
@@ -55,11 +58,11 @@ const SET_HERE = ["shardOf", "version", "messageId", "maxActive"] as const;
 function placementOf(type: ActorClass, called: string): ShardedOptions {
   const { placement } = type.options ?? {};
   if (placement === undefined || placement === "hash") return {};
-  if (!isSharded(placement)) throw invalid(`${called}: the class must have the placement sharded(), or none`);
+  if (!isSharded(placement)) throw invalidOption(`${called}: the class must have the placement sharded(), or none`);
   for (const key of [...SET_HERE, "remember"] as const) {
     const isNeeded = key === "remember" && placement.remember === true;
     if (placement[key] !== undefined && !isNeeded)
-      throw invalid(`${called}: sharded({ ${key} }) cannot be set as well`);
+      throw invalidOption(`${called}: sharded({ ${key} }) cannot be set as well`);
   }
   const { kind: _, ...options } = placement;
   return options;
@@ -75,5 +78,3 @@ function numberOf(id: string): number {
 }
 
 const nameOf = (type: unknown): string => (typeof type === "function" ? type.name : String(type));
-
-const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);

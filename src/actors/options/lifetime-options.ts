@@ -1,8 +1,8 @@
 // Options for the lifetime of sharded actors: how many stay in memory, and whether hosts start them without a
 // call.
+import { checkWhole, invalidOption } from "../../kernel/check.ts";
 import type { Duration } from "../../kernel/durations.ts";
 import { formatDuration, parseDuration } from "../../kernel/durations.ts";
-import { LimpetError } from "../../kernel/errors.ts";
 import type { RememberedRule } from "../../ports/actor-host.ts";
 
 export interface LifetimeOptions {
@@ -53,10 +53,11 @@ const LONGEST_WAIT_MS = 300_000;
 /** `where` names the place of the option in error messages. */
 export function resolveLifetime(options: LifetimeOptions, where: string): Lifetime {
   const { maxActive, remember = false } = options;
-  if (typeof remember !== "boolean") throw invalid(`${where}.remember must be true or false; got ${String(remember)}`);
+  if (typeof remember !== "boolean")
+    throw invalidOption(`${where}.remember must be true or false; got ${String(remember)}`);
   if (maxActive !== undefined) checkWhole(maxActive, MOST, `${where}.maxActive`);
   if (remember && maxActive !== undefined) {
-    throw invalid(
+    throw invalidOption(
       `${where}: maxActive evicts actors from memory, but remember keeps all of them there; set only one of them`,
     );
   }
@@ -64,7 +65,7 @@ export function resolveLifetime(options: LifetimeOptions, where: string): Lifeti
   if (remember) return { maxActive, remembered };
   for (const key of REMEMBER_KEYS) {
     if (options[key] !== undefined)
-      throw invalid(`${where}.${key} applies to remembered actors only; set remember: true or remove it`);
+      throw invalidOption(`${where}.${key} applies to remembered actors only; set remember: true or remove it`);
   }
   return { maxActive, remembered: undefined };
 }
@@ -73,21 +74,14 @@ function readRemembered(options: LifetimeOptions, where: string): RememberedRule
   const { startsPerSecond = 1_000, restartAfter, restartAtMost } = options;
   checkWhole(startsPerSecond, FASTEST, `${where}.startsPerSecond`);
   const restartAfterMs = restartAfter === undefined ? 10_000 : parseDuration(restartAfter, `${where}.restartAfter`);
-  if (restartAfterMs === 0) throw invalid(`${where}.restartAfter must be longer than 0`);
+  if (restartAfterMs === 0) throw invalidOption(`${where}.restartAfter must be longer than 0`);
   if (restartAtMost === undefined) {
     return { startsPerSecond, restartAfterMs, restartAtMostMs: Math.max(LONGEST_WAIT_MS, restartAfterMs) };
   }
   const restartAtMostMs = parseDuration(restartAtMost, `${where}.restartAtMost`);
   if (restartAtMostMs < restartAfterMs) {
     const found = `${formatDuration(restartAtMostMs)} and ${formatDuration(restartAfterMs)}`;
-    throw invalid(`${where}.restartAtMost must not be shorter than restartAfter; got ${found}`);
+    throw invalidOption(`${where}.restartAtMost must not be shorter than restartAfter; got ${found}`);
   }
   return { startsPerSecond, restartAfterMs, restartAtMostMs };
 }
-
-function checkWhole(value: unknown, most: number, where: string): void {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 1 && value <= most) return;
-  throw invalid(`${where} must be a whole number from 1 to ${most}; got ${String(value)}`);
-}
-
-const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);

@@ -1,8 +1,8 @@
 // Options of sharded types: how their actors are grouped into shards, and how shards spread over hosts. All
 // options are checked when the class is registered.
+import { checkWhole, invalidOption, showValue } from "../../kernel/check.ts";
 import type { Duration } from "../../kernel/durations.ts";
 import { parseDuration } from "../../kernel/durations.ts";
-import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
@@ -119,7 +119,7 @@ export interface ResolvedSharded extends Lifetime, ShardedTypeOptions {
  */
 export function sharded(options: ShardedOptions = {}): ShardedPlacement {
   if (typeof options !== "object" || options === null) {
-    throw invalid("sharded() takes an object, such as sharded({ shards: 200 })");
+    throw invalidOption("sharded() takes an object, such as sharded({ shards: 200 })");
   }
   return Object.freeze({ ...options, kind: "sharded" });
 }
@@ -148,7 +148,7 @@ export function resolveSharded(
   for (const key of Object.keys(placement)) {
     if (key === "kind" || key === "daemons" || KEYS.includes(key)) continue;
     const rest = didYouMean(key, KEYS) || `; known are ${KEYS.join(", ")}`;
-    throw invalid(`${where}: sharded() has no option "${key}"${rest}`);
+    throw invalidOption(`${where}: sharded() has no option "${key}"${rest}`);
   }
   const shards = whole(placement.shards, DEFAULT_SHARDS, MOST_SHARDS, `${where}.shards`);
   const rule: ShardedRule = {
@@ -166,12 +166,12 @@ export function resolveSharded(
   const strategy = typeof placement.strategy === "object" ? placement.strategy : undefined;
   const { messageId, role } = placement;
   if (messageId !== undefined && typeof messageId !== "function")
-    throw invalid(`${where}.messageId must be a function from a message to an id`);
+    throw invalidOption(`${where}.messageId must be a function from a message to an id`);
   if (role !== undefined) checkRole(role, where);
   const { remembered, maxActive } = resolveLifetime(placement, where);
   const { daemons } = placement;
   if (daemons !== undefined && (remembered === undefined || typeof daemons !== "function"))
-    throw invalid(`${where}.daemons is made by daemons(Type, n) and cannot be set`);
+    throw invalidOption(`${where}.daemons is made by daemons(Type, n) and cannot be set`);
   const lifetime = {
     maxActive,
     remembered: daemons === undefined ? remembered : { ...remembered!, daemons },
@@ -190,10 +190,12 @@ export function resolveSharded(
  */
 function checkRole(role: unknown, where: string): void {
   const problem = nameProblem(role, LIMITS.wordBytes);
-  if (problem !== undefined) throw invalid(`${where}.role ${problem}`);
+  if (problem !== undefined) throw invalidOption(`${where}.role ${problem}`);
   const name = role as string;
   if (name !== name.trim() || name.includes(",")) {
-    throw invalid(`${where}.role must be one name, without commas and without spaces around it; got ${show(name)}`);
+    throw invalidOption(
+      `${where}.role must be one name, without commas and without spaces around it; got ${showValue(name)}`,
+    );
   }
 }
 
@@ -202,7 +204,7 @@ function readStrategy(options: ShardedOptions, where: string, defaultThreshold: 
   if (strategy === "least") {
     const share = relativeLimit ?? 0.1;
     if (!(typeof share === "number" && share >= 0 && share <= 1)) {
-      throw invalid(`${where}.relativeLimit must be a share from 0 to 1; got ${show(share)}`);
+      throw invalidOption(`${where}.relativeLimit must be a share from 0 to 1; got ${showValue(share)}`);
     }
     return {
       kind: "least",
@@ -214,7 +216,7 @@ function readStrategy(options: ShardedOptions, where: string, defaultThreshold: 
   const rule = readOther(strategy, where);
   for (const key of ["absoluteLimit", "relativeLimit", "rebalanceThreshold"] as const) {
     if (options[key] === undefined) continue;
-    throw invalid(`${where}.${key} applies to the strategy "least" only; movesAtOnce limits the others`);
+    throw invalidOption(`${where}.${key} applies to the strategy "least" only; movesAtOnce limits the others`);
   }
   return rule;
 }
@@ -226,13 +228,15 @@ function readOther(strategy: unknown, where: string): StrategyRule {
   if (kind !== undefined) return { kind };
   const known = ["least", ...STRATEGIES];
   const hint = didYouMean(String(strategy), known);
-  throw invalid(`${where}.strategy must be one of ${known.join(", ")}, or an object; got ${String(strategy)}${hint}`);
+  throw invalidOption(
+    `${where}.strategy must be one of ${known.join(", ")}, or an object; got ${String(strategy)}${hint}`,
+  );
 }
 /** Checks that the methods exist; their results are checked with every call. */
 function readCustom({ home, moves }: ShardStrategy, where: string): StrategyRule {
-  if (typeof home !== "function") throw invalid(`${where}.strategy must have a method home(shard, hosts, asker)`);
+  if (typeof home !== "function") throw invalidOption(`${where}.strategy must have a method home(shard, hosts, asker)`);
   if (moves !== undefined && typeof moves !== "function") {
-    throw invalid(`${where}.strategy.moves must be a method moves(hosts, moving)`);
+    throw invalidOption(`${where}.strategy.moves must be a method moves(hosts, moving)`);
   }
   return { kind: "custom" };
 }
@@ -244,17 +248,18 @@ function readExtractor(
 ): Pick<ResolvedSharded, "version" | "shardOf"> {
   if (own === undefined) {
     if (version !== undefined)
-      throw invalid(`${where}.version applies to shardOf only; set shardOf as well, or remove it`);
+      throw invalidOption(`${where}.version applies to shardOf only; set shardOf as well, or remove it`);
     return { version: "hash", shardOf: (id) => shardOf(id, shards) };
   }
-  if (typeof own !== "function") throw invalid(`${where}.shardOf must be a function from an id to a text or number`);
+  if (typeof own !== "function")
+    throw invalidOption(`${where}.shardOf must be a function from an id to a text or number`);
   if (typeof version !== "string" || version === "") {
-    throw invalid(`${where}.version must name the version of shardOf and change with it, as in version: "1"`);
+    throw invalidOption(`${where}.version must name the version of shardOf and change with it, as in version: "1"`);
   }
   // The version is stored, and compared with the version of other hosts.
   if (!version.isWellFormed() || /\p{Cc}/u.test(version) || Buffer.byteLength(version) > LIMITS.wordBytes) {
     const most = `at most ${LIMITS.wordBytes} bytes, without control characters`;
-    throw invalid(`${where}.version must be a text of ${most}; got ${show(version.slice(0, 40))}`);
+    throw invalidOption(`${where}.version must be a text of ${most}; got ${showValue(version.slice(0, 40))}`);
   }
   return {
     version: `own ${version}`,
@@ -264,18 +269,13 @@ function readExtractor(
 
 function whole(value: unknown, fallback: number, most: number, where: string): number {
   if (value === undefined) return fallback;
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
-  throw invalid(`${where} must be a whole number from 1 to ${most}; got ${show(value)}`);
+  checkWhole(value, most, where);
+  return value;
 }
 
 function duration(given: Duration | undefined, fallback: number, where: string): number {
   if (given === undefined) return fallback;
   const ms = parseDuration(given, where);
   if (ms > 0) return ms;
-  throw invalid(`${where} must be longer than 0`);
+  throw invalidOption(`${where} must be longer than 0`);
 }
-
-/** The value as source code. */
-const show = (value: unknown): string => (typeof value === "string" ? JSON.stringify(value) : String(value));
-
-const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);

@@ -1,9 +1,9 @@
 // Options of sticky types, and how the setting `sticky` outweighs them. Options are checked and completed
 // when the class is registered, even if the setting outweighs them: a misspelt word must not stay hidden
 // until the setting changes.
+import { invalidOption } from "../../kernel/check.ts";
 import type { Duration } from "../../kernel/durations.ts";
 import { parseDuration } from "../../kernel/durations.ts";
-import { LimpetError } from "../../kernel/errors.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { ResolvedSticky } from "../../ports/actor-host.ts";
 import type { LostRule } from "../../ports/control-messages.ts";
@@ -57,7 +57,7 @@ export type StickyTypes = "by class" | "all" | "none" | readonly string[];
  * when others join. `placement: sticky({ lost: "never" })`.
  */
 export function sticky(options: StickyOptions = {}): StickyPlacement {
-  if (!isObject(options as unknown)) throw invalid('sticky() takes an object, such as sticky({ lost: "never" })');
+  if (!isObject(options as unknown)) throw invalidOption('sticky() takes an object, such as sticky({ lost: "never" })');
   const { lost } = options;
   // A copy, so that a later change of the argument has no effect.
   const kept = typeof lost === "object" && lost !== null ? Object.freeze({ ...lost }) : lost;
@@ -90,14 +90,14 @@ function readPlacement(placement: unknown, where: string): ResolvedSticky | unde
   if (placement === undefined || placement === "hash") return undefined;
   if (placement === "sticky") return DEFAULTS;
   if (!isObject(placement) || placement.kind !== "sticky") {
-    throw invalid(
+    throw invalidOption(
       `${where} must be "hash", "sticky" or sticky({ … }); got ${show(placement)}${hint(placement, PLACEMENTS)}`,
     );
   }
   for (const key of Object.keys(placement)) {
     if (key === "kind" || KEYS.includes(key)) continue;
     const rest = didYouMean(key, KEYS) || `; known are ${KEYS.join(", ")}`;
-    throw invalid(`${where}: sticky() has no option "${key}"${rest}`);
+    throw invalidOption(`${where}: sticky() has no option "${key}"${rest}`);
   }
   return {
     lost: readLost(placement.lost, `${where}.lost`),
@@ -110,31 +110,32 @@ function readLost(lost: unknown, where: string): LostRule {
   if (lost === undefined || lost === "reassign") return DEFAULTS.lost;
   if (lost === "never") return lost;
   if (!isObject(lost)) {
-    throw invalid(`${where} must be "reassign", "never" or { after: "10m" }; got ${show(lost)}${hint(lost, LOST)}`);
+    throw invalidOption(
+      `${where} must be "reassign", "never" or { after: "10m" }; got ${show(lost)}${hint(lost, LOST)}`,
+    );
   }
   const stranger = Object.keys(lost).find((key) => key !== "after");
   if (stranger !== undefined || lost.after === undefined) {
     const what = stranger === undefined ? "nothing" : JSON.stringify(stranger);
-    throw invalid(`${where} must hold "after" alone, as in { after: "10m" }; got ${what}`);
+    throw invalidOption(`${where} must hold "after" alone, as in { after: "10m" }; got ${what}`);
   }
   const ms = parseDuration(lost.after as Duration, `${where}.after`);
   if (ms > 0) return ms;
-  throw invalid(`${where}.after must be longer than 0; write lost: "reassign" to reassign actors at once`);
+  throw invalidOption(`${where}.after must be longer than 0; write lost: "reassign" to reassign actors at once`);
 }
 
 function readLimit(limit: unknown, where: string): number {
   if (limit === undefined) return DEFAULTS.limit;
   if (typeof limit === "number" && Number.isSafeInteger(limit) && limit >= 1) return limit;
-  throw invalid(`${where} must be a whole number of at least 1; got ${show(limit)}; leave it out for no limit`);
+  throw invalidOption(`${where} must be a whole number of at least 1; got ${show(limit)}; leave it out for no limit`);
 }
 
 function readFull(full: unknown, where: string): "oldest" | "refuse" {
   if (full === undefined) return DEFAULTS.full;
   if (full === "oldest" || full === "refuse") return full;
-  throw invalid(`${where} must be "oldest" or "refuse"; got ${show(full)}${hint(full, FULL)}`);
+  throw invalidOption(`${where} must be "oldest" or "refuse"; got ${show(full)}${hint(full, FULL)}`);
 }
 
-const invalid = (what: string): LimpetError => new LimpetError("OPTION_INVALID", what);
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -8,6 +8,7 @@
 // table shows another host.
 // - Calls from this host to a sharded actor do not overtake each other, even when its shard moves. A later
 // call queues behind the ones that wait here, and waits for the ones in flight to the old home.
+import { backoffMs } from "../../kernel/backoff.ts";
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
@@ -534,7 +535,7 @@ function timeLeft({ method, deadlineAt }: Turn, now: number): number {
   return Math.max(method === REMIND ? left - Math.min(left / 4, ANSWER_MS) : left, 1);
 }
 
-const pauseAfter = (hops: number): number => Math.min(FIRST_PAUSE_MS * 2 ** (hops - 1), LONGEST_PAUSE_MS);
+const pauseAfter = (hops: number): number => backoffMs(hops - 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
 
 const storeSilent = ({ label, obstacle }: Turn): LimpetError =>
   new LimpetError(

@@ -1,7 +1,6 @@
 // Formats numbers, times and hosts for display. Pure.
 
-import { formatDuration } from "../../kernel/durations.ts";
-import { isoMoment } from "../../kernel/end-of-time.ts";
+import { formatDuration, isoMoment } from "../../kernel/durations.ts";
 
 /** The class option that makes actors sticky; it ends many hints. */
 export const STICKY_RECIPE = 'static options = { placement: "sticky" }';

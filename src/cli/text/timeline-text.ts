@@ -1,7 +1,7 @@
 // Formats the history of a workflow as a timeline, one line for each step with its outcome, and its stored
 // events. Pure.
 
-import { isoMoment } from "../../kernel/end-of-time.ts";
+import { isoMoment } from "../../kernel/durations.ts";
 import type { HistoryStep, WorkflowEvent, WorkflowView } from "../../ports/workflow-admin.ts";
 import { type Paint, safe } from "../terminal.ts";
 import { type Column, columns, NOTHING } from "./columns.ts";

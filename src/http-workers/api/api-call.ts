@@ -1,6 +1,6 @@
 // One request to the workflow API, as its handlers see it.
 
-import { isoMoment } from "../../kernel/end-of-time.ts";
+import { isoMoment } from "../../kernel/durations.ts";
 import type { PathNames } from "../../wire/http/route.ts";
 import type { RemotePlane } from "../plane.ts";
 import type { Fields } from "./fields.ts";

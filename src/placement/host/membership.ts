@@ -4,6 +4,7 @@
 // One rule covers every failure: actors continue as long as the lease lasts (lease-keeper.ts), regardless of
 // the stream and the leader. When the lease is over, the host drops everything and comes back as a new
 // incarnation. order-follower.ts executes the orders, and placement-resolver.ts answers the router.
+import { backoffMs } from "../../kernel/backoff.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { ActorHost } from "../../ports/actor-host.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
@@ -203,8 +204,7 @@ export class Membership {
 
   /** Randomized, because all hosts reconnect when a new leader appears. */
   #later(): void {
-    const longest = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
-    const ms = longest * (0.5 + this.#deps.random.number());
+    const ms = backoffMs(this.#failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS) * (0.5 + this.#deps.random.number());
     this.#retry?.cancel();
     this.#retry = this.#deps.clock.after(ms, () => this.#connect(), "background");
   }

@@ -1,5 +1,6 @@
 // Parses one field of a cron expression into the set of allowed values.
-import { rejectReminder, showValue } from "../refusal.ts";
+import { showValue } from "../../kernel/check.ts";
+import { rejectReminder } from "../refusal.ts";
 
 export interface FieldKind {
   readonly name: string;

@@ -9,8 +9,9 @@
 //
 // The first rule needs no cases: the highest reading of the clock so far only rises. The expression matches
 // at the first moment at which that reading reaches or passes a matching time.
-import { END_OF_TIME } from "../../kernel/end-of-time.ts";
-import { checkText, rejectReminder, showValue } from "../refusal.ts";
+import { showValue } from "../../kernel/check.ts";
+import { END_OF_TIME } from "../../kernel/durations.ts";
+import { checkText, rejectReminder } from "../refusal.ts";
 import { DAY } from "./calendar.ts";
 import { FIELDS, parseField } from "./cron-field.ts";
 import { CronPattern } from "./cron-pattern.ts";

@@ -1,7 +1,9 @@
 // Policy for failed deliveries of a tick: retries at growing pauses, then a dead letter or a drop.
+import { backoffMs } from "../../kernel/backoff.ts";
+import { showValue } from "../../kernel/check.ts";
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
-import { rejectReminder, showValue } from "../refusal.ts";
+import { rejectReminder } from "../refusal.ts";
 
 export interface FailurePolicy {
   readonly attempts: number;
@@ -60,6 +62,6 @@ function lengthOf(duration: Duration, what: string): number {
  */
 export function retryPause(attempt: number, policy: FailurePolicy, chance: number): number | undefined {
   if (attempt >= policy.attempts) return undefined;
-  const pause = Math.min(policy.pauseMs * 2 ** Math.min(attempt - 1, 40), policy.longestPauseMs);
+  const pause = backoffMs(attempt - 1, policy.pauseMs, policy.longestPauseMs);
   return Math.round(pause * (0.75 + chance / 2));
 }

@@ -1,6 +1,6 @@
 // A length of time in a schedule: months and days are stepped on the calendar of a time zone, milliseconds
 // are exact. Steps are counted from the start and never from the step before, so no error accumulates.
-import { END_OF_TIME } from "../../kernel/end-of-time.ts";
+import { END_OF_TIME } from "../../kernel/durations.ts";
 import { addToWall, DAY } from "./calendar.ts";
 import type { Zone } from "./zone.ts";
 

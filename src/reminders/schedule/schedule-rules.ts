@@ -1,8 +1,9 @@
 // The rules of a schedule, for every format: from its parsed parts to the stored form.
 
-import { END_OF_TIME } from "../../kernel/end-of-time.ts";
+import { showValue } from "../../kernel/check.ts";
+import { END_OF_TIME } from "../../kernel/durations.ts";
 import { invariant } from "../../kernel/errors.ts";
-import { rejectReminder, showValue } from "../refusal.ts";
+import { rejectReminder } from "../refusal.ts";
 import { nextMatch, parseCron } from "./cron.ts";
 import { averageLength, isFixedPeriod, type Period, stepsFrom } from "./period.ts";
 import type { Missed, Schedule } from "./schedule.ts";

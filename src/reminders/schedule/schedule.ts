@@ -1,9 +1,9 @@
 // Parses the schedule options of a reminder into plain data for the store. Invalid options are rejected here
 // with a valid alternative, so that later code needs no checks.
-import { type Duration, parseDuration } from "../../kernel/durations.ts";
-import { END_OF_TIME } from "../../kernel/end-of-time.ts";
+import { showValue } from "../../kernel/check.ts";
+import { type Duration, END_OF_TIME, parseDuration } from "../../kernel/durations.ts";
 import type { Missed, ScheduleOptions } from "../../ports/reminder-options.ts";
-import { checkText, rejectReminder, showValue } from "../refusal.ts";
+import { checkText, rejectReminder } from "../refusal.ts";
 import { isLocalInstant, looksLikeInstant, parseInstant } from "./instant.ts";
 import { parseIsoDuration } from "./iso-duration.ts";
 import { exactly, isFixedPeriod, type Period } from "./period.ts";

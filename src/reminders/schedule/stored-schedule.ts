@@ -1,6 +1,6 @@
 // Checks whether a value from a store is a schedule. Schedules are checked when they are set; a row that was
 // damaged or edited since must not cause an endless loop in the arithmetic of ticks.
-import { END_OF_TIME } from "../../kernel/end-of-time.ts";
+import { END_OF_TIME } from "../../kernel/durations.ts";
 import { parseCron } from "./cron.ts";
 import { averageLength, isFixedPeriod, type Period } from "./period.ts";
 import type { Schedule } from "./schedule.ts";

@@ -8,7 +8,7 @@
 // Numbers are places on the grid, so with `once` and `skip` they have gaps where ticks did not run. `times`
 // limits the place and not the number of runs: ten times every minute ends after ten minutes. When even the
 // last tick was missed, `once` runs it, late, and `skip` runs nothing more.
-import { END_OF_TIME } from "../../kernel/end-of-time.ts";
+import { END_OF_TIME } from "../../kernel/durations.ts";
 import { type Grid, type GridTick, gridOf } from "./grid.ts";
 import type { Schedule } from "./schedule.ts";
 

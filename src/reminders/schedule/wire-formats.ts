@@ -3,7 +3,8 @@
 // a count ("R5/PT10S"). Empty texts and null count as left out. Without dueTime the first tick is one period
 // away; ttl counts from the first tick.
 
-import { checkText, rejectReminder, showValue } from "../refusal.ts";
+import { showValue } from "../../kernel/check.ts";
+import { checkText, rejectReminder } from "../refusal.ts";
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 import { looksLikeInstant, parseInstant } from "./instant.ts";
 import { formatIsoDuration, type IsoDuration, parseIsoDuration } from "./iso-duration.ts";

@@ -2,7 +2,8 @@
 // only the first query, and slowly (about 2 µs), so its answers are cached by spans of 25 days. Within a span
 // offsets are sampled every six days; since 1970 no zone has changed its offset twice within so short a time.
 
-import { checkText, rejectReminder, showValue } from "../refusal.ts";
+import { showValue } from "../../kernel/check.ts";
+import { checkText, rejectReminder } from "../refusal.ts";
 import { DAY } from "./calendar.ts";
 
 /**

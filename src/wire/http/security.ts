@@ -2,9 +2,11 @@
 // page in a browser. A page can reach 127.0.0.1, by a name it controls (DNS rebinding) or by a blind POST. So
 // the Host must be a loopback name, and requests of foreign pages are rejected. Any other server requires a
 // token.
+
 import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isLoopback } from "../../kernel/addresses.ts";
+import { invalidOption } from "../../kernel/check.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 
 export interface HttpServerSettings {
@@ -14,13 +16,12 @@ export interface HttpServerSettings {
 }
 
 export function checkServerSettings({ host, port, tokens }: HttpServerSettings): void {
-  const invalid = (message: string) => new LimpetError("OPTION_INVALID", message);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw invalid("the HTTP port must be 0 to 65535");
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw invalidOption("the HTTP port must be 0 to 65535");
   if (!tokens.every((token) => /^[\x21-\x7e]+$/.test(token))) {
-    throw invalid("an HTTP token must be printable ASCII without spaces, at least one character");
+    throw invalidOption("an HTTP token must be printable ASCII without spaces, at least one character");
   }
   if (!isLoopback(host) && tokens.length === 0) {
-    throw invalid(
+    throw invalidOption(
       `listening on ${host || "every address"} would let every machine on the network call every actor; ` +
         "set a token that clients must send, or listen on 127.0.0.1",
     );

@@ -1,6 +1,8 @@
 // All links of a host, by address. A link connects at its first call, and again after its connection was
 // lost. After a failed attempt it pauses, longer each time, and rejects calls at once during the pause.
+
 import { AsyncLocalStorage } from "node:async_hooks";
+import { backoffMs } from "../../kernel/backoff.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Cancel, Links, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
@@ -148,7 +150,7 @@ class Link implements OutboundDeps {
     const event = reason.code === "PROTOCOL" ? "link.refused" : "link.unreachable";
     if (this.#failures === 0) log.warn(event, { address: this.#address, why: reason.message });
     this.#problem = reason;
-    this.#pausedUntil = performance.now() + Math.min(limits.pauseMs * 2 ** this.#failures, limits.longestPauseMs);
+    this.#pausedUntil = performance.now() + backoffMs(this.#failures, limits.pauseMs, limits.longestPauseMs);
     this.#failures++;
   }
 

@@ -5,6 +5,7 @@
 //   signal: its run stopped waiting, or another worker began a new attempt.
 // - Heartbeat details are written soon, but at most once per `NOTE_MS`; the next attempt gets them.
 // - The outcome is retried until the store accepts it or another worker has the activity.
+import { backoffMs } from "../../kernel/backoff.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -230,7 +231,7 @@ export class ActivityWorker {
         const isHopeless = !isLimpetError(err) || err.retry === "never";
         if (isHopeless || (!this.#isOpen && one.stop.signal.aborted)) return;
       }
-      const ms = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS);
+      const ms = backoffMs(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
       await new Promise<void>((resolve) => clock.after(ms, resolve));
     }
   }

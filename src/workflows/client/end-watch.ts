@@ -2,6 +2,7 @@
 // once. Ends elsewhere are read in batches: when the store signals that a run may have ended, and
 // periodically. A run that is loaded here usually ends here soon, so the store is asked about it only after a
 // second: another process may end it.
+import { backoffMs } from "../../kernel/backoff.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { RunStatus, Workflows } from "../../ports/store/workflows.ts";
@@ -37,7 +38,8 @@ export class EndWatch {
   readonly #store: Workflows;
   readonly #isHere: (ref: number) => boolean;
   readonly #waiters = new Map<number, Set<Waiter>>();
-  #pauseMs = FIRST_LOOK_MS;
+  /** Looks since the last change; each pause is longer. */
+  #looks = 0;
   #timer: Timer | undefined;
   #isLooking = false;
   #stopped: Error | undefined;
@@ -67,7 +69,7 @@ export class EndWatch {
     };
     if (signal?.aborted === true) abort();
     else signal?.addEventListener("abort", abort, { once: true });
-    this.#pauseMs = FIRST_LOOK_MS;
+    this.#looks = 0;
     this.#lookLater();
     return promise.finally(() => signal?.removeEventListener("abort", abort));
   }
@@ -93,21 +95,21 @@ export class EndWatch {
   /** The run is no longer loaded here, so it may end elsewhere. */
   left(ref: number): void {
     if (!this.#waiters.has(ref)) return;
-    this.#pauseMs = FIRST_LOOK_MS;
+    this.#looks = 0;
     this.#lookLater();
   }
 
   /** A run may have ended elsewhere. */
   nudge(): void {
-    this.#pauseMs = FIRST_LOOK_MS;
+    this.#looks = 0;
     void this.#look();
   }
 
   #lookLater(): void {
     if (this.#isLooking || this.#waiters.size === 0) return;
     this.#timer?.cancel();
-    this.#timer = this.#clock.after(this.#pauseMs, () => void this.#look(), "background");
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    const pauseMs = backoffMs(this.#looks++, FIRST_LOOK_MS, LONGEST_PAUSE_MS);
+    this.#timer = this.#clock.after(pauseMs, () => void this.#look(), "background");
   }
 
   #uncertain(): number[] {

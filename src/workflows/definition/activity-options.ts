@@ -1,4 +1,5 @@
 // Checks the options of an activity and converts them to the form that the history records. Pure.
+import { mustBe } from "../../kernel/check.ts";
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { ActivityOptionsTold } from "../engine/events.ts";
@@ -59,25 +60,21 @@ function checkNames(given: object, known: object, what: string): void {
 }
 
 function listOf<Item>(value: readonly Item[] | undefined, what: string): readonly Item[] | undefined {
-  if (value !== undefined && !Array.isArray(value)) throw invalid(what, value, "a list");
+  if (value !== undefined && !Array.isArray(value)) throw mustBe(what, "a list", value, "WORKFLOW_INVALID");
   return value;
 }
 
 function whole(value: number | undefined, what: string, least: number): number | undefined {
-  if (value !== undefined && !Number.isInteger(value)) throw invalid(what, value, `a whole number from ${least}`);
+  if (value !== undefined && !Number.isInteger(value))
+    throw mustBe(what, `a whole number from ${least}`, value, "WORKFLOW_INVALID");
   return atLeast(value, what, least);
 }
 
 function atLeast(value: number | undefined, what: string, least: number): number | undefined {
   if (value !== undefined && !(Number.isFinite(value) && value >= least))
-    throw invalid(what, value, `a number from ${least}`);
+    throw mustBe(what, `a number from ${least}`, value, "WORKFLOW_INVALID");
   return value;
 }
-
-const shown = (value: unknown): string => (typeof value === "string" ? `"${value}"` : String(value));
-
-const invalid = (what: string, value: unknown, known: string): LimpetError =>
-  new LimpetError("WORKFLOW_INVALID", `${what} must be ${known}; got ${shown(value)}`);
 
 export const startToCloseOf = (told: ActivityOptionsTold | undefined): number =>
   told?.startToClose ?? START_TO_CLOSE_MS;

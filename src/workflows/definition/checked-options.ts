@@ -1,5 +1,6 @@
 // Checks the options of starts, queries and handles at run time, before any effect. Typed callers get the
 // same checks from the compiler.
+import { mustBe } from "../../kernel/check.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { canBeKept, textProblem } from "../../kernel/names.ts";
 import type { StartOptions, WorkflowQuery } from "../client/workflow-handle.ts";
@@ -38,15 +39,15 @@ const QUERY_NAMES: Record<keyof WorkflowQuery, true> = {
 
 /** Throws OPTION_INVALID. */
 export function checkStart(options: StartOptions<unknown>): void {
-  if (!isObject(options)) throw invalid("the options of a start", options, "an object such as { id, input }");
+  if (!isObject(options)) throw mustBe("the options of a start", "an object such as { id, input }", options);
   checkNames("the options of a start", options, START_NAMES);
   oneOf("ifRunning", options.ifRunning, IF_RUNNING);
   oneOf("ifEnded", options.ifEnded, IF_ENDED);
   for (const name of ["memo", "attributes"] as const) {
-    if (options[name] !== undefined && !isObject(options[name])) throw invalid(name, options[name], "an object");
+    if (options[name] !== undefined && !isObject(options[name])) throw mustBe(name, "an object", options[name]);
   }
   if (options.build !== undefined && textProblem(options.build) !== undefined) {
-    throw invalid("build", options.build, "the name of a build");
+    throw mustBe("build", "the name of a build", options.build);
   }
 }
 
@@ -58,24 +59,24 @@ export function checkQuery(query: WorkflowQuery): void {
   for (const name of ["workflowId", "prefix", "type", "queue"] as const) {
     const text: unknown = query[name];
     if (text === undefined || (typeof text === "string" && canBeKept(text))) continue;
-    throw invalid(name, text, "a text, without a NUL");
+    throw mustBe(name, "a text, without a NUL", text);
   }
   for (const name of ["startedFrom", "startedBefore"] as const) {
     if (query[name] !== undefined && !Number.isFinite(query[name])) {
-      throw invalid(name, query[name], "a moment, in milliseconds since 1970");
+      throw mustBe(name, "a moment, in milliseconds since 1970", query[name]);
     }
   }
-  if (isBlocked !== undefined && typeof isBlocked !== "boolean") throw invalid("isBlocked", isBlocked, "true or false");
-  if (attributes !== undefined && !isObject(attributes)) throw invalid("attributes", attributes, "an object");
+  if (isBlocked !== undefined && typeof isBlocked !== "boolean") throw mustBe("isBlocked", "true or false", isBlocked);
+  if (attributes !== undefined && !isObject(attributes)) throw mustBe("attributes", "an object", attributes);
   for (const [name, value] of Object.entries(attributes ?? {})) {
     const isPlain = typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
     if (!isPlain || !canBeKept(name))
-      throw invalid(`attributes.${name}`, value, "a text, a finite number, true or false");
+      throw mustBe(`attributes.${name}`, "a text, a finite number, true or false", value);
   }
   if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 1))
-    throw invalid("limit", limit, "a whole number from 1");
+    throw mustBe("limit", "a whole number from 1", limit);
   if (before !== undefined && !Number.isSafeInteger(before))
-    throw invalid("before", before, "the cursor of the previous page");
+    throw mustBe("before", "the cursor of the previous page", before);
 }
 
 /** Checks the options of a call on a handle. Throws OPTION_INVALID. */
@@ -89,12 +90,7 @@ function checkNames(what: string, given: object, known: object): void {
 }
 
 function oneOf(name: string, value: string | undefined, known: readonly string[]): void {
-  if (value !== undefined && !known.includes(value)) throw invalid(name, value, `one of ${known.join(", ")}`);
+  if (value !== undefined && !known.includes(value)) throw mustBe(name, `one of ${known.join(", ")}`, value);
 }
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value);
-
-const invalid = (name: string, value: unknown, known: string): LimpetError =>
-  new LimpetError("OPTION_INVALID", `${name} must be ${known}; got ${shown(value)}`);
-
-const shown = (value: unknown): string => (typeof value === "string" ? `"${value}"` : String(value));

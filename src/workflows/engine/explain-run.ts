@@ -1,7 +1,6 @@
 // Explains the state of a run, its waits and their causes, from the rows of the store. Pure.
 
-import { formatDuration } from "../../kernel/durations.ts";
-import { isoMoment } from "../../kernel/end-of-time.ts";
+import { formatDuration, isoMoment } from "../../kernel/durations.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { StoredRun, StoredTask } from "../../ports/store/workflows.ts";
 import type { AwaitedThing, WorkerSummary } from "../../ports/workflow-admin.ts";

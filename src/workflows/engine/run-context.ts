@@ -1,4 +1,5 @@
 // Implements `ctx` for the code of a workflow: checks the arguments and passes commands to the execution.
+import { showValue } from "../../kernel/check.ts";
 import { parseDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
@@ -282,10 +283,8 @@ function nameOf(what: "signal" | "query" | "update", name: Named): string {
 /** Rejects a wrong argument where it is passed, not when it is used. */
 function checkFunction<Given>(what: string, fn: (input: never) => Given): (input?: unknown) => Given {
   if (typeof fn === "function") return fn as (input?: unknown) => Given;
-  throw new LimpetError("WORKFLOW_INVALID", `ctx.${what}: ${shown(fn)} is not a function`);
+  throw new LimpetError("WORKFLOW_INVALID", `ctx.${what}: ${showValue(fn)} is not a function`);
 }
-
-const shown = (value: unknown): string => (typeof value === "string" ? `"${value}"` : String(value));
 
 function policyOf(onParentClose: ParentClosePolicy = "terminate"): ParentClosePolicy {
   if (POLICIES.includes(onParentClose)) return onParentClose;

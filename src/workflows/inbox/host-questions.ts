@@ -4,6 +4,7 @@
 //
 // The answer row is written before the question, and is due some time after the asking process gives up. A
 // process that dies in between leaves no rows: when the answer row is due, any process deletes both.
+import { backoffMs } from "../../kernel/backoff.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { deserializeError, type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
 import { toWire } from "../../kernel/values.ts";
@@ -98,12 +99,12 @@ export class HostQuestions {
   }
 
   async #answerTo(id: string, withinMs: number): Promise<{ readonly result: Wire } | undefined> {
-    let pauseMs = FIRST_LOOK_MS;
+    let looks = 0;
     const answer = await this.#waiting.until(withinMs, new AbortController().signal, async () => {
       const stored = await this.#deps.store.get(this.#answerKey(id));
       const row = JSON.parse(stored?.data ?? "null") as AnswerRow | null;
-      pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS);
-      return { found: row === null || row.kind === "asked" ? undefined : row, nextMs: pauseMs };
+      const nextMs = backoffMs(++looks, FIRST_LOOK_MS, LONGEST_LOOK_MS);
+      return { found: row === null || row.kind === "asked" ? undefined : row, nextMs };
     });
     if (answer === undefined && this.#stopped !== undefined) throw this.#stopped;
     if (answer?.kind === "failed") {

@@ -1,6 +1,7 @@
 // Waits for the outcome of an update, which is an event in the history of the run. New events are read when
 // this process writes some, and otherwise at growing intervals. The update is durable by then, so an
 // unavailable store does not end the wait.
+import { backoffMs } from "../../kernel/backoff.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
 import { fromWire } from "../../kernel/values.ts";
@@ -40,7 +41,7 @@ export class UpdateCall {
   }
 
   async answer(signal: AbortSignal | undefined): Promise<unknown> {
-    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_LOOK_MS)) {
+    for (let looks = 0; ; looks++) {
       const { ref } = this.#look;
       const answer = this.#deps.updates.of(ref);
       try {
@@ -48,7 +49,7 @@ export class UpdateCall {
         if (event?.kind === "UpdateCompleted") return fromWire(event.result);
         if (event?.kind === "UpdateFailed") throw deserializeError(event.error);
         if (event?.kind === "UpdateRejected") throw refused(event.error);
-        if (this.#look.ref === ref) await answer.within(pauseMs);
+        if (this.#look.ref === ref) await answer.within(backoffMs(looks, FIRST_LOOK_MS, LONGEST_LOOK_MS));
       } finally {
         answer.end();
       }

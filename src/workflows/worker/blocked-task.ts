@@ -1,6 +1,7 @@
 // Returns a task that its worker cannot complete: the code does not fit the history, the history is full, or
 // another error occurred. The run is blocked and retried after a pause, longer each time. Requests to end it
 // still take effect.
+import { backoffMs } from "../../kernel/backoff.ts";
 import { type ErrorCode, isLimpetError, type LimpetError } from "../../kernel/errors.ts";
 import type { Log } from "../../ports/log.ts";
 import type { ClaimedTask, TaskCompletion } from "../../ports/store/workflows.ts";
@@ -27,7 +28,7 @@ const PARKING: readonly ErrorCode[] = ["WORKFLOW_TOO_LARGE", "WORKFLOW_ATTEMPTS_
 export const pauseAfter = (error: unknown, attempt: number): number =>
   error instanceof Stray || PARKING.some((code) => isLimpetError(error, code))
     ? PARKED_MS
-    : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 20), LONGEST_PAUSE_MS);
+    : backoffMs(attempt - 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
 
 export async function returnBlocked(task: ClaimedTask, error: unknown, deps: BlockedTaskDeps): Promise<void> {
   // An unavailable store is no fault of the run: its lease expires instead.

@@ -1,6 +1,6 @@
 // Executes the commands of a run: timers, queued activities, started runs, and messages to other runs. All of
 // it is written in the same transaction as the commands.
-import { END_OF_TIME, inTime } from "../../kernel/end-of-time.ts";
+import { END_OF_TIME, inTime } from "../../kernel/durations.ts";
 import { toWire } from "../../kernel/values.ts";
 import type { ReminderWriter } from "../../ports/reminder-writer.ts";
 import type { ReminderKey, ReminderWrite } from "../../ports/store/reminders.ts";

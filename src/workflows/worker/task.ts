@@ -1,6 +1,7 @@
 // Completes one task of a run: moves inbox messages into the history, lets the code continue, and writes its
 // commands step by step, each step in one transaction. While eager activities of the run are running, the
 // task stays here, and their results are further steps.
+import { backoffMs } from "../../kernel/backoff.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
 import { encodeValue, readWire, toWire } from "../../kernel/values.ts";
@@ -362,7 +363,7 @@ async function callActor(
   signal: AbortSignal,
   deps: TaskDeps,
 ): Promise<Item | undefined> {
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+  for (let failures = 0; ; failures++) {
     try {
       const result = await deps.callActor(type, id, method, readWire(input) as unknown[]);
       const wire = toWire(result, "the result", "RESULT_INVALID");
@@ -372,7 +373,7 @@ async function callActor(
       const isAnswer = !isLimpetError(thrown) || thrown.retry === "never";
       if (isAnswer) return told({ kind: "ActivityFailed", of: n, error: keptError(thrown), attempts: 1 });
     }
-    if (!deps.isDraining()) await pause(pauseMs, signal, deps.clock);
+    if (!deps.isDraining()) await pause(backoffMs(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), signal, deps.clock);
     if (signal.aborted || deps.isDraining()) return undefined;
   }
 }

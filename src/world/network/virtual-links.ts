@@ -2,6 +2,7 @@
 // virtual network, and behaves like the real link: one connection per pair, made on first use, a pause after
 // a failed attempt, and a goodbye before a server closes. Arguments and results are encoded, so that no two
 // hosts share an object.
+import { backoffMs } from "../../kernel/backoff.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
@@ -136,8 +137,8 @@ class Link implements CarrierDeps {
     if (this.#current === carrier) {
       this.#current = undefined;
       if (!isProven) {
-        const pause = LINK_LIMITS.pauseMs * 2 ** this.#failures++;
-        this.#pausedUntil = this.#clock.monotonic() + Math.min(pause, LINK_LIMITS.longestPauseMs);
+        const { pauseMs, longestPauseMs } = LINK_LIMITS;
+        this.#pausedUntil = this.#clock.monotonic() + backoffMs(this.#failures++, pauseMs, longestPauseMs);
       }
     }
     this.#leaving.delete(carrier);

@@ -1,7 +1,7 @@
 // Cancellation with a cleanup, in the protocol of workers in other languages: the request, its delivery, and
 // their events. Pure.
 
-import { isoMoment as iso } from "../../../kernel/end-of-time.ts";
+import { isoMoment as iso } from "../../../kernel/durations.ts";
 import type { CleanupRequest, Delivery, RemoteRun } from "../../../workflows/history/run-state.ts";
 import { CALL_KINDS } from "../../cleanup.ts";
 import { invalidField } from "../../refusal.ts";

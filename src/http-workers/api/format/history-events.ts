@@ -2,7 +2,7 @@
 // that a client with a stored history can compare. `payload.sequence` is the number of the command, not of
 // the event. Pure.
 
-import { isoMoment } from "../../../kernel/end-of-time.ts";
+import { isoMoment } from "../../../kernel/durations.ts";
 import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { readBinding } from "../../../workflows/definition/bindings.ts";
 import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/engine/events.ts";

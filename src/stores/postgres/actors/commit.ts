@@ -7,7 +7,9 @@
 //   starts or signals workflows, the workflow statements run in the same transaction.
 // 3. Commits that were left out: read their heads, to distinguish a commit that had already been applied from
 //   a fenced one.
+
 import { setTimeout as pause } from "node:timers/promises";
+import { backoffMs } from "../../../kernel/backoff.ts";
 import { invariant } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { bringsLease, type ReminderWrite } from "../../../ports/store/reminders.ts";
@@ -225,7 +227,7 @@ export class Commits {
       left = await this.#classify(await write(left, attempt));
       // The second attempt splits the batch, so that one locked row does not delay the other commits.
       if (left.length === 0 || (attempt > 1 && performance.now() > deadline)) return;
-      await pause(Math.min(2 ** attempt, 64) * (0.5 + Math.random() / 2));
+      await pause(backoffMs(attempt, 1, 64, Math.random()));
     }
   }
 

@@ -1,9 +1,11 @@
 // Listens to notifications of other processes about reminders and workflows. It has a connection of its own,
 // from the first watcher until the store is closed. It replaces a lost connection. Notifications are lost
 // while there is no connection, so each new connection notifies every watcher that has something due.
+
 import { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
+import { backoffMs } from "../../../kernel/backoff.ts";
 import { holdSession } from "../connection/session.ts";
 import type { PostgresSettings } from "../connection/settings.ts";
 import type { Holders } from "./holders.ts";
@@ -80,7 +82,7 @@ export class NotificationListener {
       } catch {
         // Every user of the store meets the same failure and reports it.
       }
-      const ms = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
+      const ms = backoffMs(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, Math.random());
       await pause(ms, undefined, { signal }).catch(() => undefined);
     }
   }

@@ -1,5 +1,7 @@
 // Delivers messages to the inboxes of runs: one statement for a whole batch.
+
 import { setTimeout as pause } from "node:timers/promises";
+import { backoffMs } from "../../../kernel/backoff.ts";
 import type { DeliveryOutcome, InboxMessage, RunStatus } from "../../../ports/store/workflows.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Runner, Statement } from "../connection/connections.ts";
@@ -211,7 +213,7 @@ export class WorkflowArrivals {
       if (left.length === 0) return this.#wakeThose(runner, all, notifications);
       if (tries > TRIES)
         throw new StoreFault("STORE_UNAVAILABLE", "locked", "other processes send to the same runs at the same time");
-      if (tries > 1) await pause(Math.random() * Math.min(2 ** tries, 20));
+      if (tries > 1) await pause(Math.random() * backoffMs(tries, 1, 20));
       await this.#once(runner, left, notifications);
     }
   }

@@ -1,6 +1,8 @@
 // Starts runs: one statement for a whole batch, and one for a single run. Starts with reminders run in a
 // transaction.
+
 import { setTimeout as pause } from "node:timers/promises";
+import { backoffMs } from "../../../kernel/backoff.ts";
 import { invariant } from "../../../kernel/errors.ts";
 import { NOTIFY_AHEAD_MS } from "../../../ports/store/reminders.ts";
 import type { RunStart, RunStatus, StartOutcome } from "../../../ports/store/workflows.ts";
@@ -208,7 +210,7 @@ export class WorkflowStarts {
           "locked",
           "other processes start the same workflows at the same time",
         );
-      await pause(Math.random() * Math.min(2 ** tries, 20));
+      await pause(Math.random() * backoffMs(tries, 1, 20));
     }
     for (const start of made) this.#notifyOf(start, notifications);
     await notifications.remind(

@@ -1,7 +1,9 @@
 // Runs transactions and waits for the lock of another process. Runs in the worker thread, where blocking is
 // fine. A transaction is applied whole or not at all. Only when COMMIT itself fails is the outcome ambiguous,
 // and the error has a code for that.
+
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { backoffMs } from "../../../kernel/backoff.ts";
 import { LimpetError } from "../../../kernel/errors.ts";
 import { isBusy } from "../sqlite-errors.ts";
 
@@ -23,7 +25,7 @@ export function patiently<T>(timeoutMs: number, attempt: () => T): T {
     } catch (error) {
       if (!isBusy(error) || performance.now() >= deadline) throw error;
     }
-    Atomics.wait(still, 0, 0, Math.min(0.1 * 2 ** tries, LONGEST_PAUSE_MS) * (0.5 + Math.random()));
+    Atomics.wait(still, 0, 0, backoffMs(tries, 0.1, LONGEST_PAUSE_MS) * (0.5 + Math.random()));
   }
 }
 

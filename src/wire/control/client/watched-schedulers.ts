@@ -6,6 +6,7 @@
 // reports: one connection serves both streams. The host leaves the earlier scheduler only when the leader has
 // answered the watch, so an unreachable leader hides no change of leaders.
 
+import { backoffMs } from "../../../kernel/backoff.ts";
 import type { Leader, LeaderSource } from "../../../placement/discovery/leader-source.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { SchedulerList } from "../../../ports/cluster/control-service.ts";
@@ -141,12 +142,12 @@ export class WatchedSchedulers implements LeaderSource {
 
   #later(): void {
     if (this.#retry !== undefined) return;
-    const longest = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
+    const pauseMs = backoffMs(this.#failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
     const again = (): void => {
       this.#retry = undefined;
       this.#ask();
     };
-    this.#retry = this.#deps.clock.after(longest * (0.5 + this.#deps.random.number()), again, "background");
+    this.#retry = this.#deps.clock.after(pauseMs * (0.5 + this.#deps.random.number()), again, "background");
   }
 
   #told(by: SchedulerClient, list: SchedulerList): void {

@@ -1,5 +1,6 @@
 // Parses the queries that list actors, sticky actors or reminders, and encodes the cursor from one page to
 // the next. Pure.
+import { invalidArgument } from "../../../kernel/check.ts";
 import { LimpetError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { checkId, checkType, checkTypeFilter, nameProblem } from "../../../kernel/names.ts";
@@ -13,8 +14,6 @@ const REMINDER_PARAMETERS = ["type", "id", "after", "limit"] as const;
 type Parameter = (typeof PARAMETERS | typeof REMINDER_PARAMETERS)[number];
 
 const DEFAULT_LIMIT = 100;
-
-const invalid = (message: string) => new LimpetError("ARGUMENT_INVALID", message);
 
 export function parseListQuery(query: string): ListQuery {
   const given = parseParameters(query, PARAMETERS);
@@ -57,8 +56,8 @@ export function parseParameters<Parameter extends string>(
     const cut = pair.indexOf("=");
     const name = (cut === -1 ? pair : pair.slice(0, cut)) as Parameter;
     if (!parameters.includes(name))
-      throw invalid(`unknown query parameter; the parameters are ${parameters.join(", ")}`);
-    if (given.has(name)) throw invalid(`query parameter ${name} is given twice`);
+      throw invalidArgument(`unknown query parameter; the parameters are ${parameters.join(", ")}`);
+    if (given.has(name)) throw invalidArgument(`query parameter ${name} is given twice`);
     const value = cut === -1 ? "" : decodePercent(pair.slice(cut + 1).replaceAll("+", " "), `query parameter ${name}`);
     if (value !== "") given.set(name, value);
   }
@@ -68,13 +67,14 @@ export function parseParameters<Parameter extends string>(
 export function parseFlag(text: string | undefined, name = "active"): boolean | undefined {
   if (text === undefined || text === "false") return undefined;
   if (text === "true") return true;
-  throw invalid(`query parameter ${name} must be "true" or "false"`);
+  throw invalidArgument(`query parameter ${name} must be "true" or "false"`);
 }
 
 export function parseLimit(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIMIT;
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > LIMITS.listPage) throw invalid(`query parameter limit must be 1 to ${LIMITS.listPage}`);
+  if (limit < 1 || limit > LIMITS.listPage)
+    throw invalidArgument(`query parameter limit must be 1 to ${LIMITS.listPage}`);
   return limit;
 }
 
@@ -124,5 +124,5 @@ export function parseWords(text: string, bytes: readonly number[]): readonly str
     const fine = bytes.every((most, i) => nameProblem(words[i], most) === undefined);
     if (fine && formatWords(words) === text) return words;
   }
-  throw invalid("query parameter after must be the `next` of an earlier page");
+  throw invalidArgument("query parameter after must be the `next` of an earlier page");
 }

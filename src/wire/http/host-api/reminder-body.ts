@@ -1,10 +1,10 @@
 // Reads the body of a request to set a reminder. Unknown fields are ignored, as in Dapr: its SDKs send more,
 // such as `reminderName`. Inside `failure_policy` they are rejected. The reminders check the schedule itself
 // later. Pure.
+import { invalidBody, showValue } from "../../../kernel/check.ts";
 import { LimpetError } from "../../../kernel/errors.ts";
 import type { ReminderWish } from "../../../ports/reminder-admin.ts";
 import type { FailureOptions } from "../../../ports/reminder-options.ts";
-import { showValue } from "../../../reminders/refusal.ts";
 import { parseGoDuration } from "../../../reminders/schedule/go-duration.ts";
 import { parseIsoDuration } from "../../../reminders/schedule/iso-duration.ts";
 import { averageLength } from "../../../reminders/schedule/period.ts";
@@ -15,15 +15,14 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Default of `failure_policy.constant.interval`. */
 const INTERVAL = "1s";
 
-const invalid = (problem: string): LimpetError => new LimpetError("BODY_INVALID", problem);
 const senseless = (problem: string): LimpetError => new LimpetError("REMINDER_INVALID", problem);
 
 export function parseReminder(bytes: Buffer, exact: boolean): ReminderWish {
   const body = parseBody(bytes, exact);
-  if (!isFields(body)) throw invalid('the body must be an object, for example {"dueTime": "10s", "data": "tea"}');
+  if (!isFields(body)) throw invalidBody('the body must be an object, for example {"dueTime": "10s", "data": "tea"}');
   const { dueTime = null, period = null, ttl = null, data, overwrite, failure_policy } = body;
   if (overwrite !== undefined && overwrite !== null && typeof overwrite !== "boolean") {
-    throw invalid("overwrite must be true or false");
+    throw invalidBody("overwrite must be true or false");
   }
   return {
     // The schedule parser rejects values that are not texts.
@@ -85,7 +84,7 @@ function checkFields(fields: Fields, known: readonly string[], where: string): v
   const unknown = Object.keys(fields).find((key) => !known.includes(key));
   if (unknown === undefined) return;
   const all = known.length === 0 ? "none" : known.join(", ");
-  throw invalid(
+  throw invalidBody(
     `${where} has a field ${JSON.stringify(unknown.slice(0, 60))}, which is unknown; the fields are ${all}`,
   );
 }

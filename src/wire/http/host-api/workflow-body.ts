@@ -1,5 +1,6 @@
 // Parses the bodies of requests about workflows. An unknown field is rejected, because it could be a request
 // that is not fulfilled. Pure.
+import { invalidBody } from "../../../kernel/check.ts";
 import { LimpetError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { nameProblem } from "../../../kernel/names.ts";
@@ -15,16 +16,14 @@ const START_FIELDS = [
 const IF_RUNNING = ["fail", "existing", "terminate"] as const;
 const IF_ENDED = ["start", "start unless completed", "fail", "existing"] as const;
 
-const invalid = (problem: string): LimpetError => new LimpetError("BODY_INVALID", problem);
-
 export function parseStart(body: unknown): StartWish {
   const fields = fieldsOf(body, START_FIELDS, '{"type": "order", "id": "order-17", "input": ["tea"]}');
   const { input, memo, attributes } = fields;
   const id = textOf(fields, "id");
   if (id !== undefined) checkWorkflowId(id);
-  if (memo !== undefined && !isFields(memo)) throw invalid("memo must be an object");
+  if (memo !== undefined && !isFields(memo)) throw invalidBody("memo must be an object");
   if (attributes !== undefined && !(isFields(attributes) && Object.values(attributes).every(isAttribute))) {
-    throw invalid("attributes must be an object of texts, numbers, booleans and nulls");
+    throw invalidBody("attributes must be an object of texts, numbers, booleans and nulls");
   }
   return {
     type: checked("workflow", needed(fields, "type")),
@@ -57,7 +56,7 @@ export function parseEnding(
   const fields = fieldsOf(body, ["id", "run", "reason"], '{"id": "order-17", "reason": "…"}');
   const reason = textOf(fields, "reason") ?? "";
   if (Buffer.byteLength(reason) > LIMITS.reasonBytes) {
-    throw invalid(`the reason to ${act} it must not be longer than ${LIMITS.reasonBytes} bytes`);
+    throw invalidBody(`the reason to ${act} it must not be longer than ${LIMITS.reasonBytes} bytes`);
   }
   return { run: runOf(fields), reason };
 }
@@ -81,23 +80,23 @@ function workflowIdOf(fields: Fields): string {
 }
 
 function fieldsOf(body: unknown, known: readonly string[], example: string): Fields {
-  if (!isFields(body)) throw invalid(`the body must be an object, for example ${example}`);
+  if (!isFields(body)) throw invalidBody(`the body must be an object, for example ${example}`);
   const unknown = Object.keys(body).find((key) => !known.includes(key));
   if (unknown === undefined) return body;
   const shown = JSON.stringify(unknown.slice(0, 60));
-  throw invalid(`the body has a field ${shown}, which is unknown; the fields are ${known.join(", ")}`);
+  throw invalidBody(`the body has a field ${shown}, which is unknown; the fields are ${known.join(", ")}`);
 }
 
 function textOf(fields: Fields, name: string): string | undefined {
   const value = fields[name];
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== "string") throw invalid(`${name} must be a text`);
+  if (typeof value !== "string") throw invalidBody(`${name} must be a text`);
   return value;
 }
 
 function needed(fields: Fields, name: string): string {
   const text = textOf(fields, name);
-  if (text === undefined) throw invalid(`the body needs a field ${name}`);
+  if (text === undefined) throw invalidBody(`the body needs a field ${name}`);
   return text;
 }
 
@@ -105,7 +104,7 @@ function wordOf<Word extends string>(fields: Fields, name: string, words: readon
   const text = textOf(fields, name);
   if (text === undefined) return undefined;
   const word = words.find((each) => each === text);
-  if (word === undefined) throw invalid(`${name} must be one of ${words.join(", ")}`);
+  if (word === undefined) throw invalidBody(`${name} must be one of ${words.join(", ")}`);
   return word;
 }
 

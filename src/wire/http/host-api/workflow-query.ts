@@ -1,4 +1,5 @@
 // Parses the queries that list workflows or their events, and encodes the cursors between pages. Pure.
+import { invalidArgument } from "../../../kernel/check.ts";
 import { LimpetError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { canBeKept, nameProblem } from "../../../kernel/names.ts";
@@ -18,8 +19,6 @@ const STATUSES: readonly RunStatus[] = [
 const STEPS = 100;
 const MOST_STEPS = 100_000;
 const CURSOR_BYTES = [20];
-
-const invalid = (message: string) => new LimpetError("ARGUMENT_INVALID", message);
 
 export function parseWorkflowQuery(query: string): WorkflowPageQuery {
   const given = parseParameters(query, PARAMETERS);
@@ -47,7 +46,8 @@ export function parseWorkflowQuery(query: string): WorkflowPageQuery {
 export function parseLook(query: string): { readonly runId: RunName["runId"]; readonly steps: number } {
   const given = parseParameters(query, ["run", "steps"]);
   const steps = given.get("steps");
-  if (steps !== undefined && !/^\d{1,6}$/.test(steps)) throw invalid("query parameter steps must be a whole number");
+  if (steps !== undefined && !/^\d{1,6}$/.test(steps))
+    throw invalidArgument("query parameter steps must be a whole number");
   const most = Math.min(Math.max(Number(steps ?? STEPS), 1), MOST_STEPS);
   return { runId: parseRun(given.get("run")), steps: most };
 }
@@ -77,7 +77,7 @@ function parsePrefix(prefix: string | undefined): string | undefined {
 function parseStatus(text: string | undefined): RunStatus | undefined {
   if (text === undefined) return undefined;
   const status = STATUSES.find((each) => each === text);
-  if (status === undefined) throw invalid(`query parameter status must be one of ${STATUSES.join(", ")}`);
+  if (status === undefined) throw invalidArgument(`query parameter status must be one of ${STATUSES.join(", ")}`);
   return status;
 }
 
@@ -93,7 +93,9 @@ function parseAttributes(text: string | undefined): WorkflowPageQuery["attribute
   const kinds = ["string", "number", "boolean"];
   const isFine = ([name, each]: [string, unknown]): boolean => canBeKept(name) && kinds.includes(typeof each);
   if (!isObject || !Object.entries(value as object).every(isFine)) {
-    throw invalid('query parameter attributes must be an object of texts, numbers and booleans, as {"customer":"ali"}');
+    throw invalidArgument(
+      'query parameter attributes must be an object of texts, numbers and booleans, as {"customer":"ali"}',
+    );
   }
   return value as WorkflowPageQuery["attributes"];
 }
@@ -102,7 +104,9 @@ function parseMoment(text: string | undefined, name: string): number | undefined
   if (text === undefined) return undefined;
   const moment = /^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text);
   if (Number.isNaN(moment)) {
-    throw invalid(`query parameter ${name} must be a moment, as 2026-03-01T09:00:00Z or milliseconds since 1970`);
+    throw invalidArgument(
+      `query parameter ${name} must be a moment, as 2026-03-01T09:00:00Z or milliseconds since 1970`,
+    );
   }
   return moment;
 }
@@ -118,5 +122,5 @@ function parseCursor(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [word] = parseWords(text, CURSOR_BYTES);
   if (/^\d{1,15}$/.test(word!)) return Number(word);
-  throw invalid("query parameter after must be the `next` of an earlier page");
+  throw invalidArgument("query parameter after must be the `next` of an earlier page");
 }
