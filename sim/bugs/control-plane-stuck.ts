@@ -87,8 +87,14 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
       {
         file: "src/placement/leader/leader-term.ts",
         before: `this.#lookAtShards(namespace, effects);
+    } catch (err) {
+      this.#endOnBug(err);
+    }
     this.#arm();`,
-        after: "this.#lookAtShards(namespace, effects);",
+        after: `this.#lookAtShards(namespace, effects);
+    } catch (err) {
+      this.#endOnBug(err);
+    }`,
       },
     ],
   },

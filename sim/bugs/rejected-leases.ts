@@ -150,11 +150,9 @@ export const REJECTED_LEASES: readonly Bug[] = [
       {
         file: "src/placement/leader/leader-term.ts",
         before: `  #feed(namespace: string, input: (now: number) => Effect[]): void {
-    if (this.#over) return;
-    if (!this.#deps.lasts()) {`,
+    if (!this.#mayDecide()) return;`,
         after: `  #feed(namespace: string, input: (now: number) => Effect[]): void {
-    if (this.#over) return;
-    if (false as boolean) {`,
+    if (this.#over) return;`,
       },
     ],
   },

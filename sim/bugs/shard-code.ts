@@ -28,7 +28,7 @@ export const SHARD_CODE: readonly Bug[] = [
       {
         file: "src/sharding/host/strategy-server.ts",
         before: "choices.push({ shard, incarnation: host?.incarnation });",
-        after: "choices.push({ shard, incarnation: host?.incarnation ?? String(said) });",
+        after: "choices.push({ shard, incarnation: host?.incarnation ?? String(answer) });",
       },
       {
         file: "src/sharding/leader/strategy-client.ts",

@@ -14,9 +14,9 @@ export const SHARDS: readonly Bug[] = [
       {
         file: "src/sharding/leader/effect-performer.ts",
         before:
-          "note({ namespace, type, shard, incarnation: host }, () => this.#persisted(type, shard, host));\n        return [];",
+          "persist({ namespace, type, shard, incarnation: host }, () => this.#persisted(type, shard, host));\n        return [];",
         after:
-          "note({ namespace, type, shard, incarnation: host }, () => {});\n        return known.shards.persisted(shard, host, now);",
+          "persist({ namespace, type, shard, incarnation: host }, () => {});\n        return known.shards.persisted(shard, host, now);",
       },
     ],
   },
@@ -53,8 +53,8 @@ export const SHARDS: readonly Bug[] = [
       },
       {
         file: "src/sharding/model/shard-region.ts",
-        before: 'if (this.#kept.has(shard)) return "wait";',
-        after: 'if (this.#kept.has(shard) && !this.#held.has(shard)) return "wait";',
+        before: 'if (this.#buffered.has(shard)) return "wait";',
+        after: 'if (this.#buffered.has(shard) && !this.#held.has(shard)) return "wait";',
       },
     ],
   },
@@ -67,8 +67,8 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/sharding/model/shard-region.ts",
-        before: 'if (this.#kept.has(shard)) return "wait";\n    if (this.#held.has(shard)) return "here";',
-        after: 'if (this.#held.has(shard)) return "here";\n    if (this.#kept.has(shard)) return "wait";',
+        before: 'if (this.#buffered.has(shard)) return "wait";\n    if (this.#held.has(shard)) return "here";',
+        after: 'if (this.#held.has(shard)) return "here";\n    if (this.#buffered.has(shard)) return "wait";',
       },
     ],
   },
@@ -96,8 +96,8 @@ export const SHARDS: readonly Bug[] = [
       },
       {
         file: "src/sharding/model/shard-region.ts",
-        before: "doubt(shard: number): void {\n    this.#homes.delete(shard);",
-        after: "doubt(shard: number): void {\n    void shard;",
+        before: "recheckHome(shard: number): void {\n    this.#homes.delete(shard);",
+        after: "recheckHome(shard: number): void {\n    void shard;",
       },
     ],
   },
@@ -185,7 +185,7 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/sharding/host/region-driver.ts",
-        before: "  clear(): void {\n    this.#ways.clear();",
+        before: "  clear(): void {\n    this.#routers.clear();",
         after: "  clear(): void {",
       },
       {
@@ -247,8 +247,8 @@ export const SHARDS: readonly Bug[] = [
     changes: [
       {
         file: "src/sharding/model/shard-region.ts",
-        before: 'if (actors === "stopped") stopped.push({ shard, move });\n      else this.#kept.delete(shard);',
-        after: "void move;\n      this.#kept.delete(shard);",
+        before: 'if (actors === "stopped") stopped.push({ shard, move });\n      else this.#buffered.delete(shard);',
+        after: "void move;\n      this.#buffered.delete(shard);",
       },
       {
         file: "src/sharding/model/type-shards.ts",

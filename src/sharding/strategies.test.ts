@@ -88,6 +88,13 @@ describe('the strategy "least shards"', () => {
   });
 });
 
+it("no strategy is asked for a home while the type has no host", () => {
+  for (const strategy of [leastShards(), hashedShards(), externalShards(new Map([[1, "a"]]))]) {
+    assert.throws(() => strategy.home(1, [], undefined), { code: "INVARIANT", message: /it has none/ });
+    assert.deepEqual(strategy.moves([], NONE), []);
+  }
+});
+
 describe('the strategy "hashed shards"', () => {
   it("shards of the same number live on the same host for all types with the same hosts", () => {
     const [one, other] = [

@@ -280,6 +280,7 @@ export class SchedulerNode implements ControlService, LeaderSource {
         instruments: this.#instruments,
         lasts: () => this.#lasts(),
         over,
+        broken: (why) => this.#giveUp(why),
       });
     } finally {
       this.#takingOver = false;

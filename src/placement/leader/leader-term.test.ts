@@ -55,23 +55,27 @@ class Setting {
   readonly candidate = newCandidate();
   #leading: LeaderTerm | undefined;
 
-  static async begin(): Promise<Setting> {
+  /** `change` replaces the shards of the term. */
+  static async begin(change = (shards: TermFeature): TermFeature => shards): Promise<Setting> {
     const setting = new Setting();
     const { term } = await setting.coordination.campaign(setting.candidate);
     setting.#leading = new LeaderTerm(term, [], 0, SETTINGS, {
-      shards: await beginShards(setting.clock, term),
+      shards: change(await beginShards(setting.clock, term)),
       clock: setting.clock,
       log: silentLog,
       instruments: new SchedulerInstruments(new Metrics()),
       coordination: { ...NOTHING_ELSE, persist: (of, changes) => setting.#note(of, changes) },
       hasEnded: () => false,
       lasts: () => setting.lasts,
-      over: (why) => {
-        setting.overs.push(why);
-        setting.leading.freeze();
-      },
+      over: (why) => setting.#end(why),
+      broken: (why) => setting.#end(`bug: ${why}`),
     });
     return setting;
+  }
+
+  #end(why: string): void {
+    this.overs.push(why);
+    this.leading.freeze();
   }
 
   get leading(): LeaderTerm {
@@ -224,5 +228,32 @@ test("a leader whose own lease is over answers no renewal, whichever host asks f
     host.message({ kind: "renew", sequence: 2, actors: 0 });
     await setting.clock.advance("1s");
     assert.deepEqual([sent, setting.overs], [[], ["it could not be kept up"]]);
+  }
+});
+
+test("a broken invariant ends the term and not the process, and any other error is thrown", async () => {
+  for (const code of ["INVARIANT", "ARGUMENT_INVALID"] as const) {
+    const throwing = (shards: TermFeature): TermFeature => ({
+      end: () => shards.end(),
+      namespace(of) {
+        const { coordinator, requests } = shards.namespace(of);
+        const message = (): never => {
+          throw new LimpetError(code, "shard 7: buffering, home a");
+        };
+        return { coordinator: Object.assign(coordinator, { message }), requests };
+      },
+    });
+    const setting = await Setting.begin(throwing);
+    const sent: SchedulerMessage[] = [];
+    const host = setting.host("a", undefined, sent);
+    await setting.clock.advance("1s");
+    sent.length = 0;
+    const report = (): void => host.message({ kind: "leaveShards", types: ["Cart"] });
+    if (code === "INVARIANT") report();
+    else assert.throws(report, { code });
+    host.message({ kind: "renew", sequence: 1, actors: 0 });
+    const isOver = code === "INVARIANT";
+    assert.deepEqual(setting.overs, isOver ? ["bug: an invariant of its decisions is broken"] : []);
+    assert.equal(sent.length, isOver ? 0 : 1, "a leader after its term answers no renewal");
   }
 });

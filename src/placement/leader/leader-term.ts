@@ -1,6 +1,6 @@
 // One term of leadership: drives the pure controllers, one per namespace. It feeds them the messages of hosts
 // and the time, and performs their effects. It ends with the term, and none of its state outlives it.
-import { LimpetError } from "../../kernel/errors.ts";
+import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
@@ -43,6 +43,8 @@ export interface LeaderTermDeps {
   lasts(): boolean;
   /** The term is over: another scheduler leads, or may lead. */
   over(why: string): void;
+  /** A bug has ended the term: this scheduler campaigns again at its next interval, not at once. */
+  broken(why: string): void;
 }
 
 /** Pauses between checks: a process that has just ended may need a moment to be seen as ended. */
@@ -152,16 +154,32 @@ export class LeaderTerm {
 
   /** Feeds the driver of shards, as `#feed` feeds the namespace. */
   #lead(namespace: string, input: (shards: NamespaceFeature, now: number) => void): void {
-    if (this.#over) return;
-    if (!this.#deps.lasts()) {
-      this.#deps.over("it could not be kept up");
-      return;
-    }
+    if (!this.#mayDecide()) return;
     const shards = this.#shards.get(namespace)!.coordinator;
-    input(shards, this.#deps.clock.monotonic());
+    try {
+      input(shards, this.#deps.clock.monotonic());
+    } catch (err) {
+      this.#endOnBug(err);
+    }
     const controller = this.#namespaces.get(namespace);
     for (const host of shards.takeRelieved()) this.#feed(namespace, (now) => controller?.handedOver(host, now) ?? []);
     this.#arm();
+  }
+
+  #mayDecide(): boolean {
+    if (this.#over) return false;
+    if (this.#deps.lasts()) return true;
+    this.#deps.over("it could not be kept up");
+    return false;
+  }
+
+  /**
+   * A broken invariant ends the term, not the process: the next leader begins with the state in the store.
+   */
+  #endOnBug(err: unknown): void {
+    if (!isLimpetError(err, "INVARIANT")) throw err;
+    this.#deps.log.error("leader.invariant-broken", { term: this.term, err });
+    this.#deps.broken("an invariant of its decisions is broken");
   }
 
   #hello(
@@ -201,14 +219,14 @@ export class LeaderTerm {
   // ——— Inputs and effects.
 
   #feed(namespace: string, input: (now: number) => Effect[]): void {
-    if (this.#over) return;
-    if (!this.#deps.lasts()) {
-      this.#deps.over("it could not be kept up");
-      return;
+    if (!this.#mayDecide()) return;
+    try {
+      const effects = input(this.#deps.clock.monotonic());
+      for (const effect of effects) this.#perform(namespace, effect);
+      this.#lookAtShards(namespace, effects);
+    } catch (err) {
+      this.#endOnBug(err);
     }
-    const effects = input(this.#deps.clock.monotonic());
-    for (const effect of effects) this.#perform(namespace, effect);
-    this.#lookAtShards(namespace, effects);
     this.#arm();
   }
 

@@ -13,7 +13,7 @@ export interface PrefetchedDeps {
   take(type: string, id: string): Promise<Taken>;
 }
 
-interface Ahead {
+interface PrefetchedShard {
   readonly move: string;
   readonly actors: ReadonlyMap<string, Promise<Taken>>;
 }
@@ -25,7 +25,7 @@ const KEEP_MS = 5_000;
 export class PrefetchedActors {
   readonly #deps: PrefetchedDeps;
   /** By type and shard. */
-  readonly #waiting = new Map<string, Ahead>();
+  readonly #waiting = new Map<string, PrefetchedShard>();
   #count = 0;
   /** By type, of shards that this host became the home of in this moment. */
   readonly #open = new Map<string, Map<string, Promise<Taken>>>();
@@ -45,21 +45,21 @@ export class PrefetchedActors {
     }
     if (actors.size === 0) return;
     this.#count += actors.size;
-    const ahead = { move, actors };
+    const found = { move, actors };
     const key = keyOf(type, shard);
-    this.#waiting.set(key, ahead);
-    this.#deps.clock.after(KEEP_MS, () => this.#waiting.get(key) === ahead && this.#drop(key), "background");
+    this.#waiting.set(key, found);
+    this.#deps.clock.after(KEEP_MS, () => this.#waiting.get(key) === found && this.#drop(key), "background");
   }
 
   /** This host has become the home by this move. The returned ids may be claimed in this moment. */
   open(type: string, shard: number, move: string | undefined): Iterable<string> {
-    const ahead = this.#drop(keyOf(type, shard));
-    if (ahead === undefined || ahead.move !== move) return [];
+    const found = this.#drop(keyOf(type, shard));
+    if (found === undefined || found.move !== move) return [];
     const open = this.#open.get(type) ?? new Map();
     if (this.#open.size === 0) this.#deps.clock.soon(() => this.#open.clear());
     this.#open.set(type, open);
-    for (const [id, taken] of ahead.actors) open.set(id, taken);
-    return ahead.actors.keys();
+    for (const [id, taken] of found.actors) open.set(id, taken);
+    return found.actors.keys();
   }
 
   /** Returns each actor once. Undefined: it has to be taken. */
@@ -70,11 +70,11 @@ export class PrefetchedActors {
     return taken;
   }
 
-  #drop(key: string): Ahead | undefined {
-    const ahead = this.#waiting.get(key);
+  #drop(key: string): PrefetchedShard | undefined {
+    const found = this.#waiting.get(key);
     this.#waiting.delete(key);
-    this.#count -= ahead?.actors.size ?? 0;
-    return ahead;
+    this.#count -= found?.actors.size ?? 0;
+    return found;
   }
 }
 

@@ -24,7 +24,7 @@ export interface PrewarmDeps {
 }
 
 /** The message has the form of a call to a reserved id. A forged one can only activate actors. */
-const NOBODY = "$shard";
+const SHARD_ID = "$shard";
 const METHOD = "$companions";
 /** Actors used within this time are likely to be used soon. */
 const LATELY_MS = 30_000;
@@ -35,7 +35,7 @@ const KEEP_MS = 5_000;
 /** Calls that activate actors must not wait for many prewarmed ones. */
 const AT_ONCE = 50;
 /** The most recently used actors of one shard. They are taken in one step and started together. */
-const AHEAD = 256;
+const MOST_PREFETCHED = 256;
 /** Maximum number of actors that wait to be started on one host. */
 const LONGEST_LINE = 20_000;
 
@@ -49,15 +49,15 @@ export class Prewarm {
   readonly #came = new Map<string, readonly string[]>();
   /** Address to which the ids of an entry of `#left` were sent. */
   readonly #sent = new WeakMap<readonly string[], string>();
-  readonly #ahead: PrefetchedActors;
+  readonly #prefetched: PrefetchedActors;
   readonly #line = new Line();
   #starting = 0;
 
   constructor(deps: PrewarmDeps) {
     this.#deps = deps;
     const { clock, catalog } = deps;
-    this.#ahead = new PrefetchedActors({ clock, take: (type, id) => catalog.takeAhead(type, id) });
-    catalog.usePrefetched(this.#ahead);
+    this.#prefetched = new PrefetchedActors({ clock, take: (type, id) => catalog.takeAhead(type, id) });
+    catalog.usePrefetched(this.#prefetched);
   }
 
   // ——— At the former home.
@@ -93,7 +93,7 @@ export class Prewarm {
       {
         namespace: catalog.namespace,
         type,
-        id: NOBODY,
+        id: SHARD_ID,
         method: METHOD,
         args,
         timeoutMs: KEEP_MS,
@@ -101,7 +101,7 @@ export class Prewarm {
         passOn: false,
         causes: [],
       },
-      UNHEARD,
+      NO_CALLER,
     );
   }
 
@@ -109,23 +109,23 @@ export class Prewarm {
 
   /** Returns false for any other call. */
   serve({ namespace, type, id, method, args }: RemoteCall, answer: RemoteAnswer): boolean {
-    if (id !== NOBODY || method !== METHOD) return false;
+    if (id !== SHARD_ID || method !== METHOD) return false;
     const [shard, ids, move] = args;
     if (namespace === this.#deps.catalog.namespace && isShard(shard) && isList(ids)) {
       this.#keep(this.#came, type, shard, ids);
-      if (typeof move === "string") this.#takeAhead(type, shard, move, ids);
+      if (typeof move === "string") this.#prefetch(type, shard, move, ids);
       this.gained(type, shard, undefined);
     }
     answer.value(undefined);
     return true;
   }
 
-  #takeAhead(type: string, shard: number, move: string, ids: readonly string[]): void {
+  #prefetch(type: string, shard: number, move: string, ids: readonly string[]): void {
     const { catalog, expects } = this.#deps;
     const known = catalog.types.get(type);
     if (known?.stateful !== true || !expects(type, shard, move)) return;
-    const some = ids.slice(0, AHEAD).filter((id) => belongs(known, shard, id) && !known.activations.has(id));
-    this.#ahead.begin(type, shard, move, some);
+    const some = ids.slice(0, MOST_PREFETCHED).filter((id) => belongs(known, shard, id) && !known.activations.has(id));
+    this.#prefetched.begin(type, shard, move, some);
   }
 
   /** This host may have become the shard's home. */
@@ -135,9 +135,9 @@ export class Prewarm {
     const known = catalog.types.get(type);
     if (ids === undefined || known === undefined || standing(type, shard) !== "here") return;
     this.#came.delete(keyOf(type, shard));
-    const ahead = new Set(this.#ahead.open(type, shard, move));
-    for (const id of ahead) void catalog.start(known, id, false).catch(UNNOTICED);
-    for (const id of ids) if (!ahead.has(id)) this.#line.push({ type: known, shard, id });
+    const prefetched = new Set(this.#prefetched.open(type, shard, move));
+    for (const id of prefetched) void catalog.start(known, id, false).catch(IGNORED);
+    for (const id of ids) if (!prefetched.has(id)) this.#line.push({ type: known, shard, id });
     this.#work();
   }
 
@@ -149,7 +149,7 @@ export class Prewarm {
       const { type, shard, id } = next;
       if (standing(type.name, shard) !== "here" || !belongs(type, shard, id)) continue;
       this.#starting++;
-      void catalog.start(type, id, false).catch(UNNOTICED).then(this.#started);
+      void catalog.start(type, id, false).catch(IGNORED).then(this.#started);
     }
   }
 
@@ -221,7 +221,7 @@ function belongs({ options }: ActorTypeInfo, shard: number, id: string): boolean
 }
 
 /** An actor that cannot be started now is started by its next call, which reports the error. */
-const UNNOTICED = (): void => {};
+const IGNORED = (): void => {};
 
 /** The sender needs no answer. */
-const UNHEARD: RemoteCaller = { value() {}, error() {}, notOwner() {}, unsent() {}, lost() {} };
+const NO_CALLER: RemoteCaller = { value() {}, error() {}, notOwner() {}, unsent() {}, lost() {} };

@@ -1,5 +1,6 @@
 // Drives the shards of one host. sharding/model/shard-region.ts keeps the state of each; this file sends
 // requests to the leader, buffers calls, stops the actors of a shard that moves, and wakes waiting calls.
+import { isLimpetError } from "../../kernel/errors.ts";
 import type { ShardedRules } from "../../kernel/sharded-rule.ts";
 import type { ActiveActor, ActorHost, ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -45,11 +46,11 @@ const STUCK_MS = 20_000;
 
 export class ShardMember implements ShardHostFeature {
   readonly #deps: ShardMemberDeps;
-  readonly #ways = new Map<string, ShardRouter>();
+  readonly #routers = new Map<string, ShardRouter>();
   /** Router of the type that was called last, which often is the type of the next call as well. */
   #latest: ShardRouter | undefined;
   #stream: ControlStream<HostMessage> | undefined;
-  readonly #asks = new Map<string, Set<number>>();
+  readonly #requests = new Map<string, Set<number>>();
   #isFlushing = false;
   #leaving: readonly string[] = [];
   readonly #waits = new ShardWaits();
@@ -74,32 +75,32 @@ export class ShardMember implements ShardHostFeature {
   /** Router for a type, current with its newest `table` and the registered classes. */
   router(type: string, table = this.#deps.tables.newest(type)): ShardRouter {
     const { edition } = this.#deps.catalog;
-    let way = this.#latest;
-    if (way === undefined || way.type !== type) {
-      way = this.#ways.get(type) ?? this.#newWay(type);
-      this.#latest = way;
+    let router = this.#latest;
+    if (router === undefined || router.type !== type) {
+      router = this.#routers.get(type) ?? this.#newRouter(type);
+      this.#latest = router;
     }
-    if (!way.isFor(table, edition)) way.renew(table, edition, this.#deps.catalog.types.get(type));
-    return way;
+    if (!router.isFor(table, edition)) router.renew(table, edition, this.#deps.catalog.types.get(type));
+    return router;
   }
 
-  #newWay(type: string): ShardRouter {
+  #newRouter(type: string): ShardRouter {
     const { tables, incarnation, lease, clock, catalog } = this.#deps;
     const region = new ShardRegion(incarnation, (home) => {
       const host = tables.hostAt(type, home.address);
       return host?.incarnation === home.incarnation ? host : undefined;
     });
-    const way = new ShardRouter(type, region, {
+    const router = new ShardRouter(type, region, {
       lease,
       outside: (id) => this.#deps.outside(type, id),
       waits: (shard, ask) => {
         const now = clock.monotonic();
-        if (ask || region.isUnanswered(shard, now, catalog.sharding(type).retryMs)) this.#ask(type, shard);
+        if (ask || region.isUnanswered(shard, now, catalog.sharding(type).retryMs)) this.#request(type, shard);
         this.#waits.waits(type, shard, now);
       },
     });
-    this.#ways.set(type, way);
-    return way;
+    this.#routers.set(type, router);
+    return router;
   }
 
   #region(type: string): ShardRegion {
@@ -134,7 +135,7 @@ export class ShardMember implements ShardHostFeature {
     const shard = this.shardOf(type, id);
     if (shard === undefined) return undefined;
     const region = this.#region(type);
-    return region.held.has(shard) ? undefined : region.belief(shard)?.address;
+    return region.held.has(shard) ? undefined : region.cachedHome(shard)?.address;
   }
 
   holds(type: string, id: string): boolean {
@@ -144,19 +145,26 @@ export class ShardMember implements ShardHostFeature {
 
   invalidateOwner(type: string, id: string, address: string): void {
     const shard = this.shardOf(type, id);
-    if (shard !== undefined) this.#region(type).mistaken(shard, address);
+    if (shard !== undefined) this.#region(type).invalidateHome(shard, address);
   }
 
   /** Another host routed a call here that looks for the actor. */
   recheckOwner(type: string, id: string): void {
     const shard = this.shardOf(type, id);
-    if (shard !== undefined) this.#region(type).doubt(shard);
+    if (shard !== undefined) this.#region(type).recheckHome(shard);
   }
 
-  #ask(type: string, shard: number): void {
-    this.#region(type).asked(shard, this.#deps.clock.monotonic());
-    const asks = this.#asks.get(type) ?? new Set();
-    this.#asks.set(type, asks.add(shard));
+  #request(type: string, shard: number): void {
+    try {
+      this.#region(type).requested(shard, this.#deps.clock.monotonic());
+    } catch (err) {
+      // The refused request has changed nothing, and the host goes on.
+      if (!isLimpetError(err, "INVARIANT")) throw err;
+      this.#deps.log.error("shard.invariant-broken", { type, shard, err });
+      return;
+    }
+    const requests = this.#requests.get(type) ?? new Set();
+    this.#requests.set(type, requests.add(shard));
     if (this.#isFlushing || this.#stream === undefined) return;
     this.#isFlushing = true;
     this.#deps.clock.soon(() => {
@@ -166,22 +174,23 @@ export class ShardMember implements ShardHostFeature {
   }
 
   #flush(): void {
-    for (const [type, shards] of this.#asks) this.#stream?.send({ kind: "getShardHomes", type, shards: [...shards] });
-    if (this.#stream !== undefined) this.#asks.clear();
+    for (const [type, shards] of this.#requests)
+      this.#stream?.send({ kind: "getShardHomes", type, shards: [...shards] });
+    if (this.#stream !== undefined) this.#requests.clear();
   }
 
   // ——— The stream.
 
   joined(stream: ControlStream<HostMessage>): void {
     this.#stream = stream;
-    this.#asks.clear();
-    this.#tellLeaving();
-    for (const [type, { region }] of this.#ways) {
-      const { asks, stopped } = region.joined(this.#deps.clock.monotonic());
+    this.#requests.clear();
+    this.#sendLeaving();
+    for (const [type, { region }] of this.#routers) {
+      const { requests, stopped } = region.joined(this.#deps.clock.monotonic());
       for (const step of stopped) stream.send({ kind: "shardStopped", type, ...step, wasForced: false });
-      if (asks.length === 0) continue;
-      const held = asks.filter((shard) => region.held.has(shard));
-      stream.send({ kind: "getShardHomes", type, shards: asks, ...(held.length > 0 ? { held } : {}) });
+      if (requests.length === 0) continue;
+      const held = requests.filter((shard) => region.held.has(shard));
+      stream.send({ kind: "getShardHomes", type, shards: requests, ...(held.length > 0 ? { held } : {}) });
     }
   }
 
@@ -194,24 +203,24 @@ export class ShardMember implements ShardHostFeature {
    * stream.
    */
   leave(types: readonly string[]): boolean {
-    this.#leaving = types.filter((type) => this.#ways.has(type));
-    this.#tellLeaving();
+    this.#leaving = types.filter((type) => this.#routers.has(type));
+    this.#sendLeaving();
     return this.#stream !== undefined && this.holdsAny(types);
   }
 
-  #tellLeaving(): void {
+  #sendLeaving(): void {
     if (this.#leaving.length > 0) this.#stream?.send({ kind: "leaveShards", types: this.#leaving });
   }
 
   holdsAny(types: readonly string[]): boolean {
-    return types.some((type) => (this.#ways.get(type)?.region.held.size ?? 0) > 0);
+    return types.some((type) => (this.#routers.get(type)?.region.held.size ?? 0) > 0);
   }
 
   /** The lease is lost: the host is the home of nothing. */
   clear(): void {
-    this.#ways.clear();
+    this.#routers.clear();
     this.#latest = undefined;
-    this.#asks.clear();
+    this.#requests.clear();
     this.#waits.clear();
     this.disconnected();
   }
@@ -222,8 +231,8 @@ export class ShardMember implements ShardHostFeature {
     switch (message.kind) {
       case "shardHomes":
         for (const { shard, host } of message.homes) {
-          if (host === undefined) region.livesNowhere(shard);
-          else this.#lives(type, region, shard, host);
+          if (host === undefined) region.setNoHome(shard);
+          else this.#setHome(type, region, shard, host);
           // Without a home, or with a host that no table here lists, waiting calls go on waiting.
           if (region.isClear(shard)) this.#waits.ended(type, shard);
         }
@@ -236,7 +245,7 @@ export class ShardMember implements ShardHostFeature {
         );
         break;
       case "beginHandOff":
-        region.gather(message.shard, message.move);
+        region.beginHandOff(message.shard, message.move);
         this.#stream?.send({ kind: "beginHandOffAck", type, shard: message.shard, move: message.move });
         break;
       case "askStrategy": {
@@ -252,8 +261,8 @@ export class ShardMember implements ShardHostFeature {
         break;
       }
       case "handOff":
-        region.stop(message.shard, message.move);
-        void this.#stop(type, message.shard, region, this.#nameOf(message.move), message.to?.address);
+        region.handOff(message.shard, message.move);
+        void this.#handOff(type, message.shard, region, this.#nameOf(message.move), message.to?.address);
         break;
     }
   }
@@ -269,7 +278,7 @@ export class ShardMember implements ShardHostFeature {
 
   here(type: string): ShardsHere {
     const { catalog, clock } = this.#deps;
-    const held = this.#ways.get(type)?.region.held ?? new Set<number>();
+    const held = this.#routers.get(type)?.region.held ?? new Set<number>();
     const homes = countActors(catalog.types.get(type), held);
     return { type, homes, waiting: this.#waits.of(type, clock.monotonic()) };
   }
@@ -286,14 +295,14 @@ export class ShardMember implements ShardHostFeature {
     return `calls for shard ${shard} of ${type} have waited for a home for ${Math.round(ms / 1_000)} seconds`;
   }
 
-  #lives(type: string, region: ShardRegion, shard: number, host: ShardHome): void {
+  #setHome(type: string, region: ShardRegion, shard: number, host: ShardHome): void {
     const isHeld = region.held.has(shard);
-    const move = region.keptFor(shard);
-    region.lives(shard, host);
+    const move = region.bufferedFor(shard);
+    region.setHome(shard, host);
     if (!isHeld && region.held.has(shard))
       this.#deps.gained?.(type, shard, move === undefined ? undefined : this.#nameOf(move));
     if (isHeld && host.incarnation !== this.#deps.incarnation() && !region.held.has(shard)) this.#lost(type, shard);
-    const elsewhere = region.belief(shard);
+    const elsewhere = region.cachedHome(shard);
     if (elsewhere !== undefined) this.#deps.moved?.(type, shard, elsewhere.address);
   }
 
@@ -319,7 +328,7 @@ export class ShardMember implements ShardHostFeature {
 
   /** Calls are buffered here because of that very move, and its new home is not known yet. */
   expects(type: string, shard: number, name: string): boolean {
-    const move = this.#region(type).keptFor(shard);
+    const move = this.#region(type).bufferedFor(shard);
     return move !== undefined && this.#nameOf(move) === name;
   }
 
@@ -336,10 +345,16 @@ export class ShardMember implements ShardHostFeature {
   /** Requests the unknown homes of these shards, so that each of them gets one. */
   find(type: string, shards: readonly number[]): void {
     const region = this.#region(type);
-    for (const shard of shards) if (region.route(shard) === "ask") this.#ask(type, shard);
+    for (const shard of shards) if (region.route(shard) === "ask") this.#request(type, shard);
   }
 
-  async #stop(type: string, shard: number, region: ShardRegion, name: string, to: string | undefined): Promise<void> {
+  async #handOff(
+    type: string,
+    shard: number,
+    region: ShardRegion,
+    name: string,
+    to: string | undefined,
+  ): Promise<void> {
     const { catalog, clock } = this.#deps;
     const stream = this.#stream;
     const known = catalog.types.get(type);
@@ -354,12 +369,12 @@ export class ShardMember implements ShardHostFeature {
       // A timer may fire slightly early.
       wasForced = clock.monotonic() - begun >= handOffMs - 1;
     }
-    const move = region.stopped(shard);
+    const move = region.shardStopped(shard);
     this.#deps.stopped();
-    if (move === undefined || this.#ways.get(type)?.region !== region) return;
+    if (move === undefined || this.#routers.get(type)?.region !== region) return;
     if (to !== undefined) this.#deps.left?.(type, shard, name, to);
     this.#stream?.send({ kind: "shardStopped", type, shard, move, wasForced });
     // The home is announced only on the old stream, so a host with a new one has to ask.
-    if (this.#stream !== stream) this.#ask(type, shard);
+    if (this.#stream !== stream) this.#request(type, shard);
   }
 }

@@ -19,8 +19,8 @@ export function measureShards(
     meter.gauge("limpet_host_shards", "Shards that this host is the home of.", labels).set(homes.size);
     const help = "Shards for which calls wait at this host, because their home is unknown or because they move.";
     meter.gauge("limpet_host_shards_waited_for", help, labels).set(waiting.size);
-    const kept = "Calls to sharded actors that wait at this host for a route.";
-    meter.gauge("limpet_host_shard_calls_waiting", kept, labels).set(calls(type));
+    const callsHelp = "Calls to sharded actors that wait at this host for a route.";
+    meter.gauge("limpet_host_shard_calls_waiting", callsHelp, labels).set(calls(type));
   }
 }
 

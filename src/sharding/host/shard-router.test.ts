@@ -19,14 +19,14 @@ function open(table: KnownTable) {
   const lease = { held: true };
   const asked: number[] = [];
   const waits = (shard: number, ask: boolean) => void (ask && asked.push(shard));
-  const way = new ShardRouter("Cart", region, { lease, outside: (id) => `outside/${id}`, waits });
+  const router = new ShardRouter("Cart", region, { lease, outside: (id) => `outside/${id}`, waits });
   let edition = 1;
   const renew = (next: KnownTable, known?: ActorType) => {
     hosts = next.hosts;
-    way.renew(next, ++edition, known);
+    router.renew(next, ++edition, known);
   };
-  way.renew(table, edition, undefined);
-  return { way, region, lease, asked, renew, isFor: (next: KnownTable) => way.isFor(next, edition) };
+  router.renew(table, edition, undefined);
+  return { router, region, lease, asked, renew, isFor: (next: KnownTable) => router.isFor(next, edition) };
 }
 
 const ownClass = { options: { sharded: { rule: { ownShards: true, shards: 4 }, shardOf: () => 3 } } };
@@ -34,45 +34,45 @@ const ownClass = { options: { sharded: { rule: { ownShards: true, shards: 4 }, s
 describe("the route to sharded actors", () => {
   it("a route leads to the home of the shard, under the address that the table has", () => {
     const table = tableOf(["me", "b"]);
-    const { way, region } = open(table);
-    region.lives(1, { ...host("b") });
-    region.lives(2, { ...host("me") });
-    assert.equal(way.route("a", 1), table.hosts[1]!.address);
-    assert.equal(way.route("a", 2), HERE);
+    const { router, region } = open(table);
+    region.setHome(1, { ...host("b") });
+    region.setHome(2, { ...host("me") });
+    assert.equal(router.route("a", 1), table.hosts[1]!.address);
+    assert.equal(router.route("a", 2), HERE);
   });
 
   it("a route is requested, and waited for, while the home is unknown, and while there is no lease", () => {
-    const { way, region, lease, asked } = open(tableOf(["b"]));
-    assert.equal(way.route("a", 1), WAIT);
+    const { router, region, lease, asked } = open(tableOf(["b"]));
+    assert.equal(router.route("a", 1), WAIT);
     assert.deepEqual(asked, [1]);
-    region.lives(1, host("b"));
-    assert.equal(way.route("a", 1), "b:1");
+    region.setHome(1, host("b"));
+    assert.equal(router.route("a", 1), "b:1");
     lease.held = false;
-    assert.equal(way.route("a", 1), WAIT);
+    assert.equal(router.route("a", 1), WAIT);
     assert.deepEqual(asked, [1]);
   });
 
   it("a route is computed anew with every table, also for shards that were found before", () => {
     const before = tableOf(["b", "c"]);
-    const { way, region, asked, renew, isFor } = open(before);
-    region.lives(1, host("b"));
-    assert.equal(way.route("a", 1), "b:1");
+    const { router, region, asked, renew, isFor } = open(before);
+    region.setHome(1, host("b"));
+    assert.equal(router.route("a", 1), "b:1");
     assert.equal(isFor(before), true);
     assert.equal(isFor(tableOf(["b", "c"])), false);
     renew(tableOf(["c"]));
-    assert.equal(way.route("a", 1), WAIT);
+    assert.equal(router.route("a", 1), WAIT);
     assert.deepEqual(asked, [1]);
     renew(tableOf([]));
-    assert.equal(way.route("a", 1), "outside/a");
+    assert.equal(router.route("a", 1), "outside/a");
   });
 
   it("a route leads outside while only hosts with the class can compute the shard, until this host has it", () => {
-    const { way, region, renew } = open(tableOf(["b"], true));
-    region.lives(3, host("b"));
-    assert.deepEqual([way.knows, way.shardOf("a")], [false, undefined]);
-    assert.equal(way.route("a", way.shardOf("a")), "outside/a");
+    const { router, region, renew } = open(tableOf(["b"], true));
+    region.setHome(3, host("b"));
+    assert.deepEqual([router.knows, router.shardOf("a")], [false, undefined]);
+    assert.equal(router.route("a", router.shardOf("a")), "outside/a");
     renew(tableOf(["b"], true), ownClass as unknown as ActorType);
-    assert.deepEqual([way.knows, way.shardOf("a")], [true, 3]);
-    assert.equal(way.route("a", way.shardOf("a")), "b:1");
+    assert.deepEqual([router.knows, router.shardOf("a")], [true, 3]);
+    assert.equal(router.route("a", router.shardOf("a")), "b:1");
   });
 });

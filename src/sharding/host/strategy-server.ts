@@ -28,12 +28,12 @@ export async function answerStrategyRequest(question: Question, strategy: ShardS
 async function homes({ regions, wanted }: Question, strategy: ShardStrategy, choices: ShardChoice[]): Promise<void> {
   const hosts = regions.map((region) => ({ ...region, shards: [...region.shards] }));
   for (const { shard, asker } of wanted) {
-    const said: unknown = await strategy.home(
+    const answer: unknown = await strategy.home(
       shard,
       hosts,
       hosts.find(({ incarnation }) => incarnation === asker),
     );
-    const host = meantHost(said, hosts);
+    const host = meantHost(answer, hosts);
     choices.push({ shard, incarnation: host?.incarnation });
     host?.shards.push(shard);
   }
@@ -42,12 +42,13 @@ async function homes({ regions, wanted }: Question, strategy: ShardStrategy, cho
 /** Leaves out invalid moves: with an absent host, or an unknown shard. */
 async function moves({ regions, moving }: Question, strategy: ShardStrategy): Promise<ShardChoice[]> {
   const hosts: readonly ShardHostInfo[] = regions;
-  const said: unknown = await strategy.moves?.(hosts, new Set(moving));
-  if (said === undefined || said === null) return [];
-  if (!Array.isArray(said)) throw new LimpetError("ARGUMENT_INVALID", `moves must return a list; got ${typeof said}`);
+  const answer: unknown = await strategy.moves?.(hosts, new Set(moving));
+  if (answer === undefined || answer === null) return [];
+  if (!Array.isArray(answer))
+    throw new LimpetError("ARGUMENT_INVALID", `moves must return a list; got ${typeof answer}`);
   const known = new Set(hosts.flatMap(({ shards }) => shards));
   const choices = new Map<number, ShardChoice>();
-  for (const wish of said as readonly (ShardMoveWish | undefined)[]) {
+  for (const wish of answer as readonly (ShardMoveWish | undefined)[]) {
     const { shard, to } = wish ?? {};
     if (shard === undefined || !known.has(shard)) continue;
     const incarnation = to === undefined ? undefined : meantHost(to, hosts)?.incarnation;

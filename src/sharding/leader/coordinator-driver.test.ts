@@ -54,7 +54,7 @@ function lead(hosts: readonly LeaderHost[]) {
         const isToConfirm = message.kind === "shardHomes" && message.confirm;
         sent.push(`${message.kind}${isToConfirm ? " to confirm" : ""} → ${streams}`);
       },
-      note: ({ type, shard, incarnation }, written) => {
+      persist: ({ type, shard, incarnation }, written) => {
         noted.push(`${type} ${shard} ${incarnation}`);
         written();
       },

@@ -23,7 +23,7 @@ export interface ShardLeaderDeps extends Omit<LeaderNamespace, "feed"> {
   readonly log: Log;
   readonly instruments: ShardInstruments;
   /** Persists a home; calls back when it is durable. */
-  note(change: ShardHomeChange, written: () => void): void;
+  persist(change: ShardHomeChange, written: () => void): void;
 }
 
 /** Time limit for an answer of the strategy. */
@@ -208,7 +208,7 @@ export class ShardLeader implements NamespaceFeature {
     const { shards, requests } = known;
     switch (message.kind) {
       case "getShardHomes":
-        this.#deps.instruments.shardsAsked(this.#deps.namespace, message.type, message.shards.length);
+        this.#deps.instruments.homesRequested(this.#deps.namespace, message.type, message.shards.length);
         this.#keepHeld(message.type, known, message.held ?? [], host, now);
         return message.shards.flatMap((shard) => shards.requested(shard, host, now));
       case "shardStarted":
@@ -251,11 +251,11 @@ export class ShardLeader implements NamespaceFeature {
     if (held.length === 0) return;
     const persisted = this.#persisted.get(type) ?? { homes: new Map(), assigned: new Map(), isPaused: false };
     this.#persisted.set(type, persisted);
-    const { namespace, note } = this.#deps;
+    const { namespace, persist } = this.#deps;
     for (const shard of held) {
       if (persisted.homes.has(shard)) continue;
       persisted.homes.set(shard, incarnation);
-      note({ namespace, type, shard, incarnation }, () => {});
+      persist({ namespace, type, shard, incarnation }, () => {});
     }
   }
 

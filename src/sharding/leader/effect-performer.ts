@@ -74,7 +74,7 @@ export class EffectPerformer {
     now: number,
   ): ShardEffect[] {
     const { shards } = known;
-    const { namespace, send, note } = this.#deps;
+    const { namespace, send, persist } = this.#deps;
     switch (effect.kind) {
       case "home":
       case "noHome": {
@@ -114,7 +114,7 @@ export class EffectPerformer {
       }
       case "persist": {
         const { shard, host } = effect;
-        note({ namespace, type, shard, incarnation: host }, () => this.#persisted(type, shard, host));
+        persist({ namespace, type, shard, incarnation: host }, () => this.#persisted(type, shard, host));
         return [];
       }
       case "moved":

@@ -38,7 +38,13 @@ export class LeaderShards implements LeaderFeature {
       namespace(of) {
         const rows = homes.filter(({ namespace }) => namespace === of.namespace);
         const coordinator = new ShardLeader(
-          { ...of, clock, log, instruments, note: (change, written) => writes.write(change, () => of.feed(written)) },
+          {
+            ...of,
+            clock,
+            log,
+            instruments,
+            persist: (change, written) => writes.write(change, () => of.feed(written)),
+          },
           rows,
         );
         const requests = new ShardOperations(coordinator, {
@@ -48,7 +54,7 @@ export class LeaderShards implements LeaderFeature {
             const streams = hosts.flatMap((incarnation) => of.host(incarnation)?.stream ?? []);
             of.send(streams, { kind: "getShardStats", question, type });
           },
-          note: (change, written) => writes.write(change, written),
+          persist: (change, written) => writes.write(change, written),
         });
         return { coordinator, requests };
       },

@@ -37,7 +37,7 @@ export class ShardInstruments {
     this.#meter.gauge("limpet_scheduler_shards_moving", "Shards on their way.", { namespace, type }).set(moving);
   }
 
-  shardsAsked(namespace: string, type: string, count: number): void {
+  homesRequested(namespace: string, type: string, count: number): void {
     const help = "Requests of hosts for the homes of shards.";
     this.#meter.counter("limpet_scheduler_shard_home_requests_total", help, { namespace, type }).add(count);
   }

@@ -2,6 +2,7 @@
 // the host with the highest hash of its address and the shard number. When a host comes or goes, only the
 // shards that it wins or loses move.
 
+import { invariant } from "../../kernel/errors.ts";
 import { hash64 } from "../../kernel/hashes.ts";
 import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
 import { isUpdating, type Strategy } from "./strategy.ts";
@@ -25,6 +26,7 @@ export function hashedShards({ limit = 100 }: { readonly limit?: number | undefi
 const halves = new Uint32Array(2);
 
 function winner(shard: number, regions: readonly ShardHostInfo[]): ShardHostInfo {
+  invariant(regions.length > 0, "a strategy is asked for a home while the type has hosts; it has none");
   let best = regions[0]!;
   let highest = -1;
   for (const region of regions) {

@@ -1,6 +1,8 @@
 // Gives each shard to the host with the fewest, and moves some when the numbers differ too much. One round
 // moves enough shards to reach balance in few rounds, but not more than the limits: a move costs work, and
 // its calls have to wait.
+
+import { invariant } from "../../kernel/errors.ts";
 import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
 import { SHARDING } from "../../kernel/sharded-rule.ts";
 import { isUpdating, type Move, newest, type Strategy } from "./strategy.ts";
@@ -35,6 +37,7 @@ export function leastShards(options: LeastShardsOptions = {}): Strategy {
 }
 
 function fewest(regions: readonly ShardHostInfo[]): ShardHostInfo {
+  invariant(regions.length > 0, "a strategy is asked for a home while the type has hosts; it has none");
   return regions.reduce((best, region) => (region.shards.length < best.shards.length ? region : best));
 }
 

@@ -1,9 +1,11 @@
 // The hosts that may be homes of the shards of one type, and the homes that have to hand over their shards.
 // No host is both. Pure.
 import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
+import { leastShards } from "./least-shards.ts";
 import type { ShardHost } from "./shard-effects.ts";
 import type { ShardStates } from "./shard-states.ts";
-import { newest } from "./strategy.ts";
+
+const LEAST = leastShards();
 
 export class PossibleHomes {
   #hosts = new Map<string, ShardHost>();
@@ -57,7 +59,6 @@ export class PossibleHomes {
 
   /** The host with the fewest shards, for a shard without an answer of the strategy. */
   emptiest(states: ShardStates): string {
-    const regions = newest(this.regions(states));
-    return regions.reduce((best, region) => (region.shards.length < best.shards.length ? region : best)).incarnation;
+    return LEAST.home(0, this.regions(states), undefined);
   }
 }

@@ -15,7 +15,7 @@ export interface ShardOperationsDeps extends Pick<LeaderNamespace, "namespace" |
   readonly clock: Clock;
   ask(hosts: readonly string[], type: string, question: number): void;
   /** Calls back when the change is durable; never, if the term ends before. */
-  note(change: ShardHomeChange, written: () => void): void;
+  persist(change: ShardHomeChange, written: () => void): void;
 }
 
 export class ShardOperations implements ShardRequests {
@@ -145,8 +145,8 @@ export class ShardOperations implements ShardRequests {
   }
 
   async #persisted(rows: readonly Omit<ShardHomeChange, "namespace">[]): Promise<void> {
-    const { namespace, note } = this.#deps;
-    await Promise.all(rows.map((row) => new Promise<void>((done) => note({ namespace, ...row }, done))));
+    const { namespace, persist } = this.#deps;
+    await Promise.all(rows.map((row) => new Promise<void>((done) => persist({ namespace, ...row }, done))));
   }
 }
 

@@ -56,7 +56,7 @@ const COMES_BACK_SOMEWHERE: ReadonlySet<EndReason | undefined> = new Set<EndReas
 export class RememberedActors implements Remembering {
   readonly #deps: RememberedDeps;
   readonly #patienceMs: number;
-  #book: RememberedWriter | undefined;
+  #writer: RememberedWriter | undefined;
   readonly #starters = new Map<ActorTypeInfo, RememberedStarter>();
   readonly #daemons = new WeakMap<ActorTypeInfo, DeclaredDaemons>();
   #looking: Timer | undefined;
@@ -89,7 +89,7 @@ export class RememberedActors implements Remembering {
 
   close(): void {
     this.stop();
-    this.#book?.close();
+    this.#writer?.close();
   }
 
   measure(): void {
@@ -230,9 +230,9 @@ export class RememberedActors implements Remembering {
 
   async #write(type: ActorTypeInfo, id: string, isKept: boolean): Promise<boolean> {
     const { catalog, known } = this.#deps;
-    this.#book ??= new RememberedWriter(this.#patienceMs, this.#deps);
+    this.#writer ??= new RememberedWriter(this.#patienceMs, this.#deps);
     const shard = type.options.sharded!.shardOf(id);
-    return this.#book.write(known.home(), { namespace: catalog.namespace, type: type.name, shard, id, isKept });
+    return this.#writer.write(known.home(), { namespace: catalog.namespace, type: type.name, shard, id, isKept });
   }
 
   async keep(type: ActorTypeInfo, id: string): Promise<boolean> {
