@@ -30,9 +30,9 @@ export const CALLS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/actors/routing/router.ts",
-        before: "new OutboundCall(turn, to, isNews, this);",
-        after: `const departure = new OutboundCall(turn, to, isNews, this);
+        file: "src/actors/routing/cluster-routing.ts",
+        before: "new OutboundCall(turn, to, isWorthCaching, this);",
+        after: `const departure = new OutboundCall(turn, to, isWorthCaching, this);
     this.#clock.after(100, () => {
       if (turn.place === departure) this.links.call(to, this.describe(turn), departure);
     });`,

@@ -27,8 +27,8 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/routing/router.ts",
-        before: "if (route === HERE) this.#wake(turn);",
-        after: `if (route === HERE || (turn.rejectNotOwner !== undefined && typeof route === "string")) this.#wake(turn);`,
+        before: "if (route === HERE) return this.#activate(turn);",
+        after: `if (route === HERE || (turn.rejectNotOwner !== undefined && typeof route === "string")) return this.#activate(turn);`,
       },
     ],
   },
@@ -251,9 +251,9 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     knownFrom: "ourselves",
     changes: [
       {
-        file: "src/actors/routing/router.ts",
-        before: "this.#catalog.stopping ? this.#lastBelief(type, id) :",
-        after: "this.#catalog.stopping ? { ...this.#placement.cachedOwner(type, id), owner: undefined } :",
+        file: "src/actors/routing/inbound-calls.ts",
+        before: "catalog.stopping ? this.#lastOwner(type, id) :",
+        after: "catalog.stopping ? { ...placement.cachedOwner(type, id), owner: undefined } :",
       },
     ],
   },

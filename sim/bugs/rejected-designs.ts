@@ -78,9 +78,8 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/routing/router.ts",
-        before: `if (this.#catalog.types.get(turn.type.name)?.activations.has(turn.id)) this.#room.add(turn, FIRST_PAUSE_MS);
-    else reject();`,
-        after: "reject();",
+        before: "return this.#isActive(turn) ? FIRST_PAUSE_MS : REJECT;",
+        after: "return REJECT;",
       },
     ],
   },

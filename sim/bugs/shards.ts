@@ -127,8 +127,8 @@ export const SHARDS: readonly Bug[] = [
         after: "while (at > 0 && line[at - 1]!.arrival < arrival) at--;",
       },
       {
-        file: "src/actors/routing/router.ts",
-        before: "if (this.#room.size > 0 && this.#room.isBehind(turn)) return true;",
+        file: "src/actors/routing/call-order.ts",
+        before: "if (this.#queue.size > 0 && this.#queue.isBehind(turn)) return true;",
         after: 'if (typeof route === "string") return false;',
       },
     ],
@@ -141,8 +141,8 @@ export const SHARDS: readonly Bug[] = [
     knownFrom: "Akka, where a message buffered by the old region arrives after newer ones",
     changes: [
       {
-        file: "src/actors/routing/router.ts",
-        before: "if (route === HERE && this.#underway.isEmpty) return false;",
+        file: "src/actors/routing/call-order.ts",
+        before: "if (route === HERE && this.#inFlight.isEmpty) return false;",
         after: "if (turn.arrival > 0) return false;",
       },
     ],
@@ -292,11 +292,11 @@ export const SHARDS: readonly Bug[] = [
     story:
       "A host rejects a call because the shard is elsewhere, then becomes its home, and runs the next call of the same caller, which was in flight: it has overtaken the first.",
     knownFrom: "ourselves",
-    guard: "src/actors/routing/router.test.ts",
+    guard: "src/actors/routing/cluster-routing.test.ts",
     changes: [
       {
-        file: "src/actors/routing/router.ts",
-        before: " || (!call.passOn && this.#follows(call, line))",
+        file: "src/actors/routing/inbound-calls.ts",
+        before: " || (!call.passOn && this.#isBehindRejected(call, connection))",
         after: "",
       },
     ],

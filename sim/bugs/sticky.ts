@@ -131,7 +131,7 @@ export const STICKY: readonly Bug[] = [
     knownFrom: "every system without stickiness",
     changes: [
       {
-        file: "src/actors/catalog.ts",
+        file: "src/actors/activation/idle-sweeper.ts",
         before: "useOrder.countIdle(now - options.idleTimeoutMs));\n        continue;",
         after: "useOrder.countIdle(now - options.idleTimeoutMs));",
       },
@@ -186,8 +186,8 @@ export const STICKY: readonly Bug[] = [
     guard: "src/world/sticky.test.ts",
     changes: [
       {
-        file: "src/actors/routing/router.ts",
-        before: "if (call.hops > 0 && this.#placement.isSticky(type)) this.#placement.invalidateOwner(type, id);",
+        file: "src/actors/routing/inbound-calls.ts",
+        before: "if (hops > 0 && placement.isSticky(type)) placement.invalidateOwner(type, id);",
         after: "",
       },
     ],

@@ -54,13 +54,13 @@ export const STORE: readonly Bug[] = [
       { file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" },
       {
         file: "src/actors/activation/incarnation.ts",
-        before: "return this.#over || this.#deps.mayCommit();",
+        before: "return this.#over || this.#deps.routing.mayCommit();",
         after: "return true;",
       },
       {
         file: "src/actors/activation/incarnation.ts",
-        before: "if (!this.#deps.mayCommit()) {",
-        after: "if (this.#over && !this.#deps.mayCommit()) {",
+        before: "if (!this.#deps.routing.mayCommit()) {",
+        after: "if (this.#over && !this.#deps.routing.mayCommit()) {",
       },
     ],
   },
@@ -92,7 +92,7 @@ export const STORE: readonly Bug[] = [
         after: "return row && { ...summary(row), state: stateOf(row) };",
       },
       {
-        file: "src/actors/catalog.ts",
+        file: "src/actors/store-gateway.ts",
         before: "send: (batch) => store.take(batch),",
         after: `send: async (batch) => {
         const read = await Promise.all(batch.map((key) => store.find(key)));
@@ -115,8 +115,8 @@ export const STORE: readonly Bug[] = [
         after: "",
       },
       {
-        file: "src/actors/catalog.ts",
-        before: `resolveAmbiguous: (outcome) => (outcome === "fenced" ? lostTrack() : outcome),`,
+        file: "src/actors/store-gateway.ts",
+        before: `resolveAmbiguous: (outcome) => (outcome === "fenced" ? takenOver() : outcome),`,
         after: "",
       },
     ],
@@ -144,7 +144,7 @@ export const STORE: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/actors/catalog.ts",
+        file: "src/actors/store-gateway.ts",
         before: "send: (batch) => store.commit(batch),",
         after: `send: (batch) =>
         store.commit(batch.map((commit) => ({ ...commit, id: commit.id + "." + ++this.#commitCount }))),`,
@@ -161,7 +161,7 @@ export const STORE: readonly Bug[] = [
     turn.phase = "queued";
     turn.activation = undefined;
     turn.place = undefined;
-    this.#deps.reroute(turn);`,
+    this.#deps.routing.reroute(turn);`,
       },
     ],
   },
@@ -205,7 +205,7 @@ export const STORE: readonly Bug[] = [
     changes: [
       {
         file: "src/actors/catalog.ts",
-        before: "this.#takes.giveUp();\n    const all = [...this.#all()];",
+        before: "this.store.giveUpTakes();\n    const all = [...this.#all()];",
         after: "const all = [...this.#all()];",
       },
     ],

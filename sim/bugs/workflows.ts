@@ -140,11 +140,11 @@ export const WORKFLOWS: readonly Bug[] = [
       "A host gets its workflow client after it has joined for all of its types. Actors of types that settle sooner are called before, and cannot start workflows.",
     knownFrom: "ourselves",
     changes: [
-      { file: "src/host/app.ts", before: "  catalog.workflows = flows.book;\n", after: "" },
+      { file: "src/host/app.ts", before: "  catalog.connect({ workflows: flows.book });\n", after: "" },
       {
         file: "src/host/app.ts",
         before: "  const host = new HostNode(",
-        after: "  catalog.workflows = flows.book;\n  const host = new HostNode(",
+        after: "  catalog.connect({ workflows: flows.book });\n  const host = new HostNode(",
       },
     ],
   },

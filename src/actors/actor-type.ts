@@ -6,6 +6,7 @@ import type { Activation } from "./activation/activation.ts";
 import { ActiveLimit } from "./activation/active-limit.ts";
 import { UseOrder } from "./activation/use-order.ts";
 import { Actor, type OwnMethod, RESERVED } from "./actor.ts";
+import type { HandleMaker } from "./handle.ts";
 import type { TypeInstruments } from "./instruments.ts";
 import { typeInstruments } from "./instruments.ts";
 import type { ActorDefaults, ResolvedOptions } from "./options/actor-options.ts";
@@ -31,6 +32,7 @@ export class ActorType implements ActorTypeInfo {
   readonly hasOnDeactivate: boolean;
   readonly activations = new Map<string, Activation>();
   readonly useOrder = new UseOrder();
+  makeHandle: HandleMaker | undefined;
   /** Undefined: the type is not sharded. */
   readonly byShard: ByShard | undefined;
   /** Undefined: only the host's own limit applies. */

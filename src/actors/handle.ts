@@ -16,6 +16,8 @@ export interface CallTarget {
   /** Activations in memory here. */
   readonly activations: ReadonlyMap<string, Activation>;
   readonly instruments: TypeInstruments | undefined;
+  /** Made with the first handle. */
+  makeHandle: HandleMaker | undefined;
 }
 
 /** Sends a call. `caller` is the actor whose code makes it, if any. */

@@ -86,8 +86,7 @@ function invalid(type: string, method: string, own: MessageId | undefined, got: 
 
 /** The functions needed to call the actors of a type. */
 export interface Senders {
-  target(name: string): CallTarget;
-  readonly send: Send;
+  readonly calls: { target(name: string): CallTarget; readonly send: Send };
   readonly types: ReadonlyMap<
     string,
     { readonly options: { readonly sharded: { messageId: MessageId | undefined } | undefined } }
@@ -106,7 +105,7 @@ export function regionOf(senders: Senders, of: ActorClass | string, settings: Ca
       if (method === "toString") return () => `region of ${name}`;
       return async (...message: unknown[]): Promise<unknown> => {
         const { id, args } = addressed(name, method, message, messageIdOf(senders, name, of));
-        return senders.send(senders.target(name), id, method, args, undefined, options);
+        return senders.calls.send(senders.calls.target(name), id, method, args, undefined, options);
       };
     },
   });

@@ -67,7 +67,7 @@ export class ActorViews {
 
   async explain(type: string, id: string): Promise<Explanation> {
     const { catalog, store, clock, cluster } = this.#deps;
-    const activation = catalog.target(type).activations.get(id);
+    const activation = catalog.calls.target(type).activations.get(id);
     const stored = await store.find({ namespace: catalog.namespace, type, id });
     const explanation = explain(type, id, activation, stored, clock.monotonic(), clock.now());
     if (activation !== undefined) return explanation;
@@ -86,6 +86,6 @@ export class ActorViews {
   #restartsInMs(type: string, id: string): number | undefined {
     const { catalog } = this.#deps;
     const known = catalog.types.get(type);
-    return known && catalog.remembering?.restartsInMs(known, id);
+    return known && catalog.features.remembering?.restartsInMs(known, id);
   }
 }

@@ -195,7 +195,7 @@ async function open(
     store: store.reminders,
   });
   parts.reminders = reminders;
-  catalog.reminders = reminders.writer;
+  catalog.connect({ reminders: reminders.writer });
   meter.collect(() => reminders.measure());
   // Before joining: the first actors may get calls and start workflows while other types still wait for their
   // tables.
@@ -213,7 +213,7 @@ async function open(
       store: store.workflows,
       reminderStore: store.reminders,
       claimRejections,
-      callActor: async (type, id, method, args) => catalog.call(type, id, method, args, undefined),
+      callActor: async (type, id, method, args) => catalog.calls.call(type, id, method, args, undefined),
       openHttpWorkers: (deps) => {
         plane = new RemotePlane(deps);
         return plane;
@@ -222,7 +222,7 @@ async function open(
   );
   parts.flows = flows;
   extras.opened?.(flows);
-  catalog.workflows = flows.book;
+  catalog.connect({ workflows: flows.book });
   meter.collect(() => flows.measure());
   const wire = extras.wire ?? systemWire(settings, { log, meter, coordination: store.coordination });
   const { startPatienceMs = settings.storeTimeout } = extras;
@@ -242,7 +242,7 @@ async function open(
   const clustered = settings.cluster && shared;
   if (!clustered) {
     await agreeOnShards(settings.namespace, world);
-    catalog.remembering = openAlone(settings.storeTimeout, world);
+    catalog.connect({ remembering: openAlone(settings.storeTimeout, world) });
   }
   // Must run before reminders are set or workflows are started here.
   if (extras.dedicated !== true) await untilAnswered(clock, startPatienceMs, () => reminders.learnTime());
@@ -257,7 +257,7 @@ async function open(
     if (settings.worker) await untilAnswered(clock, startPatienceMs, () => flows.start());
   }
   // Actors that start without a call find every component ready.
-  catalog.remembering?.start();
+  catalog.features.remembering?.start();
   parts.door = settings.http ? await openServer(host, plane, settings, meter, log) : undefined;
   // An app keeps its process alive until it stops. In a cluster its sockets do so; the clock of a test does
   // not run.
@@ -276,7 +276,7 @@ async function open(
 const claimOf =
   (catalog: WeakRef<Catalog>): RejectionClaim =>
   (reason, promise) =>
-    catalog.deref()?.isUnhandledCall(reason, promise) === true;
+    catalog.deref()?.calls.isUnhandledCall(reason, promise) === true;
 
 /** Any interval keeps the process alive. */
 const ALIVE_MS = 2 ** 30;
@@ -392,7 +392,7 @@ class LimpetApp implements App {
   }
 
   actor(type: ActorClass | string, id: string, settings?: CallSettings): never {
-    return this.#catalog.handle(type, id, settings) as never;
+    return this.#catalog.calls.handle(type, id, settings) as never;
   }
 
   shards(type: ActorClass | string): AppShards {

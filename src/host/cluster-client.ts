@@ -1,7 +1,7 @@
 // A process that calls actors and hosts none: it receives tables from the leader, and calls the owners of
 // actors directly. It has no store, no lease and no server, and no round waits for it.
 import { Catalog } from "../actors/catalog.ts";
-import { Router } from "../actors/routing/router.ts";
+import { ClusterRouting } from "../actors/routing/cluster-routing.ts";
 import { OPTIONS } from "../config/options.ts";
 import { parseDuration } from "../kernel/durations.ts";
 import { ownIdentity } from "../placement/discovery/process-identity.ts";
@@ -41,7 +41,7 @@ export class ClusterClient {
   readonly #placement: HostPlacement;
   readonly #source: WatchedSchedulers;
   readonly #links: ReturnType<typeof openLinks>;
-  readonly #router: Router;
+  readonly #routing: ClusterRouting;
   #closing: Promise<void> | undefined;
 
   constructor({ schedulers, namespace, keys, secret, timeoutMs, log = silentLog }: ClusterClientSettings) {
@@ -74,22 +74,26 @@ export class ClusterClient {
         catalog: this.#catalog,
         changed: (types) => {
           this.#links.retain(this.#placement.tables.addresses());
-          router.changed(types);
+          routing.changed(types);
         },
-        opened: (type, shards) => router.opened(type, shards),
-        answered: (type, id, error) => router.answered(type, id, error),
+        opened: (type, shards) => routing.opened(type, shards),
+        answered: (type, id, error) => routing.answered(type, id, error),
       },
     );
-    const router = new Router(this.#catalog, { placement: this.#placement.resolver, links: this.#links, clock });
-    this.#catalog.join(router);
-    this.#router = router;
+    const routing = new ClusterRouting(this.#catalog, {
+      placement: this.#placement.resolver,
+      links: this.#links,
+      clock,
+    });
+    this.#catalog.join(routing);
+    this.#routing = routing;
     this.#source.start();
     this.#placement.membership.start();
   }
 
   /** The caller has checked the names. */
   call({ type, id, method, args, timeoutMs, signal }: ClientCall): Promise<unknown> {
-    return this.#catalog.call(type, id, method, args, { timeoutMs, signal });
+    return this.#catalog.calls.call(type, id, method, args, { timeoutMs, signal });
   }
 
   close(): Promise<void> {
@@ -99,7 +103,7 @@ export class ClusterClient {
 
   async #close(): Promise<void> {
     this.#catalog.close();
-    this.#router.close();
+    this.#routing.close();
     this.#placement.membership.goodbye();
     this.#source.stop();
     await this.#links.close();

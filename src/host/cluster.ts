@@ -1,8 +1,8 @@
 // Makes a process part of a cluster: links to other hosts, a scheduler or a connection to one, membership,
-// and the router between them and the actors here. Opened in order, closed in reverse.
+// and the routing between them and the actors here. Opened in order, closed in reverse.
 import { hostname } from "node:os";
 import type { Catalog } from "../actors/catalog.ts";
-import { Router } from "../actors/routing/router.ts";
+import { ClusterRouting } from "../actors/routing/cluster-routing.ts";
 import { ClusterAdmin } from "../admin/cluster-admin.ts";
 import type { Settings } from "../config/settings.ts";
 import { formatDuration } from "../kernel/durations.ts";
@@ -57,7 +57,7 @@ export async function openCluster(settings: Settings, deps: ClusterDeps, dedicat
   let parts: Assembled | undefined;
   const service: LinkService = {
     serve: (call, answer, line) =>
-      parts!.companions.serve(call, answer) ? () => {} : parts!.router.serve(call, answer, line),
+      parts!.companions.serve(call, answer) ? () => {} : parts!.routing.inbound.serve(call, answer, line),
   };
   // Requests the secret of the cluster from the store.
   const door = await untilAnswered(clock, startPatienceMs, () => wire.openLinkDoor(service));
@@ -101,7 +101,7 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
       source,
       changed: (types) => {
         links.retain(placement.tables.addresses());
-        router.changed(types);
+        routing.changed(types);
         // Without a lease the leader does not answer.
         if (types.length > 0 || resolver.hasLease) remembered.changed();
       },
@@ -112,8 +112,8 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
       leaving: (type, shard, actors) => companions.leaving(type, shard, actors),
       left: (type, shard, move, address) => companions.left(type, shard, move, address),
       moved: (type, shard, address) => companions.moved(type, shard, address),
-      opened: (type, shards) => router.opened(type, shards),
-      answered: (type, id, error) => router.answered(type, id, error),
+      opened: (type, shards) => routing.opened(type, shards),
+      answered: (type, id, error) => routing.answered(type, id, error),
     },
   );
   const { resolver, shards } = placement;
@@ -122,17 +122,17 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
     resolver.hasLease && shards.expects(type, shard, move);
   const companions = new Prewarm({ clock, catalog, links, standing, expects });
   const remembered = new RememberedActors(settings.storeTimeout, { ...deps, known: knownShards(placement) });
-  catalog.remembering = remembered;
+  catalog.connect({ remembering: remembered });
   const refused = (type: string): void => countRefused(type, namespace, meter);
-  const router = new Router(catalog, {
+  const routing = new ClusterRouting(catalog, {
     placement: resolver,
     links,
     clock,
     refused,
     storeTimeoutMs: settings.storeTimeout,
   });
-  catalog.join(router);
-  return { door, links, source, placement, router, remembered, companions, dedicated };
+  catalog.join(routing);
+  return { door, links, source, placement, routing, remembered, companions, dedicated };
 }
 
 /** For display; the stored form is in actors/options/sharded-options.ts. */
@@ -192,7 +192,7 @@ interface Parts {
   readonly links: Links;
   readonly source: SchedulerNode | WatchedSchedulers;
   readonly placement: HostPlacement;
-  readonly router: Router;
+  readonly routing: ClusterRouting;
   readonly remembered: RememberedActors;
   readonly dedicated: boolean;
 }
@@ -266,8 +266,8 @@ export class Cluster {
     const { source } = this.#parts;
     if (source instanceof SchedulerNode) source.measure();
     const { catalog, meter } = this.#deps;
-    const { placement, router } = this.#parts;
-    const calls = (type: string): number => router.buffered(type);
+    const { placement, routing } = this.#parts;
+    const calls = (type: string): number => routing.buffered(type);
     measureShards(placement.shards, calls, catalog, this.#settings.namespace, meter);
     placement.sticky.measure();
   }
@@ -331,10 +331,10 @@ export class Cluster {
 
   /** No actor is left here. Calls to other hosts get their answers first. */
   async #stop(shut: ShutDown): Promise<void> {
-    const { door, links, source, placement, router } = this.#parts;
+    const { door, links, source, placement, routing } = this.#parts;
     const { membership } = placement;
-    await shut.close({ calls: () => router.settled(this.#settings.drainTimeout) });
-    router.close();
+    await shut.close({ calls: () => routing.settled(this.#settings.drainTimeout) });
+    routing.close();
     membership.goodbye();
     // The message must be delivered before the leader, which may be this process, stops.
     await new Promise<void>((resolve) => this.#deps.clock.soon(() => this.#deps.clock.soon(resolve)));

@@ -55,7 +55,7 @@ export class HostNode implements Host, Admin {
       writer: reminders.writer,
       // In a cluster another host may have the type, now or later.
       checkHosted: (type) => {
-        catalog.target(type);
+        catalog.calls.target(type);
         catalog.types.get(type)?.checkReminders();
       },
     });
@@ -80,10 +80,10 @@ export class HostNode implements Host, Admin {
     if (id === undefined) {
       const own = messageIdOf(this.#catalog, type);
       const said = addressed(type, method, args, own);
-      return this.#catalog.send(this.#catalog.target(type), said.id, method, said.args, undefined, options);
+      return this.#catalog.calls.call(type, said.id, method, said.args, options);
     }
     checkId(id);
-    return this.#catalog.call(type, id, method, args, options);
+    return this.#catalog.calls.call(type, id, method, args, options);
   }
 
   types(): readonly TypeSummary[] {

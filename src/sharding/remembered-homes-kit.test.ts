@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { Actor } from "../actors/actor.ts";
 import { Catalog } from "../actors/catalog.ts";
 import { sharded } from "../actors/options/sharded-options.ts";
+import { ClusterRouting } from "../actors/routing/cluster-routing.ts";
 import type { ActorClass } from "../actors/routing/remote.ts";
-import { Router } from "../actors/routing/router.ts";
 import { type HostPlacement, knownShards, openHostPlacement } from "../host/host-placement.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { shardOf } from "../kernel/shards.ts";
@@ -82,9 +82,9 @@ export class Setting {
     );
     const known = knownShards(this.placement);
     this.remembered = new RememberedActors(1_000, { ...world, catalog: this.catalog, known });
-    this.catalog.remembering = this.remembered;
+    this.catalog.connect({ remembering: this.remembered });
     const links = { call: () => assert.fail("nobody is called") } as unknown as Links;
-    const router = new Router(this.catalog, { placement: this.placement.resolver, links, clock });
+    const router = new ClusterRouting(this.catalog, { placement: this.placement.resolver, links, clock });
     this.catalog.join(router);
     this.remembered.start();
     this.placement.membership.start();
@@ -180,7 +180,7 @@ export class Setting {
   }
 
   async call(id: string | undefined, method: "ping" | "leave"): Promise<void> {
-    await (this.catalog.handle(Guard, id!) as Guard)[method]();
+    await (this.catalog.calls.handle(Guard, id!) as Guard)[method]();
   }
 }
 

@@ -79,7 +79,9 @@ export class Activation implements ActiveActor, Place {
   /** A turn of the actor itself: a hook, the tick of a timer. */
   ownTurn(name: string, timeoutMs: number, work: Work): Turn {
     const { clock, deadlines } = this.#deps;
-    const turn = new Turn(this.type, this.id, name, [], undefined, timeoutMs, clock.monotonic(), deadlines, work);
+    const { type, id } = this;
+    const now = clock.monotonic();
+    const turn = new Turn({ type, id, method: name, args: [], parent: undefined, timeoutMs, now, deadlines, work });
     turn.activation = this;
     return turn;
   }
@@ -96,7 +98,7 @@ export class Activation implements ActiveActor, Place {
     }
     if (this.phase === "active" && this.#mailbox === undefined && this.life!.running === undefined) {
       const now = turn.waited ? this.#deps.clock.monotonic() : turn.queuedAt;
-      if (this.#deps.mayBegin(now)) this.life!.run(turn, now);
+      if (this.#deps.routing.mayBegin(now)) this.life!.run(turn, now);
       else this.#handBack(turn);
       return;
     }
@@ -185,7 +187,7 @@ export class Activation implements ActiveActor, Place {
   #handBack(turn: Turn): void {
     turn.activation = undefined;
     turn.place = undefined;
-    if (turn.work === undefined) this.#deps.reroute(turn);
+    if (turn.work === undefined) this.#deps.routing.reroute(turn);
     else turn.fail(new LimpetError("LEASE_LOST", `${this.label} does not run here at the moment`));
   }
 
@@ -216,7 +218,7 @@ export class Activation implements ActiveActor, Place {
       if (type.options.sticky !== undefined) type.instruments.stickyActivations.add(1);
       if (type.hasOnActivate) {
         // The take may have outlasted the lease of this host.
-        if (!this.#deps.mayBegin(this.activeSince)) {
+        if (!this.#deps.routing.mayBegin(this.activeSince)) {
           this.cutOff("lease", lostLease);
           return;
         }
@@ -237,7 +239,7 @@ export class Activation implements ActiveActor, Place {
   /** Runs before any code of the actor. Undefined: the actor is remembered already. */
   #remember(): Promise<boolean> | undefined {
     if (this.isRemembered) return undefined;
-    return this.#deps.remembering?.keep(this.type, this.id).then((isKept) => {
+    return this.#deps.features.remembering?.keep(this.type, this.id).then((isKept) => {
       this.isRemembered = isKept;
       return isKept;
     });
@@ -247,7 +249,7 @@ export class Activation implements ActiveActor, Place {
   forget(): Promise<void> | undefined {
     if (!this.isRemembered) return undefined;
     this.isRemembered = false;
-    return this.#deps.remembering?.forget(this.type, this.id);
+    return this.#deps.features.remembering?.forget(this.type, this.id);
   }
 
   /** Rejects every waiting call with the cause; the next call activates again. */
@@ -336,7 +338,7 @@ export class Activation implements ActiveActor, Place {
         break;
       }
       const now = this.#deps.clock.monotonic();
-      if (this.#deps.mayBegin(now)) this.life!.run(turn, now);
+      if (this.#deps.routing.mayBegin(now)) this.life!.run(turn, now);
       else this.#handBack(turn);
     }
     this.#looping = false;

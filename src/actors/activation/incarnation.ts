@@ -97,7 +97,7 @@ export class Incarnation implements ActorContext {
 
   async take(): Promise<void> {
     const { type, id } = this.#activation;
-    const taken = await this.#deps.take(type.name, id);
+    const taken = await this.#deps.store.take(type.name, id);
     this.#ref = taken.ref;
     this.#epoch = taken.epoch;
     this.#version = taken.version;
@@ -196,7 +196,7 @@ export class Incarnation implements ActorContext {
 
   get reminders(): ActorReminders {
     const { namespace, typeName, id } = this;
-    const book = this.#deps.reminders;
+    const book = this.#deps.features.reminders;
     this.#reminders ??= new TurnReminders({
       namespace,
       typeName,
@@ -209,7 +209,7 @@ export class Incarnation implements ActorContext {
   }
 
   get workflows(): ActorWorkflows {
-    this.#workflows ??= new TurnWorkflows(this.#deps.workflows, () => this.#turnOutbox("workflows"));
+    this.#workflows ??= new TurnWorkflows(this.#deps.features.workflows, () => this.#turnOutbox("workflows"));
     return this.#workflows;
   }
 
@@ -249,7 +249,7 @@ export class Incarnation implements ActorContext {
   }
 
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined): object {
-    return this.#deps.handle(type, id, settings, this);
+    return this.#deps.calls.handle(type, id, settings, this);
   }
 
   /** The turn whose code runs at this moment. */
@@ -301,11 +301,11 @@ export class Incarnation implements ActorContext {
 
   /** False: the turn outlasted the lease of its host, so its result does not count. */
   #lasted(): boolean {
-    return this.#over || this.#deps.mayCommit();
+    return this.#over || this.#deps.routing.mayCommit();
   }
 
   #ifKept(goOn: () => void): void {
-    this.#deps.confirmLease((isKept) => {
+    this.#deps.routing.confirmLease((isKept) => {
       if (isKept) goOn();
       else if (!this.#over) this.#activation.cutOff("lease", lostLease);
     });
@@ -362,7 +362,7 @@ export class Incarnation implements ActorContext {
   /** Without state no fence is possible: reminders and workflows of the turn are written on their own. */
   #write(turn: Turn, { reminders = [], starts = [], arrivals = [] }: Outgoing, reply: unknown): void {
     turn.phase = "committing";
-    const { reminders: book, workflows } = this.#deps;
+    const { reminders: book, workflows } = this.#deps.features;
     const written: Promise<unknown>[] = reminders.map((write) => book!.write(write));
     if (starts.length > 0 || arrivals.length > 0) written.push(workflows!.write(starts, arrivals));
     Promise.all(written).then(
@@ -383,7 +383,7 @@ export class Incarnation implements ActorContext {
     type.instruments.failed.add(1);
     this.#deps.log.debug("turn.failed", { type: type.name, id, method: turn.method, err: error });
     const restored = this.#takeBack(turn, error);
-    if (!(error instanceof MissingMethod) || !this.#deps.askElsewhere(turn, error)) turn.fail(error);
+    if (!(error instanceof MissingMethod) || !this.#deps.routing.askElsewhere(turn, error)) turn.fail(error);
     // A failed hook ends this life anyway.
     if (restored || phase !== "active") {
       this.#turnOver(turn);
@@ -408,8 +408,8 @@ export class Incarnation implements ActorContext {
   }
 
   #commit(turn: Turn, write: StateWrite, outgoing: Outgoing | undefined, reply: unknown): void {
-    if (!this.#deps.mayCommit()) {
-      this.#deps.confirmLease((isKept) => {
+    if (!this.#deps.routing.mayCommit()) {
+      this.#deps.routing.confirmLease((isKept) => {
         if (this.#over) return;
         if (isKept) this.#commit(turn, write, outgoing, reply);
         else this.lost(turn, "lease", lostLease(turn));
@@ -419,11 +419,11 @@ export class Incarnation implements ActorContext {
     turn.phase = "committing";
     // A handled reminder is settled in the same commit as its handler's changes.
     const settle = turn.method === REMIND ? [settlementOf(turn.args as RemindArguments)] : undefined;
-    const sent = outgoing?.reminders && this.#deps.reminders!.send(outgoing.reminders);
+    const sent = outgoing?.reminders && this.#deps.features.reminders!.send(outgoing.reminders);
     const extras =
       settle === undefined && outgoing === undefined ? undefined : { settle, ...outgoing, reminders: sent?.writes };
     const caller = new Committing(this, turn, settle === undefined ? reply : SETTLED, outgoing, sent);
-    this.#deps.commit(this.#ref, this.#epoch, this.#version, write, extras, caller);
+    this.#deps.store.commit(this.#ref, this.#epoch, this.#version, write, extras, caller);
   }
 
   committed(turn: Turn, outcome: CommitVerdict, reply: unknown, outgoing: Outgoing | undefined): void {
@@ -440,7 +440,7 @@ export class Incarnation implements ActorContext {
     }
     this.#version++;
     this.#buffer!.committed();
-    if (outgoing?.starts !== undefined || outgoing?.arrivals !== undefined) this.#deps.workflows!.written();
+    if (outgoing?.starts !== undefined || outgoing?.arrivals !== undefined) this.#deps.features.workflows!.written();
     this.#succeeded(turn, reply);
   }
 

@@ -4,7 +4,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { copyError } from "../../kernel/serialized-error.ts";
 import type { CallOrigin } from "../routing/call-origin.ts";
-import type { InFlightByShard } from "../routing/in-flight-by-shard.ts";
+import { RoutedCall } from "../routing/routed-call.ts";
 import type { Activation } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { type CallingActor, madeBy } from "./unhandled-calls.ts";
@@ -38,7 +38,23 @@ export interface Waiter {
   error(error: unknown): void;
 }
 
-export class Turn implements CallOrigin {
+/** One literal per turn: all places name the fields in this order, so that V8 knows a single shape. */
+export interface TurnOptions {
+  readonly type: TargetType;
+  readonly id: string;
+  readonly method: string;
+  readonly args: readonly unknown[];
+  /** The turn whose code made this call. */
+  readonly parent: CallOrigin | undefined;
+  readonly timeoutMs: number;
+  /** On the monotonic clock. */
+  readonly now: number;
+  readonly deadlines: Deadlines;
+  /** Undefined: the turn runs the method. */
+  readonly work: Work | undefined;
+}
+
+export class Turn extends RoutedCall implements CallOrigin {
   readonly type: TargetType;
   readonly id: string;
   readonly method: string;
@@ -56,22 +72,6 @@ export class Turn implements CallOrigin {
   activation: Activation | undefined;
   /** The queue that holds the turn, until it begins. */
   place: Place | undefined;
-  /** Set for calls from another host: notifies that host that it must route the call again. */
-  rejectNotOwner: (() => void) | undefined;
-  /** True: the call was in the waiting queue, so it arrived later than it was made. */
-  waited = false;
-  /** Order of arrival; it matters in the waiting queue and for calls in flight to sharded actors. */
-  arrival = 0;
-  /**
-   * Calls in flight to the same sharded type, and the number of this call there. The number is valid only
-   * with `lanes`.
-   */
-  lanes: InFlightByShard | undefined;
-  lane = 0;
-  /** Why the call could not be sent to its host. */
-  obstacle: string | undefined;
-  /** Hosts that rejected the call. */
-  hops = 0;
   /** Number of the turn for other hosts, while calls it made are there. */
   number = 0;
   /** The outer turn of a reentrant call, and the marks of state and outbox when this turn began. */
@@ -106,17 +106,8 @@ export class Turn implements CallOrigin {
   #reject: ((error: unknown) => void) | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor(
-    type: TargetType,
-    id: string,
-    method: string,
-    args: readonly unknown[],
-    parent: CallOrigin | undefined,
-    timeoutMs: number,
-    now: number,
-    deadlines: Deadlines,
-    work: Work | undefined,
-  ) {
+  constructor({ type, id, method, args, parent, timeoutMs, now, deadlines, work }: TurnOptions) {
+    super();
     this.type = type;
     this.id = id;
     this.method = method;
@@ -157,7 +148,7 @@ export class Turn implements CallOrigin {
   }
 
   /** The same without a promise, for a caller on another host; a known result is reported synchronously. */
-  tell(waiter: Waiter): void {
+  respondTo(waiter: Waiter): void {
     if (this.#answer === "value") {
       waiter.value(this.#result);
     } else if (this.#answer === "error") {

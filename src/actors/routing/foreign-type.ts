@@ -1,6 +1,6 @@
 // A type that only other hosts have: it can be called, and nothing of it is ever in memory here.
 import type { Activation } from "../activation/activation.ts";
-import type { CallTarget } from "../handle.ts";
+import type { CallTarget, HandleMaker } from "../handle.ts";
 
 const NOTHING: ReadonlyMap<string, Activation> = new Map();
 const UNKNOWN: ReadonlySet<string> = new Set();
@@ -11,6 +11,7 @@ export class ForeignType implements CallTarget {
   readonly methods = UNKNOWN;
   readonly activations = NOTHING;
   readonly instruments = undefined;
+  makeHandle: HandleMaker | undefined;
 
   constructor(name: string, callTimeoutMs: number) {
     this.name = name;

@@ -4,38 +4,38 @@ import type { LimpetError } from "../../kernel/errors.ts";
 import type { Cancel, Links, Ownership, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import type { Place, Turn } from "../activation/turn.ts";
 
-export interface Dispatcher {
+export interface OutboundCallDeps {
   readonly links: Links;
   describe(turn: Turn): RemoteCall;
   /** The call has ended, on this or the other host. */
-  arrived(turn: Turn, at: string): void;
-  /** The other host has run the call, so it owns the actor; this is worth caching. */
-  ran(turn: Turn, at: string): void;
-  turnedAway(turn: Turn, from: string, belief: Ownership): void;
+  returned(turn: Turn, from: string): void;
+  /** The other host has run the call, so it owns the actor. */
+  cacheOwner(turn: Turn, address: string): void;
+  rejected(turn: Turn, from: string, ownership: Ownership): void;
   unsent(turn: Turn, error: LimpetError): void;
 }
 
 export class OutboundCall implements RemoteCaller, Place {
   readonly #turn: Turn;
   readonly #to: string;
-  readonly #dispatcher: Dispatcher;
-  readonly #isNews: boolean;
+  readonly #deps: OutboundCallDeps;
+  readonly #isWorthCaching: boolean;
   readonly #cancel: Cancel;
   #over = false;
 
-  /** `isNews`: the tables do not show which host runs the actor. */
-  constructor(turn: Turn, to: string, isNews: boolean, dispatcher: Dispatcher) {
+  /** `isWorthCaching`: the tables do not show which host runs the actor. */
+  constructor(turn: Turn, to: string, isWorthCaching: boolean, deps: OutboundCallDeps) {
     this.#turn = turn;
     this.#to = to;
-    this.#isNews = isNews;
-    this.#dispatcher = dispatcher;
+    this.#isWorthCaching = isWorthCaching;
+    this.#deps = deps;
     turn.place = this;
-    this.#cancel = dispatcher.links.call(to, dispatcher.describe(turn), this);
+    this.#cancel = deps.links.call(to, deps.describe(turn), this);
   }
 
   value(result: unknown): void {
     if (!this.#end()) return;
-    if (this.#isNews) this.#dispatcher.ran(this.#turn, this.#to);
+    if (this.#isWorthCaching) this.#deps.cacheOwner(this.#turn, this.#to);
     this.#turn.succeed(result);
   }
 
@@ -49,14 +49,14 @@ export class OutboundCall implements RemoteCaller, Place {
     this.#turn.fail(error);
   }
 
-  notOwner(belief: Ownership): void {
+  notOwner(ownership: Ownership): void {
     if (!this.#end()) return;
-    this.#dispatcher.turnedAway(this.#turn, this.#to, belief);
+    this.#deps.rejected(this.#turn, this.#to, ownership);
   }
 
   unsent(error: LimpetError): void {
     if (!this.#end()) return;
-    this.#dispatcher.unsent(this.#turn, error);
+    this.#deps.unsent(this.#turn, error);
   }
 
   /** The caller gave up: notifies the other host. */
@@ -68,7 +68,7 @@ export class OutboundCall implements RemoteCaller, Place {
     if (this.#over) return false;
     this.#over = true;
     this.#turn.place = undefined;
-    this.#dispatcher.arrived(this.#turn, this.#to);
+    this.#deps.returned(this.#turn, this.#to);
     return true;
   }
 }

@@ -46,7 +46,17 @@ const problem = (): undefined => undefined;
 
 function callTo(id: string, clock: Clock): Turn {
   const type = { name: "Cart", options: { callTimeoutMs: 1_000 } };
-  return new Turn(type, id, "add", [], undefined, 1_000, 0, new Deadlines(clock), undefined);
+  return new Turn({
+    type,
+    id,
+    method: "add",
+    args: [],
+    parent: undefined,
+    timeoutMs: 1_000,
+    now: 0,
+    deadlines: new Deadlines(clock),
+    work: undefined,
+  });
 }
 
 test("a process stays alive while calls wait, and waiting calls retry by themselves", () => {

@@ -10,7 +10,7 @@ import { type Placement, type Route, WAIT } from "../../ports/placement.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { Catalog } from "../catalog.ts";
-import { Router } from "./router.ts";
+import { ClusterRouting } from "./cluster-routing.ts";
 
 /** Deferred work runs at once, and background work never. */
 const clock: Clock = {
@@ -73,9 +73,9 @@ function caller(
     retain() {},
     async close() {},
   };
-  const router = new Router(catalog, { placement, links, clock: time });
+  const router = new ClusterRouting(catalog, { placement, links, clock: time });
   catalog.join(router);
-  const call = (id = "a") => catalog.send(catalog.target("Cart"), id, "add", [], undefined, undefined);
+  const call = (id = "a") => catalog.calls.call("Cart", id, "add", [], undefined);
   return { router, call };
 }
 
@@ -154,12 +154,12 @@ describe("calls over one connection", () => {
     t.after(() => router.close());
     const answers: string[] = [];
     const serve = (name: string, hops: number, line: object) =>
-      router.serve(
+      router.inbound.serve(
         { ...came, hops, passOn: false, causes: [] },
         {
           value: () => void answers.push(`${name} ran`),
           error: (error) => void answers.push(`${name}: ${error}`),
-          notOwner: (told) => void answers.push(`${name} went back ${told.owner === belief.owner}`),
+          notOwner: (owner) => void answers.push(`${name} went back ${owner.owner === belief.owner}`),
         },
         line,
       );
