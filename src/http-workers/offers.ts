@@ -1,7 +1,7 @@
 // Offers available work to a worker, together with the answer to another request.
 import type { ActivityTask } from "./activities.ts";
 import type { RemotePlane } from "./plane.ts";
-import type { WorkflowTask } from "./tasks.ts";
+import type { WorkflowTask } from "./task-claims.ts";
 
 export interface Offer {
   readonly task: WorkflowTask | undefined;

@@ -16,7 +16,8 @@ import { RemoteControl } from "./control.ts";
 import { PollAnswers } from "./poll-answers.ts";
 import { type Question, type QuestionKind, RemoteQuestions } from "./questions.ts";
 import { Refused } from "./refusal.ts";
-import { RemoteTasks, type WorkflowTask } from "./tasks.ts";
+import type { WorkflowTask } from "./task-claims.ts";
+import { RemoteTasks } from "./tasks.ts";
 import { contractOf, type RemoteWorker } from "./worker.ts";
 import { RemoteWorkers } from "./workers.ts";
 
@@ -58,7 +59,7 @@ export class RemotePlane implements HttpWorkers {
   readonly #activityAnswers: PollAnswers<ActivityTask>;
 
   constructor(deps: HttpWorkersDeps) {
-    const { clock, random, log, store, namespace, isSticky, stickyMs, book, taskLeaseMs, activityLeaseMs } = deps;
+    const { clock, random, log, store, namespace, isSticky, book, taskLeaseMs, activityLeaseMs } = deps;
     const now = (): number => deps.now();
     const dispatcherOf = (queue: string, worker?: string): Dispatcher => {
       const hasType = (type: string): boolean => worker !== undefined && this.workers.isKnownToRun(worker, type);
@@ -78,7 +79,6 @@ export class RemotePlane implements HttpWorkers {
       namespace,
       leaseMs: taskLeaseMs,
       isSticky,
-      stickyMs,
       now,
       dispatcherOf,
       staleMs: this.workers.staleMs,
@@ -195,7 +195,7 @@ export class RemotePlane implements HttpWorkers {
     if (worker.workflowTypes.length === 0) return { task: undefined, status: "no_workflow_capability" };
     const look = async (): Promise<PollAttempt<WorkflowTask | Question>> => {
       const found = kinds.validations ? this.questions.claim(worker, ["update_validation"]) : undefined;
-      return found === undefined && kinds.tasks ? this.tasks.claim(worker) : { found };
+      return found === undefined && kinds.tasks ? this.tasks.claims.claim(worker) : { found };
     };
     const task = await this.#poll(poll, "task", this.#taskAnswers, look, (found) =>
       "kind" in found ? this.questions.giveBack(found) : this.tasks.giveBack(found),

@@ -49,13 +49,13 @@ export function tellHistory(run: RemoteRun, after: number, upTo: number, most: n
 }
 
 function tellEvent(run: RemoteRun, event: HistoryEvent, sequence: number, at: number): ToldEvent {
-  const [event_type, payload] = tell(run, event, at);
+  const payloadOf = PAYLOADS[event.kind] as (run: RemoteRun, event: HistoryEvent, at: number) => Payload;
   const when = isoMoment(at);
   return {
     id: `${run.runId}:${sequence}`,
     sequence,
-    event_type,
-    payload,
+    event_type: typeOf(event),
+    payload: payloadOf(run, event, at),
     workflow_task_id: null,
     workflow_command_id: commandOf(event),
     recorded_at: when,
@@ -67,146 +67,150 @@ function tellEvent(run: RemoteRun, event: HistoryEvent, sequence: number, at: nu
 const commandOf = (event: HistoryEvent): string | null =>
   event.kind === "CleanupRequested" || event.kind === "CancellationDelivered" ? event.id : null;
 
-function tell(run: RemoteRun, event: HistoryEvent, at: number): [type: string, payload: Payload] {
-  switch (event.kind) {
-    case "WorkflowStarted":
-      return [
-        event.kind,
-        {
-          workflow_type: event.type,
-          workflow_instance_id: event.workflowId,
-          workflow_run_id: event.runId,
-          workflow_definition_fingerprint: readBinding(run.bound).definition ?? null,
-          arguments: blobOf(inputToArguments(event.input)),
-          payload_codec: CODEC,
-          memo: displayJson(event.memo),
-          search_attributes: displayJson(event.attributes),
-          parent_workflow_instance_id: event.parent?.workflowId ?? null,
-          parent_workflow_run_id: event.parent?.runId ?? null,
-          continued_from_run_id: event.continuedFrom ?? null,
-          timestamp: isoMoment(at),
-        },
-      ];
-    case "ActivityScheduled":
-      return [
-        event.kind,
-        {
-          ...activity(run, event.n),
-          arguments: blobOf(inputToArguments(event.input)),
-          payload_codec: CODEC,
-        },
-      ];
-    case "ActivityCompleted":
-      return [event.kind, { ...activity(run, event.of), result: blobOf(event.result), payload_codec: CODEC }];
-    case "ActivityFailed":
-      return [event.kind, { ...activity(run, event.of), ...failure(event.error), attempt_number: event.attempts }];
-    case "ActivityTimedOut":
-      return [event.kind, { ...activity(run, event.of), ...failure(event.error), failure_category: "timeout" }];
-    case "ActivityCancelled":
-      return [event.kind, { ...activity(run, event.of), ...failure(event.error), failure_category: "cancelled" }];
-    case "ActivityRetryScheduled": {
-      const { attempts, pause } = event;
-      const retry = { retry_attempt: attempts, retry_delay_seconds: pause / 1_000 };
-      return [event.kind, { ...activity(run, event.of), ...failure(event.error), ...retry }];
-    }
-    case "TimerScheduled": {
-      const delay_seconds = event.seconds ?? Math.max(0, Math.round((event.at - at) / 1_000));
-      const fire_at = isoMoment(event.at);
-      const timer = { timer_id: `${run.runId}:${event.n}`, delay_seconds, fire_at, timer_kind: "sleep" };
-      return [event.kind, { ...step(event.n), ...timer, ...parallel(event.group) }];
-    }
-    case "TimerFired":
-      return [event.kind, timerFired(run, event.of, event.wait)];
-    case "TimerCancelled":
-      return [event.kind, { sequence: event.of, timer_id: `${run.runId}:${event.of}` }];
-    case "ChildWorkflowScheduled":
-      return [event.kind, { ...child(run, event.n), child_workflow_instance_id: event.workflowId }];
-    case "ChildRunCompleted": {
-      const result = blobOf(event.result);
-      return [event.kind, { ...child(run, event.of), result, output: result, payload_codec: CODEC }];
-    }
-    case "ChildRunFailed":
-      return [childEnd(event.error), { ...child(run, event.of), ...failure(event.error) }];
-    case "SignalReceived":
-      return [
-        event.kind,
-        {
-          signal_id: event.id,
-          signal_name: event.name,
-          arguments: blobOf(inputToArguments(event.input)),
-          payload_codec: CODEC,
-          workflow_sequence: event.wait ?? null,
-        },
-      ];
-    case "UpdateAccepted":
-    case "UpdateApplied": {
-      const told = { update_id: event.id, update_name: event.name, payload_codec: CODEC };
-      const wait = event.kind === "UpdateApplied" ? { workflow_sequence: event.wait ?? null } : {};
-      return [event.kind, { ...told, arguments: blobOf(inputToArguments(event.input)), ...wait }];
-    }
-    case "UpdateRejected":
-      return [event.kind, { update_id: event.id, update_name: event.name, ...failure(event.error) }];
-    case "UpdateCompleted":
-      return [event.kind, { update_id: event.id, result: blobOf(event.result), payload_codec: CODEC }];
-    case "UpdateFailed":
-      return ["UpdateCompleted", { update_id: event.id, ...failure(event.error) }];
-    case "ConditionWaitOpened":
-      return [
-        event.kind,
-        {
-          ...step(event.n),
-          condition_wait_id: waitId(run, event),
-          condition_key: event.key ?? null,
-          condition_definition_fingerprint: event.fingerprint ?? null,
-          timeout_seconds: event.seconds ?? null,
-        },
-      ];
-    case "SignalWaitOpened": {
-      const { name, seconds } = event;
-      const wait = { signal_wait_id: waitId(run, event), signal_name: name, timeout_seconds: seconds ?? null };
-      return [event.kind, { ...step(event.n), ...wait }];
-    }
-    case "SideEffectRecorded":
-      return [event.kind, { ...step(event.n), result: blobOf(event.result), payload_codec: CODEC }];
-    case "VersionMarkerRecorded": {
-      const { change, version, min = version, max = version } = event;
-      const marker = { change_id: change, version, min_supported: min, max_supported: max };
-      return [event.kind, { ...step(event.n), ...marker }];
-    }
-    case "SearchAttributesUpserted":
-      return [event.kind, { ...step(event.n), attributes: displayJson(event.attributes) }];
-    case "MemoUpserted":
-      return [event.kind, { ...step(event.n), ...memoChange(run, event) }];
-    case "CleanupRequested":
-      return ["CooperativeCancellationRequested", requestEvent(run, event)];
-    case "CancellationDelivered":
-      return ["CooperativeCancellationDelivered", deliveryEvent(run, event)];
-    case "SelectionResolved":
-      return [event.kind, winner(run, event)];
-    case "SelectionMemberCancelled":
-      return ["SelectionOperationCancelled", member(run, selectionOf(run.steps.get(event.base)?.group))];
-    case "WorkflowCompleted": {
-      const output = blobOf(event.result);
-      return [event.kind, { output, result: output, payload_codec: CODEC }];
-    }
-    case "WorkflowFailed":
-    case "WorkflowCancelled":
-      return [event.kind, failure(event.error)];
-    case "WorkflowContinuedAsNew":
-      return [event.kind, { workflow_type: event.type, continued_to_run_id: event.runId }];
-    case "CancelRequested":
-    case "WorkflowTerminated":
-    case "WorkflowTimedOut":
-      return [event.kind, { reason: event.reason, message: event.reason }];
-    case "SignalSent":
-    case "CancelSent":
-      return [event.kind, { ...step(event.n), target_workflow_id: event.workflowId }];
-    case "ActorCalled":
-      return [event.kind, { ...step(event.n), actor_type: event.type, actor_id: event.id, method: event.method }];
-    case "ActivityCancelRequested":
-      return [event.kind, { sequence: event.of }];
-  }
-}
+type EventOf<Kind extends HistoryEvent["kind"]> = Extract<HistoryEvent, { kind: Kind }>;
+
+/** The type of an event in the protocol, where it differs from its kind here. */
+const TYPES: Partial<Record<HistoryEvent["kind"], string>> = {
+  UpdateFailed: "UpdateCompleted",
+  CleanupRequested: "CooperativeCancellationRequested",
+  CancellationDelivered: "CooperativeCancellationDelivered",
+  SelectionMemberCancelled: "SelectionOperationCancelled",
+};
+
+const typeOf = (event: HistoryEvent): string =>
+  event.kind === "ChildRunFailed" ? childEnd(event.error) : (TYPES[event.kind] ?? event.kind);
+
+const withReason = (_run: RemoteRun, { reason }: { readonly reason: string }): Payload => ({ reason, message: reason });
+const withFailure = (_run: RemoteRun, event: { readonly error: SerializedError }): Payload => failure(event.error);
+const toTarget = (_run: RemoteRun, event: { readonly n: number; readonly workflowId: string }): Payload => ({
+  ...step(event.n),
+  target_workflow_id: event.workflowId,
+});
+
+/** The payload of each kind of event; `at`: the time of the event. */
+const PAYLOADS: {
+  readonly [Kind in HistoryEvent["kind"]]: (run: RemoteRun, event: EventOf<Kind>, at: number) => Payload;
+} = {
+  WorkflowStarted: (run, event, at) => ({
+    workflow_type: event.type,
+    workflow_instance_id: event.workflowId,
+    workflow_run_id: event.runId,
+    workflow_definition_fingerprint: readBinding(run.bound).definition ?? null,
+    arguments: blobOf(inputToArguments(event.input)),
+    payload_codec: CODEC,
+    memo: displayJson(event.memo),
+    search_attributes: displayJson(event.attributes),
+    parent_workflow_instance_id: event.parent?.workflowId ?? null,
+    parent_workflow_run_id: event.parent?.runId ?? null,
+    continued_from_run_id: event.continuedFrom ?? null,
+    timestamp: isoMoment(at),
+  }),
+
+  ActivityScheduled: (run, { n, input }) => ({
+    ...activity(run, n),
+    arguments: blobOf(inputToArguments(input)),
+    payload_codec: CODEC,
+  }),
+  ActivityCompleted: (run, { of, result }) => ({ ...activity(run, of), result: blobOf(result), payload_codec: CODEC }),
+  ActivityFailed: (run, { of, error, attempts }) => ({
+    ...activity(run, of),
+    ...failure(error),
+    attempt_number: attempts,
+  }),
+  ActivityTimedOut: (run, { of, error }) => ({ ...activity(run, of), ...failure(error), failure_category: "timeout" }),
+  ActivityCancelled: (run, { of, error }) => ({
+    ...activity(run, of),
+    ...failure(error),
+    failure_category: "cancelled",
+  }),
+  ActivityRetryScheduled: (run, { of, error, attempts, pause }) => ({
+    ...activity(run, of),
+    ...failure(error),
+    retry_attempt: attempts,
+    retry_delay_seconds: pause / 1_000,
+  }),
+  ActivityCancelRequested: (_run, { of }) => step(of),
+
+  TimerScheduled: (run, { n, seconds, at: fireAt, group }, at) => ({
+    ...step(n),
+    timer_id: `${run.runId}:${n}`,
+    delay_seconds: seconds ?? Math.max(0, Math.round((fireAt - at) / 1_000)),
+    fire_at: isoMoment(fireAt),
+    timer_kind: "sleep",
+    ...parallel(group),
+  }),
+  TimerFired: (run, { of, wait }) => timerFired(run, of, wait),
+  TimerCancelled: (run, { of }) => ({ ...step(of), timer_id: `${run.runId}:${of}` }),
+
+  ChildWorkflowScheduled: (run, { n, workflowId }) => ({ ...child(run, n), child_workflow_instance_id: workflowId }),
+  ChildRunCompleted: (run, event) => {
+    const result = blobOf(event.result);
+    return { ...child(run, event.of), result, output: result, payload_codec: CODEC };
+  },
+  ChildRunFailed: (run, { of, error }) => ({ ...child(run, of), ...failure(error) }),
+
+  SignalReceived: (_run, { id, name, input, wait }) => ({
+    signal_id: id,
+    signal_name: name,
+    arguments: blobOf(inputToArguments(input)),
+    payload_codec: CODEC,
+    workflow_sequence: wait ?? null,
+  }),
+  UpdateAccepted: (_run, event) => update(event),
+  UpdateApplied: (_run, event) => ({ ...update(event), workflow_sequence: event.wait ?? null }),
+  UpdateRejected: (_run, { id, name, error }) => ({ update_id: id, update_name: name, ...failure(error) }),
+  UpdateCompleted: (_run, { id, result }) => ({ update_id: id, result: blobOf(result), payload_codec: CODEC }),
+  UpdateFailed: (_run, { id, error }) => ({ update_id: id, ...failure(error) }),
+
+  ConditionWaitOpened: (run, event) => ({
+    ...step(event.n),
+    condition_wait_id: waitId(run, event),
+    condition_key: event.key ?? null,
+    condition_definition_fingerprint: event.fingerprint ?? null,
+    timeout_seconds: event.seconds ?? null,
+  }),
+  SignalWaitOpened: (run, event) => ({
+    ...step(event.n),
+    signal_wait_id: waitId(run, event),
+    signal_name: event.name,
+    timeout_seconds: event.seconds ?? null,
+  }),
+
+  SideEffectRecorded: (_run, { n, result }) => ({ ...step(n), result: blobOf(result), payload_codec: CODEC }),
+  VersionMarkerRecorded: (_run, { n, change, version, min = version, max = version }) => ({
+    ...step(n),
+    change_id: change,
+    version,
+    min_supported: min,
+    max_supported: max,
+  }),
+  SearchAttributesUpserted: (_run, { n, attributes }) => ({ ...step(n), attributes: displayJson(attributes) }),
+  // Workers compare the change with the change that their code requests now, and read the memo as a whole.
+  MemoUpserted: (run, { n, entries }) => ({
+    ...step(n),
+    entries: envelopeOf(entries),
+    merged: envelopeOf(readableMemo(run.memos.get(n) ?? {})),
+  }),
+  SignalSent: toTarget,
+  CancelSent: toTarget,
+  ActorCalled: (_run, { n, type, id, method }) => ({ ...step(n), actor_type: type, actor_id: id, method }),
+
+  CleanupRequested: requestEvent,
+  CancellationDelivered: deliveryEvent,
+  SelectionResolved: winner,
+  SelectionMemberCancelled: (run, { base }) => member(run, selectionOf(run.steps.get(base)?.group)),
+
+  WorkflowCompleted: (_run, event) => {
+    const output = blobOf(event.result);
+    return { output, result: output, payload_codec: CODEC };
+  },
+  WorkflowContinuedAsNew: (_run, { type, runId }) => ({ workflow_type: type, continued_to_run_id: runId }),
+  WorkflowFailed: withFailure,
+  WorkflowCancelled: withFailure,
+  CancelRequested: withReason,
+  WorkflowTerminated: withReason,
+  WorkflowTimedOut: withReason,
+};
 
 const step = (n: number): Payload => ({ sequence: n });
 
@@ -225,11 +229,6 @@ function activity(run: RemoteRun, n: number): Payload {
   };
 }
 
-/** Workers compare the change with the change that their code requests now, and read the memo as a whole. */
-function memoChange(run: RemoteRun, { n, entries }: Extract<HistoryEvent, { kind: "MemoUpserted" }>): Payload {
-  return { entries: envelopeOf(entries), merged: envelopeOf(readableMemo(run.memos.get(n) ?? {})) };
-}
-
 function member(run: RemoteRun, selection: Selection | undefined): Payload {
   if (selection === undefined) return {};
   const { key, index, base, size, kind } = selection.member;
@@ -244,7 +243,7 @@ function member(run: RemoteRun, selection: Selection | undefined): Payload {
   };
 }
 
-function winner(run: RemoteRun, event: Extract<HistoryEvent, { kind: "SelectionResolved" }>): Payload {
+function winner(run: RemoteRun, event: EventOf<"SelectionResolved">): Payload {
   const selection = selectionOf(run.steps.get(event.winner)?.group);
   const decided = tellHistory(run, event.by - 1, event.by, 1)[0];
   return {
@@ -270,6 +269,13 @@ function child(run: RemoteRun, n: number): Payload {
       : {};
   return { ...step(n), child_call_id: `${run.runId}:${n}`, child_workflow_run_id: `${run.runId}-${n}`, ...more };
 }
+
+const update = ({ id, name, input }: EventOf<"UpdateAccepted" | "UpdateApplied">): Payload => ({
+  update_id: id,
+  update_name: name,
+  payload_codec: CODEC,
+  arguments: blobOf(inputToArguments(input)),
+});
 
 function childEnd({ errorCode }: SerializedError): string {
   if (errorCode === "WORKFLOW_CANCELLED") return "ChildRunCancelled";

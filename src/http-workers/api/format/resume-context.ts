@@ -1,6 +1,6 @@
 // The cause of a workflow task: the wait of its run, and the last event. A worker that replays its code needs
 // none of it; others find their position by it. Fields that do not apply are null. Pure.
-import type { WorkflowTask } from "../../tasks.ts";
+import type { WorkflowTask } from "../../task-claims.ts";
 import { type ToldEvent, tellHistory } from "./history-events.ts";
 
 const NOTHING = {

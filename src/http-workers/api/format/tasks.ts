@@ -5,7 +5,7 @@ import { readBinding } from "../../../workflows/definition/bindings.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/engine/history-budget.ts";
 import type { RemoteRun } from "../../../workflows/history/run-state.ts";
 import type { ActivityTask } from "../../activities.ts";
-import type { WorkflowTask } from "../../tasks.ts";
+import type { WorkflowTask } from "../../task-claims.ts";
 import { isoTime } from "../api-call.ts";
 import { tellCleanup } from "./cleanup.ts";
 import { tellPage } from "./history-pages.ts";

@@ -1,0 +1,182 @@
+// Claims workflow tasks for remote workers. A claimed task first moves the inbox of its run into the history,
+// so that the worker sees everything that has arrived. A task without work for the worker ends here.
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Random } from "../ports/random.ts";
+import type { ClaimedTask, ReplayMode, StoredRun } from "../ports/store/workflows.ts";
+import { type Pinning, typeClaim } from "../workflows/definition/bindings.ts";
+import { writeError } from "../workflows/definition/messages.ts";
+import { isCommandEvent } from "../workflows/engine/events.ts";
+import type { AcceptedUpdate, RemoteRun } from "../workflows/history/run-state.ts";
+import type { PollAttempt } from "../workflows/inbox/waiting.ts";
+import { pauseAfter } from "../workflows/worker/blocked-task.ts";
+import { checkAttempts, Suspects } from "../workflows/worker/lost-attempts.ts";
+import type { Dispatcher } from "../workflows/worker/outgoing.ts";
+import { takeArrivals } from "./arrivals.ts";
+import { CLEANUP_CAPABILITY } from "./cleanup.ts";
+import { affinityLeft, completionOf, type TaskWriter, type TaskWriterDeps } from "./task-writer.ts";
+import { contractOf, keepsRuns, type RemoteWorker, remoteCode } from "./worker.ts";
+
+export interface TaskClaimsDeps extends TaskWriterDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly namespace: string;
+  readonly leaseMs: number;
+  readonly isSticky: boolean;
+  readonly staleMs: number;
+  readonly pinning: Pinning;
+  readonly maxLostAttempts: number;
+  /** The store's clock. */
+  now(): number;
+  /** `worker`: the worker whose commands are dispatched. */
+  dispatcherOf(queue: string, worker?: string): Dispatcher;
+  claimed(mode: ReplayMode): void;
+}
+
+/** A task for its worker. */
+export interface WorkflowTask {
+  readonly id: string;
+  readonly run: RemoteRun;
+  /** The last event when the task was handed out. */
+  readonly last: number;
+  /** A worker with the run in memory knows it up to this event. */
+  readonly seen: number;
+  readonly attempt: number;
+  readonly mode: ReplayMode;
+  readonly worker: string;
+  readonly leaseUntil: number;
+  readonly stored: StoredRun;
+  /** The task is only about this update. */
+  readonly update: AcceptedUpdate | undefined;
+}
+
+/** Inbox messages in one task. */
+export const TAKE = 500;
+
+export class TaskClaims {
+  readonly #deps: TaskClaimsDeps;
+  readonly #writer: TaskWriter;
+  readonly #suspects: Suspects;
+
+  constructor(deps: TaskClaimsDeps, writer: TaskWriter) {
+    this.#deps = deps;
+    this.#writer = writer;
+    this.#suspects = new Suspects(deps.maxLostAttempts, deps);
+  }
+
+  /** The worker has answered the task, so the code of the run has not ended its process. */
+  passed(worker: string, ref: number): void {
+    this.#suspects.passed(worker, ref);
+  }
+
+  async claim(worker: RemoteWorker): Promise<PollAttempt<WorkflowTask>> {
+    const { store, namespace, random, leaseMs, isSticky, staleMs, pinning } = this.#deps;
+    const types = worker.workflowTypes.map((type) => typeClaim(type, remoteCode(worker), pinning));
+    for (;;) {
+      const { tasks, next, now } = await store.claim({
+        namespace,
+        queue: worker.queue,
+        types,
+        limit: 1,
+        staleMs,
+        lease: { token: random.id(), worker: worker.id, leaseMs },
+        isSticky: isSticky && keepsRuns(worker),
+      });
+      const task = tasks[0];
+      if (task === undefined) return { found: undefined, nextMs: next === undefined ? undefined : next - now };
+      const isAdmitted = (await this.#suspects.admit(worker.id, [task])).length > 0;
+      const found = isAdmitted ? await this.#open(task, worker) : undefined;
+      if (found !== undefined) return { found };
+    }
+  }
+
+  /** Undefined: the task has no work for its worker. */
+  async #open(task: ClaimedTask, worker: RemoteWorker): Promise<WorkflowTask | undefined> {
+    const { store, runs, log } = this.#deps;
+    try {
+      const { namespace, workflowId, runId } = task;
+      const stored = await store.find({ namespace, workflowId, runId });
+      const run = await runs.get(task.ref, task.last, task.runId);
+      if (stored === undefined || run === undefined) return undefined;
+      run.bound = task.bound;
+      if (!(await this.#takeArrivals(task, stored, run, worker))) return undefined;
+      // A request to end the run was applied, which needs no code.
+      checkAttempts(task, this.#deps.maxLostAttempts);
+      const mode = modeFor(worker, task.mode, run);
+      this.#deps.claimed(mode);
+      return this.#handOut({ ...task, mode }, stored, run, worker);
+    } catch (error) {
+      runs.forget(task.ref);
+      log.warn("workflow.blocked", { workflow: task.workflowId, type: task.type, err: error });
+      const problem = error instanceof Error ? error.message : String(error);
+      await store.giveBack([{ ref: task.ref, token: task.token, pauseMs: pauseAfter(error, task.attempt), problem }]);
+      return undefined;
+    }
+  }
+
+  #handOut(task: ClaimedTask, stored: StoredRun, run: RemoteRun, worker: RemoteWorker): WorkflowTask {
+    const { ref, token, attempt, mode } = task;
+    const id = `${ref}.${token}`;
+    const leaseUntil = this.#deps.now() + this.#deps.leaseMs;
+    return {
+      id,
+      run,
+      last: run.last,
+      seen: run.seen,
+      attempt,
+      mode,
+      worker: worker.id,
+      leaseUntil,
+      stored,
+      update: run.nextUpdate,
+    };
+  }
+
+  /** True: the worker has work, and the task stays with it. */
+  async #takeArrivals(
+    { ref, token, taken, arrived }: ClaimedTask,
+    stored: StoredRun,
+    run: RemoteRun,
+    worker: RemoteWorker,
+  ): Promise<boolean> {
+    const { store, leaseMs } = this.#deps;
+    const inbox = arrived > taken ? await store.inbox(ref, taken, TAKE) : [];
+    const { last } = run;
+    const updates = contractOf(worker, run.started.type)?.updates;
+    const took = takeArrivals(run, inbox, this.#deps.now(), {
+      hasUpdate: (name) => updates?.includes(name) ?? true,
+      cleansUp: worker.capabilities.includes(CLEANUP_CAPABILITY),
+    });
+    const needsWorker = run.needsWorker;
+    if (needsWorker && took.events.length === 0 && took.taken === 0) return true;
+    const fate = needsWorker ? ({ kind: "keep", leaseMs } as const) : ({ kind: "rest" } as const);
+    const dispatcher = this.#deps.dispatcherOf(stored.queue);
+    const append = {
+      ...completionOf({ ref, token, last }, took.events, took.at, { taken: Math.max(taken, took.taken), fate }),
+      reminders: took.events.flatMap((event) => dispatcher.after(run, event)),
+    };
+    if (took.end !== undefined) {
+      const { status, error } = took.end;
+      const end = took.events.findLast(isCommandEvent) ?? ({ kind: "WorkflowFailed", n: 0, error } as const);
+      const outgoing = dispatcher.atEnd(run, end as never, took.at);
+      const reminders = [...append.reminders, ...outgoing.reminders];
+      await this.#writer.write(run, {
+        ...append,
+        ...outgoing,
+        reminders,
+        fate: { kind: "close", status, result: writeError(error) },
+      });
+      return false;
+    }
+    const isDone = await this.#writer.write(run, { ...append, affinity: affinityLeft(stored, this.#deps.now()) });
+    return isDone && needsWorker;
+  }
+}
+
+/**
+ * A worker process that started after the run's last commands has nothing of it in memory, even under the
+ * same id.
+ */
+const modeFor = ({ since }: RemoteWorker, mode: ReplayMode, { decidedAt }: RemoteRun): ReplayMode =>
+  mode === "sticky_hit_expected" && decidedAt < since ? "forced_cold_replay" : mode;
