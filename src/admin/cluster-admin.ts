@@ -8,7 +8,7 @@ import type { PlacementResolver } from "../placement/host/placement-resolver.ts"
 import type { HostTables } from "../placement/model/host-tables.ts";
 import type { StickyMember } from "../placement/sticky/sticky-client.ts";
 import type { LeaderAdmin } from "../ports/admin.ts";
-import type { ClusterView, StickyActor, StickyPage, StickyQuery, Whereabouts } from "../ports/host-admin.ts";
+import type { ClusterView, StickyPage, StickyQuery, Whereabouts } from "../ports/host-admin.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "../ports/shard-admin.ts";
 import { summarise } from "../sharding/operations/shard-summaries.ts";
 import { inShard, type ShardsOfThisHost } from "../sharding/operations/shard-whereabouts.ts";
@@ -69,13 +69,6 @@ export class ClusterAdmin {
   async sticky(query: StickyQuery): Promise<StickyPage> {
     if (query.here === true) return this.#deps.placement.sticky.list(query);
     return this.#leader.admin({ kind: "sticky", namespace: this.#deps.namespace, query });
-  }
-
-  async holder(type: string, id: string): Promise<StickyActor> {
-    const { actors } = await this.sticky({ type, id, limit: 1 });
-    if (actors[0] !== undefined) return actors[0];
-    const problem = `no host holds ${type}/${id}: its type is not sticky, or no call has activated it`;
-    throw new LimpetError("NOT_STICKY", problem);
   }
 
   async release(type: string, id: string): Promise<void> {

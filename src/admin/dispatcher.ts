@@ -3,15 +3,16 @@
 import { LimpetError } from "../kernel/errors.ts";
 import { checkId, checkType } from "../kernel/names.ts";
 import type { Admin, AdminAnswer, AdminOptions, AdminRequest } from "../ports/admin.ts";
+import type { StickyActor, StickyPage } from "../ports/host-admin.ts";
 import type { ReminderAdmin } from "../ports/reminder-admin.ts";
 import type { WorkflowAdmin } from "../ports/workflow-admin.ts";
 import type { ActorViews } from "./actor-views.ts";
 import type { ClusterAdmin } from "./cluster-admin.ts";
 
 export interface AdminDeps {
-  readonly actors: ActorViews;
+  readonly actors: Pick<ActorViews, keyof ActorViews>;
   /** Undefined: the process is not in a cluster. */
-  readonly cluster: ClusterAdmin | undefined;
+  readonly cluster: Pick<ClusterAdmin, keyof ClusterAdmin> | undefined;
   readonly reminders: ReminderAdmin;
   readonly workflows: WorkflowAdmin;
 }
@@ -41,7 +42,7 @@ export function adminDispatcher(deps: AdminDeps): Admin["admin"] {
 }
 
 function answersOf({ actors, cluster: joined, reminders, workflows }: AdminDeps): Answers {
-  const cluster = (): ClusterAdmin => joined ?? alone();
+  const cluster = () => joined ?? alone();
   return {
     list: ({ query }) => actors.list(query),
     explain: ({ type, id }) => actors.explain(type, id),
@@ -50,7 +51,7 @@ function answersOf({ actors, cluster: joined, reminders, workflows }: AdminDeps)
     where: ({ type, id }) => cluster().where(type, id),
     drain: ({ host }) => cluster().drain(host),
     sticky: ({ query }) => cluster().sticky(query),
-    holder: ({ type, id }) => cluster().holder(type, id),
+    holder: async ({ type, id }) => holderOf(await cluster().sticky({ type, id, limit: 1 }), type, id),
     release: ({ type, id }) => cluster().release(type, id),
     shardedTypes: () => cluster().shardedTypes(),
     shards: ({ type }) => cluster().shards(type),
@@ -79,6 +80,12 @@ function answersOf({ actors, cluster: joined, reminders, workflows }: AdminDeps)
     terminateWorkflow: ({ run, reason }) => workflows.terminate(run, reason),
     wakeWorkflow: ({ run }) => workflows.wake(run),
   };
+}
+
+function holderOf({ actors }: StickyPage, type: string, id: string): StickyActor {
+  if (actors[0] !== undefined) return actors[0];
+  const problem = `no host holds ${type}/${id}: its type is not sticky, or no call has activated it`;
+  throw new LimpetError("NOT_STICKY", problem);
 }
 
 /** A process without a cluster answers no request about one. */

@@ -15,7 +15,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import { createLog } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Host } from "../ports/host-admin.ts";
+import type { Host, ServerHost } from "../ports/host-admin.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store/store.ts";
@@ -296,7 +296,7 @@ function checkClasses(actors: readonly ActorClass[]): void {
 }
 
 function openServer(
-  host: Host,
+  host: ServerHost,
   workflows: RemotePlane,
   settings: Settings,
   meter: Metrics,

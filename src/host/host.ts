@@ -20,7 +20,7 @@ import { VERSION } from "./version.ts";
 /** Interval of health checks of the store. */
 const PING_MS = 2_000;
 
-export class HostNode implements Host, Admin {
+export class HostNode implements Host {
   readonly reminders: StoredReminders;
   readonly workflows: WorkflowAdmin;
   readonly admin: Admin["admin"];

@@ -1,4 +1,5 @@
 // A host as its servers see it: the requests of HTTP and of the command line.
+import type { Admin } from "./admin.ts";
 import type { ReminderAdmin } from "./reminder-admin.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "./shard-admin.ts";
 import type { WorkflowAdmin } from "./workflow-admin.ts";
@@ -207,11 +208,8 @@ export interface Whereabouts {
   readonly since: number | undefined;
 }
 
-export interface Host {
-  /** Reminders, for requests from outside. */
-  readonly reminders: ReminderAdmin;
-  /** Workflows, for requests from outside. */
-  readonly workflows: WorkflowAdmin;
+/** A host as its servers see it. */
+export interface ServerHost extends Admin {
   /**
    * Calls an actor by names. Without an id, the first argument names the actor. Rejects with a LimpetError,
    * or with the error that the method threw.
@@ -224,31 +222,21 @@ export interface Host {
     options?: CallOptions,
   ): Promise<unknown>;
   types(): readonly TypeSummary[];
+  status(): HostStatus;
+}
+
+/** A host as code in its process sees it: most requests of operators (ports/admin.ts) as methods. */
+export interface Host extends ServerHost {
+  readonly reminders: ReminderAdmin;
+  readonly workflows: WorkflowAdmin;
   list(query: ListQuery): Promise<ActorPage>;
   explain(type: string, id: string): Promise<Explanation>;
-  status(): HostStatus;
-  /** Rejects with NOT_READY when no leader answers. */
   cluster(): Promise<ClusterView>;
   where(type: string, id: string): Promise<Whereabouts>;
-  /**
-   * Drains a host, given by address or name: it hands over its actors, keeps running and forwards calls.
-   * Rejects with HOST_UNKNOWN.
-   */
   drain(host: string): Promise<void>;
-  /** Sticky actors in order of type and id, through the leader. */
   sticky(query: StickyQuery): Promise<StickyPage>;
-  /**
-   * The shards of a type, through the leader. Rejects with NOT_SHARDED when the type is not sharded, or no
-   * host has it.
-   */
-  shards(type: string): Promise<ShardsView>;
-  /** All sharded types, in order of their names. */
-  shardedTypes(): Promise<readonly ShardsSummary[]>;
-  /** Resolves when the request is durable, or has begun. Rejects with NOT_SHARDED. */
-  steerShards(type: string, steering: ShardSteering): Promise<void>;
-  /**
-   * Requests the host of a sticky actor to release it, so that the next call places it again. Rejects with
-   * NOT_STICKY.
-   */
   release(type: string, id: string): Promise<void>;
+  shards(type: string): Promise<ShardsView>;
+  shardedTypes(): Promise<readonly ShardsSummary[]>;
+  steerShards(type: string, steering: ShardSteering): Promise<void>;
 }

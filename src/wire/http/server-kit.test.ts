@@ -3,12 +3,13 @@
 
 import { connect, type Socket } from "node:net";
 import type { TestContext } from "node:test";
+import { adminDispatcher } from "../../admin/dispatcher.ts";
 import type {
   CallOptions,
   ClusterView,
-  Host,
   HostStatus,
   ListQuery,
+  ServerHost,
   StickyPage,
   StickyQuery,
   Whereabouts,
@@ -137,9 +138,24 @@ export class FakeReminders implements ReminderAdmin {
 
 const isSame = (a: ReminderName, b: ReminderName) => a.type === b.type && a.id === b.id && a.name === b.name;
 
-export class FakeHost implements Host {
+export class FakeHost implements ServerHost {
   readonly reminders = new FakeReminders();
   readonly workflows = new FakeWorkflows();
+  readonly admin = adminDispatcher({
+    actors: { list: (query) => this.list(query), explain: (type, id) => this.explain(type, id) },
+    cluster: {
+      view: () => this.cluster(),
+      where: (type, id) => this.where(type, id),
+      drain: (host) => this.drain(host),
+      sticky: (query) => this.sticky(query),
+      release: (type, id) => this.release(type, id),
+      shards: (type) => this.shards(type),
+      shardedTypes: () => this.shardedTypes(),
+      steerShards: (type, steering) => this.steerShards(type, steering),
+    },
+    reminders: this.reminders,
+    workflows: this.workflows,
+  });
   readonly calls: SeenCall[] = [];
   readonly queries: ListQuery[] = [];
   readonly drained: string[] = [];
@@ -232,7 +248,7 @@ const NO_SHARDS: Omit<ShardsView, "type"> = {
 
 export async function openTestServer(
   t: TestContext,
-  host: Host = new FakeHost(),
+  host: ServerHost = new FakeHost(),
   more: { settings?: Partial<HttpServerSettings>; needs?: Partial<HttpServerDeps>; limits?: Partial<HttpLimits> } = {},
 ) {
   const door = await openHttpServer(

@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
-import type { Host } from "../../ports/host-admin.ts";
+import type { ServerHost } from "../../ports/host-admin.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
 import { ByteBudget } from "../byte-budget.ts";
@@ -39,7 +39,7 @@ export interface HttpServer {
 }
 
 export async function openHttpServer(
-  host: Host,
+  host: ServerHost,
   settings: HttpServerSettings,
   deps: HttpServerDeps,
   limits: HttpLimits = HTTP_LIMITS,

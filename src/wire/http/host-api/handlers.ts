@@ -1,9 +1,9 @@
-// Handlers of calls, health probes and hosts. A handler returns an answer or throws; a thrown error becomes
+// Handlers of calls and health probes. A handler returns an answer or throws; a thrown error becomes
 // an answer too.
 import { LimpetError } from "../../../kernel/errors.ts";
-import type { Host } from "../../../ports/host-admin.ts";
+import type { ServerHost } from "../../../ports/host-admin.ts";
 import { emptyAnswer, errorAnswer, type HttpAnswer, jsonAnswer, thrownAnswer } from "../answers.ts";
-import { isExactType, parseCallArguments, parseDrain, parseRelease } from "../body.ts";
+import { isExactType, parseCallArguments } from "../body.ts";
 import type { HttpExchange } from "../exchange.ts";
 import { encodingFor, valueAnswer } from "../value-answer.ts";
 import type { HostRequest } from "./host-request.ts";
@@ -21,7 +21,7 @@ async function call(
   id: string | undefined,
   method: string,
   exchange: HttpExchange,
-  host: Host,
+  host: ServerHost,
 ): Promise<HttpAnswer> {
   const { headers } = exchange.request;
   const timeoutMs = parseTimeout(headers["limpet-timeout"]);
@@ -36,29 +36,11 @@ async function call(
   return valueAnswer(result, encodingFor(headers.accept, exactBody));
 }
 
-export async function findHolder({ host, names: { type, id } }: HostRequest<"type" | "id">): Promise<HttpAnswer> {
-  const { actors } = await host.sticky({ type, id, limit: 1 });
-  if (actors[0] !== undefined) return jsonAnswer(200, actors[0]);
-  const problem = `no host holds ${type}/${id}: its type is not sticky, or no call has activated it`;
-  throw new LimpetError("NOT_STICKY", problem);
-}
-
-export async function drainHost({ host, exchange }: HostRequest<never>): Promise<HttpAnswer> {
-  await host.drain(parseDrain(await exchange.body()));
-  return emptyAnswer(204);
-}
-
-export async function releaseActor({ host, exchange }: HostRequest<never>): Promise<HttpAnswer> {
-  const { type, id } = parseRelease(await exchange.body());
-  await host.release(type, id);
-  return emptyAnswer(204);
-}
-
 /**
  * The reason may name the database with its user and address. Where tokens are set, only clients with a token
  * read it.
  */
-export function health(host: Host, exchange: HttpExchange, hasBody: boolean): HttpAnswer {
+export function health(host: ServerHost, exchange: HttpExchange, hasBody: boolean): HttpAnswer {
   const { ready, problem: reason } = host.status();
   const problem = exchange.isTrusted ? reason : "the host is not ready; send a token to read why";
   if (ready && hasBody) return jsonAnswer(200, { status: "serving" });

@@ -1,11 +1,12 @@
 // One request to the host itself, as its handlers see it.
-import type { Host } from "../../../ports/host-admin.ts";
-import type { HttpAnswer } from "../answers.ts";
+import type { AdminAnswer, AdminRequest } from "../../../ports/admin.ts";
+import type { ServerHost } from "../../../ports/host-admin.ts";
+import { emptyAnswer, type HttpAnswer, jsonAnswer } from "../answers.ts";
 import type { HttpExchange } from "../exchange.ts";
 import type { HttpRoute, PathNames } from "../route.ts";
 
 export interface HostRequest<Name extends string = string> {
-  readonly host: Host;
+  readonly host: ServerHost;
   readonly exchange: HttpExchange;
   /** The parameters of the path. */
   readonly names: PathNames<Name>;
@@ -16,4 +17,17 @@ export interface HostRequest<Name extends string = string> {
 
 export interface HostRoute extends HttpRoute {
   handler(request: HostRequest): Promise<HttpAnswer> | HttpAnswer;
+}
+
+/**
+ * The handler of a route that passes one request of an operator to the host, and the answer to the client.
+ */
+export function adminHandler<Name extends string, Request extends AdminRequest>(
+  read: (http: HostRequest<Name>) => Request | Promise<Request>,
+  show: (answer: AdminAnswer<Request>) => unknown = (answer) => answer,
+): (http: HostRequest<Name>) => Promise<HttpAnswer> {
+  return async (http) => {
+    const answer = await http.host.admin(await read(http), { gone: http.exchange.gone });
+    return answer === undefined ? emptyAnswer(204) : jsonAnswer(200, show(answer));
+  };
 }

@@ -1,7 +1,7 @@
 // Describes a host in the shape that tools and SDKs of this API expect. Pure.
-import type { Host } from "../../../ports/host-admin.ts";
+import type { ServerHost } from "../../../ports/host-admin.ts";
 
-export function describeHost(host: Host): unknown {
+export function describeHost(host: ServerHost): unknown {
   const status = host.status();
   const actors = host.types().map(({ type, active }) => ({ type, count: active }));
   return {

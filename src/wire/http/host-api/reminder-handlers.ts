@@ -1,31 +1,27 @@
 // Handlers of reminders: set, get and cancel one by its names, and retry or drop a dead one.
 import { LimpetError } from "../../../kernel/errors.ts";
-import type { ReminderAdmin, ReminderName } from "../../../ports/reminder-admin.ts";
+import type { ReminderName } from "../../../ports/reminder-admin.ts";
 import { emptyAnswer, errorAnswer, type HttpAnswer, textAnswer } from "../answers.ts";
 import { isExactType, parseReminderName } from "../body.ts";
-import type { HttpExchange } from "../exchange.ts";
 import { encodingFor } from "../value-answer.ts";
-import type { HostRequest } from "./host-request.ts";
+import { adminHandler, type HostRequest } from "./host-request.ts";
 import { parseReminder } from "./reminder-body.ts";
 
 type ReminderRequest = HostRequest<keyof ReminderName>;
 
-export async function setReminder({ names, exchange, host: { reminders } }: ReminderRequest): Promise<HttpAnswer> {
+export async function setReminder({ names, exchange, host }: ReminderRequest): Promise<HttpAnswer> {
   const { type, id, name } = names;
   const wish = parseReminder(await exchange.body(), isExactType(exchange.request.headers["content-type"]));
-  if (await reminders.set(names, wish)) return emptyAnswer(204);
+  if (await host.admin({ kind: "setReminder", name: names, wish })) return emptyAnswer(204);
   const problem = `${type}/${id} has a reminder ${JSON.stringify(name)}, and overwrite is false`;
   return errorAnswer(new LimpetError("REMINDER_EXISTS", problem));
 }
 
-export async function cancelReminder({ names, host: { reminders } }: ReminderRequest): Promise<HttpAnswer> {
-  await reminders.cancel(names);
-  return emptyAnswer(204);
-}
+export const cancelReminder = adminHandler(({ names }: ReminderRequest) => ({ kind: "cancelReminder", name: names }));
 
-export async function showReminder({ names, exchange, host: { reminders } }: ReminderRequest): Promise<HttpAnswer> {
+export async function showReminder({ names, exchange, host }: ReminderRequest): Promise<HttpAnswer> {
   const { type, id, name } = names;
-  const one = await reminders.get(names);
+  const one = await host.admin({ kind: "reminder", name: names });
   if (one === undefined) return unknown(`${type}/${id} has no reminder ${JSON.stringify(name)}`);
   const { data, ...when } = one;
   const { type: contentType, encode } = encodingFor(exchange.request.headers.accept, false);
@@ -36,15 +32,15 @@ export async function showReminder({ names, exchange, host: { reminders } }: Rem
   return textAnswer(200, contentType, tail === undefined ? head : `${head.slice(0, -1)},"data":${tail}}`);
 }
 
-export async function retryReminder(exchange: HttpExchange, reminders: ReminderAdmin): Promise<HttpAnswer> {
-  const names = parseReminderName(await exchange.body());
-  if (await reminders.retry(names)) return emptyAnswer(204);
-  return unknown(`${deadOf(names)}, or one of that name was set meanwhile`);
+export async function retryReminder({ exchange, host }: HostRequest): Promise<HttpAnswer> {
+  const name = parseReminderName(await exchange.body());
+  if (await host.admin({ kind: "retryReminder", name })) return emptyAnswer(204);
+  return unknown(`${deadOf(name)}, or one of that name was set meanwhile`);
 }
 
-export async function dropReminder(exchange: HttpExchange, reminders: ReminderAdmin): Promise<HttpAnswer> {
-  const names = parseReminderName(await exchange.body());
-  return (await reminders.drop(names)) ? emptyAnswer(204) : unknown(deadOf(names));
+export async function dropReminder({ exchange, host }: HostRequest): Promise<HttpAnswer> {
+  const name = parseReminderName(await exchange.body());
+  return (await host.admin({ kind: "dropReminder", name })) ? emptyAnswer(204) : unknown(deadOf(name));
 }
 
 const deadOf = ({ type, id, name }: ReminderName): string =>

@@ -2,12 +2,13 @@
 // them for users.
 import { LIMITS } from "../../../kernel/limits.ts";
 import { checkId, checkMethod, checkReminderName, checkType } from "../../../kernel/names.ts";
-import type { Host } from "../../../ports/host-admin.ts";
+import type { ServerHost } from "../../../ports/host-admin.ts";
 import { checkWorkflowId } from "../../../workflows/definition/definition.ts";
 import { emptyAnswer, errorAnswer, type HttpAnswer, jsonAnswer, textAnswer } from "../answers.ts";
+import { parseDrain, parseRelease } from "../body.ts";
 import { decodePercent, type HttpRoute, type NamesIn, type RouteGroup, VERBS } from "../route.ts";
-import { callActor, callByMessage, drainHost, findHolder, health, releaseActor } from "./handlers.ts";
-import type { HostRequest, HostRoute } from "./host-request.ts";
+import { callActor, callByMessage, health } from "./handlers.ts";
+import { adminHandler, type HostRequest, type HostRoute } from "./host-request.ts";
 import {
   parseListQuery,
   parseReminderQuery,
@@ -17,9 +18,18 @@ import {
 } from "./listing.ts";
 import { describeHost } from "./metadata.ts";
 import { cancelReminder, dropReminder, retryReminder, setReminder, showReminder } from "./reminder-handlers.ts";
-import { type ShardAct, steerShards } from "./shards-body.ts";
-import { lookAtWorkflow, steerWorkflow, type WorkflowAct, workflowEvents } from "./workflow-handlers.ts";
-import { parseWorkflowQuery, travellingWorkflows } from "./workflow-query.ts";
+import { parseSteering, type ShardAct } from "./shards-body.ts";
+import {
+  readEventsRequest,
+  readLook,
+  readWorkflows,
+  steerWorkflow,
+  travellingEvents,
+  type WorkflowAct,
+} from "./workflow-handlers.ts";
+import { travellingWorkflows } from "./workflow-query.ts";
+
+type ActorPath = HostRequest<"type" | "id">;
 
 type Entry<Path extends string> = Pick<HttpRoute, "label" | "summary"> &
   Partial<HttpRoute> & {
@@ -55,7 +65,7 @@ const shardAct = (act: ShardAct, summary: string): HostRoute =>
     path: `/v1.0/control/shards/${act}`,
     label: "steerShards",
     summary,
-    handler: ({ exchange, host }) => steerShards(act, exchange, host),
+    handler: adminHandler(async ({ exchange }) => parseSteering(act, await exchange.body())),
   });
 
 const workflowAct = (act: WorkflowAct, summary: string, more: Partial<HttpRoute> = {}): HostRoute =>
@@ -63,7 +73,7 @@ const workflowAct = (act: WorkflowAct, summary: string, more: Partial<HttpRoute>
     path: `/v1.0/control/workflows/${act}`,
     label: "steerWorkflow",
     summary,
-    handler: ({ exchange, host }) => steerWorkflow(act, exchange, host.workflows),
+    handler: (http) => steerWorkflow(act, http),
     ...more,
   });
 
@@ -153,100 +163,106 @@ export const HOST_ROUTES: readonly HostRoute[] = [
     path: "/v1.0/inspect/actors",
     label: "list",
     summary: "lists actors, page by page",
-    handler: async ({ host, query }) => jsonAnswer(200, travellingPage(await host.list(parseListQuery(query)))),
+    handler: adminHandler(({ query }) => ({ kind: "list", query: parseListQuery(query) }), travellingPage),
   }),
   read({
     path: "/v1.0/inspect/actors/{type}/{id}",
     label: "explain",
     summary: "explains the state of one actor",
-    handler: async ({ host, names: { type, id } }) => jsonAnswer(200, await host.explain(type, id)),
+    handler: adminHandler(({ names: { type, id } }: ActorPath) => ({ kind: "explain", type, id })),
   }),
   read({
     path: "/v1.0/inspect/cluster",
     label: "cluster",
     summary: "shows the schedulers, hosts and tables of the cluster",
-    handler: async ({ host }) => jsonAnswer(200, await host.cluster()),
+    handler: adminHandler(() => ({ kind: "cluster" })),
   }),
   read({
     path: "/v1.0/inspect/where/{type}/{id}",
     label: "where",
     summary: "shows the host of an actor, and the reason",
-    handler: async ({ host, names: { type, id } }) => jsonAnswer(200, await host.where(type, id)),
+    handler: adminHandler(({ names: { type, id } }: ActorPath) => ({ kind: "where", type, id })),
   }),
   read({
     path: "/v1.0/inspect/sticky",
     label: "sticky",
     summary: "lists sticky actors and their hosts, page by page",
-    handler: async ({ host, query }) => jsonAnswer(200, travellingPage(await host.sticky(parseStickyQuery(query)))),
+    handler: adminHandler(({ query }) => ({ kind: "sticky", query: parseStickyQuery(query) }), travellingPage),
   }),
   read({
     path: "/v1.0/inspect/sticky/{type}/{id}",
     label: "holder",
     summary: "shows the host of one sticky actor",
-    handler: findHolder,
+    handler: adminHandler(({ names: { type, id } }: ActorPath) => ({ kind: "holder", type, id })),
   }),
   read({
     path: "/v1.0/inspect/shards",
     label: "shardedTypes",
     summary: "lists the sharded types, with figures of each",
-    handler: async ({ host }) => jsonAnswer(200, { types: await host.shardedTypes() }),
+    handler: adminHandler(
+      () => ({ kind: "shardedTypes" }),
+      (types) => ({ types }),
+    ),
   }),
   read({
     path: "/v1.0/inspect/shards/{type}",
     label: "shards",
     summary: "shows the homes of a type's shards, and their moves",
-    handler: async ({ host, names: { type } }) => jsonAnswer(200, await host.shards(type)),
+    handler: adminHandler(({ names: { type } }: HostRequest<"type">) => ({ kind: "shards", type })),
   }),
   read({
     path: "/v1.0/inspect/reminders",
     label: "reminders",
     summary: "lists reminders, page by page",
-    handler: async ({ host, query }) =>
-      jsonAnswer(200, travellingReminders(await host.reminders.list(parseReminderQuery(query)))),
+    handler: adminHandler(
+      ({ query }) => ({ kind: "reminders", query: parseReminderQuery(query) }),
+      travellingReminders,
+    ),
   }),
   read({
     path: "/v1.0/inspect/reminders/dead",
     label: "deadReminders",
     summary: "lists dead letters, page by page",
-    handler: async ({ host, query }) =>
-      jsonAnswer(200, travellingReminders(await host.reminders.listDead(parseReminderQuery(query)))),
+    handler: adminHandler(
+      ({ query }) => ({ kind: "deadReminders", query: parseReminderQuery(query) }),
+      travellingReminders,
+    ),
   }),
   read({
     path: "/v1.0/inspect/reminders/counts",
     label: "reminderCounts",
     summary: "counts all, overdue and dead reminders",
-    handler: async ({ host }) => jsonAnswer(200, await host.reminders.count()),
+    handler: adminHandler(() => ({ kind: "reminderCounts" })),
   }),
   read({
     path: "/v1.0/inspect/workflows",
     label: "workflows",
     summary: "lists workflows, page by page",
-    handler: async ({ host, query }) =>
-      jsonAnswer(200, travellingWorkflows(await host.workflows.list(parseWorkflowQuery(query)))),
+    handler: adminHandler(readWorkflows, travellingWorkflows),
   }),
   read({
     path: "/v1.0/inspect/workflows/counts",
     label: "workflowCounts",
     summary: "counts running and blocked workflows",
-    handler: async ({ host }) => jsonAnswer(200, await host.workflows.count()),
+    handler: adminHandler(() => ({ kind: "workflowCounts" })),
   }),
   read({
     path: "/v1.0/inspect/workflows/workers",
     label: "workers",
     summary: "lists the workflow workers, with figures of each",
-    handler: async ({ host }) => jsonAnswer(200, await host.workflows.workers()),
+    handler: adminHandler(() => ({ kind: "workers" })),
   }),
   read({
     path: "/v1.0/inspect/workflow/{workflowId}",
     label: "workflow",
     summary: "explains the state of one workflow, with its history as a timeline",
-    handler: lookAtWorkflow,
+    handler: adminHandler(readLook),
   }),
   read({
     path: "/v1.0/inspect/workflow/{workflowId}/events",
     label: "workflowEvents",
     summary: "lists the events of a history, page by page",
-    handler: workflowEvents,
+    handler: adminHandler(readEventsRequest, travellingEvents),
   }),
 
   // ——— Control.
@@ -261,13 +277,13 @@ export const HOST_ROUTES: readonly HostRoute[] = [
     path: "/v1.0/control/drain",
     label: "drain",
     summary: "makes a host hand over its actors",
-    handler: drainHost,
+    handler: adminHandler(async ({ exchange }) => ({ kind: "drain", host: parseDrain(await exchange.body()) })),
   }),
   operate({
     path: "/v1.0/control/release",
     label: "release",
     summary: "makes a host release a sticky actor",
-    handler: releaseActor,
+    handler: adminHandler(async ({ exchange }) => ({ kind: "release", ...parseRelease(await exchange.body()) })),
   }),
   shardAct("move", "moves a shard to a host"),
   shardAct("pause", "pauses the rebalancing of a type"),
@@ -277,13 +293,13 @@ export const HOST_ROUTES: readonly HostRoute[] = [
     path: "/v1.0/control/reminders/retry",
     label: "retryReminder",
     summary: "retries a dead reminder",
-    handler: ({ exchange, host }) => retryReminder(exchange, host.reminders),
+    handler: retryReminder,
   }),
   operate({
     path: "/v1.0/control/reminders/drop",
     label: "dropReminder",
     summary: "deletes a dead reminder",
-    handler: ({ exchange, host }) => dropReminder(exchange, host.reminders),
+    handler: dropReminder,
   }),
 ];
 
@@ -303,7 +319,7 @@ function readName(encoded: string, parameter: string): string {
   return name;
 }
 
-export const hostRoutes = (host: Host, renderMetrics: () => string): RouteGroup<HostRoute> => ({
+export const hostRoutes = (host: ServerHost, renderMetrics: () => string): RouteGroup<HostRoute> => ({
   prefix: "/",
   label: "none",
   routes: HOST_ROUTES,

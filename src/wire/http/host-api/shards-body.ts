@@ -1,12 +1,12 @@
-// The requests that steer the shards of a type: the body of each, and its effect.
+// Parses the bodies of requests that steer the shards of a type. Pure.
 import { LimpetError } from "../../../kernel/errors.ts";
 import { checkType } from "../../../kernel/names.ts";
 import { hostNameProblem, isShardNumber } from "../../../kernel/shards.ts";
-import type { Host } from "../../../ports/host-admin.ts";
+import type { AdminRequest } from "../../../ports/admin.ts";
 import type { ShardPlace, ShardSteering } from "../../../ports/shard-admin.ts";
-import { emptyAnswer, type HttpAnswer } from "../answers.ts";
 import { parseBody } from "../body.ts";
-import type { HttpExchange } from "../exchange.ts";
+
+type SteerRequest = Extract<AdminRequest, { kind: "steerShards" }>;
 
 export type ShardAct = "move" | "pause" | "resume" | "allocate";
 
@@ -17,13 +17,7 @@ const SHAPES: Record<ShardAct, string> = {
   allocate: '{"type": "…", "places": {"7": "…"}}, with a host for each shard, or null for any host',
 };
 
-export async function steerShards(act: ShardAct, exchange: HttpExchange, host: Host): Promise<HttpAnswer> {
-  const { type, steering } = parseSteering(act, await exchange.body());
-  await host.steerShards(type, steering);
-  return emptyAnswer(204);
-}
-
-function parseSteering(act: ShardAct, bytes: Buffer): { readonly type: string; readonly steering: ShardSteering } {
+export function parseSteering(act: ShardAct, bytes: Buffer): SteerRequest {
   const asked = parseBody(bytes, false);
   const given = typeof asked === "object" && asked !== null ? (asked as Record<string, unknown>) : {};
   const steering = readSteering(act, given);
@@ -32,7 +26,7 @@ function parseSteering(act: ShardAct, bytes: Buffer): { readonly type: string; r
     throw new LimpetError("BODY_INVALID", `the body must be ${SHAPES[act]}`);
   }
   checkType(type);
-  return { type, steering };
+  return { kind: "steerShards", type, steering };
 }
 
 /** An unknown key is rejected, because it could be a request that is not fulfilled. */

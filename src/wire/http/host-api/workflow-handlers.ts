@@ -1,65 +1,66 @@
 // Handlers of workflow requests for operators and scripts: describe, start, signal, query, update and end a
 // workflow. Workers in other languages have their own protocol (http-workers/api/).
-import type { RunName, WorkflowAdmin } from "../../../ports/workflow-admin.ts";
+import type { AdminRequest } from "../../../ports/admin.ts";
+import type { EventPage } from "../../../ports/workflow-admin.ts";
 import { emptyAnswer, type HttpAnswer, jsonAnswer, thrownAnswer } from "../answers.ts";
 import { isExactType, parseBody } from "../body.ts";
-import type { HttpExchange } from "../exchange.ts";
 import { encodingFor, valueAnswer } from "../value-answer.ts";
 import type { HostRequest } from "./host-request.ts";
 import { parseTimeout } from "./timeout-header.ts";
 import { parseEnding, parseMessage, parseStart, parseWake } from "./workflow-body.ts";
-import { formatRunCursor, parseEventsQuery, parseLook } from "./workflow-query.ts";
+import { formatRunCursor, parseEventsQuery, parseLook, parseWorkflowQuery } from "./workflow-query.ts";
 
 export type WorkflowAct = "start" | "signal" | "query" | "update" | "cancel" | "terminate" | "wake";
 
 type WorkflowRequest = HostRequest<"workflowId">;
+type RequestOf<Kind> = Extract<AdminRequest, { kind: Kind }>;
 
-export async function lookAtWorkflow({ host, names: { workflowId }, query }: WorkflowRequest): Promise<HttpAnswer> {
+export const readWorkflows = ({ query }: HostRequest<never>): RequestOf<"workflows"> => {
+  return { kind: "workflows", query: parseWorkflowQuery(query) };
+};
+
+export function readLook({ names: { workflowId }, query }: WorkflowRequest): RequestOf<"workflow"> {
   const { runId, steps } = parseLook(query);
-  return jsonAnswer(200, await host.workflows.look({ workflowId, runId }, steps));
+  return { kind: "workflow", run: { workflowId, runId }, steps };
 }
 
-export async function workflowEvents({ host, names: { workflowId }, query }: WorkflowRequest): Promise<HttpAnswer> {
+export function readEventsRequest({ names: { workflowId }, query }: WorkflowRequest): RequestOf<"workflowEvents"> {
   const { runId, after, limit } = parseEventsQuery(query);
-  const { events, next } = await host.workflows.events({ workflowId, runId }, after, limit);
-  return jsonAnswer(200, { events, next: formatRunCursor(next) });
+  return { kind: "workflowEvents", run: { workflowId, runId }, after, limit };
 }
 
-export async function steerWorkflow(
-  act: WorkflowAct,
-  exchange: HttpExchange,
-  workflows: WorkflowAdmin,
-): Promise<HttpAnswer> {
+export const travellingEvents = ({ events, next }: EventPage) => ({ events, next: formatRunCursor(next) });
+
+export async function steerWorkflow(act: WorkflowAct, { exchange, host }: HostRequest): Promise<HttpAnswer> {
   const { headers } = exchange.request;
   const exactBody = isExactType(headers["content-type"]);
-  const body = parseBody(await exchange.body(), exactBody);
+  const request = readSteering(act, parseBody(await exchange.body(), exactBody), headers["limpet-timeout"]);
+  const answer = () => host.admin(request, { gone: exchange.gone });
+  if (act === "query" || act === "update") return answered(answer, encodingFor(headers.accept, exactBody));
+  const started = await answer();
+  return started === undefined ? emptyAnswer(204) : jsonAnswer(200, started);
+}
+
+function readSteering(act: WorkflowAct, body: unknown, timeout: string | string[] | undefined): AdminRequest {
   switch (act) {
     case "start":
-      return jsonAnswer(200, await workflows.start(parseStart(body)));
-    case "signal": {
-      const { run, name, input } = parseMessage(body, act);
-      await workflows.signal(run, name, input);
-      return emptyAnswer(204);
-    }
+      return { kind: "startWorkflow", wish: parseStart(body) };
+    case "signal":
+      return { kind: "signalWorkflow", ...parseMessage(body, act) };
     case "query":
     case "update": {
-      const { run, name, input } = parseMessage(body, act);
-      const timeoutMs = parseTimeout(headers["limpet-timeout"]);
-      const ask = () =>
-        act === "query"
-          ? workflows.query(run, name, input)
-          : workflows.update(run, name, input, { timeoutMs, gone: exchange.gone });
-      return answered(ask, encodingFor(headers.accept, exactBody));
+      const message = parseMessage(body, act);
+      const timeoutMs = parseTimeout(timeout);
+      return act === "query"
+        ? { kind: "queryWorkflow", ...message }
+        : { kind: "updateWorkflow", ...message, timeoutMs };
     }
     case "cancel":
-    case "terminate": {
-      const { run, reason } = parseEnding(body, act);
-      await (act === "cancel" ? workflows.cancel(run, reason) : workflows.terminate(run, reason));
-      return emptyAnswer(204);
-    }
+      return { kind: "cancelWorkflow", ...parseEnding(body, act) };
+    case "terminate":
+      return { kind: "terminateWorkflow", ...parseEnding(body, act) };
     case "wake":
-      await workflows.wake(parseWake(body) satisfies RunName);
-      return emptyAnswer(204);
+      return { kind: "wakeWorkflow", run: parseWake(body) };
   }
 }
 
