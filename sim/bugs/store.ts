@@ -97,7 +97,7 @@ export const STORE: readonly Bug[] = [
         after: `send: async (batch) => {
         const read = await Promise.all(batch.map((key) => store.find(key)));
         const taken = await store.take(batch);
-        return taken.map((one, at) => one && { ...one, state: read[at]?.state });
+        return taken.map((one, at) => one === "locked" ? one : { ...one, state: read[at]?.state });
       },`,
       },
     ],
@@ -220,7 +220,7 @@ export const STORE: readonly Bug[] = [
     changes: [
       {
         file: "src/kernel/batch/fenced-batcher.ts",
-        before: "this.#answer(batch[i]!, answers[i]);",
+        before: "this.#answer(batch[i]!, answers[i]!);",
         after: `this.#answer(batch[i]!, (answers[i] as unknown) === "fenced" ? answers[0] : answers[i]);`,
       },
     ],
