@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LIMITS } from "../kernel/limits.ts";
 import { newCandidate } from "./contract/coordination-shared.contract.ts";
-import { campaigned, type Listed, NOBODY_YET, type Roll, standingOf } from "./leadership.ts";
+import { campaigned, type ListedMember, NOBODY_YET, type Roll, standingOf } from "./leadership.ts";
 
-const listed = (number: number, as: Partial<Listed> = {}): Listed => ({
+const listed = (number: number, as: Partial<ListedMember> = {}): ListedMember => ({
   incarnation: `${number}`,
   address: `${number}`,
   machine: "",

@@ -8,7 +8,7 @@ import type { Candidate, ElectionResult, ProcessIdentity, SchedulerEntry } from 
 import { byCodePoint } from "./memory/code-points.ts";
 
 /** A listed scheduler, or the leader. */
-export interface Listed extends ProcessIdentity {
+export interface ListedMember extends ProcessIdentity {
   readonly incarnation: string;
   readonly address: string;
   readonly dedicated: boolean;
@@ -21,7 +21,7 @@ export interface Leadership {
   /** The term of the last leader; it stays when the leadership is free. */
   readonly term: number;
   /** `undefined`: the leadership is free. */
-  readonly holder: Listed | undefined;
+  readonly holder: ListedMember | undefined;
   /** The longest lease that the leader of `term` may have granted to hosts. */
   readonly hostLeaseMs: number;
   /** The same for the term before. */
@@ -31,7 +31,7 @@ export interface Leadership {
 export interface Roll {
   readonly leadership: Leadership;
   /** All stored schedulers, in any order. */
-  readonly listed: readonly Listed[];
+  readonly listed: readonly ListedMember[];
 }
 
 export const NOBODY_YET: Leadership = { term: 0, holder: undefined, hostLeaseMs: 0, formerHostLeaseMs: 0 };
@@ -39,11 +39,11 @@ export const NOBODY_YET: Leadership = { term: 0, holder: undefined, hostLeaseMs:
 /** The roll after the candidate's campaign. Unchanged parts are the same objects as before. */
 export function campaigned(roll: Roll, candidate: Candidate, dead: readonly string[], now: number): Roll {
   const { incarnation, address, machine, pid, dedicated, leaseMs } = candidate;
-  const me: Listed = { incarnation, address, machine, pid, dedicated, leaseMs, until: now + leaseMs };
+  const me: ListedMember = { incarnation, address, machine, pid, dedicated, leaseMs, until: now + leaseMs };
   const ended = new Set(dead);
   // A candidate is alive, even if it lists itself as dead.
   ended.delete(incarnation);
-  const isGone = (one: Listed) => one.until <= now || ended.has(one.incarnation);
+  const isGone = (one: ListedMember) => one.until <= now || ended.has(one.incarnation);
   const others = roll.listed
     .map((one) => notBeyondLease(one, now))
     .filter((one) => one.incarnation !== incarnation && !isGone(one));
@@ -78,14 +78,14 @@ export const termAt = (now: number): number => Math.floor(now / 1_000) - TERMS_B
  * the store's clock, nor below the terms that the candidate has seen. Hosts reject every leader of an older
  * term.
  */
-function begun(before: Leadership, holder: Listed, candidate: Candidate, now: number): Leadership {
+function begun(before: Leadership, holder: ListedMember, candidate: Candidate, now: number): Leadership {
   const { hostLeaseMs, seenTerm = 0 } = candidate;
   const term = Math.max(before.term + 1, seenTerm + 1, termAt(now));
   return { term, holder, hostLeaseMs, formerHostLeaseMs: before.hostLeaseMs };
 }
 
 /** A clock that was set back would prolong leases; no lease ends later than its length from now. */
-function notBeyondLease(one: Listed, now: number): Listed {
+function notBeyondLease(one: ListedMember, now: number): ListedMember {
   return one.until <= now + one.leaseMs ? one : { ...one, until: now + one.leaseMs };
 }
 
@@ -95,18 +95,18 @@ export function standingOf({ leadership, listed }: Roll, incarnation: string): E
   return {
     term,
     leading: holder?.incarnation === incarnation,
-    schedulers: inOrder(listed.map((one) => entryOf(one, one.incarnation === holder?.incarnation))),
+    schedulers: membersInOrder(listed.map((one) => entryOf(one, one.incarnation === holder?.incarnation))),
     hostLeaseMs: Math.max(hostLeaseMs, formerHostLeaseMs),
     leader: holder && entryOf(holder, true),
   };
 }
 
 /** By address, then incarnation, by code point. */
-export function inOrder(schedulers: readonly SchedulerEntry[]): SchedulerEntry[] {
+export function membersInOrder(schedulers: readonly SchedulerEntry[]): SchedulerEntry[] {
   return schedulers.toSorted((a, b) => byCodePoint(a.address, b.address) || byCodePoint(a.incarnation, b.incarnation));
 }
 
-function entryOf({ incarnation, address, machine, pid, dedicated }: Listed, leader: boolean): SchedulerEntry {
+function entryOf({ incarnation, address, machine, pid, dedicated }: ListedMember, leader: boolean): SchedulerEntry {
   return { incarnation, address, machine, pid, dedicated, leader };
 }
 

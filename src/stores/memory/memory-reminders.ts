@@ -18,7 +18,7 @@ import {
   type StoredReminder,
   type Tick,
 } from "../../ports/store/reminders.ts";
-import { pageOf, ReminderIndex, type ReminderIndexes, type Row } from "./reminder-index.ts";
+import { ReminderIndex, type ReminderIndexes, type ReminderRow, reminderPage } from "./reminder-index.ts";
 
 /** The namespaces in which the batch writes something that watchers may claim. */
 export function namespacesOf(batch: readonly ReminderWrite[], now: number): Set<string> {
@@ -29,7 +29,7 @@ export function namespacesOf(batch: readonly ReminderWrite[], now: number): Set<
 
 export class MemoryReminders implements Reminders {
   readonly #namespaces = new Map<string, ReminderIndexes>();
-  readonly #byGeneration = new Map<number, Row>();
+  readonly #byGeneration = new Map<number, ReminderRow>();
   #lastGeneration = 0;
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #now: () => number;
@@ -80,7 +80,7 @@ export class MemoryReminders implements Reminders {
   async claim({ namespace, types, limit, aheadMs, leaseMs, token }: ClaimRequest): Promise<Claim> {
     this.#checkOpen();
     const now = this.#now();
-    const found: Row[] = [];
+    const found: ReminderRow[] = [];
     let next = Number.POSITIVE_INFINITY;
     for (const type of new Set(types)) {
       const least = found.length;
@@ -128,7 +128,7 @@ export class MemoryReminders implements Reminders {
   async list(query: ReminderQuery): Promise<StoredReminder[]> {
     this.#checkOpen();
     const now = this.#now();
-    return pageOf(
+    return reminderPage(
       this.#indexes(query.namespace),
       query,
       ({ rows }) => rows,
@@ -138,7 +138,7 @@ export class MemoryReminders implements Reminders {
 
   async listDead(query: ReminderQuery): Promise<DeadReminder[]> {
     this.#checkOpen();
-    return pageOf(
+    return reminderPage(
       this.#indexes(query.namespace),
       query,
       ({ dead }) => dead,
@@ -203,11 +203,11 @@ export class MemoryReminders implements Reminders {
     return index;
   }
 
-  #find(key: ReminderKey): Row | undefined {
+  #find(key: ReminderKey): ReminderRow | undefined {
     return this.#namespaces.get(key.namespace)?.get(key.type)?.rows.get(key);
   }
 
-  #drop(row: Row): void {
+  #drop(row: ReminderRow): void {
     this.#byGeneration.delete(row.generation);
     this.#index(row.key).drop(row);
   }
@@ -220,7 +220,7 @@ export class MemoryReminders implements Reminders {
     if (write.kind === "cancel") return { kind: "cancelled", existed: before !== undefined };
     const { schedule, data } = write.content;
     const generation = ++this.#lastGeneration;
-    const row: Row = {
+    const row: ReminderRow = {
       generation,
       key: { namespace, type, id, name },
       content: { schedule, data },
@@ -283,7 +283,8 @@ export class MemoryReminders implements Reminders {
   }
 }
 
-const isLeased = ({ token, leasedUntil }: Row, now: number): boolean => token !== undefined && leasedUntil > now;
+const isLeased = ({ token, leasedUntil }: ReminderRow, now: number): boolean =>
+  token !== undefined && leasedUntil > now;
 
 const copyOf = ({ at, due, number, attempt }: Tick): Tick => ({ at, due, number, attempt });
 
@@ -294,7 +295,7 @@ const copyOf = ({ at, due, number, attempt }: Tick): Tick => ({ at, due, number,
 const isBefore = (tick: Tick, stored: Tick): boolean =>
   tick.number < stored.number || (tick.number === stored.number && tick.attempt < stored.attempt);
 
-function storedOf(row: Row, now: number): StoredReminder {
+function storedOf(row: ReminderRow, now: number): StoredReminder {
   const { generation, key, tick, content } = row;
   const leasedUntil = isLeased(row, now) ? row.leasedUntil : undefined;
   return { key, generation, tick, bytes: bytesOf(content), ...content, leasedUntil };

@@ -23,7 +23,7 @@ import type {
   Workflows,
 } from "../../ports/store/workflows.ts";
 import type { MemoryReminders } from "./memory-reminders.ts";
-import { matches, type Run, RunRows, storedOf } from "./run-rows.ts";
+import { matches, type Run, RunRows, storedRunOf } from "./run-rows.ts";
 import { RunSteps } from "./run-steps.ts";
 import { TaskIndex } from "./task-index.ts";
 import { WorkerRows } from "./worker-rows.ts";
@@ -111,7 +111,7 @@ export class MemoryWorkflows implements Workflows {
   async find({ runId, ...key }: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
     this.#checkOpen();
     const run = this.#runs.find(key, runId);
-    return run && storedOf(run);
+    return run && storedRunOf(run);
   }
 
   async watchEnds(refs: readonly number[]): Promise<EndedRun[]> {
@@ -126,7 +126,7 @@ export class MemoryWorkflows implements Workflows {
 
   async list(query: RunQuery): Promise<StoredRun[]> {
     this.#checkOpen();
-    return this.#select(query).map(storedOf);
+    return this.#select(query).map(storedRunOf);
   }
 
   async count(query: RunQuery): Promise<number> {

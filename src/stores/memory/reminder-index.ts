@@ -5,7 +5,7 @@ import { byCodePoint } from "./code-points.ts";
 import { DueOrder } from "./due-order.ts";
 
 /** One reminder. Its tick changes only while the row is not in the due order. */
-export interface Row {
+export interface ReminderRow {
   readonly generation: number;
   readonly key: ReminderKey;
   content: ReminderContent;
@@ -60,21 +60,21 @@ class Drawer<T> {
 }
 
 export class ReminderIndex {
-  readonly due = new DueOrder<Row>();
-  readonly rows = new Drawer<Row>();
+  readonly due = new DueOrder<ReminderRow>();
+  readonly rows = new Drawer<ReminderRow>();
   readonly dead = new Drawer<DeadReminder>();
 
-  put(row: Row): void {
+  put(row: ReminderRow): void {
     this.rows.put(row.key, row);
     this.due.add(row);
   }
 
-  drop(row: Row): void {
+  drop(row: ReminderRow): void {
     this.rows.drop(row.key);
     this.due.remove(row);
   }
 
-  moveOn(row: Row, tick: Tick): void {
+  moveOn(row: ReminderRow, tick: Tick): void {
     this.due.remove(row);
     row.tick = tick;
     row.at = tick.at;
@@ -86,7 +86,7 @@ export class ReminderIndex {
 export type ReminderIndexes = Map<string, ReminderIndex>;
 
 /** A page from one list of each index, in the order of type, id and name. */
-export function pageOf<T, Shown extends ReminderContent & { readonly bytes: number }>(
+export function reminderPage<T, Shown extends ReminderContent & { readonly bytes: number }>(
   indexes: ReminderIndexes,
   { type, id, after, limit, isBrief = false }: ReminderQuery,
   listOf: (index: ReminderIndex) => { from(id: string | undefined, after: Names | undefined): Iterable<T> },

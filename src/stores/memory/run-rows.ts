@@ -64,7 +64,7 @@ export interface Run extends WorkflowKey {
 
 export type OpenRun = Run & { task: Task };
 
-export const isOpen = (run: Run | undefined): run is OpenRun => run?.task !== undefined;
+export const isOpenRun = (run: Run | undefined): run is OpenRun => run?.task !== undefined;
 
 /** Lost attempts, including the attempt of an expired lease. A task that was completed since has none. */
 export const lostSoFar = ({ state, lost, attempt }: Task): number =>
@@ -152,7 +152,7 @@ export function addPage(run: Run, { count, data }: EventBatch): void {
   run.bytes += Buffer.byteLength(data);
 }
 
-export function storedOf(run: Run): StoredRun {
+export function storedRunOf(run: Run): StoredRun {
   const { ref, namespace, workflowId, runId, type, queue, bound, status, attributes, memo } = run;
   const { startedAt, closedAt, result, last, bytes, task } = run;
   return {

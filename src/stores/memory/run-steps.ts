@@ -15,7 +15,7 @@ import type {
   WorkflowKey,
 } from "../../ports/store/workflows.ts";
 import type { MemoryReminders } from "./memory-reminders.ts";
-import { addPage, isOpen, lostSoFar, type OpenRun, type Run, type RunRows, type Task } from "./run-rows.ts";
+import { addPage, isOpenRun, lostSoFar, type OpenRun, type Run, type RunRows, type Task } from "./run-rows.ts";
 import type { Match, TaskIndex } from "./task-index.ts";
 
 export class RunSteps {
@@ -36,7 +36,7 @@ export class RunSteps {
     const known = this.#runs.find(start, start.runId);
     if (known !== undefined) return outcomeOf(known, true);
     const latest = this.#runs.find(start, undefined);
-    if (isOpen(latest)) return outcomeOf(latest, false);
+    if (isOpenRun(latest)) return outcomeOf(latest, false);
     if (latest !== undefined && !mayFollow(latest.status, start.ifClosed)) return outcomeOf(latest, false);
     const run = this.#runs.insert(start, this.#now());
     addPage(run, start.first);
@@ -47,7 +47,7 @@ export class RunSteps {
 
   arrive({ runId, key, data, goesAlong, wakes, ...workflow }: InboxMessage): DeliveryOutcome {
     const run = this.#runs.find(workflow, runId);
-    if (!isOpen(run)) return { kind: "closed", status: run?.status };
+    if (!isOpenRun(run)) return { kind: "closed", status: run?.status };
     const { ref, task, inbox } = run;
     const isPaused = task.state === "ready" && task.at > this.#now();
     if (wakes === true && isPaused) this.#makeReady(task, this.#now());
@@ -84,7 +84,7 @@ export class RunSteps {
 
   close({ runId, status, page, result, reminders, arrivals, ...key }: Closing): boolean {
     const run = this.#runs.find(key, runId);
-    if (!isOpen(run)) return false;
+    if (!isOpenRun(run)) return false;
     addPage(run, page);
     this.#end(run, status, result);
     this.#reminders.writeNow(reminders);
@@ -146,7 +146,7 @@ export class RunSteps {
 
   wake(key: WorkflowKey, forgives: boolean): boolean {
     const run = this.#runs.find(key, undefined);
-    if (!isOpen(run)) return false;
+    if (!isOpenRun(run)) return false;
     const { state, at } = run.task;
     const now = this.#now();
     if (forgives && state !== "leased") run.task.lost = 0;

@@ -11,7 +11,7 @@ import { newCandidate, newMember, save } from "../contract/coordination-shared.c
 import { Place } from "../contract/reminders-shared.contract.ts";
 import { actor, take } from "../contract/shared.contract.ts";
 import { postgresSettings } from "./connection/settings.ts";
-import { migrate } from "./migrate.ts";
+import { migratePostgres } from "./migrate.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { openPostgresStore } from "./postgres-store.ts";
 
@@ -95,7 +95,7 @@ describe("opening a PostgreSQL store", () => {
       name: "next",
       sql: (schema: string) => `ALTER TABLE ${schema}.actors ADD COLUMN more text`,
     };
-    await Promise.all([1, 2, 3].map(() => migrate(settings, [...MIGRATIONS, next])));
+    await Promise.all([1, 2, 3].map(() => migratePostgres(settings, [...MIGRATIONS, next])));
     // The older process goes on with the tables it knows.
     assert.ok((await take(store, key)).epoch > held.epoch);
     await store.close();
@@ -118,7 +118,7 @@ describe("opening a PostgreSQL store", () => {
     const somebody = new pg.Client({ connectionString: url });
     await somebody.connect();
     await somebody.query("BEGIN; SELECT FROM limpet.actors");
-    const migrating = migrate(settings, [...MIGRATIONS, next]);
+    const migrating = migratePostgres(settings, [...MIGRATIONS, next]);
     // The step queues for the table, and all other sessions behind it; once it has timed out, the table can
     // be used again.
     const waits = async (expected: boolean) => {
@@ -141,7 +141,7 @@ describe("opening a PostgreSQL store", () => {
       name: "broken",
       sql: (schema: string) => `CREATE TABLE ${schema}.half (); SELECT nonsense`,
     };
-    await assert.rejects(migrate(settings, [...MIGRATIONS, broken]), LimpetError);
+    await assert.rejects(migratePostgres(settings, [...MIGRATIONS, broken]), LimpetError);
     const tables = await query(url, "SELECT FROM information_schema.schemata WHERE schema_name = 'limpet'");
     assert.equal(tables.length, 0);
     await (await openPostgresStore(url)).close();

@@ -18,7 +18,7 @@ const PATIENCE_MS = 15_000;
 const OLDEST_SERVER = 120_000;
 
 /** Resolves with the settings that the server, or a pooler in front of it, accepts. */
-export async function migrate(
+export async function migratePostgres(
   asked: PostgresSettings,
   migrations: readonly Migration[] = MIGRATIONS,
 ): Promise<PostgresSettings> {

@@ -4,7 +4,7 @@ import pg from "pg";
 import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
 import type { Statement } from "./connection/connections.ts";
 import { type PostgresSettings, postgresSettings } from "./connection/settings.ts";
-import { migrate } from "./migrate.ts";
+import { migratePostgres } from "./migrate.ts";
 
 export interface Plan {
   readonly "Node Type": string;
@@ -32,7 +32,7 @@ export class PlanServer implements AsyncDisposable {
   static async start(): Promise<PlanServer> {
     const server = await startPostgres({ autovacuum: "off", max_wal_size: "4GB" });
     const settings = postgresSettings(await server.createDatabase());
-    await migrate(settings);
+    await migratePostgres(settings);
     const place = new PlanServer(server, settings);
     await place.client.connect();
     await place.client.query("SET statement_timeout = 0");

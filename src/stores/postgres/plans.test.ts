@@ -12,7 +12,7 @@ import { bigints, texts } from "./connection/arrays.ts";
 import type { Statement } from "./connection/connections.ts";
 import { postgresSettings } from "./connection/settings.ts";
 import { leaveMembers, noteMembers, readMembers } from "./coordination/coordination.ts";
-import { migrate } from "./migrate.ts";
+import { migratePostgres } from "./migrate.ts";
 import { nodesOf, type Plan } from "./plan-kit.test.ts";
 
 const SCHEMA = `"limpet"`;
@@ -30,7 +30,7 @@ describe("statements of actors on PostgreSQL", () => {
   before(async () => {
     server = await startPostgres({ autovacuum: "off" });
     const settings = postgresSettings(await server.createDatabase());
-    await migrate(settings);
+    await migratePostgres(settings);
     client = new pg.Client(settings.driver);
     await client.connect();
   });

@@ -18,12 +18,12 @@ import type {
 import type { Workflows } from "../../ports/store/workflows.ts";
 import { OwnTakes } from "../own-takes.ts";
 import { Commits } from "./actors/commit.ts";
-import { Listing } from "./actors/listing.ts";
+import { PostgresActorListing } from "./actors/listing.ts";
 import { Takes } from "./actors/take.ts";
 import { Connections } from "./connection/connections.ts";
 import { type PostgresOptions, type PostgresSettings, postgresSettings } from "./connection/settings.ts";
 import { PostgresCoordination } from "./coordination/coordination.ts";
-import { migrate } from "./migrate.ts";
+import { migratePostgres } from "./migrate.ts";
 import { PostgresReminders } from "./reminders/reminders.ts";
 import { PostgresShards } from "./shards/shards.ts";
 import { PostgresWorkflows } from "./workflows/workflows.ts";
@@ -37,7 +37,7 @@ export async function openPostgresStore(url: string, options: PostgresOptions = 
     const advice = "add sslmode=require to the URL, or sslmode=verify-full with a certificate";
     settings.log.warn("store.unencrypted", { store: settings.location, advice });
   }
-  return new PostgresStore(await migrate(settings));
+  return new PostgresStore(await migratePostgres(settings));
 }
 
 class PostgresStore implements Store {
@@ -53,7 +53,7 @@ class PostgresStore implements Store {
   readonly #workflows: PostgresWorkflows;
   readonly #takes: Takes;
   readonly #commits: Commits;
-  readonly #listing: Listing;
+  readonly #listing: PostgresActorListing;
 
   constructor(settings: PostgresSettings) {
     const schema = `"${settings.schema}"`;
@@ -84,7 +84,7 @@ class PostgresStore implements Store {
       (writes, now) => this.#reminders.wrote(writes, now),
       (runner, commits) => this.#workflows.with(runner, commits),
     );
-    this.#listing = new Listing(this.#connections, schema);
+    this.#listing = new PostgresActorListing(this.#connections, schema);
   }
 
   get reminders(): Reminders {

@@ -8,7 +8,7 @@ import { ActorStatements } from "./actors/actor-statements.ts";
 import { ListingStatements } from "./actors/listing-statements.ts";
 import { openDatabase } from "./database.ts";
 import { ReminderClaims } from "./reminders/claims.ts";
-import { ReminderListing } from "./reminders/listing.ts";
+import { SqliteReminderListing } from "./reminders/listing.ts";
 import { ReminderStatements } from "./reminders/statements.ts";
 import { WRITE_KIND } from "./thread/messages.ts";
 
@@ -39,7 +39,7 @@ test("every statement finds its rows by a key: none scans a table or sorts", () 
   new ListingStatements(listening);
   new ReminderStatements(listening);
   new ReminderClaims(listening);
-  new ReminderListing(listening);
+  new SqliteReminderListing(listening);
   assert.ok(statements.length > 40);
   for (const sql of statements) {
     const plan = db

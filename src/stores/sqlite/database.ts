@@ -2,7 +2,7 @@
 // schema. Runs in the worker thread.
 import { DatabaseSync } from "node:sqlite";
 import { LimpetError } from "../../kernel/errors.ts";
-import { migrate } from "./migrations.ts";
+import { migrateSqlite } from "./migrations.ts";
 import { IN_MEMORY, type WorkerStart } from "./thread/messages.ts";
 import { patiently, Transactions } from "./thread/transactions.ts";
 
@@ -29,7 +29,7 @@ export function openDatabase({ file, busyTimeoutMs }: WorkerStart): { db: Databa
     patiently(busyTimeoutMs, () => {
       db.exec(SETTINGS);
       useWriteAheadLog(db, file);
-      migrate(db, transactions, file);
+      migrateSqlite(db, transactions, file);
     });
     return { db, transactions };
   } catch (error) {

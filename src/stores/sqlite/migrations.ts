@@ -218,7 +218,7 @@ const STEPS = [
 /** The number of the last step. */
 export const NEWEST_SCHEMA: number = STEPS.length;
 
-export function migrate(db: DatabaseSync, transactions: Transactions, file: string): void {
+export function migrateSqlite(db: DatabaseSync, transactions: Transactions, file: string): void {
   checkOwner(db, file);
   // Two checks per step: one outside, so that a current file is never locked, and one inside.
   while (schemaNumber(db, file) < STEPS.length) {

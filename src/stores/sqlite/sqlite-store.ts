@@ -30,7 +30,7 @@ import {
   packCommits,
   packTakes,
   type TakeAnswer,
-  unpackOutcomes,
+  unpackCommitOutcomes,
   unpackTaken,
 } from "./thread/messages.ts";
 import { WorkerLink } from "./thread/worker-link.ts";
@@ -111,7 +111,10 @@ export class SqliteStore implements Store {
   }
 
   async commit(batch: readonly Commit[]): Promise<CommitOutcome[]> {
-    return unpackOutcomes((await this.#link.ask(packCommits(batch, this.#own.owners))) as CommitAnswer, batch.length);
+    return unpackCommitOutcomes(
+      (await this.#link.ask(packCommits(batch, this.#own.owners))) as CommitAnswer,
+      batch.length,
+    );
   }
 
   async list({ namespace, type, prefix, after, limit }: ActorQuery): Promise<StoredActor[]> {

@@ -21,11 +21,11 @@ import { doubted } from "../connection/faults.ts";
 import { isLocked } from "../connection/while-held.ts";
 import {
   bringsReminders,
+  commitRounds,
   commitWithReminders,
   generationsOf,
   OWNERS_PARAMETER,
   reminderValues,
-  roundsOf,
 } from "../reminders/commit-reminders.ts";
 
 const SMALL = 0;
@@ -234,7 +234,7 @@ export class Commits {
   /** The second statement with reminders. */
   async #writeReminders(pending: readonly Pending[], tries: number): Promise<readonly Pending[]> {
     const left: Pending[] = [];
-    for (const round of roundsOf(pending)) left.push(...(await this.#writeRound(round, tries > 1)));
+    for (const round of commitRounds(pending)) left.push(...(await this.#writeRound(round, tries > 1)));
     return left;
   }
 

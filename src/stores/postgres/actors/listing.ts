@@ -6,7 +6,7 @@ import type { Connections, Row, Statement } from "../connection/connections.ts";
 const millis = (column: string) => `floor(extract(epoch FROM ${column}) * 1000)::bigint`;
 const COLUMNS = `type, id, epoch, version, owner, bytes, ${millis("taken_at")}, ${millis("committed_at")}`;
 
-export class Listing {
+export class PostgresActorListing {
   readonly #connections: Connections;
   readonly #schema: string;
 

@@ -9,7 +9,7 @@ import { missing } from "../../../../test/support/tools.ts";
 import { isLimpetError } from "../../../kernel/errors.ts";
 import type { Log } from "../../../ports/log.ts";
 import { silentLog } from "../../../ports/log.ts";
-import { migrate } from "../migrate.ts";
+import { migratePostgres } from "../migrate.ts";
 import { openPostgresStore } from "../postgres-store.ts";
 import { Connections } from "./connections.ts";
 import { checkEntrance, enter } from "./pooler.ts";
@@ -114,7 +114,7 @@ describe("sessions on PostgreSQL", () => {
         default_pool_size: "40",
         ...ignored,
       });
-      const settings = await migrate(postgresSettings(pooler.url(name)));
+      const settings = await migratePostgres(postgresSettings(pooler.url(name)));
       assert.equal(await shownBy(settings), OURS);
       const store = await openPostgresStore(pooler.url(name));
       await store.ping();

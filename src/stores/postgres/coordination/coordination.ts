@@ -14,7 +14,7 @@ import type {
   MemberChange,
   SchedulerEntry,
 } from "../../../ports/store/coordination.ts";
-import { inOrder, tooMany } from "../../leadership.ts";
+import { membersInOrder, tooMany } from "../../leadership.ts";
 import { merged } from "../../member-changes.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Row, Statement } from "../connection/connections.ts";
@@ -93,7 +93,7 @@ export const leaveMembers = (schema: string): Statement => ({
  * The conflict clause rewrites the existing row unchanged. So the statement returns it also when another
  * process has just written it.
  */
-export const clusterSecret = (schema: string): Statement => ({
+export const clusterSecretStatement = (schema: string): Statement => ({
   name: "limpet_cluster_secret",
   text: `INSERT INTO ${schema}.cluster_secret AS s (one, secret) VALUES (true, $1)
          ON CONFLICT (one) DO UPDATE SET secret = s.secret RETURNING secret`,
@@ -116,7 +116,7 @@ export class PostgresCoordination implements Coordination {
       readMembers: readMembers(schema),
       note: noteMembers(schema),
       leave: leaveMembers(schema),
-      secret: clusterSecret(schema),
+      secret: clusterSecretStatement(schema),
     };
   }
 
@@ -201,7 +201,7 @@ function standingOf([term, leader, listed, hostLeaseMs]: StandingRow, incarnatio
   return {
     term,
     leading: leader?.incarnation === incarnation,
-    schedulers: inOrder(schedulers.map((one) => ({ ...one, leader: one.incarnation === leader?.incarnation }))),
+    schedulers: membersInOrder(schedulers.map((one) => ({ ...one, leader: one.incarnation === leader?.incarnation }))),
     hostLeaseMs,
     leader: leader === null ? undefined : { ...leader, leader: true },
   };

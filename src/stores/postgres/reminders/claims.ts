@@ -139,7 +139,7 @@ type ClaimedRow = [
   data: string | null,
 ];
 
-export class Claims {
+export class PostgresReminderClaims {
   readonly #connections: Connections;
   readonly #lows: LowMarks;
   readonly #one: Statement;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Commit } from "../../../ports/store/store.ts";
 import { cancelOf, setOf } from "../../contract/reminders-shared.contract.ts";
-import { bringsReminders, roundsOf } from "./commit-reminders.ts";
+import { bringsReminders, commitRounds } from "./commit-reminders.ts";
 
 const key = (name: string, id = "alice") => ({ namespace: "n", type: "T", id, name });
 
@@ -21,7 +21,7 @@ describe("rounds of commits with reminders", () => {
       commit(3),
       commit(4, { settle: [{ kind: "release", generation: 8, token: "t" }] }),
     ];
-    assert.deepEqual(refs(roundsOf(batch)), [[1, 2, 3, 4]]);
+    assert.deepEqual(refs(commitRounds(batch)), [[1, 2, 3, 4]]);
   });
 
   test("only a commit that sets, cancels or settles the reminder of another commit goes into a later round", () => {
@@ -33,7 +33,7 @@ describe("rounds of commits with reminders", () => {
       commit(5, { settle: [{ kind: "done", generation: 7, token: "t" }] }),
       commit(6, { settle: [{ kind: "done", generation: 7, token: "other" }] }),
     ];
-    assert.deepEqual(refs(roundsOf(batch)), [[1, 3, 5], [2, 6], [4]]);
+    assert.deepEqual(refs(commitRounds(batch)), [[1, 3, 5], [2, 6], [4]]);
   });
 
   test("keys that differ only in how their words are split are different", () => {
@@ -41,7 +41,7 @@ describe("rounds of commits with reminders", () => {
       commit(1, { reminders: [setOf({ namespace: "n", type: "T", id: "ab", name: "c" })] }),
       commit(2, { reminders: [setOf({ namespace: "n", type: "T", id: "a", name: "bc" })] }),
     ];
-    assert.deepEqual(refs(roundsOf(batch)), [[1, 2]]);
+    assert.deepEqual(refs(commitRounds(batch)), [[1, 2]]);
   });
 
   test("a commit hasAttached reminders only if it settles or writes at least one", () => {

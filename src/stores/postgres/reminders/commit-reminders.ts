@@ -200,7 +200,7 @@ export const bringsReminders = ({ settle, reminders }: Commit): boolean =>
  * Splits commits into rounds in which no two touch the same reminder. Two actors rarely write the same
  * reminder at once, so there is nearly always one round.
  */
-export function roundsOf<T extends { readonly commit: Commit }>(pending: readonly T[]): T[][] {
+export function commitRounds<T extends { readonly commit: Commit }>(pending: readonly T[]): T[][] {
   const rounds: { members: T[]; touched: Set<string | number> }[] = [];
   for (const one of pending) {
     const touched = touchedBy(one.commit);

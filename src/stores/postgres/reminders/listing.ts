@@ -125,7 +125,7 @@ export const forgetReminder = (schema: string): Statement => ({
   text: `DELETE FROM ${schema}.dead_reminders WHERE ${KEY} RETURNING true`,
 });
 
-export class ReminderListing {
+export class PostgresReminderListing {
   readonly #connections: Connections;
   readonly #schema: string;
 

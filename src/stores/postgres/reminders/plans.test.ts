@@ -7,12 +7,12 @@ import { commitAny, commitReminders } from "../actors/commit.ts";
 import { Connections, type Statement } from "../connection/connections.ts";
 import type { PostgresSettings } from "../connection/settings.ts";
 import { type Plan, PlanServer } from "../plan-kit.test.ts";
-import { Claims, claimReminders } from "./claims.ts";
+import { claimReminders, PostgresReminderClaims } from "./claims.ts";
 import { findLostMarks } from "./holders.ts";
 import { areDue, countReminders, forgetReminder, getReminder, listReminders, reviveReminder } from "./listing.ts";
 import { countDead, LowMarks, type Mark, sweepBelow } from "./low-marks.ts";
 import { queueOf } from "./queue.ts";
-import { type Manner, readHeld, type StepKind, settleReminders } from "./settlements.ts";
+import { type Manner, readHeld, type SettlementKind, settleReminders } from "./settlements.ts";
 import { setReminders, writeReminders } from "./writes.ts";
 
 const SCHEMA = `"limpet"`;
@@ -24,7 +24,7 @@ const PAGES = [
   { namespace: "n", after: { type: "T", id: "5", name: "x" }, limit: 10 },
   { namespace: "n", type: "T", after: { type: "T", id: "5", name: "x" }, limit: 10 },
 ];
-const KINDS: StepKind[] = ["done", "next", "release", "dead", "renew"];
+const KINDS: SettlementKind[] = ["done", "next", "release", "dead", "renew"];
 const MANNERS: Manner[] = ["patient", "free"];
 
 const KEYS = /^(dead_)?reminders_(namespace_type_id_name_key|pkey)$/;
@@ -173,7 +173,7 @@ describe("statements of reminders on PostgreSQL", () => {
       await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM limpet.reminders");
       const connections = new Connections(settings, settings.driver, 2);
       const lows = new LowMarks(connections, SCHEMA, 10_000);
-      const claims = new Claims(connections, SCHEMA, lows);
+      const claims = new PostgresReminderClaims(connections, SCHEMA, lows);
       const claim = () =>
         claims.claim({ namespace: "n", types: ["T"], limit: 10, aheadMs: 60_000, leaseMs: 60_000, token: "t" });
       await fill("T", 30_000, moment(-60_000), "gone");
@@ -214,7 +214,7 @@ describe("statements of reminders on PostgreSQL", () => {
     const before = (await rows()).rows[0];
     const connections = new Connections(settings, settings.driver, 1);
     const lows = new LowMarks(connections, SCHEMA);
-    const claims = new Claims(connections, SCHEMA, lows);
+    const claims = new PostgresReminderClaims(connections, SCHEMA, lows);
     const request = { namespace: "n", types: ["T"], limit: 1_000, aheadMs: 0, leaseMs: 60_000 };
     for (let i = 0; i < 20; i++) {
       const { reminders } = await claims.claim({ ...request, token: "a token as long as they are: 36 chars" });

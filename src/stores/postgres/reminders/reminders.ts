@@ -20,10 +20,10 @@ import {
 } from "../../../ports/store/reminders.ts";
 import { Connections } from "../connection/connections.ts";
 import type { PostgresSettings } from "../connection/settings.ts";
-import { Claims } from "./claims.ts";
+import { PostgresReminderClaims } from "./claims.ts";
 import { Holders } from "./holders.ts";
 import { NotificationListener } from "./listener.ts";
-import { ReminderListing } from "./listing.ts";
+import { PostgresReminderListing } from "./listing.ts";
 import { isLongAgo, LowMarks } from "./low-marks.ts";
 import { Announcer, type Topic } from "./notifications.ts";
 import { ReminderSteps, type Settled } from "./steps.ts";
@@ -32,10 +32,10 @@ import { ReminderWrites } from "./writes.ts";
 export class PostgresReminders implements Reminders {
   readonly #connections: Connections;
   readonly #lows: LowMarks;
-  readonly #claims: Claims;
+  readonly #claims: PostgresReminderClaims;
   readonly #steps: ReminderSteps;
   readonly #writes: ReminderWrites;
-  readonly #listing: ReminderListing;
+  readonly #listing: PostgresReminderListing;
   readonly #announcer: Announcer | undefined;
   readonly #listener: NotificationListener | undefined;
   readonly #holders: Holders | undefined;
@@ -46,10 +46,10 @@ export class PostgresReminders implements Reminders {
     const found = (namespace: string) => this.#listener?.wake(namespace);
     const holders = new Holders(this.#connections, schema, this.#lows, found);
     if (settings.notify) this.#holders = holders;
-    this.#claims = new Claims(this.#connections, schema, this.#lows, this.#holders);
+    this.#claims = new PostgresReminderClaims(this.#connections, schema, this.#lows, this.#holders);
     this.#steps = new ReminderSteps(this.#connections, schema, heldMs);
     this.#writes = new ReminderWrites(this.#connections, schema, heldMs);
-    this.#listing = new ReminderListing(this.#connections, schema);
+    this.#listing = new PostgresReminderListing(this.#connections, schema);
     if (!settings.notify) return;
     // A channel name follows the rules of a schema name, and both belong to one database.
     const channel = settings.schema;

@@ -6,7 +6,7 @@ import type { Statement } from "../connection/connections.ts";
 import { briefly } from "../connection/while-held.ts";
 import { MILLIS } from "./tables.ts";
 
-export type StepKind = Settlement["kind"] | "renew" | "rewrite";
+export type SettlementKind = Settlement["kind"] | "renew" | "rewrite";
 
 /**
  * - `patient`: waits, briefly, for rows that other transactions hold, in the order of generations.
@@ -108,7 +108,7 @@ const isHeld = `r.token = ($2::text[])[${own("$3", "bigint")}]`;
  * statement has no joins: the planner starts a join with the table as long as its statistics report an empty
  * one.
  */
-export function settleReminders(schema: string, kind: StepKind, manner: Manner): Statement {
+export function settleReminders(schema: string, kind: SettlementKind, manner: Manner): Statement {
   const free = `ARRAY(
         SELECT f.generation FROM ${schema}.reminders f WHERE f.generation = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED)`;
   const rows = `${briefly} AND ${isHeld} AND r.generation = ANY (${manner === "free" ? free : "$1::bigint[]"})`;

@@ -12,7 +12,7 @@ import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Statement } from "../connection/connections.ts";
 import { doubted, StoreFault } from "../connection/faults.ts";
 import { isLocked } from "../connection/while-held.ts";
-import { type Manner, readHeld, type StepKind, settleReminders } from "./settlements.ts";
+import { type Manner, readHeld, type SettlementKind, settleReminders } from "./settlements.ts";
 
 type Next = Extract<Settlement, { kind: "next" }>;
 type Rewritten = Next & { readonly data: string };
@@ -22,7 +22,7 @@ type HeldRow = [generation: number, number: number, attempt: number];
 
 /** Settlements, or generations to renew, that share one statement. */
 interface Step {
-  readonly kind: StepKind;
+  readonly kind: SettlementKind;
   /** In order. */
   items: readonly Item[];
   /** For `renew`. */
@@ -136,7 +136,7 @@ export class ReminderSteps {
     });
   }
 
-  #statement(kind: StepKind, manner: Manner): Statement {
+  #statement(kind: SettlementKind, manner: Manner): Statement {
     const name = `${kind} ${manner}`;
     const statement = this.#statements.get(name) ?? settleReminders(this.#schema, kind, manner);
     this.#statements.set(name, statement);
@@ -145,7 +145,7 @@ export class ReminderSteps {
 }
 
 function stepsOf(batch: readonly Settlement[]): Step[] {
-  const groups = new Map<StepKind, { kind: StepKind; items: (Item & { settlement: Settlement })[] }>();
+  const groups = new Map<SettlementKind, { kind: SettlementKind; items: (Item & { settlement: Settlement })[] }>();
   for (const settlement of batch) {
     const { kind, token, generation } = settlement;
     const group = groups.get(kind) ?? { kind, items: [] };

@@ -13,7 +13,7 @@ import {
   readHomes,
   readRemembered,
   readRememberedShards,
-  readRule,
+  readRuleStatement,
   remember,
   settleRule,
 } from "./steps.ts";
@@ -24,7 +24,7 @@ const ROWS = 100_000;
 
 /** Each statement, the index that may find its rows, and the columns of the key that it uses. */
 const OURS: [Statement, RegExp | undefined, RegExp | undefined][] = [
-  [readRule(SCHEMA), /^shard_rules_pkey$/, /namespace.*type/],
+  [readRuleStatement(SCHEMA), /^shard_rules_pkey$/, /namespace.*type/],
   // The row is found while it is inserted, which is not part of the plan.
   [settleRule(SCHEMA), undefined, undefined],
   [dropRule(SCHEMA), /^shard_(rules|homes)_pkey$/, /namespace.*type/],

@@ -23,7 +23,7 @@ import {
   readHosting,
   readRemembered,
   readRememberedShards,
-  readRule,
+  readRuleStatement,
   remember,
   settleRule,
 } from "./steps.ts";
@@ -43,7 +43,7 @@ export class PostgresShards implements Shards {
     this.#connections = connections;
     this.#heldMs = heldMs;
     this.#statements = {
-      readRule: readRule(schema),
+      readRule: readRuleStatement(schema),
       settleRule: settleRule(schema),
       dropRule: dropRule(schema),
       readHomes: readHomes(schema),

@@ -2,7 +2,7 @@
 import type { Statement } from "../connection/connections.ts";
 import { briefly } from "../connection/while-held.ts";
 
-export const readRule = (schema: string): Statement => ({
+export const readRuleStatement = (schema: string): Statement => ({
   name: "limpet_read_rule",
   text: `SELECT r.shards, r.version FROM ${schema}.shard_rules r WHERE r.namespace = $1 AND r.type = $2`,
 });

@@ -4,12 +4,14 @@
 // In the index, the tasks of a pool are in *lanes*: one for tasks that no worker has in memory, and one for
 // each worker that has some. A claim reads each lane from its beginning: the worker's own first, then all
 // others. From the lane of another living worker it takes only tasks whose affinity has ended.
+
 import type { ClaimedTask, ReplayMode, TaskClaim, TaskClaims } from "../../../ports/store/workflows.ts";
+import { IDLE, LEASED, READY } from "../../task-states.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Statement } from "../connection/connections.ts";
 import { MILLIS } from "../reminders/tables.ts";
 import { poolOf } from "./pools.ts";
-import { COLD, FORCED, HIT, IDLE, LEASED, LOST_SO_FAR, MODES, own, READY, STATE_OF_KEY } from "./tables.ts";
+import { COLD, FORCED, HIT, LOST_SO_FAR, MODES, own, STATE_OF_KEY } from "./tables.ts";
 
 /**
  * The first tasks of a lane that a claim reads although it may not claim them: to find out when it can, and
@@ -147,7 +149,7 @@ type ClaimedRow = [
   lost: number,
 ];
 
-export class WorkflowClaims {
+export class PostgresWorkflowClaims {
   readonly #connections: Connections;
   readonly #claim: Statement;
   readonly #bind: Statement;

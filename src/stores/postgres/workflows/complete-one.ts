@@ -2,10 +2,12 @@
 // in half of the server's time, because it looks nothing up in arrays: the speed of a single run depends on
 // its steps. The statement contains only the parts that the step needs: setting an expression up costs the
 // server as much as evaluating it.
+
 import type { TaskCompletion } from "../../../ports/store/workflows.ts";
+import { IDLE, LEASED, READY } from "../../task-states.ts";
 import type { Statement } from "../connection/connections.ts";
 import { MILLIS } from "../reminders/tables.ts";
-import { IDLE, LEASED, READY, STATE_OF_KEY } from "./tables.ts";
+import { STATE_OF_KEY } from "./tables.ts";
 
 /** The contents of a step; each combination has a statement of its own. */
 export interface Form {

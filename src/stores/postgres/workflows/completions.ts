@@ -1,10 +1,12 @@
 // The statement that completes one task of many runs: event batches, tasks, ends, and messages that leave the
 // inbox.
+
 import type { RunStatus, TaskCompletion } from "../../../ports/store/workflows.ts";
+import { IDLE, LEASED, READY } from "../../task-states.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Statement } from "../connection/connections.ts";
 import { MILLIS } from "../reminders/tables.ts";
-import { IDLE, LEASED, own, placeOf, READY, STATE_OF_KEY } from "./tables.ts";
+import { own, STATE_OF_KEY, taskPlaceOf } from "./tables.ts";
 
 const KEEP = 0;
 const REST = 1;
@@ -47,7 +49,7 @@ const step = (schema: string) => `stepped AS (
         FROM (SELECT p.place, ($5::bigint[])[p.place] AS count, ($6::bigint[])[p.place] AS bytes,
                      greatest(t.taken, ($7::bigint[])[p.place]) AS taken, ($8::bigint[])[p.place] AS fate,
                      ($9::bigint[])[p.place] AS lease_ms, ($11::bigint[])[p.place] AS worker, (SELECT now FROM clock) AS now
-              FROM (SELECT ${placeOf("t")} AS place OFFSET 0) p OFFSET 0) n)
+              FROM (SELECT ${taskPlaceOf("t")} AS place OFFSET 0) p OFFSET 0) n)
       WHERE t.ref = ANY ($13::bigint[]) AND ${isMine}
       RETURNING t.ref, t.arrived, t.taken, t.cleared, t.is_watched,
                 CASE WHEN t.state = ${READY} AND t.sticky = '' THEN t.namespace END AS free_in
@@ -188,6 +190,6 @@ export const rewriteRuns = (schema: string): Statement => ({
              CASE WHEN n.attributes IS NULL THEN r.tags ELSE n.tags::text[] END,
              CASE WHEN n.memo IS NULL THEN r.memo ELSE n.memo END
       FROM (SELECT ($2::text[])[p.place] AS attributes, ($3::text[])[p.place] AS tags, ($4::text[])[p.place] AS memo
-            FROM (SELECT ${placeOf("r")} AS place OFFSET 0) p OFFSET 0) n)
+            FROM (SELECT ${taskPlaceOf("r")} AS place OFFSET 0) p OFFSET 0) n)
     WHERE r.ref = ANY ($1::bigint[])`,
 });

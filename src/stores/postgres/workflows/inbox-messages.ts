@@ -3,13 +3,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { backoffMs } from "../../../kernel/backoff.ts";
 import type { DeliveryOutcome, InboxMessage, RunStatus } from "../../../ports/store/workflows.ts";
+import { IDLE, READY } from "../../task-states.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Runner, Statement } from "../connection/connections.ts";
 import { doubted, StoreFault } from "../connection/faults.ts";
 import { whileHeld } from "../connection/while-held.ts";
 import { MILLIS } from "../reminders/tables.ts";
 import type { CommitNotifications } from "./commit-notifications.ts";
-import { IDLE, own, READY, STATE_OF_KEY } from "./tables.ts";
+import { own, STATE_OF_KEY } from "./tables.ts";
 
 /** The run that each of `w` addresses: a given one, or the latest, which is the open one if there is any. */
 const aimed = (schema: string) => `CROSS JOIN LATERAL (

@@ -1,13 +1,15 @@
 // Renews and returns leases of tasks, and serves requests about runs from outside: wake, close, watch.
+
 import { NOTIFY_AHEAD_MS } from "../../../ports/store/reminders.ts";
 import type { Closing, TaskReturn, WorkflowKey } from "../../../ports/store/workflows.ts";
+import { LEASED, READY } from "../../task-states.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Row, Runner, Statement } from "../connection/connections.ts";
 import { whileHeld } from "../connection/while-held.ts";
 import { MILLIS } from "../reminders/tables.ts";
 import { type CommitNotifications, roundsOf } from "./commit-notifications.ts";
 import type { WorkflowArrivals } from "./inbox-messages.ts";
-import { LEASED, own, READY, STATE_OF_KEY } from "./tables.ts";
+import { own, STATE_OF_KEY } from "./tables.ts";
 
 const clock = `clock AS MATERIALIZED (SELECT ${MILLIS} AS now)`;
 /** `$1` has the refs in order, `$2` their tokens. */

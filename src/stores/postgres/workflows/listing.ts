@@ -1,4 +1,5 @@
 // Reads runs for display: one run, a page, counts, results; and prunes old runs. Never on the path of a step.
+
 import { createHash } from "node:crypto";
 import type {
   EndedRun,
@@ -8,10 +9,11 @@ import type {
   StoredTask,
   WorkflowKey,
 } from "../../../ports/store/workflows.ts";
+import { LEASED, READY } from "../../task-states.ts";
 import { endOfPrefix } from "../actors/listing.ts";
 import { bigints } from "../connection/arrays.ts";
 import type { Connections, Row, Statement } from "../connection/connections.ts";
-import { LEASED, MODES, READY, STATES } from "./tables.ts";
+import { MODES, STATES } from "./tables.ts";
 import { arrayText, tagsOf } from "./tags.ts";
 
 const COLUMNS = `r.ref, r.namespace, r.workflow_id, r.run_id, r.type, r.queue, r.build, r.attributes, r.memo, r.started_at,
@@ -98,7 +100,7 @@ const preparedName = (kind: string, text: string): string =>
  * A page starts at the latest run and skips runs that do not match. It reads the runs of a workflow when its
  * id is given, tasks for open runs, and ends for a rare status. Otherwise it reads all runs of the namespace.
  */
-export function listRuns(
+export function listRunsStatement(
   schema: string,
   query: RunQuery,
   isCount: boolean,
@@ -155,7 +157,7 @@ function sourceOf(schema: string, from: "runs" | "tasks" | "ends"): string {
   return `${schema}.workflow_ends e ${by("runs", "r", "e")} ${by("tasks", "t", "e")}`;
 }
 
-export class WorkflowListing {
+export class PostgresWorkflowListing {
   readonly #connections: Connections;
   readonly #schema: string;
 
@@ -174,12 +176,12 @@ export class WorkflowListing {
   }
 
   async list(query: RunQuery): Promise<StoredRun[]> {
-    const { statement, values } = listRuns(this.#schema, query, false);
+    const { statement, values } = listRunsStatement(this.#schema, query, false);
     return (await this.#ask(statement, values)).map(storedOf);
   }
 
   async count(query: RunQuery): Promise<number> {
-    const { statement, values } = listRuns(this.#schema, query, true);
+    const { statement, values } = listRunsStatement(this.#schema, query, true);
     const [row] = await this.#ask(statement, values);
     return row?.[0] as number;
   }

@@ -13,13 +13,13 @@ import { appendPages, findPages, readSteps, rewriteRuns } from "./completions.ts
 import { readInbox, readPages } from "./history.ts";
 import { aimAtRuns, arriveAtRuns, emptyInboxes, takeAlong, wakeTasks } from "./inbox-messages.ts";
 import { closeRun, isOpen, renewTasks, returnTasks, wakeTask, watchTasks } from "./leases.ts";
-import { findRun, findRunById, listRuns, pruneRuns, readEnds } from "./listing.ts";
+import { findRun, findRunById, listRunsStatement, pruneRuns, readEnds } from "./listing.ts";
 import { poolOf } from "./pools.ts";
 import { releaseTasks } from "./release.ts";
 import { startOne } from "./start-one.ts";
 import { recallStarts, startRuns } from "./starts.ts";
 import { lockTasks } from "./steps.ts";
-import { countSticky, forgetWorker, listWorkers, seeWorker } from "./workers.ts";
+import { countSticky, forgetWorker, listWorkersStatement, seeWorker } from "./workers.ts";
 
 const SCHEMA = `"limpet"`;
 const TABLES = ["runs", "tasks", "ends", "pages", "inbox", "workers"]
@@ -92,12 +92,12 @@ const ours = (): [Statement, RegExp | undefined][] => [
   [pruneRuns(SCHEMA), /^workflow_(ends_in_order|(ends|runs|pages|inbox)_pkey|inbox_ref_key_key)$/],
   [seeWorker(SCHEMA), NONE],
   [forgetWorker(SCHEMA), /^workflow_workers_pkey$/],
-  [listWorkers(SCHEMA), /^workflow_workers_pkey$/],
+  [listWorkersStatement(SCHEMA), /^workflow_workers_pkey$/],
   [countSticky(SCHEMA), REF],
   [releaseTasks(SCHEMA), REF],
   ...QUERIES.flatMap((query) =>
     [false, true].map((isCount): [Statement, RegExp] => [
-      listRuns(SCHEMA, { namespace: "n", limit: 10, ...query }, isCount).statement,
+      listRunsStatement(SCHEMA, { namespace: "n", limit: 10, ...query }, isCount).statement,
       ANY,
     ]),
   ),

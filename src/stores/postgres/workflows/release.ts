@@ -1,11 +1,12 @@
 // Releases the tasks of a worker for all workers. No index lists the tasks of a worker, because every step of
 // every run would have to maintain it. So the statement reads the tasks of open runs in key order, some at a
 // time. That happens when a worker is replaced or leaves.
+import { LEASED, READY } from "../../task-states.ts";
 import type { Connections, Statement } from "../connection/connections.ts";
 import { whileHeld } from "../connection/while-held.ts";
 import { MILLIS } from "../reminders/tables.ts";
 import type { CommitNotifications } from "./commit-notifications.ts";
-import { LEASED, LOST_SO_FAR, READY, STATE_OF_KEY } from "./tables.ts";
+import { LOST_SO_FAR, STATE_OF_KEY } from "./tables.ts";
 
 /** Tasks that one statement reads. */
 const LOOKED_AT = 10_000;
@@ -45,7 +46,7 @@ export const releaseTasks = (schema: string): Statement => ({
     SELECT (SELECT count(*) FROM mine m WHERE m.is_held), (SELECT count(*) FROM looked), (SELECT max(l.ref) FROM looked l)`,
 });
 
-export class WorkflowRelease {
+export class PostgresWorkflowRelease {
   readonly #connections: Connections;
   readonly #statement: Statement;
   readonly #heldMs: number;

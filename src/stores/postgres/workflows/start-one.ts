@@ -1,11 +1,13 @@
 // The statement that starts a single run of a workflow that never ran before, which is nearly every start. It
 // takes a third less of the server's time than the batch statement (workflow-starts.ts), which runs when this
 // one finds an earlier run.
+
 import type { RunStart } from "../../../ports/store/workflows.ts";
+import { LEASED, READY } from "../../task-states.ts";
 import type { Statement } from "../connection/connections.ts";
 import { MILLIS } from "../reminders/tables.ts";
 import { poolOf } from "./pools.ts";
-import { COLD, LEASED, READY } from "./tables.ts";
+import { COLD } from "./tables.ts";
 import { tagsText } from "./tags.ts";
 
 const LEASE = {

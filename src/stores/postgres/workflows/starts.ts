@@ -6,6 +6,7 @@ import { backoffMs } from "../../../kernel/backoff.ts";
 import { invariant } from "../../../kernel/errors.ts";
 import { NOTIFY_AHEAD_MS } from "../../../ports/store/reminders.ts";
 import type { RunStart, RunStatus, StartOutcome } from "../../../ports/store/workflows.ts";
+import { LEASED, READY } from "../../task-states.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Runner, Statement } from "../connection/connections.ts";
 import { StoreFault } from "../connection/faults.ts";
@@ -14,7 +15,7 @@ import { MILLIS } from "../reminders/tables.ts";
 import { type CommitNotifications, roundsOf } from "./commit-notifications.ts";
 import { poolOf } from "./pools.ts";
 import { startOne, startOneValues } from "./start-one.ts";
-import { COLD, LEASED, READY } from "./tables.ts";
+import { COLD } from "./tables.ts";
 import { tagsText } from "./tags.ts";
 
 const START = 0;

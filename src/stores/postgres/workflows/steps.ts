@@ -46,7 +46,7 @@ export interface StepOptions {
   readonly notifications: () => CommitNotifications;
 }
 
-export class WorkflowSteps {
+export class PostgresWorkflowSteps {
   readonly #options: StepOptions;
   readonly #ones: AppendOnes;
   readonly #statements = new Map<string, Statement>();

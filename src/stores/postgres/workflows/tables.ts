@@ -1,5 +1,6 @@
 // The tables of workflows: the fixed data of a run, the columns that its worker changes with every step, and
 // the data of closed runs.
+import { IDLE, LEASED } from "../../task-states.ts";
 
 /**
  * - `workflow_runs` is written when a run starts, with the first event batch of its history, and hardly ever
@@ -133,10 +134,6 @@ export const workflowTables = (schema: string): string => `
     ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 `;
 
-/** States of a task; an idle one is in no index but the primary key. */
-export const IDLE = 0;
-export const READY = 1;
-export const LEASED = 2;
 export const STATES = ["idle", "ready", "leased"] as const;
 
 /**
@@ -158,10 +155,10 @@ export const COLD = 1;
 export const FORCED = 2;
 
 /** The place of row `of` in a batch with its refs in `$1`, in order. */
-export const placeOf = (of: string): string => `width_bucket(${of}.ref, $1::bigint[])`;
+export const taskPlaceOf = (of: string): string => `width_bucket(${of}.ref, $1::bigint[])`;
 
 /**
  * The value for row `of` in an array of the batch. The statement has no join: a join may start with the
  * table.
  */
-export const own = (array: string, type: string, of = "t"): string => `(${array}::${type}[])[${placeOf(of)}]`;
+export const own = (array: string, type: string, of = "t"): string => `(${array}::${type}[])[${taskPlaceOf(of)}]`;

@@ -1,9 +1,10 @@
 // The workers of workflows, and counts of the runs that they have in memory.
+
 import type { StickyCounts, StoredWorker, WorkerRow } from "../../../ports/store/workflows.ts";
+import { IDLE, LEASED, READY } from "../../task-states.ts";
 import { texts } from "../connection/arrays.ts";
 import type { Connections, Statement } from "../connection/connections.ts";
 import { MILLIS } from "../reminders/tables.ts";
-import { IDLE, LEASED, READY } from "./tables.ts";
 
 export const seeWorker = (schema: string): Statement => ({
   name: "limpet_see_worker",
@@ -20,7 +21,7 @@ export const forgetWorker = (schema: string): Statement => ({
   text: `DELETE FROM ${schema}.workflow_workers w WHERE w.namespace = $1 AND w.worker = $2 RETURNING true`,
 });
 
-export const listWorkers = (schema: string): Statement => ({
+export const listWorkersStatement = (schema: string): Statement => ({
   name: "limpet_list_workers",
   text: `
     SELECT w.worker, w.queue, w.build, w.is_sticky, w.is_draining, w.about, w.seen_at FROM ${schema}.workflow_workers w
@@ -36,7 +37,7 @@ export const countSticky = (schema: string): Statement => ({
     FROM ${schema}.workflow_tasks t WHERE t.ref > 0 AND t.namespace = $1 AND t.sticky <> '' AND t.sticky_until > ${MILLIS}`,
 });
 
-export class WorkflowWorkers {
+export class PostgresWorkflowWorkers {
   readonly #connections: Connections;
   readonly #schema: string;
 
@@ -55,7 +56,7 @@ export class WorkflowWorkers {
   }
 
   async list(namespace: string): Promise<StoredWorker[]> {
-    const rows = await this.#connections.run(listWorkers(this.#schema), [namespace], "harmless");
+    const rows = await this.#connections.run(listWorkersStatement(this.#schema), [namespace], "harmless");
     return (rows as unknown as [string, string, string, boolean, boolean, string, number][]).map(
       ([worker, queue, build, isSticky, isDraining, about, seenAt]) => ({
         namespace,

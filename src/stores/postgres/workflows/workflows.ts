@@ -26,16 +26,16 @@ import type {
 } from "../../../ports/store/workflows.ts";
 import { Connections, type Runner } from "../connection/connections.ts";
 import type { PostgresSettings } from "../connection/settings.ts";
-import { WorkflowClaims } from "./claims.ts";
+import { PostgresWorkflowClaims } from "./claims.ts";
 import { CommitNotifications } from "./commit-notifications.ts";
 import { WorkflowHistory } from "./history.ts";
 import { WorkflowArrivals } from "./inbox-messages.ts";
 import { WorkflowLeases } from "./leases.ts";
-import { WorkflowListing } from "./listing.ts";
-import { WorkflowRelease } from "./release.ts";
+import { PostgresWorkflowListing } from "./listing.ts";
+import { PostgresWorkflowRelease } from "./release.ts";
 import { WorkflowStarts } from "./starts.ts";
-import { WorkflowSteps } from "./steps.ts";
-import { WorkflowWorkers } from "./workers.ts";
+import { PostgresWorkflowSteps } from "./steps.ts";
+import { PostgresWorkflowWorkers } from "./workers.ts";
 
 /**
  * The parts that workflows share with reminders: some of their writes are reminders, and notifications use
@@ -52,13 +52,13 @@ export class PostgresWorkflows implements Workflows {
   readonly #deps: WorkflowsDeps;
   readonly #starts: WorkflowStarts;
   readonly #arrivals: WorkflowArrivals;
-  readonly #steps: WorkflowSteps;
-  readonly #claims: WorkflowClaims;
+  readonly #steps: PostgresWorkflowSteps;
+  readonly #claims: PostgresWorkflowClaims;
   readonly #leases: WorkflowLeases;
   readonly #history: WorkflowHistory;
-  readonly #listing: WorkflowListing;
-  readonly #workers: WorkflowWorkers;
-  readonly #release: WorkflowRelease;
+  readonly #listing: PostgresWorkflowListing;
+  readonly #workers: PostgresWorkflowWorkers;
+  readonly #release: PostgresWorkflowRelease;
 
   constructor(settings: PostgresSettings, schema: string, heldMs: number, deps: WorkflowsDeps) {
     // Claims and reads find a connection while steps are in progress.
@@ -70,13 +70,13 @@ export class PostgresWorkflows implements Workflows {
     const arrivals = new WorkflowArrivals(connections, schema, heldMs, notifications);
     this.#starts = starts;
     this.#arrivals = arrivals;
-    this.#steps = new WorkflowSteps({ connections, schema, heldMs, starts, arrivals, notifications });
-    this.#claims = new WorkflowClaims(connections, schema);
+    this.#steps = new PostgresWorkflowSteps({ connections, schema, heldMs, starts, arrivals, notifications });
+    this.#claims = new PostgresWorkflowClaims(connections, schema);
     this.#leases = new WorkflowLeases({ connections, schema, heldMs, arrivals, notifications });
     this.#history = new WorkflowHistory(connections, schema);
-    this.#listing = new WorkflowListing(connections, schema);
-    this.#workers = new WorkflowWorkers(connections, schema);
-    this.#release = new WorkflowRelease(connections, schema, heldMs, notifications);
+    this.#listing = new PostgresWorkflowListing(connections, schema);
+    this.#workers = new PostgresWorkflowWorkers(connections, schema);
+    this.#release = new PostgresWorkflowRelease(connections, schema, heldMs, notifications);
   }
 
   start(batch: readonly RunStart[]): Promise<StartOutcome[]> {

@@ -4,7 +4,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { LIMITS } from "../../../kernel/limits.ts";
 import type { Candidate, ElectionResult, Member, MemberChange } from "../../../ports/store/coordination.ts";
-import { campaigned, type Leadership, type Listed, standingOf, tooMany } from "../../leadership.ts";
+import { campaigned, type Leadership, type ListedMember, standingOf, tooMany } from "../../leadership.ts";
 
 type ListedRow = [string, string, string, number, number, number, number];
 type LeadershipRow = [number, number, number, string | null, ...Tail<ListedRow>];
@@ -128,7 +128,7 @@ export class CoordinationStatements {
     return current === term;
   }
 
-  #readListed(): Listed[] {
+  #readListed(): ListedMember[] {
     return (this.#schedulers.all() as unknown as ListedRow[]).map(listedOf);
   }
 
@@ -145,10 +145,10 @@ export class CoordinationStatements {
   }
 }
 
-function listedOf([incarnation, address, machine, pid, dedicated, leaseMs, until]: ListedRow): Listed {
+function listedOf([incarnation, address, machine, pid, dedicated, leaseMs, until]: ListedRow): ListedMember {
   return { incarnation, address, machine, pid, dedicated: dedicated === 1, leaseMs, until };
 }
 
-function rowOf({ incarnation, address, machine, pid, dedicated, leaseMs, until }: Listed): ListedRow {
+function rowOf({ incarnation, address, machine, pid, dedicated, leaseMs, until }: ListedMember): ListedRow {
   return [incarnation, address, machine, pid, dedicated ? 1 : 0, leaseMs, until];
 }

@@ -42,7 +42,7 @@ interface Listings {
   readonly brief: Pages;
 }
 
-export class ReminderListing {
+export class SqliteReminderListing {
   readonly #types: ReminderTypes;
   readonly #get: StatementSync;
   readonly #stored: Listings;

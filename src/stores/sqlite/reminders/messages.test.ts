@@ -13,7 +13,7 @@ import {
   packWrites,
   unpackAttachedReminders,
   unpackClaimed,
-  unpackOutcomes,
+  unpackReminderOutcomes,
   unpackSettlements,
   unpackWrites,
 } from "./messages.ts";
@@ -110,7 +110,7 @@ test("outcomes describe the result of each write", () => {
   const content = { schedule: "", data: undefined };
   const at = { at: 1, due: 1, number: 1, attempt: 0 };
   const set: ReminderWrite = { kind: "set", key: cancel.key, tick: at, content, lease: undefined, isNew: true };
-  assert.deepEqual(unpackOutcomes([1, 0, 7, 0, 1], [cancel, cancel, set, set, set]), [
+  assert.deepEqual(unpackReminderOutcomes([1, 0, 7, 0, 1], [cancel, cancel, set, set, set]), [
     { kind: "cancelled", existed: true },
     { kind: "cancelled", existed: false },
     { kind: "set", generation: 7 },

@@ -129,7 +129,7 @@ export function unpackWrites(packed: Packed): ReminderWrite[] {
   });
 }
 
-export function unpackOutcomes(answer: RemindAnswer, batch: readonly ReminderWrite[]): ReminderOutcome[] {
+export function unpackReminderOutcomes(answer: RemindAnswer, batch: readonly ReminderWrite[]): ReminderOutcome[] {
   return batch.map(({ kind }, i): ReminderOutcome => {
     const result = answer[i] as number;
     if (kind === "cancel") return { kind: "cancelled", existed: result === 1 };

@@ -23,7 +23,7 @@ import {
   packWrites,
   type RemindAnswer,
   unpackClaimed,
-  unpackOutcomes,
+  unpackReminderOutcomes,
 } from "./messages.ts";
 
 export class SqliteReminders implements Reminders {
@@ -34,7 +34,10 @@ export class SqliteReminders implements Reminders {
   }
 
   async write(batch: readonly ReminderWrite[]): Promise<ReminderOutcome[]> {
-    return unpackOutcomes((await this.#link.ask({ kind: "remind", ...packWrites(batch) })) as RemindAnswer, batch);
+    return unpackReminderOutcomes(
+      (await this.#link.ask({ kind: "remind", ...packWrites(batch) })) as RemindAnswer,
+      batch,
+    );
   }
 
   // Field by field, here and below: other properties of the caller's object need not be cloneable.

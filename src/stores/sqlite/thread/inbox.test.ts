@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Inbox } from "./inbox.ts";
-import type { Question } from "./messages.ts";
+import type { ThreadRequest } from "./messages.ts";
 
-const commit = (id: string): Question => ({ kind: "commit", numbers: [], strings: [id], owners: [] });
-const resign = (incarnation: string): Question => ({ kind: "resign", incarnation });
-const members: Question = { kind: "members" };
-const ping: Question = { kind: "ping" };
+const commit = (id: string): ThreadRequest => ({ kind: "commit", numbers: [], strings: [id], owners: [] });
+const resign = (incarnation: string): ThreadRequest => ({ kind: "resign", incarnation });
+const members: ThreadRequest = { kind: "members" };
+const ping: ThreadRequest = { kind: "ping" };
 
-function inboxOf(...arrived: Question[]) {
-  return { inbox: new Inbox(() => arrived.shift()), arrive: (question: Question) => arrived.push(question) };
+function inboxOf(...arrived: ThreadRequest[]) {
+  return { inbox: new Inbox(() => arrived.shift()), arrive: (question: ThreadRequest) => arrived.push(question) };
 }
 
 test("urgent requests go before the others, and each kind keeps its order", () => {

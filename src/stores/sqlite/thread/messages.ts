@@ -57,7 +57,7 @@ export type Write = ActorWrite | CoordinationWrite | ReminderChange | WorkflowCh
 /** Requests of schedulers go before all others: a leadership may end while they wait. */
 export type Urgent = CoordinationWrite | { readonly kind: "members" } | { readonly kind: "homes" };
 
-export type Question =
+export type ThreadRequest =
   | ActorWrite
   | Urgent
   | ReminderChange
@@ -71,7 +71,7 @@ export type Question =
   | { readonly kind: "ping" }
   | { readonly kind: "close" };
 
-type Kind = Question["kind"];
+type Kind = ThreadRequest["kind"];
 const COORDINATION_WRITES: ReadonlySet<Kind> = new Set(["campaign", "resign", "note", "leave", "secret", "note-homes"]);
 const OTHER_WRITES: ReadonlySet<Kind> = new Set([
   ...(["take", "commit"] as const),
@@ -87,9 +87,9 @@ const DOUBTFUL: ReadonlySet<Kind> = new Set([
 /** These are recognised by their ids when they are repeated. */
 const KNOWN: ReadonlySet<Kind> = new Set(["commit", ...WORKFLOW_KNOWN]);
 
-const isCoordinationWrite = (question: Question): boolean => COORDINATION_WRITES.has(question.kind);
+const isCoordinationWrite = (question: ThreadRequest): boolean => COORDINATION_WRITES.has(question.kind);
 
-export const isWrite = (question: Question): question is Write =>
+export const isWrite = (question: ThreadRequest): question is Write =>
   OTHER_WRITES.has(question.kind) || isCoordinationWrite(question);
 
 export const isDoubtful = (kind: Kind): boolean => DOUBTFUL.has(kind);
@@ -103,7 +103,7 @@ export function mayRepeat({ kind }: Write, error: unknown): boolean {
   return KNOWN.has(kind) || !isDoubtful(kind) || !isLimpetError(error, "COMMIT_UNKNOWN");
 }
 
-export const isUrgent = (question: Question): question is Urgent =>
+export const isUrgent = (question: ThreadRequest): question is Urgent =>
   question.kind === "members" || question.kind === "homes" || isCoordinationWrite(question);
 
 /**
@@ -111,11 +111,11 @@ export const isUrgent = (question: Question): question is Urgent =>
  */
 export type Answer =
   | { readonly value: unknown; readonly urgent: boolean }
-  | { readonly error: Failure; readonly urgent: boolean }
+  | { readonly error: ThreadFailure; readonly urgent: boolean }
   /** The worker ends, and every request to it fails. */
-  | { readonly error: Failure; readonly fatal: true };
+  | { readonly error: ThreadFailure; readonly fatal: true };
 
-export interface Failure {
+export interface ThreadFailure {
   readonly code: ErrorCode;
   readonly message: string;
 }
@@ -151,7 +151,7 @@ export const COMMIT_NUMBERS = 4;
 export const COMMIT_STRINGS = 2;
 export const WRITE_KIND = { whole: 0, change: 1, clear: 2, keep: 3 } as const;
 
-export function packTakes(batch: readonly TakeRequest[], floor: number): Question {
+export function packTakes(batch: readonly TakeRequest[], floor: number): ThreadRequest {
   const strings: string[] = [];
   for (const { namespace, type, id, owner } of batch) strings.push(namespace, type, id, owner);
   return { kind: "take", strings, floor };
@@ -175,7 +175,7 @@ export function unpackTaken({ numbers, strings }: TakeAnswer): Taken[] {
   return taken;
 }
 
-export function packCommits(batch: readonly Commit[], owners: readonly string[]): Question {
+export function packCommits(batch: readonly Commit[], owners: readonly string[]): ThreadRequest {
   const numbers: number[] = [];
   const strings: string[] = [];
   for (const { ref, epoch, version, id, write } of batch) {
@@ -186,7 +186,7 @@ export function packCommits(batch: readonly Commit[], owners: readonly string[])
   return { kind: "commit", numbers, strings, owners, ...attached };
 }
 
-export function unpackOutcomes({ fenced, voided, leases }: CommitAnswer, count: number): CommitOutcome[] {
+export function unpackCommitOutcomes({ fenced, voided, leases }: CommitAnswer, count: number): CommitOutcome[] {
   const outcomes = new Array<CommitOutcome>(count).fill("committed");
   for (const place of fenced) outcomes[place] = "fenced";
   for (const place of voided) outcomes[place] = "void";

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { type ErrorCode, isLimpetError, LimpetError } from "../../../kernel/errors.ts";
 import type { Log } from "../../../ports/log.ts";
-import { type Answer, isDoubtful, isUrgent, type Question, type WorkerStart } from "./messages.ts";
+import { type Answer, isDoubtful, isUrgent, type ThreadRequest, type WorkerStart } from "./messages.ts";
 
 const SCRIPT = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
 
@@ -42,7 +42,7 @@ export const noWorker = (path: string): LimpetError =>
   );
 
 interface Waiting {
-  readonly kind: Question["kind"];
+  readonly kind: ThreadRequest["kind"];
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: LimpetError) => void;
 }
@@ -63,7 +63,7 @@ export class WorkerLink {
     this.#options = options;
   }
 
-  async ask(question: Question): Promise<unknown> {
+  async ask(question: ThreadRequest): Promise<unknown> {
     if (this.#closing !== undefined) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
     return this.#post(question);
   }
@@ -88,7 +88,7 @@ export class WorkerLink {
     await ended;
   }
 
-  #post(question: Question): Promise<unknown> {
+  #post(question: ThreadRequest): Promise<unknown> {
     const worker = this.#worker ?? this.#start();
     worker.postMessage(question);
     return new Promise((resolve, reject) => {
@@ -175,7 +175,7 @@ export class WorkerLink {
 }
 
 /** The worker no longer responds; only the file shows whether its last request was applied. */
-function lost(kind: Question["kind"], reason: unknown): LimpetError {
+function lost(kind: ThreadRequest["kind"], reason: unknown): LimpetError {
   const code: ErrorCode = isDoubtful(kind) ? "COMMIT_UNKNOWN" : "STORE_UNAVAILABLE";
   return new LimpetError(code, `the SQLite worker thread was lost: ${reason}`, { cause: reason });
 }

@@ -15,7 +15,7 @@ import { ListingStatements } from "../actors/listing-statements.ts";
 import { CoordinationStatements } from "../coordination/statements.ts";
 import { openDatabase } from "../database.ts";
 import { ReminderClaims } from "../reminders/claims.ts";
-import { ReminderListing } from "../reminders/listing.ts";
+import { SqliteReminderListing } from "../reminders/listing.ts";
 import {
   type AttachedReminders,
   type ClaimAnswer,
@@ -36,13 +36,13 @@ import {
   type Answer,
   COMMIT_NUMBERS,
   type CommitAnswer,
-  type Failure,
   isDoubtful,
   isUrgent,
   isWrite,
   mayRepeat,
-  type Question,
   TAKE_STRINGS,
+  type ThreadFailure,
+  type ThreadRequest,
   type WorkerStart,
   type Write,
 } from "./messages.ts";
@@ -52,7 +52,7 @@ invariant(parentPort !== null, "this file runs in a worker thread");
 const port = parentPort;
 const start = workerData as WorkerStart;
 
-type Read = Exclude<Question, Write>;
+type Read = Exclude<ThreadRequest, Write>;
 
 /** The number of rows that the request added to its transaction. */
 function rowsOf(question: Write, value: unknown): number {
@@ -94,7 +94,7 @@ function rowsOf(question: Write, value: unknown): number {
   }
 }
 
-const failure = (error: unknown): Failure => {
+const failure = (error: unknown): ThreadFailure => {
   const { code, message } = toLimpetError(error, start.file);
   return { code, message };
 };
@@ -109,7 +109,7 @@ class StoreThreadServer {
   readonly #coordination: CoordinationStatements;
   readonly #reminders: ReminderStatements;
   readonly #claims: ReminderClaims;
-  readonly #reminderListing: ReminderListing;
+  readonly #reminderListing: SqliteReminderListing;
   readonly #workflows: WorkflowStatements;
   readonly #shards: ShardStatements;
   readonly #inbox = new Inbox(nextQuestion);
@@ -122,13 +122,13 @@ class StoreThreadServer {
     this.#coordination = new CoordinationStatements(db);
     this.#reminders = new ReminderStatements(db);
     this.#claims = new ReminderClaims(db);
-    this.#reminderListing = new ReminderListing(db);
+    this.#reminderListing = new SqliteReminderListing(db);
     this.#workflows = new WorkflowStatements(db, this.#reminders);
     this.#shards = new ShardStatements(db);
   }
 
   /** Serves a request and all that have arrived meanwhile. */
-  serve(question: Question): void {
+  serve(question: ThreadRequest): void {
     this.#inbox.put(question);
     for (let next = this.#inbox.next(); next !== undefined; next = this.#inbox.next()) {
       if (isWrite(next)) this.#write(next);
@@ -290,7 +290,7 @@ class StoreThreadServer {
     }
   }
 
-  #attempt(question: Question, work: () => unknown): void {
+  #attempt(question: ThreadRequest, work: () => unknown): void {
     try {
       const value = work();
       say({ value, urgent: isUrgent(question) });
@@ -299,7 +299,7 @@ class StoreThreadServer {
     }
   }
 
-  #refuse(question: Question, error: unknown): void {
+  #refuse(question: ThreadRequest, error: unknown): void {
     // A transaction that could not be rolled back leaves an unusable connection: start over with a new one.
     if (this.#db.isOpen && this.#db.isTransaction) {
       say({ error: failure(error), fatal: true });
@@ -312,7 +312,7 @@ class StoreThreadServer {
 try {
   const { db, transactions } = openDatabase(start);
   const server = new StoreThreadServer(db, transactions);
-  port.on("message", (question: Question) => server.serve(question));
+  port.on("message", (question: ThreadRequest) => server.serve(question));
 } catch (error) {
   say({ error: failure(error), fatal: true });
 }
@@ -321,8 +321,8 @@ try {
  * The next request that has already arrived. Deno cannot read it from the port of a thread: there each
  * request is its own event.
  */
-function nextQuestion(): Question | undefined {
+function nextQuestion(): ThreadRequest | undefined {
   return process.versions.deno === undefined
-    ? (receiveMessageOnPort(port)?.message as Question | undefined)
+    ? (receiveMessageOnPort(port)?.message as ThreadRequest | undefined)
     : undefined;
 }

@@ -1,10 +1,12 @@
 // Claims tasks: finds the ready and free tasks that the worker may take. Runs inside a write transaction of
 // the caller. The index has only ready or leased tasks, by kind, pin and affinity, and within these groups by
 // time. So a claim reads the due tasks of its groups, and never idle tasks, closed runs or other kinds.
+
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ClaimedTask, ReplayMode, TaskClaim, TaskClaims } from "../../../ports/store/workflows.ts";
-import { LEASED, LOST_SO_FAR, modeCode } from "./codes.ts";
-import type { WorkflowWorkers } from "./workers.ts";
+import { LEASED } from "../../task-states.ts";
+import { LOST_ATTEMPTS, modeCode } from "./codes.ts";
+import type { SqliteWorkflowWorkers } from "./workers.ts";
 
 /** Rows that are read at once. */
 const PORTION = 256;
@@ -71,8 +73,8 @@ class Search {
   }
 }
 
-export class WorkflowClaims {
-  readonly #workers: WorkflowWorkers;
+export class SqliteWorkflowClaims {
+  readonly #workers: SqliteWorkflowWorkers;
   readonly #kinds: StatementSync;
   readonly #nextOwner: StatementSync;
   readonly #due: StatementSync;
@@ -82,7 +84,7 @@ export class WorkflowClaims {
   readonly #bind: readonly StatementSync[];
   readonly #task: StatementSync;
 
-  constructor(db: DatabaseSync, workers: WorkflowWorkers) {
+  constructor(db: DatabaseSync, workers: SqliteWorkflowWorkers) {
     this.#workers = workers;
     const asArrays = (sql: string): StatementSync => {
       const statement = db.prepare(sql);
@@ -107,7 +109,7 @@ export class WorkflowClaims {
     this.#moveOn = db.prepare("UPDATE workflow_tasks SET at = until WHERE ref = ?");
     this.#lease = db.prepare(
       `UPDATE workflow_tasks SET state = ${LEASED}, token = ?, worker = ?, at = ?3, until = ?3, mode = ?, claimed_at = ?,
-         attempt = attempt + 1, lost = ${LOST_SO_FAR} WHERE ref = ?`,
+         attempt = attempt + 1, lost = ${LOST_ATTEMPTS} WHERE ref = ?`,
     );
     // Once or twice in the life of a run.
     this.#bind = ["tasks", "runs"].map((table) => db.prepare(`UPDATE workflow_${table} SET build = ? WHERE ref = ?`));

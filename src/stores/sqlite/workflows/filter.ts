@@ -1,6 +1,6 @@
 // Checks whether a run matches a query. Pure.
 import type { RunQuery } from "../../../ports/store/workflows.ts";
-import { codeOf } from "./codes.ts";
+import { statusCode } from "./codes.ts";
 
 export type FilterRow = [
   kind: number,
@@ -16,7 +16,7 @@ export type FilterRow = [
 export function isMatch(row: FilterRow, query: RunQuery, isKind: (kind: number) => boolean): boolean {
   const [kind, status, startedAt, , workflowId, attributes] = row;
   if (!isKind(kind)) return false;
-  if (query.status !== undefined && status !== codeOf(query.status)) return false;
+  if (query.status !== undefined && status !== statusCode(query.status)) return false;
   if (query.workflowId !== undefined && workflowId !== query.workflowId) return false;
   if (query.prefix !== undefined && !workflowId.startsWith(query.prefix)) return false;
   if (query.startedFrom !== undefined && startedAt < query.startedFrom) return false;

@@ -11,7 +11,7 @@
 // commits.
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RunQuery, StoredRun } from "../../../ports/store/workflows.ts";
-import { ALL_STATUSES, codeOf } from "./codes.ts";
+import { ALL_STATUSES, statusCode } from "./codes.ts";
 import { type FilterRow, isMatch } from "./filter.ts";
 import type { WorkflowKinds } from "./kinds.ts";
 import type { CountAnswer, RunKey, RunsAnswer } from "./messages.ts";
@@ -33,7 +33,7 @@ const PORTION = 500;
 type Refs = readonly number[];
 type Range = readonly [kind: number, status: number];
 
-export class WorkflowListing {
+export class SqliteWorkflowListing {
   readonly #kinds: WorkflowKinds;
   readonly #runs: WorkflowRuns;
   readonly #get: StatementSync;
@@ -175,7 +175,7 @@ export class WorkflowListing {
 
   /** Undefined: there are too many. */
   #ranges(query: RunQuery): Range[] | undefined {
-    const statuses = query.status === undefined ? ALL_STATUSES : [codeOf(query.status)];
+    const statuses = query.status === undefined ? ALL_STATUSES : [statusCode(query.status)];
     return this.#kindsOf(query)?.flatMap((kind) => statuses.map((status): Range => [kind, status]));
   }
 

@@ -6,9 +6,9 @@ import { after, before, describe, test } from "node:test";
 import type { RunQuery } from "../../../ports/store/workflows.ts";
 import { openDatabase } from "../database.ts";
 import { IN_MEMORY } from "../thread/messages.ts";
-import { codeOf } from "./codes.ts";
+import { statusCode } from "./codes.ts";
 import { WorkflowKinds } from "./kinds.ts";
-import { WorkflowListing } from "./listing.ts";
+import { SqliteWorkflowListing } from "./listing.ts";
 import type { WorkflowRuns } from "./runs.ts";
 
 const KINDS = 3_000;
@@ -32,7 +32,7 @@ describe("lists of workflows with very many queues", () => {
     },
   } as unknown as DatabaseSync;
   const kinds = new WorkflowKinds(counted);
-  const listing = new WorkflowListing(counted, kinds, {} as WorkflowRuns);
+  const listing = new SqliteWorkflowListing(counted, kinds, {} as WorkflowRuns);
 
   before(() => {
     const kind = db.prepare("INSERT INTO workflow_kinds (ref, namespace, queue, type) VALUES (?, 'n', ?, ?)");
@@ -43,7 +43,7 @@ describe("lists of workflows with very many queues", () => {
     db.exec("BEGIN");
     for (let i = 1; i <= KINDS; i++) {
       kind.run(i, `tenant-${i}`, i % 2 === 0 ? "even" : "odd");
-      run.run(i, codeOf("completed"), `w-${i}`, `run-${i}`);
+      run.run(i, statusCode("completed"), `w-${i}`, `run-${i}`);
     }
     db.exec("COMMIT");
   });

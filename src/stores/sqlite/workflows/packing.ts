@@ -15,7 +15,7 @@ import type {
 } from "../../../ports/store/workflows.ts";
 import { type Packed, packWrites, unpackWrites } from "../reminders/messages.ts";
 import { FlatReader, FlatWriter, Portions } from "../thread/flat-arrays.ts";
-import { codeOf, modeCode, modeOf, statusOf } from "./codes.ts";
+import { modeCode, replayModeOf, statusCode, statusOf } from "./codes.ts";
 
 /** Starts, and separately the reminders that they set. */
 export interface PackedStarts {
@@ -98,7 +98,7 @@ export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
 }
 
 function writeOutcome(to: FlatWriter, { ref, status, isNew, runId }: StartOutcome): void {
-  to.numbers(ref, codeOf(status), isNew ? 1 : 0);
+  to.numbers(ref, statusCode(status), isNew ? 1 : 0);
   if (!isNew) to.strings(runId);
 }
 
@@ -174,7 +174,7 @@ export function packSteps(batch: readonly TaskCompletion[]): PackedSteps {
     if (memo !== undefined) to.strings(memo);
     if (hasAttached(step)) to.numbers(reminders.length, starts.length, arrivals.length);
     if (fate.kind === "keep") to.numbers(fate.leaseMs);
-    if (fate.kind === "close") to.numbers(codeOf(fate.status)).strings(fate.result);
+    if (fate.kind === "close") to.numbers(statusCode(fate.status)).strings(fate.result);
   }
   const attached = batch.filter(hasAttached);
   return { steps: to.packed(), attached: attached.length === 0 ? undefined : packAttached(attached) };
@@ -303,7 +303,7 @@ export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClai
 export function unpackClaims(answer: ClaimsAnswer, { namespace, types, lease }: TaskClaim): TaskClaims {
   const tasks = new FlatReader(answer).all((from): ClaimedTask => {
     const [ref, type, attempt, lost] = [from.number(), types[from.number()]!.type, from.number(), from.number()];
-    const [mode, last, taken, arrived] = [modeOf(from.number()), from.number(), from.number(), from.number()];
+    const [mode, last, taken, arrived] = [replayModeOf(from.number()), from.number(), from.number(), from.number()];
     const [workflowId, runId] = [from.string(), from.string()];
     const bound = from.number() === IS_BOUND ? from.string() : undefined;
     const { token } = lease;

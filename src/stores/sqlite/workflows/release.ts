@@ -1,14 +1,16 @@
 // Releases the tasks of a worker for all workers. No index lists the tasks of a worker, because every step of
 // every run would have to maintain it. So the tasks of open runs are read in key order, some at a time. That
 // happens when a worker is replaced or leaves.
+
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { LEASED, LOST_SO_FAR, READY } from "./codes.ts";
+import { LEASED, READY } from "../../task-states.ts";
+import { LOST_ATTEMPTS } from "./codes.ts";
 import type { ReleaseAnswer } from "./messages.ts";
 
 /** Tasks that one request reads before other requests get their turn. */
 const LOOKED_AT = 20_000;
 
-export class WorkflowRelease {
+export class SqliteWorkflowRelease {
   readonly #end: StatementSync;
   readonly #release: StatementSync;
   readonly #letGo: StatementSync;
@@ -22,7 +24,7 @@ export class WorkflowRelease {
     const inRange = `ref > ?1 AND ref <= ?2 AND +kind IN (SELECT ref FROM workflow_kinds WHERE namespace = ?3)`;
     // Attempts stay, as when a lease ends. Nothing of the former holder counts any more.
     this.#release = db.prepare(
-      `UPDATE workflow_tasks SET state = ${READY}, at = ?5, token = NULL, worker = NULL, lost = CASE WHEN ?6 THEN ${LOST_SO_FAR} ELSE lost END
+      `UPDATE workflow_tasks SET state = ${READY}, at = ?5, token = NULL, worker = NULL, lost = CASE WHEN ?6 THEN ${LOST_ATTEMPTS} ELSE lost END
        WHERE ${inRange} AND state = ${LEASED} AND worker = ?4`,
     );
     this.#letGo = db.prepare(

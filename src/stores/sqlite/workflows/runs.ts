@@ -14,7 +14,7 @@ export interface RunHead {
 }
 
 /** The end of a run, as the step or request that ended it gave it. */
-export interface RunEnd {
+export interface RunClosing {
   readonly status: number;
   readonly result: string;
   /** The token of the last step; null: a request from outside ended the run. */
@@ -109,7 +109,7 @@ export class WorkflowRuns {
   }
 
   /** `task` has the values at the end of the run. */
-  end(ref: number, task: Pick<TaskRow, "last" | "bytes" | "arrived" | "isWatched">, end: RunEnd): void {
+  end(ref: number, task: Pick<TaskRow, "last" | "bytes" | "arrived" | "isWatched">, end: RunClosing): void {
     const { status, result, token, now } = end;
     const { last, bytes, arrived, isWatched } = task;
     this.#end.run(status, now, result, token, last, bytes, arrived, isWatched ? 1 : 0, ref);

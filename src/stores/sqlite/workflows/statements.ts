@@ -3,14 +3,15 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { EndedRun } from "../../../ports/store/workflows.ts";
+import { IDLE, LEASED, READY } from "../../task-states.ts";
 import { unpackWrites } from "../reminders/messages.ts";
 import type { ReminderStatements } from "../reminders/statements.ts";
-import { WorkflowClaims } from "./claims.ts";
-import { IDLE, LEASED, READY, RUNNING, statusOf } from "./codes.ts";
+import { SqliteWorkflowClaims } from "./claims.ts";
+import { RUNNING, statusOf } from "./codes.ts";
 import { WorkflowPages } from "./event-batches.ts";
 import { WorkflowInbox } from "./inbox.ts";
 import { WorkflowKinds } from "./kinds.ts";
-import { WorkflowListing } from "./listing.ts";
+import { SqliteWorkflowListing } from "./listing.ts";
 import type { ReleaseAnswer, StickinessAnswer, WorkflowChange, WorkflowLook } from "./messages.ts";
 import {
   type AttachedWorkflows,
@@ -23,11 +24,11 @@ import {
   unpackSteps,
 } from "./packing.ts";
 import { WorkflowPruning } from "./pruning.ts";
-import { WorkflowRelease } from "./release.ts";
+import { SqliteWorkflowRelease } from "./release.ts";
 import { WorkflowRuns } from "./runs.ts";
-import { WorkflowSteps } from "./steps.ts";
+import { SqliteWorkflowSteps } from "./steps.ts";
 import { WorkflowTasks } from "./tasks.ts";
-import { WorkflowWorkers } from "./workers.ts";
+import { SqliteWorkflowWorkers } from "./workers.ts";
 
 /** Tasks that one request counts before other requests get their turn. */
 const COUNTED = 20_000;
@@ -39,11 +40,11 @@ export class WorkflowStatements {
   readonly #runs: WorkflowRuns;
   readonly #pages: WorkflowPages;
   readonly #inbox: WorkflowInbox;
-  readonly #steps: WorkflowSteps;
-  readonly #claims: WorkflowClaims;
-  readonly #workers: WorkflowWorkers;
-  readonly #release: WorkflowRelease;
-  readonly #listing: WorkflowListing;
+  readonly #steps: SqliteWorkflowSteps;
+  readonly #claims: SqliteWorkflowClaims;
+  readonly #workers: SqliteWorkflowWorkers;
+  readonly #release: SqliteWorkflowRelease;
+  readonly #listing: SqliteWorkflowListing;
   readonly #pruning: WorkflowPruning;
   readonly #ends: StatementSync;
   readonly #stickiness: StatementSync;
@@ -55,11 +56,11 @@ export class WorkflowStatements {
     this.#pages = new WorkflowPages(db);
     this.#runs = new WorkflowRuns(db, this.#tasks, this.#inbox);
     const [tasks, inbox, pages, runs] = [this.#tasks, this.#inbox, this.#pages, this.#runs];
-    this.#steps = new WorkflowSteps({ kinds, runs, tasks, pages, inbox, reminders });
-    this.#workers = new WorkflowWorkers(db);
-    this.#claims = new WorkflowClaims(db, this.#workers);
-    this.#release = new WorkflowRelease(db);
-    this.#listing = new WorkflowListing(db, kinds, runs);
+    this.#steps = new SqliteWorkflowSteps({ kinds, runs, tasks, pages, inbox, reminders });
+    this.#workers = new SqliteWorkflowWorkers(db);
+    this.#claims = new SqliteWorkflowClaims(db, this.#workers);
+    this.#release = new SqliteWorkflowRelease(db);
+    this.#listing = new SqliteWorkflowListing(db, kinds, runs);
     this.#pruning = new WorkflowPruning(db, kinds, pages);
     // By primary key.
     this.#ends = db.prepare(

@@ -1,6 +1,7 @@
 // All changes of runs: starts, deliveries, steps by the holder of a task, and ends from outside. Each item of
 // a batch is checked before anything of it is written, so none needs a savepoint. Every method runs inside a
 // write transaction of the caller, and may run again after a rollback.
+
 import type { ReminderWrite } from "../../../ports/store/reminders.ts";
 import type {
   AppendOutcome,
@@ -11,12 +12,13 @@ import type {
   StartOutcome,
   TaskCompletion,
 } from "../../../ports/store/workflows.ts";
+import { LEASED, READY } from "../../task-states.ts";
 import type { ReminderStatements } from "../reminders/statements.ts";
-import { COMPLETED, codeOf, LEASED, READY, RUNNING, statusOf } from "./codes.ts";
+import { COMPLETED, RUNNING, statusCode, statusOf } from "./codes.ts";
 import type { WorkflowPages } from "./event-batches.ts";
 import type { WorkflowInbox } from "./inbox.ts";
 import type { WorkflowKinds } from "./kinds.ts";
-import type { RunEnd, RunHead, WorkflowRuns } from "./runs.ts";
+import type { RunClosing, RunHead, WorkflowRuns } from "./runs.ts";
 import type { TaskRow, WorkflowTasks } from "./tasks.ts";
 
 export interface WorkflowTables {
@@ -28,7 +30,7 @@ export interface WorkflowTables {
   readonly reminders: ReminderStatements;
 }
 
-export class WorkflowSteps {
+export class SqliteWorkflowSteps {
   readonly #tables: WorkflowTables;
 
   constructor(tables: WorkflowTables) {
@@ -59,7 +61,7 @@ export class WorkflowSteps {
     const task = run?.status === RUNNING ? tasks.read(run.ref) : undefined;
     if (run === undefined || task === undefined) return false;
     const bytes = task.bytes + pages.put(run.ref, task.last + 1, page);
-    const end: RunEnd = { status: codeOf(status), result, token: null, now };
+    const end: RunClosing = { status: statusCode(status), result, token: null, now };
     runs.end(run.ref, { ...task, last: task.last + page.count, bytes }, end);
     this.#remind(reminders, now);
     this.arrive(arrivals, now);
@@ -141,7 +143,7 @@ export class WorkflowSteps {
     const bytes = task.bytes + (page === undefined ? 0 : pages.put(ref, task.last + 1, page));
     const taken = Math.max(task.taken, step.taken);
     if (fate.kind === "close") {
-      const end: RunEnd = { status: codeOf(fate.status), result: fate.result, token: step.token, now };
+      const end: RunClosing = { status: statusCode(fate.status), result: fate.result, token: step.token, now };
       runs.end(ref, { ...task, last, bytes }, end);
       return;
     }
@@ -154,7 +156,7 @@ export class WorkflowSteps {
   /** The run is closed: perhaps this very step has closed it. */
   #appendToEnded(step: TaskCompletion): AppendOutcome {
     const run = this.#tables.runs.ended(step.ref);
-    const isAsLeft = step.fate.kind === "close" && run?.status === codeOf(step.fate.status);
+    const isAsLeft = step.fate.kind === "close" && run?.status === statusCode(step.fate.status);
     if (run === undefined || !isAsLeft || !this.#isLast(step, run)) return { kind: "lost" };
     const { arrived, isWatched } = run;
     return { kind: "done", arrived, starts: this.#startedBefore(step), isWatched };

@@ -1,6 +1,8 @@
 // A run for display: its row, and while it is open the row of its task.
+
 import type { StoredRun, StoredTask } from "../../../ports/store/workflows.ts";
-import { IDLE, LEASED, modeOf, stateOf, statusOf } from "./codes.ts";
+import { IDLE, LEASED } from "../../task-states.ts";
+import { replayModeOf, stateOf, statusOf } from "./codes.ts";
 
 export const STORED = `SELECT r.ref, r.namespace, workflow_id, run_id, k.type, k.queue, r.build, status, attributes, memo,
     started_at, closed_at, result, events, r.bytes,
@@ -75,7 +77,7 @@ function taskOf([
     problem: problem ?? undefined,
     at: state === IDLE ? undefined : state === LEASED ? until : at,
     worker: worker ?? undefined,
-    mode: mode === null ? undefined : modeOf(mode),
+    mode: mode === null ? undefined : replayModeOf(mode),
     claimedAt: claimedAt ?? undefined,
     arrived,
     taken,

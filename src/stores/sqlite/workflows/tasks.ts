@@ -3,9 +3,10 @@
 // ready task it is exact. A leased task has the end of its lease in `until`, and in `at` the same or an
 // earlier end. So a holder that renews its lease touches no index, and a claim that reads the task too early
 // corrects `at` (workflow-claims.ts).
+
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Affinity, RunStart, TaskReturn } from "../../../ports/store/workflows.ts";
-import { IDLE, LEASED, READY } from "./codes.ts";
+import { IDLE, LEASED, READY } from "../../task-states.ts";
 
 export interface TaskRow {
   readonly state: number;
@@ -20,7 +21,7 @@ export interface TaskRow {
 }
 
 /** The new values of the row after a step. */
-export interface StepRow {
+export interface TaskAdvance {
   readonly last: number;
   readonly bytes: number;
   readonly taken: number;
@@ -110,7 +111,13 @@ export class WorkflowTasks {
     this.#insert.run(ref, kind, state, at, until, first.count, bytes, attempt, claimedAt, ...holder, bound ?? null);
   }
 
-  keep(ref: number, before: TaskRow, { last, bytes, taken, affinity }: StepRow, leaseMs: number, now: number): void {
+  keep(
+    ref: number,
+    before: TaskRow,
+    { last, bytes, taken, affinity }: TaskAdvance,
+    leaseMs: number,
+    now: number,
+  ): void {
     const [until, worker, stickyUntil] = [now + leaseMs, affinity?.worker ?? null, endOf(affinity, now)];
     if (worker === before.stickyWorker && before.at <= until) {
       this.#keep.run(last, bytes, taken, until, stickyUntil, ref);
@@ -119,7 +126,7 @@ export class WorkflowTasks {
     }
   }
 
-  rest(ref: number, arrived: number, { last, bytes, taken, affinity }: StepRow, now: number): void {
+  rest(ref: number, arrived: number, { last, bytes, taken, affinity }: TaskAdvance, now: number): void {
     const state = arrived > taken ? READY : IDLE;
     this.#rest.run(last, bytes, taken, state, now, endOf(affinity, now), affinity?.worker ?? null, ref);
   }

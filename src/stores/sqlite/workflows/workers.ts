@@ -4,7 +4,7 @@ import type { StoredWorker, WorkerRow } from "../../../ports/store/workflows.ts"
 
 type Row = [string, string, string, number, number, string, number];
 
-export class WorkflowWorkers {
+export class SqliteWorkflowWorkers {
   readonly #seen: StatementSync;
   readonly #live: StatementSync;
   readonly #forget: StatementSync;
