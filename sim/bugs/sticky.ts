@@ -161,8 +161,8 @@ export const STICKY: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/model/sticky-owners.ts",
-        before: "if (!this.isOpenRun(type) || this.#claiming.has(host.incarnation)) return LATER;",
-        after: "if (!this.isOpenRun(type)) return LATER;",
+        before: "if (!this.isOpen(type) || this.#claiming.has(host.incarnation)) return LATER;",
+        after: "if (!this.isOpen(type)) return LATER;",
       },
       {
         file: "src/placement/sticky/sticky-client.ts",
