@@ -86,7 +86,7 @@ export const WORKFLOWS: readonly Bug[] = [
     knownFrom: "Azure Durable Functions: events lost at ContinueAsNew",
     changes: [
       {
-        file: "src/workflows/worker/outgoing.ts",
+        file: "src/workflows/worker/command-dispatcher.ts",
         before: "for (const { id, name, input } of execution.unheard) {",
         after: "for (const { id, name, input } of execution.unheard.slice(0, 0)) {",
       },
@@ -99,7 +99,7 @@ export const WORKFLOWS: readonly Bug[] = [
     knownFrom: OURS,
     changes: [
       {
-        file: "src/workflows/worker/outgoing.ts",
+        file: "src/workflows/worker/command-dispatcher.ts",
         before: "      ...(parent !== undefined && { parent }),\n      ...(timeoutAt",
         after: "      ...(parent === undefined && { parent }),\n      ...(timeoutAt",
       },

@@ -5,6 +5,7 @@
 // keep their place; the timer of the previous wait continues.
 import { CATALOGUE, LimpetError } from "../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../kernel/serialized-error.ts";
+import { nextRunId } from "../workflows/engine/continued.ts";
 import type { CommandEvent, End, ExternalEvent, ParallelGroup, Wire } from "../workflows/engine/events.ts";
 import type { RemoteRun, StepDecision } from "../workflows/history/run-state.ts";
 import { identityOf, selectionOf, stepsOf } from "../workflows/history/selection.ts";
@@ -276,12 +277,6 @@ function isSameWait(
   if (wait === undefined || wait.seconds !== command.seconds) return false;
   if (wait.kind === "SignalWaitOpened") return command.kind === "open_signal_wait" && wait.name === command.name;
   return command.kind === "open_condition_wait" && wait.key === command.key && wait.fingerprint === command.fingerprint;
-}
-
-/** The same at every report, so the next run starts once. */
-function nextRunId(runId: string): string {
-  const [, root, number] = /^(.*?)(?:\.(\d+))?$/.exec(runId)!;
-  return `${root}.${Number(number ?? 1) + 1}`;
 }
 
 /** A remote error, as histories record it. */

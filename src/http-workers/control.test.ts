@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { LimpetError } from "../kernel/errors.ts";
 import type { StartOutcome } from "../ports/store/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
-import { Dispatcher } from "../workflows/worker/outgoing.ts";
+import { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
 import { RemoteControl, type RemoteControlDeps, type StartWish } from "./control.ts";
 
 const WISH: StartWish = {
@@ -22,7 +22,12 @@ const WISH: StartWish = {
 
 function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () => Promise<never>): RemoteControl {
   const { workflows } = new MemoryStore();
-  const dispatcher = new Dispatcher({ namespace: "default", queue: "default", book: {} as never, hasType: () => true });
+  const dispatcher = new CommandDispatcher({
+    namespace: "default",
+    queue: "default",
+    book: {} as never,
+    hasType: () => true,
+  });
   const world: Partial<RemoteControlDeps> = {
     random: { number: () => 0.5, id: () => "run-1" },
     namespace: "default",

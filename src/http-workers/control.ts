@@ -22,7 +22,7 @@ import {
   updateKey,
 } from "../workflows/inbox/inbox-messages.ts";
 import type { PollAttempt } from "../workflows/inbox/waiting.ts";
-import type { Dispatcher } from "../workflows/worker/outgoing.ts";
+import type { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
 import { Refused, tooLarge } from "./refusal.ts";
 
 export interface RemoteControlDeps {
@@ -32,7 +32,7 @@ export interface RemoteControlDeps {
   readonly namespace: string;
   readonly client: WorkflowClient;
   now(): number;
-  dispatcherOf(queue: string): Dispatcher;
+  dispatcherOf(queue: string): CommandDispatcher;
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
   /** Queries a run, with its code in our own processes or in a remote worker. */

@@ -7,7 +7,7 @@ import type { RemoteRun } from "../workflows/history/run-state.ts";
 import { RemoteRuns } from "../workflows/history/run-states.ts";
 import type { HttpWorkers, HttpWorkersDeps } from "../workflows/http-workers.ts";
 import { type PollAttempt, Waiting } from "../workflows/inbox/waiting.ts";
-import { Dispatcher } from "../workflows/worker/outgoing.ts";
+import { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
 import { type StickyFigures, stickyFigures } from "../workflows/worker/sticky-figures.ts";
 import { type ActivityTask, RemoteActivities } from "./activities.ts";
 import { ClaimCounts } from "./claim-counts.ts";
@@ -61,9 +61,9 @@ export class RemotePlane implements HttpWorkers {
   constructor(deps: HttpWorkersDeps) {
     const { clock, random, log, store, namespace, isSticky, book, taskLeaseMs, activityLeaseMs } = deps;
     const now = (): number => deps.now();
-    const dispatcherOf = (queue: string, worker?: string): Dispatcher => {
+    const dispatcherOf = (queue: string, worker?: string): CommandDispatcher => {
       const hasType = (type: string): boolean => worker !== undefined && this.workers.isKnownToRun(worker, type);
-      return new Dispatcher({ namespace, queue, book, hasType });
+      return new CommandDispatcher({ namespace, queue, book, hasType });
     };
     this.deps = deps;
     this.workers = new RemoteWorkers({ clock, store, namespace, isSticky, now });

@@ -5,16 +5,16 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ClaimedTask, ReplayMode, StoredRun } from "../ports/store/workflows.ts";
 import { type Pinning, typeClaim } from "../workflows/definition/bindings.ts";
-import { writeError } from "../workflows/definition/messages.ts";
 import { isCommandEvent } from "../workflows/engine/events.ts";
 import type { AcceptedUpdate, RemoteRun } from "../workflows/history/run-state.ts";
 import type { PollAttempt } from "../workflows/inbox/waiting.ts";
 import { pauseAfter } from "../workflows/worker/blocked-task.ts";
+import type { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
+import { CompletionBuilder, closeWith } from "../workflows/worker/completion.ts";
 import { checkAttempts, Suspects } from "../workflows/worker/lost-attempts.ts";
-import type { Dispatcher } from "../workflows/worker/outgoing.ts";
 import { takeArrivals } from "./arrivals.ts";
 import { CLEANUP_CAPABILITY } from "./cleanup.ts";
-import { affinityLeft, completionOf, type TaskWriter, type TaskWriterDeps } from "./task-writer.ts";
+import { affinityLeft, type TaskWriter, type TaskWriterDeps } from "./task-writer.ts";
 import { contractOf, keepsRuns, type RemoteWorker, remoteCode } from "./worker.ts";
 
 export interface TaskClaimsDeps extends TaskWriterDeps {
@@ -30,7 +30,7 @@ export interface TaskClaimsDeps extends TaskWriterDeps {
   /** The store's clock. */
   now(): number;
   /** `worker`: the worker whose commands are dispatched. */
-  dispatcherOf(queue: string, worker?: string): Dispatcher;
+  dispatcherOf(queue: string, worker?: string): CommandDispatcher;
   claimed(mode: ReplayMode): void;
 }
 
@@ -150,26 +150,20 @@ export class TaskClaims {
     });
     const needsWorker = run.needsWorker;
     if (needsWorker && took.events.length === 0 && took.taken === 0) return true;
-    const fate = needsWorker ? ({ kind: "keep", leaseMs } as const) : ({ kind: "rest" } as const);
-    const dispatcher = this.#deps.dispatcherOf(stored.queue);
-    const append = {
-      ...completionOf({ ref, token, last }, took.events, took.at, { taken: Math.max(taken, took.taken), fate }),
-      reminders: took.events.flatMap((event) => dispatcher.after(run, event)),
-    };
+    const step = new CompletionBuilder(run, this.#deps.dispatcherOf(stored.queue));
+    for (const event of took.events) step.receive(event);
+    const head = { ref, token, last, taken: Math.max(taken, took.taken) };
     if (took.end !== undefined) {
       const { status, error } = took.end;
       const end = took.events.findLast(isCommandEvent) ?? ({ kind: "WorkflowFailed", n: 0, error } as const);
-      const outgoing = dispatcher.atEnd(run, end as never, took.at);
-      const reminders = [...append.reminders, ...outgoing.reminders];
-      await this.#writer.write(run, {
-        ...append,
-        ...outgoing,
-        reminders,
-        fate: { kind: "close", status, result: writeError(error) },
-      });
+      step.end(end as never, took.at);
+      const closing = { ...head, fate: closeWith(status, error), affinity: undefined };
+      await this.#writer.write(run, step.build(closing, took.at));
       return false;
     }
-    const isDone = await this.#writer.write(run, { ...append, affinity: affinityLeft(stored, this.#deps.now()) });
+    const fate = needsWorker ? ({ kind: "keep", leaseMs } as const) : ({ kind: "rest" } as const);
+    const affinity = affinityLeft(stored, this.#deps.now());
+    const isDone = await this.#writer.write(run, step.build({ ...head, fate, affinity }, took.at));
     return isDone && needsWorker;
   }
 }

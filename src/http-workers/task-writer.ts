@@ -1,6 +1,5 @@
 // Writes the completions of remote workers' tasks, and drops the cached run when a write fails.
 import type { Affinity, AppendOutcome, StoredRun, TaskCompletion, Workflows } from "../ports/store/workflows.ts";
-import { type HistoryEvent, writeEventBatch } from "../workflows/engine/events.ts";
 import type { RemoteRun } from "../workflows/history/run-state.ts";
 import type { RemoteRuns } from "../workflows/history/run-states.ts";
 
@@ -8,7 +7,7 @@ export interface TaskWriterDeps {
   readonly store: Workflows;
   readonly runs: RemoteRuns;
   /** Called after the write is durable. */
-  written(append: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
+  written(completion: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
 }
 
 export class TaskWriter {
@@ -19,12 +18,12 @@ export class TaskWriter {
   }
 
   /** False: the lease is lost, and nothing was written. */
-  async write(run: RemoteRun, append: TaskCompletion): Promise<boolean> {
+  async write(run: RemoteRun, completion: TaskCompletion): Promise<boolean> {
     const { store, runs } = this.#deps;
     try {
-      const [outcome] = await store.append([append]);
+      const [outcome] = await store.append([completion]);
       if (outcome!.kind === "done") {
-        this.#deps.written(append, outcome!, run.started.runId);
+        this.#deps.written(completion, outcome!, run.started.runId);
         return true;
       }
     } catch (error) {
@@ -34,29 +33,6 @@ export class TaskWriter {
     runs.forget(run.ref);
     return false;
   }
-}
-
-/** A completion with these events, and without any effect outside of its run. */
-export function completionOf(
-  { ref, token, last }: Pick<TaskCompletion, "ref" | "token" | "last">,
-  events: readonly HistoryEvent[],
-  at: number,
-  { taken, fate }: Pick<TaskCompletion, "taken" | "fate">,
-): TaskCompletion {
-  return {
-    ref,
-    token,
-    last,
-    taken,
-    fate,
-    page: events.length === 0 ? undefined : writeEventBatch({ at, events }),
-    affinity: undefined,
-    attributes: undefined,
-    memo: undefined,
-    reminders: [],
-    starts: [],
-    arrivals: [],
-  };
 }
 
 /** The rest of the time for which a worker keeps the run. */

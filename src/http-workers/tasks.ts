@@ -2,8 +2,7 @@
 // its attempt and the end of its lease. The task id contains the run and the token of the lease, so any
 // process can serve the next request about it. A worker that lost the lease cannot change the run.
 import { isLimpetError } from "../kernel/errors.ts";
-import type { Affinity, RunStart, StoredRun, TaskCompletion } from "../ports/store/workflows.ts";
-import { closeBy } from "../workflows/client/close-by.ts";
+import type { Affinity, StoredRun, TaskCompletion } from "../ports/store/workflows.ts";
 import { readMessage } from "../workflows/definition/messages.ts";
 import type { HistoryEvent } from "../workflows/engine/events.ts";
 import { isCommandEvent } from "../workflows/engine/events.ts";
@@ -11,13 +10,14 @@ import { type HistoryLimit, isBeyond } from "../workflows/engine/history-budget.
 import type { Delivery, RemoteRun } from "../workflows/history/run-state.ts";
 import { arrivalOf } from "../workflows/inbox/inbox-messages.ts";
 import { pauseAfter } from "../workflows/worker/blocked-task.ts";
+import { CompletionBuilder, closeBy } from "../workflows/worker/completion.ts";
 import { isDelivered, stopsOf } from "./cleanup.ts";
 import type { Command } from "./command.ts";
 import { decide } from "./commands.ts";
 import { checkLease, notFound, notLeased } from "./leases.ts";
 import { Refused } from "./refusal.ts";
 import { TAKE, TaskClaims, type TaskClaimsDeps, type WorkflowTask } from "./task-claims.ts";
-import { affinityLeft, completionOf, TaskWriter } from "./task-writer.ts";
+import { affinityLeft, TaskWriter } from "./task-writer.ts";
 
 export interface RemoteTasksDeps extends TaskClaimsDeps {
   readonly historyLimit: HistoryLimit;
@@ -66,31 +66,17 @@ export class RemoteTasks {
     const at = Math.max(run.at, this.#deps.now());
     const { events, timers, end, queue } = this.#asked(() => decide(run, commands, at));
     if (end === undefined) this.#checkLength(run, events);
-    const outgoing = this.#deps
-      .dispatcherOf(stored.queue, holder.worker)
-      .of(run, [...events.filter(isCommandEvent), ...timers], at);
+    const step = new CompletionBuilder(run, this.#deps.dispatcherOf(stored.queue, holder.worker));
+    step.events.push(...events);
+    step.dispatch([...events.filter(isCommandEvent), ...timers], at);
     if (events.length > 0) run.append({ at, events }, JSON.stringify(events).length);
     else run.isDue = false;
-    const append = completionOf({ ref, token, last }, events, at, { taken: task.taken, fate: { kind: "rest" } });
-    const hasAttributes = events.some(({ kind }) => kind === "SearchAttributesUpserted");
-    const attributes = hasAttributes ? JSON.stringify(run.attributes) : undefined;
-    const memo = events.some(({ kind }) => kind === "MemoUpserted") ? JSON.stringify(run.memo) : undefined;
-    let isDone: boolean;
-    if (end === undefined) {
-      if (run.needsWorker) outgoing.arrivals.push(this.#lookAgain(run));
-      isDone = await this.#writer.write(run, { ...append, ...outgoing, attributes, memo, affinity });
-    } else {
-      const more = this.#deps.dispatcherOf(stored.queue).atEnd(run, end, at);
-      isDone = await this.#writer.write(run, {
-        ...append,
-        attributes,
-        memo,
-        fate: closeBy(end),
-        reminders: [...outgoing.reminders, ...more.reminders],
-        starts: [...outgoing.starts, ...more.starts.map((start) => inQueue(start, run, queue))],
-        arrivals: [...outgoing.arrivals, ...more.arrivals],
-      });
-    }
+    if (end !== undefined) step.end(end, at, queue);
+    else if (run.needsWorker) step.arrivals.push(this.#lookAgain(run));
+    const fate = end === undefined ? ({ kind: "rest" } as const) : closeBy(end);
+    const kept = end === undefined ? affinity : undefined;
+    const completion = step.build({ ref, token, last, taken: task.taken, fate, affinity: kept }, at);
+    const isDone = await this.#writer.write(run, completion);
     if (!isDone) throw notLeased(holder.taskId);
     this.claims.passed(holder.worker, ref);
     const created = events.filter((event) => event.kind === "ActivityScheduled").map(({ n }) => n);
@@ -148,13 +134,15 @@ export class RemoteTasks {
     if (this.#asked(() => isDelivered(run, delivery))) return;
     const { last } = run;
     const at = Math.max(run.at, this.#deps.now());
-    const outgoing = this.#deps.dispatcherOf(stored.queue).of(run, stopsOf(run, delivery), at);
+    const step = new CompletionBuilder(run, this.#deps.dispatcherOf(stored.queue));
+    step.dispatch(stopsOf(run, delivery), at);
     const event = { kind: "CancellationDelivered", n: 0, ...delivery } as const;
+    step.events.push(event);
     run.append({ at, events: [event] }, JSON.stringify(event).length);
     const fate = { kind: "keep", leaseMs: this.#deps.leaseMs } as const;
-    const append = completionOf({ ref, token, last }, [event], at, { taken: task.taken, fate });
     const affinity = affinityLeft(stored, this.#deps.now());
-    if (!(await this.#writer.write(run, { ...append, ...outgoing, affinity }))) throw notLeased(holder.taskId);
+    const completion = step.build({ ref, token, last, taken: task.taken, fate, affinity }, at);
+    if (!(await this.#writer.write(run, completion))) throw notLeased(holder.taskId);
   }
 
   /**
@@ -209,7 +197,3 @@ export class RemoteTasks {
     return { ref, token, stored, task, run };
   }
 }
-
-/** The next run may be in another queue. */
-const inQueue = (start: RunStart, { workflowId }: RemoteRun, queue: string | undefined): RunStart =>
-  queue === undefined || start.workflowId !== workflowId ? start : { ...start, queue };

@@ -33,7 +33,7 @@ import { type WorkflowInstruments, workflowInstruments } from "./instruments.ts"
 import { Notifications } from "./notifications.ts";
 import { RunTimers } from "./run-timers.ts";
 import { batchActivities, batchWorkflows } from "./worker/batched-store.ts";
-import { Dispatcher } from "./worker/outgoing.ts";
+import { CommandDispatcher } from "./worker/command-dispatcher.ts";
 import { StickyGauges } from "./worker/sticky-gauges.ts";
 import { Worker, type WorkerSettings } from "./worker/worker.ts";
 
@@ -90,7 +90,7 @@ export class WorkflowNode {
   readonly #settings: WorkflowSettings;
   readonly #deps: WorkflowNodeDeps;
   readonly #common: Common;
-  readonly #dispatcher: Dispatcher;
+  readonly #dispatcher: CommandDispatcher;
   readonly #activities: ActivityRunner;
   readonly #tasks: ActivityTasks;
   readonly #activityWorker: ActivityWorker;
@@ -125,7 +125,7 @@ export class WorkflowNode {
     const instruments = workflowInstruments(meter, namespace);
     this.#instruments = instruments;
     this.#activities = new ActivityRunner(clock, activities, instruments.activity, standIn, concurrency);
-    this.#dispatcher = new Dispatcher({ namespace, queue, book, hasType: (type) => this.worker.has(type) });
+    this.#dispatcher = new CommandDispatcher({ namespace, queue, book, hasType: (type) => this.worker.has(type) });
     this.#ends = new EndWatch(clock, store, (ref) => this.worker.holds(ref));
     this.#updates = new UpdateWatch(clock);
     this.#hosts = new HostQuestions({ ...common, store: reminderStore });

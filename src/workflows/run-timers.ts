@@ -21,14 +21,14 @@ import type { HostQuestions } from "./inbox/host-questions.ts";
 import { arrivalOf } from "./inbox/inbox-messages.ts";
 import type { RunRequests } from "./inbox/run-requests.ts";
 import type { Notifications } from "./notifications.ts";
+import type { CommandDispatcher } from "./worker/command-dispatcher.ts";
 import { FewAtATime } from "./worker/few-at-a-time.ts";
-import type { Dispatcher } from "./worker/outgoing.ts";
 
 export interface RunTimersDeps {
   readonly namespace: string;
   readonly store: Workflows;
   readonly timers: Timers;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: CommandDispatcher;
   readonly tasks: ActivityTasks;
   readonly hosts: HostQuestions;
   readonly requests: RunRequests;

@@ -4,14 +4,14 @@
 
 import type { QueuedActivity } from "../definition/messages.ts";
 import type { CommandEvent, Wire } from "../engine/events.ts";
+import type { CommandDispatcher } from "../worker/command-dispatcher.ts";
 import type { Item, LoadedRun } from "../worker/loaded-run.ts";
-import type { Dispatcher } from "../worker/outgoing.ts";
 import { failureOf, timeoutOf } from "./failure.ts";
 import { afterFailure, attemptMs, notHeard } from "./limits.ts";
 import type { ActivityRunner } from "./runner.ts";
 
 export interface EagerActivitiesDeps {
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: CommandDispatcher;
   readonly activities: ActivityRunner;
   readonly queue: string;
   /** The store's clock. */

@@ -29,7 +29,7 @@ import { endFromOutside } from "../history/ending.ts";
 import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "../inbox/inbox-messages.ts";
 import { UpdateCall } from "../inbox/update-call.ts";
 import type { UpdateWatch } from "../inbox/update-watch.ts";
-import type { Dispatcher } from "../worker/outgoing.ts";
+import type { CommandDispatcher } from "../worker/command-dispatcher.ts";
 import { describeRun, RunReader, readEnd } from "../worker/run-reader.ts";
 import type { EndWatch, RunEnd } from "./end-watch.ts";
 import type {
@@ -49,7 +49,7 @@ export interface WorkflowClientDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: Workflows;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: CommandDispatcher;
   readonly namespace: string;
   readonly queue: string;
   readonly ends: EndWatch;

@@ -8,3 +8,9 @@ export class Continued {
     this.input = input;
   }
 }
+
+/** The id of the run that continues this one. It is the same at every replay, so the next run starts once. */
+export function nextRunId(runId: string): string {
+  const [, root, number] = /^(.*?)(?:\.(\d+))?$/.exec(runId)!;
+  return `${root}.${Number(number ?? 1) + 1}`;
+}

@@ -13,7 +13,7 @@ import type { Settle } from "../../ports/settle.ts";
 import type { AnyWorkflow } from "../definition/definition.ts";
 import { keptError } from "./bounded-error.ts";
 import { Commands, type NewCommand } from "./commands.ts";
-import { Continued } from "./continued.ts";
+import { Continued, nextRunId } from "./continued.ts";
 import { describeCommand, placeIn } from "./divergence.ts";
 import { checkFlags } from "./engine-flags.ts";
 import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started, Step } from "./events.ts";
@@ -380,12 +380,6 @@ export class Execution {
     if (isToRecord) this.decide({ kind: "VersionMarkerRecorded", change, version });
     return version;
   }
-}
-
-/** The same at every replay, so the next run starts once. */
-function nextRunId(runId: string): string {
-  const [, root, number] = /^(.*?)(?:\.(\d+))?$/.exec(runId)!;
-  return `${root}.${Number(number ?? 1) + 1}`;
 }
 
 function rebuilt(told: SerializedError): Error {

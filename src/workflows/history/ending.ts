@@ -9,13 +9,14 @@ import { type Message, readMessage, type Sent, writeError } from "../definition/
 import type { EndedFromOutside, HistoryEvent } from "../engine/events.ts";
 import { writeEventBatch } from "../engine/events.ts";
 import { isMeant, toChildren } from "../engine/family.ts";
-import type { Dispatcher, Outgoing } from "../worker/outgoing.ts";
+import type { CommandDispatcher } from "../worker/command-dispatcher.ts";
+import { CompletionBuilder, closeWith } from "../worker/completion.ts";
 import type { RemoteRun } from "./run-state.ts";
 import { RemoteRuns } from "./run-states.ts";
 
 export interface EndingDeps {
   readonly store: Workflows;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: CommandDispatcher;
   /** The store's clock. */
   now(): number;
 }
@@ -37,7 +38,7 @@ export async function endFromOutside(
   const at = now();
   const kind = status === "terminated" ? "WorkflowTerminated" : "WorkflowTimedOut";
   const event: EndedFromOutside = { kind, reason: error.message };
-  const { reminders, arrivals } = follows(known, error, dispatcher.forQueue(run.queue), at);
+  const { reminders, arrivals } = endedBy(error, known, dispatcher.forQueue(run.queue), at);
   const told = new Set(known.children.keys());
   const page = writeEventBatch({ at, events: [event] });
   const closing = { namespace, workflowId, runId, status, page, result: writeError(error), reminders, arrivals };
@@ -54,8 +55,11 @@ export async function endFromOutside(
   return true;
 }
 
-function follows(run: RemoteRun, error: SerializedError, dispatcher: Dispatcher, at: number): Outgoing {
-  return dispatcher.atEnd(run, { kind: "WorkflowFailed", n: 0, error }, at);
+/** A step with the effects of the end, and without events. */
+function endedBy(error: SerializedError, run: RemoteRun, dispatcher: CommandDispatcher, at: number): CompletionBuilder {
+  const step = new CompletionBuilder(run, dispatcher);
+  step.end({ kind: "WorkflowFailed", n: 0, error }, at);
+  return step;
 }
 
 /**
@@ -108,18 +112,9 @@ function endingStep(
   { dispatcher, now }: EndingDeps,
 ): TaskCompletion {
   const at = Math.max(run.at, now());
-  return {
-    ref,
-    token,
-    last,
-    taken,
-    page: writeEventBatch({ at, events }),
-    fate: { kind: "close", status, result: writeError(error) },
-    affinity: undefined,
-    attributes: undefined,
-    memo: undefined,
-    ...follows(run, error, dispatcher, at),
-  };
+  const step = endedBy(error, run, dispatcher, at);
+  step.events.push(...events);
+  return step.build({ ref, token, last, taken, fate: closeWith(status, error), affinity: undefined }, at);
 }
 
 interface EndRequest extends Sent {

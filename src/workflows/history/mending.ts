@@ -7,7 +7,8 @@ import type { Reminders, ReminderWrite } from "../../ports/store/reminders.ts";
 import type { StoredRun, Workflows } from "../../ports/store/workflows.ts";
 import { readMessage } from "../definition/messages.ts";
 import type { CommandEvent } from "../engine/events.ts";
-import type { Dispatcher } from "../worker/outgoing.ts";
+import type { CommandDispatcher } from "../worker/command-dispatcher.ts";
+import { CompletionBuilder } from "../worker/completion.ts";
 import type { RemoteRun } from "./run-state.ts";
 import { RemoteRuns } from "./run-states.ts";
 
@@ -15,7 +16,7 @@ export interface MendingDeps {
   readonly store: Workflows;
   readonly reminders: Reminders;
   readonly book: ReminderWriter;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: CommandDispatcher;
   /** The store's clock. */
   now(): number;
 }
@@ -30,7 +31,9 @@ export async function mend(stored: StoredRun, deps: MendingDeps): Promise<number
   const run = await new RemoteRuns(store, 0).get(stored.ref, undefined);
   if (run === undefined || run.isOver) return 0;
   const own = dispatcher.forQueue(stored.queue);
-  const wanted = [...own.of(run, awaitedSteps(run), deps.now()).reminders, ...own.limits(run)];
+  const steps = new CompletionBuilder(run, own);
+  steps.dispatch(awaitedSteps(run), deps.now());
+  const wanted = [...steps.reminders, ...own.limits(run)];
   const missing: ReminderWrite[] = [];
   for (const write of wanted.slice(0, MOST_LOOKED_FOR)) {
     if (write.kind === "set" && (await reminders.get(write.key)) === undefined) missing.push(write);

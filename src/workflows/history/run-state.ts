@@ -18,8 +18,8 @@ import type {
 } from "../engine/events.ts";
 import { isCommandEvent } from "../engine/events.ts";
 import { CLEANUP_KEY, keyOf, signalKey, updateKey } from "../inbox/inbox-messages.ts";
+import type { DispatchingRun } from "../worker/command-dispatcher.ts";
 import type { ScheduledActivity } from "../worker/loaded-run.ts";
-import type { DecidingRun } from "../worker/outgoing.ts";
 import { selectionOf, stepsOf } from "./selection.ts";
 
 export type StepDecision = Extract<
@@ -41,7 +41,7 @@ export interface NumberedStep extends Step {
   readonly from: number;
 }
 
-export class RemoteRun implements DecidingRun {
+export class RemoteRun implements DispatchingRun {
   readonly ref: number;
   started!: Started;
   startedAt = 0;
@@ -83,7 +83,7 @@ export class RemoteRun implements DecidingRun {
   /** All activities, including closed ones. */
   readonly queued = new Set<number>();
   readonly scheduled: Map<number, ScheduledActivity> = new Map();
-  readonly children: DecidingRun["children"] = new Map();
+  readonly children: DispatchingRun["children"] = new Map();
   readonly heard: string[] = [];
   readonly #seen = new Set<string>();
   readonly #failedGroups = new Set<string>();
@@ -114,13 +114,21 @@ export class RemoteRun implements DecidingRun {
     return this.#memo;
   }
 
+  attributesText(): string {
+    return JSON.stringify(this.#attributes);
+  }
+
+  memoText(): string {
+    return JSON.stringify(this.#memo);
+  }
+
   /** The step completed. A cancelled step did not. */
   isDone(n: number): boolean {
     return this.steps.has(n) && !this.open.has(n) && !this.#broken.has(n);
   }
 
   /** The view of the run that the dispatcher needs. */
-  get execution(): DecidingRun["execution"] {
+  get execution(): DispatchingRun["execution"] {
     return {
       started: this.started,
       startedAt: this.startedAt,

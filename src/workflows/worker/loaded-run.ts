@@ -1,4 +1,5 @@
 // One run in the memory of a worker: its execution, its place in the history, and its eager activities.
+import { encodeValue } from "../../kernel/values.ts";
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
   ActivityOptionsTold,
@@ -80,6 +81,15 @@ export class LoadedRun {
 
   get runId(): string {
     return this.execution.started.runId;
+  }
+
+  /** The search attributes, encoded for the row of the run. */
+  attributesText(): string {
+    return encodeValue(this.execution.attributes, "attributes", "WORKFLOW_INVALID");
+  }
+
+  memoText(): string {
+    return encodeValue(this.execution.memo, "memo", "WORKFLOW_INVALID");
   }
 
   /** The estimated size. */

@@ -4,7 +4,7 @@
 import { backoffMs } from "../../kernel/backoff.ts";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
-import { encodeValue, readWire, toWire } from "../../kernel/values.ts";
+import { readWire, toWire } from "../../kernel/values.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
@@ -17,8 +17,7 @@ import type {
 } from "../../ports/store/workflows.ts";
 import { isEager, runEagerly, takenOver } from "../activities/eager.ts";
 import type { ActivityRunner } from "../activities/runner.ts";
-import { closeBy } from "../client/close-by.ts";
-import { readMessage, type Sent, writeError } from "../definition/messages.ts";
+import { readMessage, type Sent } from "../definition/messages.ts";
 import { keptError } from "../engine/bounded-error.ts";
 import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started, Step } from "../engine/events.ts";
 import { isCommandEvent, writeEventBatch } from "../engine/events.ts";
@@ -26,13 +25,14 @@ import { isMeant } from "../engine/family.ts";
 import { checkLength, type HistoryLimit } from "../engine/history-budget.ts";
 import { checkPayload } from "../engine/payload-size.ts";
 import { keyOf } from "../inbox/inbox-messages.ts";
+import type { CommandDispatcher } from "./command-dispatcher.ts";
+import { CompletionBuilder, closeBy, closeWith } from "./completion.ts";
 import type { Item, LoadedRun } from "./loaded-run.ts";
-import type { Dispatcher, Outgoing } from "./outgoing.ts";
 
 export interface TaskDeps {
   readonly clock: Clock;
   readonly store: Workflows;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: CommandDispatcher;
   readonly activities: ActivityRunner;
   readonly queue: string;
   readonly leaseMs: number;
@@ -66,7 +66,7 @@ export async function workOn(run: LoadedRun, arrived: number, deps: TaskDeps): P
   resume(run, deps);
   for (let known = arrived; ; ) {
     if (run.execution.broken !== undefined) throw run.execution.broken;
-    const step = new StepInMaking(run, deps);
+    const step = new TaskStep(run, deps);
     if (known > run.taken) await step.takeAll(await deps.store.inbox(run.ref, run.taken, STEP));
     for (const item of run.items.splice(0)) await step.tell(item);
     known = 0;
@@ -116,8 +116,9 @@ export function firstStep(
   run.execution.commands.takeFresh();
   for (const event of events) run.note(event);
   run.first = decisions;
-  const { reminders } = deps.dispatcher.of(run, decisions, at);
-  return { page: writeEventBatch({ at, events }), reminders, isSimple };
+  const step = new CompletionBuilder(run, deps.dispatcher);
+  step.dispatch(decisions, at);
+  return { page: writeEventBatch({ at, events }), reminders: step.reminders, isSimple };
 }
 
 const SIMPLE: ReadonlySet<string> = new Set<CommandEvent["kind"]>([
@@ -143,13 +144,13 @@ function resume(run: LoadedRun, deps: TaskDeps): void {
   }
 }
 
-/** One step under construction. */
-class StepInMaking {
+/** One step of the run: the messages that it takes, and the commands of the code. */
+class TaskStep {
   readonly #run: LoadedRun;
   readonly #deps: TaskDeps;
-  readonly #events: HistoryEvent[] = [];
+  readonly #completion: CompletionBuilder;
+  readonly #events: HistoryEvent[];
   readonly #eager: CommandEvent[] = [];
-  readonly #reminders: ReminderWrite[] = [];
   #at: number;
   #taken: number;
   #terminated: string | undefined;
@@ -159,6 +160,8 @@ class StepInMaking {
   constructor(run: LoadedRun, deps: TaskDeps) {
     this.#run = run;
     this.#deps = deps;
+    this.#completion = new CompletionBuilder(run, deps.dispatcher);
+    this.#events = this.#completion.events;
     this.#at = Math.max(run.at, deps.now());
     this.#taken = run.taken;
     this.#collect();
@@ -198,11 +201,11 @@ class StepInMaking {
     }
   }
 
-  async tell({ news, reminders = [] }: Item): Promise<void> {
+  async tell({ news, reminders }: Item): Promise<void> {
     const run = this.#run;
     if (run.execution.end !== undefined || !isWanted(run, news)) return;
-    this.#events.push(news);
-    this.#reminders.push(...reminders, ...this.#deps.dispatcher.after(run, news));
+    if (reminders !== undefined) this.#completion.reminders.push(...reminders);
+    this.#completion.receive(news);
     run.note(news, this.#at);
     run.execution.events = run.last + this.#events.length;
     await run.execution.tell(news, this.#at);
@@ -229,16 +232,16 @@ class StepInMaking {
   async write(): Promise<AppendOutcome> {
     const run = this.#run;
     await this.#check();
-    const append = this.#append();
-    const [outcome] = await this.#deps.store.append([append]);
+    const completion = this.#complete();
+    const [outcome] = await this.#deps.store.append([completion]);
     if (outcome!.kind === "lost") return outcome!;
     run.last += this.#events.length;
     run.taken = this.#taken;
     run.at = this.#at;
     run.execution.events = run.last;
-    run.execution.bytes += append.page?.data.length ?? 0;
+    run.execution.bytes += completion.page?.data.length ?? 0;
     for (const event of this.#events) if (event.kind === "ActivityCancelRequested") this.#abort(event.of);
-    this.#deps.written(append, outcome!, this.#run.runId);
+    this.#deps.written(completion, outcome!, this.#run.runId);
     return outcome!;
   }
 
@@ -250,46 +253,30 @@ class StepInMaking {
     }
   }
 
-  #append(): TaskCompletion {
-    const run = this.#run;
-    const { execution } = run;
-    const decisions = this.#events.filter(isCommandEvent);
-    const outgoing = this.#deps.dispatcher.of(run, decisions, this.#at);
-    const end = execution.end;
-    this.fate = this.#fateOf(end, outgoing);
-    const hasAttributes = decisions.some(({ kind }) => kind === "SearchAttributesUpserted");
-    const hasMemo = decisions.some(({ kind }) => kind === "MemoUpserted");
-    return {
-      ref: run.ref,
-      token: run.token!,
-      last: run.last,
-      page: this.#events.length === 0 ? undefined : writeEventBatch({ at: this.#at, events: this.#events }),
-      taken: this.#taken,
-      fate: this.fate,
-      affinity: this.fate.kind === "close" ? undefined : this.#deps.affinity(),
-      attributes: hasAttributes ? encodeValue(execution.attributes, "attributes", "WORKFLOW_INVALID") : undefined,
-      memo: hasMemo ? encodeValue(execution.memo, "memo", "WORKFLOW_INVALID") : undefined,
-      reminders: [...this.#reminders, ...outgoing.reminders],
-      starts: outgoing.starts,
-      arrivals: outgoing.arrivals,
-    };
+  #complete(): TaskCompletion {
+    const { ref, token, last } = this.#run;
+    this.#completion.dispatch(this.#events.filter(isCommandEvent), this.#at);
+    const fate = this.#fateOf(this.#run.execution.end);
+    this.fate = fate;
+    const affinity = fate.kind === "close" ? undefined : this.#deps.affinity();
+    return this.#completion.build({ ref, token: token!, last, taken: this.#taken, fate, affinity }, this.#at);
   }
 
-  #fateOf(end: End | undefined, outgoing: Outgoing): TaskFate {
+  #fateOf(end: End | undefined): TaskFate {
     const run = this.#run;
     if (this.#diverged !== undefined) {
       const error = keptError(this.#diverged);
       const failed = { kind: "WorkflowFailed", n: run.execution.commands.issued + 1, error } as const;
       if (end === undefined) this.#events.push(failed);
-      this.#endWith(failed, outgoing);
-      return { kind: "close", status: "failed", result: writeError(error) };
+      this.#completion.end(failed, this.#at);
+      return closeWith("failed", error);
     }
     if (end === undefined && this.#terminated !== undefined) {
       const reason = this.#terminated;
       this.#events.push({ kind: "WorkflowTerminated", reason });
       const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", reason));
-      this.#endWith({ kind: "WorkflowFailed", n: 0, error }, outgoing);
-      return { kind: "close", status: "terminated", result: writeError(error) };
+      this.#completion.end({ kind: "WorkflowFailed", n: 0, error }, this.#at);
+      return closeWith("terminated", error);
     }
     if (end === undefined) {
       const size = { events: run.last + this.#events.length, bytes: run.execution.bytes };
@@ -300,16 +287,8 @@ class StepInMaking {
         ? { kind: "keep", leaseMs: this.#deps.leaseMs }
         : { kind: "rest" };
     }
-    this.#endWith(end, outgoing);
+    this.#completion.end(end, this.#at);
     return closeBy(end);
-  }
-
-  /** Adds the writes that follow from the end of the run. */
-  #endWith(end: End, outgoing: Outgoing): void {
-    const more = this.#deps.dispatcher.atEnd(this.#run, end, this.#at);
-    outgoing.reminders.push(...more.reminders);
-    outgoing.starts.push(...more.starts);
-    outgoing.arrivals.push(...more.arrivals);
   }
 
   #abort(n: number): void {

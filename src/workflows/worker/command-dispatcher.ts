@@ -1,5 +1,5 @@
-// Executes the commands of a run: timers, queued activities, started runs, and messages to other runs. All of
-// it is written in the same transaction as the commands.
+// Turns the commands of a run into writes: timers, queued activities, started runs, and messages to other
+// runs. All of it is written in the same transaction as the commands.
 import { END_OF_TIME, inTime } from "../../kernel/durations.ts";
 import { toWire } from "../../kernel/values.ts";
 import type { ReminderWriter } from "../../ports/reminder-writer.ts";
@@ -26,26 +26,32 @@ import { refusalOf, toChildren, toParent } from "../engine/family.ts";
 import { arrivalOf, signalKey } from "../inbox/inbox-messages.ts";
 import type { LoadedRun } from "./loaded-run.ts";
 
-export interface Outgoing {
+/** The writes that follow from a step. */
+export interface StepWrites {
   readonly reminders: ReminderWrite[];
   readonly starts: RunStart[];
   readonly arrivals: InboxMessage[];
 }
 
+type CleanupRequested = Extract<ExternalEvent, { kind: "CleanupRequested" }>;
+
 /** The part of a run that this file needs: of a run in memory, or of a remote worker's run. */
-export interface DecidingRun
-  extends Pick<LoadedRun, "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard"> {
+export interface DispatchingRun
+  extends Pick<
+    LoadedRun,
+    "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard" | "attributesText" | "memoText"
+  > {
   /** The binding of the run. */
   readonly bound?: string | undefined;
   /** A cleanup with a deadline was requested. */
-  readonly cleanup?: Extract<ExternalEvent, { kind: "CleanupRequested" }> | undefined;
+  readonly cleanup?: CleanupRequested | undefined;
   readonly execution: Pick<
     Execution,
     "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
   >;
 }
 
-export interface OutgoingDeps {
+export interface CommandDispatcherDeps {
   readonly namespace: string;
   readonly queue: string;
   readonly book: ReminderWriter;
@@ -67,16 +73,16 @@ const ENDS: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
   ...(["ActivityCompleted", "ActivityFailed", "ActivityTimedOut", "ActivityCancelled"] as const),
 ]);
 
-export class Dispatcher {
-  readonly #deps: OutgoingDeps;
+export class CommandDispatcher {
+  readonly #deps: CommandDispatcherDeps;
 
-  constructor(deps: OutgoingDeps) {
+  constructor(deps: CommandDispatcherDeps) {
     this.#deps = deps;
   }
 
   /** A dispatcher for runs of another queue. */
-  forQueue(queue: string): Dispatcher {
-    return queue === this.#deps.queue ? this : new Dispatcher({ ...this.#deps, queue });
+  forQueue(queue: string): CommandDispatcher {
+    return queue === this.#deps.queue ? this : new CommandDispatcher({ ...this.#deps, queue });
   }
 
   #key(type: string, runId: string, n: number): ReminderKey {
@@ -89,49 +95,47 @@ export class Dispatcher {
     return this.#deps.book.set(key, { due, data, onFailure: PERSISTENT });
   }
 
-  /** The writes that follow from the commands of a step. */
-  of(run: DecidingRun, decisions: readonly CommandEvent[], now: number): Outgoing {
-    const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
-    for (const decision of decisions) this.#add(outgoing, run, decision, now);
-    return outgoing;
+  /** Adds the writes that follow from the commands of a step. */
+  dispatch(writes: StepWrites, run: DispatchingRun, commands: readonly CommandEvent[], now: number): void {
+    for (const command of commands) this.#add(writes, run, command, now);
   }
 
-  #add(outgoing: Outgoing, run: DecidingRun, decision: CommandEvent, now: number): void {
+  #add(writes: StepWrites, run: DispatchingRun, command: CommandEvent, now: number): void {
     const { workflowId, runId } = run;
-    switch (decision.kind) {
+    switch (command.kind) {
       case "ActivityScheduled":
-        if (decision.eager !== true && decision.local !== true) {
-          const { n, name, input, options } = decision;
-          const told = { workflowId, runId, n, name, input, attempts: 0, scheduledAt: now };
-          outgoing.reminders.push(...this.queue({ ...told, ...(options !== undefined && { options }) }, undefined));
+        if (command.eager !== true && command.local !== true) {
+          const { n, name, input, options } = command;
+          const activity = { workflowId, runId, n, name, input, attempts: 0, scheduledAt: now };
+          writes.reminders.push(...this.queue({ ...activity, ...(options !== undefined && { options }) }, undefined));
         }
         break;
       case "ActivityCancelRequested":
         // An eager activity has no row; its worker aborts it.
-        if (run.queued.has(decision.of)) outgoing.reminders.push(...this.#cancelActivity(run, decision.of));
+        if (run.queued.has(command.of)) writes.reminders.push(...this.#cancelActivity(run, command.of));
         break;
       case "TimerScheduled": {
-        const { n, at } = decision;
-        outgoing.reminders.push(this.#set(this.#key(TIMER_TYPE, runId, n), at, { workflowId, runId, n }));
+        const { n, at } = command;
+        writes.reminders.push(this.#set(this.#key(TIMER_TYPE, runId, n), at, { workflowId, runId, n }));
         break;
       }
       case "TimerCancelled":
-        outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, decision.of) });
+        writes.reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, command.of) });
         break;
       case "ChildWorkflowScheduled":
-        outgoing.starts.push(this.#child(run, decision, now));
+        writes.starts.push(this.#child(run, command, now));
         break;
       case "SignalSent": {
-        const id = `${runId}:${decision.n}`;
-        const { name, input } = decision;
+        const id = `${runId}:${command.n}`;
+        const { name, input } = command;
         const message = { kind: "SignalReceived", id, name, input } as const;
-        outgoing.arrivals.push(this.#tell(decision.workflowId, signalKey(id), message));
+        writes.arrivals.push(this.#message(command.workflowId, signalKey(id), message));
         break;
       }
       case "CancelSent": {
         const reason = `workflow ${workflowId} asked for it`;
-        outgoing.arrivals.push(
-          this.#tell(decision.workflowId, `${runId}:${decision.n}`, { kind: "CancelRequested", reason }),
+        writes.arrivals.push(
+          this.#message(command.workflowId, `${runId}:${command.n}`, { kind: "CancelRequested", reason }),
         );
         break;
       }
@@ -144,9 +148,13 @@ export class Dispatcher {
    * A child is bound to its parent's build if that worker has the child's type. Children in other queues or
    * of other workers have builds of their own.
    */
-  #child(run: DecidingRun, decision: Extract<CommandEvent, { kind: "ChildWorkflowScheduled" }>, now: number): RunStart {
+  #child(
+    run: DispatchingRun,
+    command: Extract<CommandEvent, { kind: "ChildWorkflowScheduled" }>,
+    now: number,
+  ): RunStart {
     const { namespace, queue: own, hasType } = this.#deps;
-    const { n, type, input, onParentClose, queue = own, timeout, runTimeout } = decision;
+    const { n, type, input, onParentClose, queue = own, timeout, runTimeout } = command;
     const { workflowId, runId } = run;
     const parent = { workflowId, runId, n, onClose: onParentClose };
     const build = queue === own && hasType?.(type) === true ? readBinding(run.bound).build : undefined;
@@ -155,19 +163,19 @@ export class Dispatcher {
     const staysBound = build !== undefined && onParentClose !== "abandon";
     const child = {
       type,
-      workflowId: decision.workflowId,
+      workflowId: command.workflowId,
       runId: `${runId}-${n}`,
       input,
       parent,
       ...(timeout !== undefined && { timeoutAt: now + timeout }),
       ...(runTimeout !== undefined && { runTimeoutAt: now + runTimeout }),
     };
-    const told = staysBound ? { ...child, build } : child;
-    const start = this.start(told, { ifClosed: "start", queue, at: now, build });
-    return { ...start, refusal: refusalOf(namespace, parent, decision.workflowId) };
+    const started = staysBound ? { ...child, build } : child;
+    const start = this.start(started, { ifClosed: "start", queue, at: now, build });
+    return { ...start, refusal: refusalOf(namespace, parent, command.workflowId) };
   }
 
-  #tell(workflowId: string, key: string, message: Message, runId?: string): InboxMessage {
+  #message(workflowId: string, key: string, message: Message, runId?: string): InboxMessage {
     return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
   }
 
@@ -185,21 +193,23 @@ export class Dispatcher {
   }
 
   /**
-   * An activity with a recorded outcome needs no timeout and no further attempt. A cleanup has a deadline.
+   * Adds the writes that follow from an event from outside. An activity with a recorded outcome needs no
+   * timeout and no further attempt. A cleanup has a deadline.
    */
-  after(run: DecidingRun, news: HistoryEvent): ReminderWrite[] {
-    if (news.kind === "CleanupRequested") {
-      const { workflowId, runId } = run;
-      const data = { workflowId, runId, n: CLEANUP_TIMEOUT };
-      return [this.#set(this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT), news.deadline, data)];
-    }
-    if (!ENDS.has(news.kind) || !("of" in news) || !run.queued.has(news.of)) return [];
-    const writes = this.#cancelActivity(run, news.of);
+  after(writes: StepWrites, run: DispatchingRun, event: HistoryEvent): void {
+    if (event.kind === "CleanupRequested") writes.reminders.push(this.#cleanupLimit(run, event));
+    if (!ENDS.has(event.kind) || !("of" in event) || !run.queued.has(event.of)) return;
+    const cancels = this.#cancelActivity(run, event.of);
     // The worker of the activity deletes its row, which is enough without a limit check.
-    return writes.length > 1 ? writes : [];
+    if (cancels.length > 1) writes.reminders.push(...cancels);
   }
 
-  #cancelActivity(run: DecidingRun, n: number): ReminderWrite[] {
+  #cleanupLimit({ workflowId, runId }: DispatchingRun, { deadline }: CleanupRequested): ReminderWrite {
+    const data = { workflowId, runId, n: CLEANUP_TIMEOUT };
+    return this.#set(this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT), deadline, data);
+  }
+
+  #cancelActivity(run: DispatchingRun, n: number): ReminderWrite[] {
     const activity = run.scheduled.get(n);
     if (activity === undefined) return [];
     const { name, options, at } = activity;
@@ -211,7 +221,7 @@ export class Dispatcher {
 
   /** Builds the start of a run. */
   start(
-    told: Omit<Started, "kind" | "flags">,
+    given: Omit<Started, "kind" | "flags">,
     how: {
       readonly queue: string;
       readonly at: number;
@@ -224,22 +234,22 @@ export class Dispatcher {
     const started: Started = {
       kind: "WorkflowStarted",
       flags: ENGINE_FLAGS,
-      ...told,
-      ...(told.timeoutAt !== undefined && { timeoutAt: inTime(told.timeoutAt) }),
-      ...(told.runTimeoutAt !== undefined && { runTimeoutAt: inTime(told.runTimeoutAt) }),
+      ...given,
+      ...(given.timeoutAt !== undefined && { timeoutAt: inTime(given.timeoutAt) }),
+      ...(given.runTimeoutAt !== undefined && { runTimeoutAt: inTime(given.runTimeoutAt) }),
     };
-    const { workflowId, runId } = told;
+    const { workflowId, runId } = given;
     return {
       namespace: this.#deps.namespace,
       workflowId,
       runId,
-      type: told.type,
+      type: given.type,
       queue: how.queue,
       bound: writeBinding({ build: how.build, definition: undefined }),
       // The first event has the time of the delayed start.
       first: writeEventBatch({ at: how.at + delayMs, events: [started] }),
-      attributes: JSON.stringify(told.attributes ?? {}),
-      memo: JSON.stringify(told.memo ?? {}),
+      attributes: JSON.stringify(given.attributes ?? {}),
+      memo: JSON.stringify(given.memo ?? {}),
       delayMs,
       ifClosed: how.ifClosed ?? "start",
       lease: undefined,
@@ -254,49 +264,49 @@ export class Dispatcher {
   }
 
   /** The time limits of an open run. */
-  limits(run: DecidingRun): ReminderWrite[] {
+  limits(run: DispatchingRun): ReminderWrite[] {
     const { cleanup, execution } = run;
-    return [...this.#limit(execution.started), ...(cleanup === undefined ? [] : this.after(run, cleanup))];
+    return [...this.#limit(execution.started), ...(cleanup === undefined ? [] : [this.#cleanupLimit(run, cleanup)])];
   }
 
   /**
-   * The writes that follow from the end of a run: its timers and activities are cancelled, its parent and
-   * children are notified.
+   * Adds the writes that follow from the end of a run: its timers and activities are cancelled, its parent
+   * and children are notified. `nextQueue`: the queue of the next run, if it changes.
    */
-  atEnd(run: DecidingRun, end: End, now: number): Outgoing {
+  atEnd(writes: StepWrites, run: DispatchingRun, end: End, now: number, nextQueue?: string): void {
     const { execution, runId } = run;
     const { started } = execution;
-    const outgoing: Outgoing = { reminders: [], starts: [], arrivals: [] };
+    const { reminders, arrivals } = writes;
     for (const n of execution.awaited("TimerScheduled")) {
-      outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, n) });
+      reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, n) });
     }
-    for (const n of execution.awaited("ActivityScheduled")) outgoing.reminders.push(...this.#cancelActivity(run, n));
+    for (const n of execution.awaited("ActivityScheduled")) reminders.push(...this.#cancelActivity(run, n));
     if (started.runTimeoutAt !== undefined || started.timeoutAt !== undefined) {
-      outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, 0) });
+      reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, 0) });
     }
     if (run.cleanup !== undefined) {
-      outgoing.reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT) });
+      reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT) });
     }
-    const { namespace } = this.#deps;
-    outgoing.arrivals.push(...toChildren(namespace, run, run.children));
-    if (end.kind === "WorkflowContinuedAsNew") this.#goOn(outgoing, run, end, now);
-    else outgoing.arrivals.push(...toParent(namespace, started, end));
-    return outgoing;
+    const { namespace, queue } = this.#deps;
+    arrivals.push(...toChildren(namespace, run, run.children));
+    if (end.kind === "WorkflowContinuedAsNew") this.#continue(writes, run, end, now, nextQueue ?? queue);
+    else arrivals.push(...toParent(namespace, started, end));
   }
 
   /** The next run of the workflow, with the unhandled signals. */
-  #goOn(
-    outgoing: Outgoing,
-    run: DecidingRun,
+  #continue(
+    writes: StepWrites,
+    run: DispatchingRun,
     end: Extract<End, { kind: "WorkflowContinuedAsNew" }>,
     now: number,
+    queue: string,
   ): void {
     const { execution, workflowId } = run;
     const { started } = execution;
     const { timeoutAt, runTimeoutAt, parent } = started;
     const left = new Set(execution.unheard.map(({ id }) => id));
     const heard = run.heard.filter((id) => !left.has(id)).slice(-HEARD);
-    const told = {
+    const next = {
       type: end.type,
       workflowId,
       runId: end.runId,
@@ -310,11 +320,11 @@ export class Dispatcher {
       ...(timeoutAt !== undefined && { timeoutAt }),
       ...(runTimeoutAt !== undefined && { runTimeoutAt: now + (runTimeoutAt - execution.startedAt) }),
     };
-    outgoing.starts.push(this.start(told, { queue: this.#deps.queue, at: now, build: started.build }));
+    writes.starts.push(this.start(next, { queue, at: now, build: started.build }));
     for (const { id, name, input } of execution.unheard) {
       const wire = toWire(input, "the input", "WORKFLOW_INVALID");
-      outgoing.arrivals.push(
-        this.#tell(workflowId, signalKey(id), { kind: "SignalReceived", id, name, input: wire }, end.runId),
+      writes.arrivals.push(
+        this.#message(workflowId, signalKey(id), { kind: "SignalReceived", id, name, input: wire }, end.runId),
       );
     }
   }
