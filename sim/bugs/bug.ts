@@ -9,7 +9,10 @@ export interface Bug {
   /** The system or the issue that it comes from. */
   readonly knownFrom: string;
   readonly changes: readonly Change[];
-  /** The file of a unit test that fails with the bug. It guards bugs that seeds find late or not at all. */
+  /**
+   * The file of a unit test, or a story, that fails with the bug. It guards bugs that seeds find late or not at
+   * all.
+   */
   readonly guard?: string;
 }
 

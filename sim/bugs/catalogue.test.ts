@@ -61,11 +61,11 @@ describe("the catalogue of bugs", () => {
   }
 });
 
-describe("a unit test that guards against a bug", () => {
+describe("a unit test or story that guards against a bug", () => {
   for (const { name, guard } of BUGS) {
     if (guard === undefined) continue;
-    it(`the unit test that guards against ${name} exists`, () => {
-      assert.match(guard, /^src\/.*\.ts$/);
+    it(`the unit test or story that guards against ${name} exists`, () => {
+      assert.match(guard, /^src\/.*\.ts$|^sim\/stories\/.*\.json$/);
       assert.doesNotThrow(() => sourceOf(guard));
     });
   }

@@ -28,7 +28,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     ],
   },
   {
-    name: "round-timeout-evicts-everybody",
+    name: "round-timeout-evicts-all-hosts",
     family: "control plane stuck",
     story:
       "When one host delays a round for too long, every host of the round is evicted. All of them drop their actors and rejoin as new incarnations: hosts that had confirmed are evicted, and calls fail everywhere.",
@@ -83,6 +83,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     story:
       "The leader sets no timer after it has received a message. Leases of dead hosts do not end and late rounds are not detected: a type with a dead host stays locked or keeps naming it, and calls to its actors never find a host.",
     knownFrom: "Dapr #9876",
+    guard: "src/placement/leader/leader-term.test.ts",
     changes: [
       {
         file: "src/placement/leader/leader-term.ts",
@@ -118,11 +119,12 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     ],
   },
   {
-    name: "note-is-not-tried-again",
+    name: "member-write-is-not-retried",
     family: "control plane stuck",
     story:
       "A failed write about a host is not repeated. The host waits for it for ever: it renews its lease, is in no table and never becomes ready, although the store is back.",
     knownFrom: "Dapr 1.17.7",
+    guard: "src/placement/leader/leader-term.test.ts",
     changes: [
       {
         file: "src/placement/leader/member-writes.ts",

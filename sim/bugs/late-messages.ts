@@ -33,7 +33,7 @@ const OLD_LEADER_COUNTS: readonly Change[] = [
 
 export const LATE_MESSAGES: readonly Bug[] = [
   {
-    name: "leader-hears-an-old-stream",
+    name: "leader-accepts-an-old-stream",
     family: "late messages",
     story:
       "The leader does not close the old stream of a host that has a new one. A late message on the old stream counts: a type that the host has added again is removed once more, and the host waits for its table for ever.",

@@ -156,7 +156,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     ],
   },
   {
-    name: "granted-before-noted",
+    name: "granted-before-persisted",
     family: "ownership overlap",
     story:
       "The leader counts a host in while the write of its row is still in flight, and does not check the result. The next leader does not know that host and reassigns its actors at once: two activations run until the host is notified. Right after joining, a host is also missing among the stored members.",
@@ -244,11 +244,12 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     ],
   },
   {
-    name: "gone-says-a-host-that-stops",
+    name: "stopping-host-answers-gone",
     family: "ownership overlap",
     story:
       "A host that stops answers for every actor that the actor is gone, even while its last turn still runs. If that actor is about to move, its new owner activates it: two activations at once in an orderly stop.",
     knownFrom: "ourselves",
+    guard: "sim/stories/stopping-host-answers-gone.json",
     changes: [
       {
         file: "src/actors/routing/inbound-calls.ts",
@@ -263,6 +264,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     story:
       "A dedicated scheduler that takes the leadership from an embedded one waits for the leases that were valid when the term ended, and not for leases granted until the embedded one learned of it. A host that is then cut off still runs its actors when they are reassigned: two activations at once.",
     knownFrom: "ourselves",
+    guard: "src/placement/leader/election.test.ts",
     changes: [
       {
         file: "src/placement/leader/election.ts",

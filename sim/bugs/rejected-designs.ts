@@ -55,7 +55,7 @@ export const REJECTED_DESIGNS: readonly Bug[] = [
     ],
   },
   {
-    name: "lock-forgotten-for-who-returns",
+    name: "lock-forgotten-for-returning-hosts",
     family: "rejected design",
     story:
       "A host that reconnects during a round gets the new table without its lock. It activates actors before the previous owners have let go, so two activations run at once; and it does not know the UNLOCK, so the round waits for it until it is evicted.",

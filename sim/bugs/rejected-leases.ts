@@ -35,6 +35,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
     story:
       "A host counts its lease from the arrival of the answer, not from the sending of the request. After a late answer it begins turns too late; if it is then cut off, it continues after the leader has reassigned its actors: two activations at once.",
     knownFrom: OURS,
+    guard: "src/placement/host/membership.test.ts",
     changes: [
       {
         file: "src/placement/host/lease-keeper.ts",

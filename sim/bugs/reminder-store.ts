@@ -51,7 +51,7 @@ export const REMINDER_STORE: readonly Bug[] = [
     ],
   },
   {
-    name: "reminder-cancel-spares-what-is-held",
+    name: "reminder-cancel-spares-claimed-rows",
     family: "reminders",
     story: "A leased reminder is not cancelled. Its caller gets a success, and it continues to tick.",
     knownFrom: OURS,

@@ -145,7 +145,7 @@ export const REMINDERS: readonly Bug[] = [
     ],
   },
   {
-    name: "reminder-for-whoever-asks",
+    name: "reminder-for-any-process",
     family: "reminders",
     story:
       "A claim gets reminders of all types, also of types that the process does not have. They fail there, where no handler exists.",
@@ -223,7 +223,7 @@ export const REMINDERS: readonly Bug[] = [
     ],
   },
   {
-    name: "reminder-old-word-frees-new-claim",
+    name: "reminder-old-result-frees-new-claim",
     family: "reminders",
     story:
       "All claims of a process have the same token. A settlement that was delayed and sent again arrives when the process has claimed the row anew, and releases it during its delivery.",
@@ -279,7 +279,7 @@ export const REMINDERS: readonly Bug[] = [
     ],
   },
   {
-    name: "reminder-doubt-is-forgotten",
+    name: "reminder-ambiguity-is-forgotten",
     family: "reminders",
     story:
       "A definite failure of the last attempt to write a reminder hides that an earlier one may have taken effect. The caller gets a definite failure, and the reminder fires.",

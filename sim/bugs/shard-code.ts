@@ -128,7 +128,7 @@ export const SHARD_CODE: readonly Bug[] = [
     ],
   },
   {
-    name: "shard-rule-fails-and-nobody-is-woken",
+    name: "shard-rule-fails-and-no-call-is-woken",
     family: "shards",
     story:
       "A remembered actor is never started again after the custom `shardOf` failed once for it, though it succeeds the next time.",

@@ -5,7 +5,7 @@ const OURS = "our own rejected design";
 
 export const SHARDS: readonly Bug[] = [
   {
-    name: "shard-told-before-noted",
+    name: "shard-announced-before-persisted",
     family: "shards",
     story:
       "The leader announces the home of a shard while its write to the store is still in flight. A leader that ends in between leaves hosts with a home that the next leader does not know: it assigns the shard to another one.",
@@ -35,7 +35,7 @@ export const SHARDS: readonly Bug[] = [
     ],
   },
   {
-    name: "shard-stop-without-gathering",
+    name: "shard-stop-without-buffering",
     family: "shards",
     story:
       "The leader orders the home of a shard to hand off at once and does not wait until all hosts buffer calls. Calls of others meanwhile reach a host that is letting go, and activate actors there again.",
@@ -102,7 +102,7 @@ export const SHARDS: readonly Bug[] = [
     ],
   },
   {
-    name: "shard-notes-of-any-term",
+    name: "shard-writes-of-any-term",
     family: "shards",
     story:
       "The store accepts homes from a leader whose term has ended. Its late write replaces the home of its successor, and the next leader reads it.",
@@ -116,7 +116,7 @@ export const SHARDS: readonly Bug[] = [
     ],
   },
   {
-    name: "shard-calls-kept-back-come-out-of-order",
+    name: "shard-buffered-calls-lose-their-order",
     family: "shards",
     story: "Calls that were buffered while their shard moved are sent to the new home in any order.",
     knownFrom: OURS,
@@ -134,7 +134,7 @@ export const SHARDS: readonly Bug[] = [
     ],
   },
   {
-    name: "shard-calls-overtake-those-sent-back",
+    name: "shard-calls-overtake-rejected-calls",
     family: "shards",
     story:
       "Calls after the move of a shard go to its new home at once, while an earlier call of the same host is on its way back from the old one.",
@@ -209,7 +209,7 @@ export const SHARDS: readonly Bug[] = [
     ],
   },
   {
-    name: "shard-askers-forgotten",
+    name: "shard-requesters-forgotten",
     family: "shards",
     story:
       "A host that buffers calls for a moving shard is not notified of its new home unless it requested it: the calls wait until another host requests it.",
@@ -287,7 +287,7 @@ export const SHARDS: readonly Bug[] = [
     ],
   },
   {
-    name: "shard-call-stays-behind-one-that-was-sent-back",
+    name: "shard-call-waits-for-a-rejected-call",
     family: "shards",
     story:
       "A host rejects a call because the shard is elsewhere, then becomes its home, and runs the next call of the same caller, which was in flight: it has overtaken the first.",

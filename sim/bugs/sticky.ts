@@ -43,7 +43,7 @@ export const STICKY: readonly Bug[] = [
     ],
   },
   {
-    name: "sticky-half-of-the-claims-believed",
+    name: "sticky-half-of-the-claims-accepted",
     family: "sticky actors",
     story:
       "A stream that breaks during the report of a host leaves the leader with half of it, and the earlier report is dropped: the rest is granted to others until the host has reported everything on its next stream.",
@@ -63,6 +63,7 @@ export const STICKY: readonly Bug[] = [
     story:
       "A host that has to release an actor confirms it at once, while a turn of it still runs. Another host gets the grant: two activations at once.",
     knownFrom: OURS,
+    guard: "src/placement/sticky/sticky-client.test.ts",
     changes: [
       {
         file: "src/placement/sticky/sticky-client.ts",
@@ -97,6 +98,7 @@ export const STICKY: readonly Bug[] = [
     story:
       "A host that has lost its lease drops its actors but keeps its record of them. Back in the cluster it claims and activates them, although others were granted them meanwhile.",
     knownFrom: OURS,
+    guard: "src/placement/host/membership.test.ts",
     changes: [
       {
         file: "src/placement/host/membership.ts",
@@ -138,11 +140,12 @@ export const STICKY: readonly Bug[] = [
     ],
   },
   {
-    name: "sticky-kept-for-the-dead",
+    name: "sticky-assigned-to-a-lost-host",
     family: "sticky actors",
     story:
       "Actors kept for a lost host are assigned to the first host of that name in the last table, which may be the lost one itself until the next table: the leader considers the dead host their holder for ever, and every call to them times out.",
     knownFrom: OURS,
+    guard: "src/placement/model/sticky-coordinator.test.ts",
     changes: [
       {
         file: "src/placement/model/sticky-coordinator.ts",
@@ -178,7 +181,7 @@ export const STICKY: readonly Bug[] = [
     ],
   },
   {
-    name: "sticky-stale-cache-is-believed",
+    name: "sticky-stale-cache-is-used",
     family: "sticky actors",
     story:
       "The host that has to request an actor trusts its cache, also for a call that was rejected there. After an actor has been released elsewhere, callers go back and forth between the two until they give up.",
@@ -193,11 +196,12 @@ export const STICKY: readonly Bug[] = [
     ],
   },
   {
-    name: "sticky-grant-nobody-wants-is-kept-secret",
+    name: "sticky-unwanted-grant-is-not-released",
     family: "sticky actors",
     story:
       "A host ignores a grant for a request that it no longer waits for. The leader considers the host the holder; calls that are routed there are rejected and retried, until they give up.",
     knownFrom: OURS,
+    guard: "src/placement/sticky/sticky-client.test.ts",
     changes: [
       {
         file: "src/placement/sticky/sticky-client.ts",

@@ -122,7 +122,7 @@ export const STORE: readonly Bug[] = [
     ],
   },
   {
-    name: "doubt-is-forgotten",
+    name: "ambiguity-is-forgotten",
     family: "store",
     story:
       "A retry drops the information that an earlier attempt at a commit may have been applied. When the store stays away, or another host takes the actor, the caller gets a definite failure, although the commit was applied.",
@@ -202,6 +202,7 @@ export const STORE: readonly Bug[] = [
     story:
       "A host sleeps while it takes an actor, and its lease ends. When it resumes it repeats the take, because no response came in time: the activation on the present owner is fenced, and a call there fails without a reason.",
     knownFrom: "ourselves",
+    guard: "src/actors/lost-takes.test.ts",
     changes: [
       {
         file: "src/actors/catalog.ts",

@@ -33,7 +33,7 @@ export const WORKFLOWS: readonly Bug[] = [
     ],
   },
   {
-    name: "rest-forgets-what-arrived",
+    name: "rest-forgets-arrived-messages",
     family: "workflows",
     story:
       "A run goes idle without a check for events that arrived since its worker's last read. It sleeps with a signal in its inbox until another one arrives.",
@@ -54,7 +54,7 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [{ file: STEPS, before: "      if (number > taken) break;\n", after: "" }],
   },
   {
-    name: "arrival-wakes-nobody",
+    name: "message-wakes-no-worker",
     family: "workflows",
     story: "Arrived events are stored, and the task of their run stays idle.",
     knownFrom: OURS,

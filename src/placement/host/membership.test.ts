@@ -1,7 +1,9 @@
 // Membership of a host, with a leader that a test plays.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Actor } from "../../actors/actor.ts";
 import { Catalog } from "../../actors/catalog.ts";
+import type { ActorOptions } from "../../actors/options/actor-options.ts";
 import { openHostPlacement } from "../../host/host-placement.ts";
 import { systemRandom } from "../../host/system.ts";
 import type { ControlListener } from "../../ports/control.ts";
@@ -37,8 +39,11 @@ class PlayedLeader {
   }
 }
 
-function join(leader: PlayedLeader, log: Log = silentLog): Membership {
-  const clock = new VirtualClock();
+class Cart extends Actor {
+  static options: ActorOptions = { placement: "sticky" };
+}
+
+function join(leader: PlayedLeader, log: Log = silentLog, clock = new VirtualClock()): Membership {
   const world = { clock, random: systemRandom, log, meter: silentMeter, store: new MemoryStore() };
   const settings = {
     namespace: "n",
@@ -56,7 +61,7 @@ function join(leader: PlayedLeader, log: Log = silentLog): Membership {
       identity: { machine: "m", pid: 7 },
       instruments: new HostInstruments(silentMeter, "n"),
       source: leader.source,
-      catalog: new Catalog([], settings, world),
+      catalog: new Catalog([Cart], settings, world),
       changed() {},
       answered() {},
     },
@@ -92,5 +97,43 @@ test("a host that rejects the leader of an older term reports it in its log and 
     logged.filter(([event]) => event === "leader.rejected"),
     [["leader.rejected", { term: 2, newest: 42 }]],
   );
+  membership.goodbye();
+});
+
+/** A host with a lease of 10 s: it sent its renewal at 0, and gets the answer at this time. */
+async function leased(answeredAtMs: number) {
+  const leader = new PlayedLeader();
+  const clock = new VirtualClock();
+  const events: string[] = [];
+  const log = { ...silentLog, warn: (event: string) => void events.push(event) };
+  const membership = join(leader, log as Log, clock);
+  leader.say({ kind: "welcome", term: 1, leaseMs: 10_000 });
+  const renewal = leader.heard.find((message) => message.kind === "renew");
+  assert.ok(renewal?.kind === "renew");
+  await clock.advance(answeredAtMs);
+  leader.say({ kind: "renewed", sequence: renewal.sequence });
+  return { leader, clock, membership, hasLost: () => events.includes("lease.lost") };
+}
+
+test("the lease of a host counts from the time at which it sent the renewal, however late the answer is", async () => {
+  const { clock, membership, hasLost } = await leased(6_000);
+  await clock.advance(2_400);
+  assert.equal(hasLost(), false);
+  await clock.advance(200);
+  assert.equal(hasLost(), true);
+  membership.goodbye();
+});
+
+test("a host that has lost its lease claims no sticky actor of its earlier incarnation", async () => {
+  const { leader, clock, membership, hasLost } = await leased(0);
+  leader.say({ kind: "granted", type: "Cart", ids: ["x"] });
+  await clock.advance("9s");
+  assert.equal(hasLost(), true);
+  const before = leader.heard.length;
+  await clock.advance("2s");
+  leader.say({ kind: "welcome", term: 1, leaseMs: 10_000 });
+  const since = leader.heard.slice(before).map(({ kind }) => kind);
+  assert.ok(since.includes("claimed"));
+  assert.ok(!since.includes("claims"));
   membership.goodbye();
 });

@@ -124,3 +124,28 @@ test("a scheduler that a restored store has as the leader of an old term leads i
   assert.ok([...terms].every((term) => term > newest));
   await scheduler.stop();
 });
+
+test("a dedicated scheduler also waits for leases that an embedded leader granted before it knew the end of its term", async () => {
+  for (const dedicated of [true, false]) {
+    const clock = new VirtualClock();
+    const store = new MemoryStore(() => clock.now());
+    const { term } = await store.coordination.campaign({ ...NOBODY, incarnation: "embedded", leaseMs: 3_000 });
+    const types = ["Cart"];
+    const member = { namespace: "n", incarnation: "h", address: "h:1", machine: "m", pid: 1, types };
+    await store.coordination.persist(term, [{ kind: "save", member, isKnown: false }]);
+    await store.coordination.resign("embedded");
+    const opened = {
+      ...world(clock, store.coordination),
+      openDoor: async () => ({ address: "a:1", close: async () => {} }),
+    };
+    const scheduler = new SchedulerNode({ ...SETTINGS, dedicated }, opened);
+    await scheduler.start();
+    assert.equal(scheduler.leads, true);
+    const members = async () => (await store.coordination.members()).map(({ incarnation }) => incarnation);
+    await clock.advance("11s");
+    assert.deepEqual(await members(), dedicated ? ["h"] : []);
+    await clock.advance("3s");
+    assert.deepEqual(await members(), []);
+    await scheduler.stop();
+  }
+});

@@ -257,3 +257,12 @@ test("a broken invariant ends the term and not the process, and any other error 
     assert.equal(sent.length, isOver ? 0 : 1, "a leader after its term answers no renewal");
   }
 });
+
+test("a leader removes a silent host when its lease is over, although no other message arrives", async () => {
+  const setting = await Setting.begin();
+  setting.host("a");
+  await setting.clock.advance("200ms");
+  assert.deepEqual([setting.joined, await setting.stored()], [["a"], ["a"]]);
+  await setting.clock.advance("11s");
+  assert.deepEqual([setting.joined, await setting.stored()], [[], []]);
+});

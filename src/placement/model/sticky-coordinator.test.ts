@@ -25,6 +25,8 @@ class Leader {
   readonly heard = new Map<number, SchedulerMessage[]>();
   readonly events: string[] = [];
   now = 0;
+  /** False: the hosts do not acknowledge orders, so that a round stays in progress. */
+  acknowledges = true;
   #correlation = 0;
 
   constructor(members: readonly string[] = []) {
@@ -44,6 +46,7 @@ class Leader {
         this.heard.set(stream, [...(this.heard.get(stream) ?? []), effect.message]);
         const { message } = effect;
         if (message.kind !== "order" || message.operation === "lock" || message.round === 0) continue;
+        if (!this.acknowledges) continue;
         this.say(stream, { kind: "ack", operation: message.operation, round: message.round, types: message.types });
       }
     }
@@ -296,6 +299,33 @@ describe("the coordinator of sticky actors", () => {
     leader.claim(3, []);
     assert.equal(leader.outcome(2, early), "a");
     assert.deepEqual(leader.heard.get(3)!.at(-1), { kind: "granted", type: "Cart", ids: ["x"] });
+  });
+
+  it("actors reserved for a lost host do not go back to it while the table of a round still lists it", () => {
+    const never = { sticky: new Map([["Cart", "never" as const]]) };
+    const leader = new Leader();
+    for (const [stream, name] of [
+      [1, "a"],
+      [2, "b"],
+    ] as const) {
+      leader.join(stream, name, never);
+      leader.claim(stream, []);
+    }
+    leader.ask(1, "x");
+    leader.close(1);
+    leader.pass(5_000);
+    leader.say(2, { kind: "renew", sequence: 1, actors: 0 });
+    leader.acknowledges = false;
+    leader.join(3, "c", never);
+    leader.claim(3, []);
+    leader.pass(5_001);
+    const newest = leader.heard.get(2)!.findLast((message) => message.kind === "order" && message.tables.length > 0);
+    assert.deepEqual(
+      newest?.kind === "order" && newest.tables[0]!.hosts.map(({ name }) => name),
+      ["a", "b", "c"],
+      "the round with the lost host is still in progress",
+    );
+    assert.equal(leader.outcome(2, leader.ask(2, "x")), "OWNER_AWAY");
   });
 
   it("the coordinator rejects requests beyond the number that may wait", () => {
