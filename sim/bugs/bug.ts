@@ -10,8 +10,8 @@ export interface Bug {
   readonly knownFrom: string;
   readonly changes: readonly Change[];
   /**
-   * The file of a unit test, or a story, that fails with the bug. It guards bugs that seeds find late or not at
-   * all.
+   * The file of a unit test, or a story, that fails with the bug. It guards bugs that seeds find late or not
+   * at all.
    */
   readonly guard?: string;
 }
