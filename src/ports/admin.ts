@@ -12,12 +12,12 @@ import type {
 } from "./host-admin.ts";
 import type {
   DeadReminderSummary,
+  NewReminder,
   ReminderFound,
   ReminderName,
   ReminderPage,
   ReminderPageQuery,
   ReminderSummary,
-  ReminderWish,
 } from "./reminder-admin.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "./shard-admin.ts";
 import type { ReminderCounts } from "./store/reminders.ts";
@@ -90,7 +90,7 @@ interface HostKinds {
   reminderCounts: Ask<object, ReminderCounts>;
   reminder: Ask<{ readonly name: ReminderName }, ReminderFound | undefined>;
   /** Answered when it is stored; false: it was to be new, and it exists. */
-  setReminder: Ask<{ readonly name: ReminderName; readonly wish: ReminderWish }, boolean>;
+  setReminder: Ask<{ readonly name: ReminderName; readonly wish: NewReminder }, boolean>;
   cancelReminder: Ask<{ readonly name: ReminderName }, void>;
   /** Retries a dead reminder now. False: there is none, or one of its name was set meanwhile. */
   retryReminder: Ask<{ readonly name: ReminderName }, boolean>;

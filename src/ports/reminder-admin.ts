@@ -23,7 +23,7 @@ export interface ReminderTexts {
   readonly ttl?: string | null;
 }
 
-export interface ReminderWish extends ReminderTexts {
+export interface NewReminder extends ReminderTexts {
   readonly data: unknown;
   readonly onFailure: FailureOptions | undefined;
   /** Only if there is none of that name. */
@@ -90,7 +90,7 @@ export interface ReminderAdmin {
    * Resolves when it is stored; false: it was to be new, and it exists. Rejects with REMINDER_INVALID, and
    * with REMINDER_NOT_HOSTED when no other process could have the type either.
    */
-  set(name: ReminderName, wish: ReminderWish): Promise<boolean>;
+  set(name: ReminderName, wish: NewReminder): Promise<boolean>;
   get(name: ReminderName): Promise<ReminderFound | undefined>;
   /** Succeeds when there is none. */
   cancel(name: ReminderName): Promise<void>;

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Actor } from "../actors/actor.ts";
 import { eventually, TestApps } from "../host/cluster-kit.test.ts";
 import { LIMITS } from "../kernel/limits.ts";
-import type { ReminderWish } from "../ports/reminder-admin.ts";
+import type { NewReminder } from "../ports/reminder-admin.ts";
 import { testLimpet } from "../testing.ts";
 
 type Fired = [name: string, data: unknown, number: number, attempt: number];
@@ -29,7 +29,7 @@ class Cart extends Actor<{ fired: Fired[]; failures: number }> {
 }
 
 const NAMES = { type: "Cart", id: "alice", name: "pay" };
-const wish = (more: Partial<ReminderWish>): ReminderWish => ({
+const request = (more: Partial<NewReminder>): NewReminder => ({
   data: undefined,
   onFailure: undefined,
   isNew: false,
@@ -44,8 +44,8 @@ describe("reminders set as texts", () => {
     await using app = await open();
     const { reminders } = app.host;
     const data = { cups: [2], at: new Date(5) };
-    assert.equal(await reminders.set(NAMES, wish({ dueTime: "PT10S", data })), true);
-    await reminders.set({ ...NAMES, name: "now" }, wish({ dueTime: "0s" }));
+    assert.equal(await reminders.set(NAMES, request({ dueTime: "PT10S", data })), true);
+    await reminders.set({ ...NAMES, name: "now" }, request({ dueTime: "0s" }));
     await app.advance(9_999);
     assert.deepEqual(await app.actor(Cart, "alice").fired(), [["now", undefined, 1, 1]]);
     await app.advance(1);
@@ -56,7 +56,7 @@ describe("reminders set as texts", () => {
   it("a reminder repeats on its grid until its ttl", async () => {
     await using app = await open();
     const { reminders } = app.host;
-    await reminders.set(NAMES, wish({ dueTime: "10s", period: "1m", ttl: "2m30s" }));
+    await reminders.set(NAMES, request({ dueTime: "10s", period: "1m", ttl: "2m30s" }));
     await app.advance("1h");
     const numbers = (await app.actor(Cart, "alice").fired()).map(([, , number]) => number);
     assert.deepEqual(numbers, [1, 2, 3]);
@@ -66,9 +66,9 @@ describe("reminders set as texts", () => {
     await using app = await open();
     const { reminders } = app.host;
     const now = app.clock.now();
-    await reminders.set(NAMES, wish({ dueTime: "10s" }));
+    await reminders.set(NAMES, request({ dueTime: "10s" }));
     assert.deepEqual(await reminders.get(NAMES), { dueTime: iso(now + 10_000), data: undefined });
-    await reminders.set(NAMES, wish({ period: "90s", ttl: "1h", data: [1, null] }));
+    await reminders.set(NAMES, request({ period: "90s", ttl: "1h", data: [1, null] }));
     const [period, ttl] = ["@every 1m30s", iso(now + 90_000 + 3_600_000)];
     assert.deepEqual(await reminders.get(NAMES), { dueTime: iso(now + 90_000), period, ttl, data: [1, null] });
     await app.advance("90s");
@@ -80,7 +80,7 @@ describe("reminders set as texts", () => {
   it("a reminder is shown with its remaining ticks", async () => {
     await using app = await open();
     const { reminders } = app.host;
-    await reminders.set(NAMES, wish({ period: "R3/PT10S" }));
+    await reminders.set(NAMES, request({ period: "R3/PT10S" }));
     assert.equal((await reminders.get(NAMES))?.period, "R3/PT10S");
     await app.advance("10s");
     assert.equal((await reminders.get(NAMES))?.period, "R2/PT10S");
@@ -94,15 +94,15 @@ describe("reminders set as texts", () => {
   it("a reminder replaces the previous one, unless it must be new", async () => {
     await using app = await open();
     const { reminders } = app.host;
-    assert.equal(await reminders.set(NAMES, wish({ dueTime: "1h", data: "first", isNew: true })), true);
-    assert.equal(await reminders.set(NAMES, wish({ dueTime: "1h", data: "second", isNew: true })), false);
+    assert.equal(await reminders.set(NAMES, request({ dueTime: "1h", data: "first", isNew: true })), true);
+    assert.equal(await reminders.set(NAMES, request({ dueTime: "1h", data: "second", isNew: true })), false);
     assert.equal((await reminders.get(NAMES))?.data, "first");
-    assert.equal(await reminders.set(NAMES, wish({ dueTime: "1h", data: "third" })), true);
+    assert.equal(await reminders.set(NAMES, request({ dueTime: "1h", data: "third" })), true);
     assert.equal((await reminders.get(NAMES))?.data, "third");
     await reminders.cancel(NAMES);
     await reminders.cancel(NAMES);
     assert.equal(await reminders.get(NAMES), undefined);
-    assert.equal(await reminders.set(NAMES, wish({ dueTime: "1h", isNew: true })), true);
+    assert.equal(await reminders.set(NAMES, request({ dueTime: "1h", isNew: true })), true);
   });
 
   it("an invalid reminder is rejected, and nothing is stored", async () => {
@@ -120,10 +120,10 @@ describe("reminders set as texts", () => {
       { dueTime: "1s", data: "x".repeat(LIMITS.reminderBytes) },
       { dueTime: "1s", data: () => 1 },
     ]) {
-      await assert.rejects(reminders.set(NAMES, wish(texts)), { code: "REMINDER_INVALID" });
+      await assert.rejects(reminders.set(NAMES, request(texts)), { code: "REMINDER_INVALID" });
     }
     for (const names of [{ type: "a/b" }, { id: "" }, { name: ".." }, { name: "n".repeat(513) }]) {
-      const set = reminders.set({ ...NAMES, ...names }, wish({ dueTime: "1s" }));
+      const set = reminders.set({ ...NAMES, ...names }, request({ dueTime: "1s" }));
       await assert.rejects(set, { code: "NAME_INVALID" });
     }
     assert.deepEqual(await reminders.count(), { all: 0, overdue: 0, dead: 0 });
@@ -133,7 +133,7 @@ describe("reminders set as texts", () => {
     await using app = await open();
     const { reminders } = app.host;
     const strange = { ...NAMES, type: "Kart" };
-    await assert.rejects(reminders.set(strange, wish({ dueTime: "1s" })), { code: "REMINDER_NOT_HOSTED" });
+    await assert.rejects(reminders.set(strange, request({ dueTime: "1s" })), { code: "REMINDER_NOT_HOSTED" });
     // A reminder that another program left behind can be found and cancelled all the same.
     await app.reminders.set("Kart", "alice", "pay", { due: "1s" });
     assert.notEqual(await reminders.get(strange), undefined);
@@ -143,8 +143,8 @@ describe("reminders set as texts", () => {
 
   it("a reminder in a cluster waits for a host of its type", async () => {
     await using apps = new TestApps();
-    const door = await apps.open([], { reminders: { pollInterval: "50ms" } });
-    await door.host.reminders.set(NAMES, wish({ dueTime: "0s", data: "tea" }));
+    const client = await apps.open([], { reminders: { pollInterval: "50ms" } });
+    await client.host.reminders.set(NAMES, request({ dueTime: "0s", data: "tea" }));
     const host = await apps.open([Cart], { reminders: { pollInterval: "50ms" } });
     await eventually(async () => {
       const fired = await host.actor(Cart, "alice").fired();
@@ -157,7 +157,7 @@ describe("reminders set as texts", () => {
     const { reminders } = app.host;
     await app.jobs.set("report", { every: "1h" }, () => {});
     const job = { type: "$report", id: "job", name: "run" };
-    await assert.rejects(reminders.set(job, wish({ dueTime: "0s" })), { code: "NAME_INVALID" });
+    await assert.rejects(reminders.set(job, request({ dueTime: "0s" })), { code: "NAME_INVALID" });
     await assert.rejects(app.reminders.set("$report", "job", "run", { due: 0 }), { code: "NAME_INVALID" });
     assert.equal((await reminders.get(job))?.period, "@every 1h0m0s");
     assert.equal((await app.jobs.get("report"))?.name, "report");
@@ -173,7 +173,7 @@ describe("reminders set as texts", () => {
     for (const verb of ["get", "cancel", "retry", "drop"] as const) {
       await assert.rejects(async () => reminders[verb](key), isRefused, verb);
     }
-    await assert.rejects(reminders.set(key, wish({ dueTime: "0s" })), isRefused);
+    await assert.rejects(reminders.set(key, request({ dueTime: "0s" })), isRefused);
     await assert.rejects(app.reminders.set("$$timer", "run", "1", { due: 0 }), isRefused);
     await assert.rejects(app.reminders.get("$$timer", "run", "1"), isRefused);
     await assert.rejects(app.reminders.list("$$timer", "run"), isRefused);
@@ -300,7 +300,7 @@ describe("dead reminders", () => {
     await using app = await open();
     await app.actor(Cart, "alice").fail(1);
     const onFailure = { attempts: 1, giveUp: "drop" } as const;
-    await app.host.reminders.set(NAMES, wish({ period: "1h", onFailure }));
+    await app.host.reminders.set(NAMES, request({ period: "1h", onFailure }));
     await app.advance("1h1m");
     await app.actor(Cart, "alice").fail(0);
     await app.advance("1h");

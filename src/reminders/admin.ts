@@ -6,13 +6,13 @@ import { checkId, checkNoJob, checkReminderName, checkType } from "../kernel/nam
 import {
   type DeadReminderSummary,
   MOST_COUNTED,
+  type NewReminder,
   type ReminderAdmin,
   type ReminderFound,
   type ReminderName,
   type ReminderPage,
   type ReminderPageQuery,
   type ReminderSummary,
-  type ReminderWish,
 } from "../ports/reminder-admin.ts";
 import type { ReminderWriter } from "../ports/reminder-writer.ts";
 import { readData } from "../ports/reminder-writer.ts";
@@ -43,7 +43,7 @@ export class StoredReminders implements ReminderAdmin {
     this.#deps = deps;
   }
 
-  async set(name: ReminderName, { data, onFailure, isNew, ...texts }: ReminderWish): Promise<boolean> {
+  async set(name: ReminderName, { data, onFailure, isNew, ...texts }: NewReminder): Promise<boolean> {
     const key = this.#keyOf(name);
     checkNoJob(key.type);
     this.#checkHosted(key.type);

@@ -49,11 +49,11 @@ describe("reminders that time out", () => {
 
   it("a timeout is no attempt when the busy actor lives on another host", async () => {
     begin();
-    await using world = await openWorld({ actors: [Busy], hosts: [{ name: "door", actors: [] }, "kitchen"] });
-    const door = world.host("door");
-    const work = door.run((app) => app.actor(Busy, "a", { timeout: "1h" }).work());
+    await using world = await openWorld({ actors: [Busy], hosts: [{ name: "client", actors: [] }, "kitchen"] });
+    const client = world.host("client");
+    const work = client.run((app) => app.actor(Busy, "a", { timeout: "1h" }).work());
     await world.advance("1s");
-    await door.run((app) => app.reminders.set("Busy", "a", "tea", ONCE));
+    await client.run((app) => app.reminders.set("Busy", "a", "tea", ONCE));
     await world.advance("1m");
     assert.deepEqual(ticks, []);
     gate.resolve();

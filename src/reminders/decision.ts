@@ -39,7 +39,7 @@ export function afterTick(plan: Plan, tick: Tick, now: number): TickOutcome {
 }
 
 /** Any value may have been thrown. */
-export const errorText = (error: unknown): string =>
+export const deadLetterText = (error: unknown): string =>
   (error instanceof Error ? `${error.name}: ${error.message}` : showValue(error)).slice(0, MOST_TEXT);
 
 /** No effect: the tick never reached its actor, or no change of its handler was stored. */

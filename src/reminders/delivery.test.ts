@@ -88,7 +88,7 @@ describe("failed deliveries", () => {
     const bench = new Bench();
     const [one, two] = [bench.open(), bench.open()];
     one.handler = () => {
-      throw new LimpetError("NO_HOST", "nobody here");
+      throw new LimpetError("NO_HOST", "no host has it");
     };
     const attempts: number[] = [];
     two.handler = ({ tick }) => void attempts.push(tick.attempt);

@@ -5,7 +5,7 @@ import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { ClaimedReminder, Settlement, Tick, TickOutcome } from "../ports/store/reminders.ts";
 import type { ClaimedEntry } from "./claimed.ts";
-import { afterTick, type Decision, decideTick, errorText, isUndelivered } from "./decision.ts";
+import { afterTick, type Decision, deadLetterText, decideTick, isUndelivered } from "./decision.ts";
 import type { FairCapacity } from "./fair-capacity.ts";
 import type { ReminderInstruments } from "./instruments.ts";
 import { retryPause } from "./schedule/failure-policy.ts";
@@ -72,7 +72,7 @@ export class Deliverer {
       // A damaged row must not end the process that reads it.
       log.error("reminder.damaged", { ...entry.reminder.key, err });
       instruments.failed(1);
-      decision = { kind: "settle", outcome: { kind: "dead", tick: entry.tick, error: errorText(err) } };
+      decision = { kind: "settle", outcome: { kind: "dead", tick: entry.tick, error: deadLetterText(err) } };
     }
     if (decision.kind === "settle") results.settle(entry, decision.outcome);
     else if (decision.kind === "later") results.proceed(entry, decision.tick);
@@ -123,7 +123,7 @@ export class Deliverer {
     if (isLimpetError(error, "REMINDER_DAMAGED")) {
       log.error("reminder.damaged", { ...key, err: error });
       instruments.failed(1);
-      results.settle(entry, { kind: "dead", tick, error: errorText(error) });
+      results.settle(entry, { kind: "dead", tick, error: deadLetterText(error) });
       return;
     }
     if (isUndelivered(error)) {
@@ -142,7 +142,7 @@ export class Deliverer {
     }
     instruments.failed(1);
     if (plan.policy.giveUp === "keep") {
-      results.settle(entry, { kind: "dead", tick, error: errorText(error) });
+      results.settle(entry, { kind: "dead", tick, error: deadLetterText(error) });
       return;
     }
     const after = afterTick(plan, tick, storeClock.now());

@@ -7,10 +7,10 @@ import { assertPunctual, Bench, moments, numbers } from "./processor-kit.test.ts
 
 describe("replaced and cancelled reminders", () => {
   it("a replaced or cancelled reminder is not delivered, whichever process holds it", async () => {
-    for (const who of ["the holder", "somebody else"]) {
+    for (const writer of ["the holder", "another process"]) {
       const bench = new Bench();
       const [one, two] = [bench.open(), bench.open({ isIdle: true })];
-      const other = who === "the holder" ? one : two;
+      const other = writer === "the holder" ? one : two;
       for (const name of ["cancelled", "later", "sooner"]) await bench.during(one.set(name, { due: 3_000 }));
       await bench.advance(1_000);
       assert.equal(one.processor.size.claimed, 3);

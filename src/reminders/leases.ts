@@ -15,7 +15,7 @@ export interface LeaseDeps {
 }
 
 /** Renewals within one lease. */
-export const RENEWALS = 3;
+export const RENEWALS_PER_LEASE = 3;
 
 export class Leases {
   readonly #deps: LeaseDeps;
@@ -43,7 +43,7 @@ export class Leases {
    */
   async renewAll(entries: Iterable<ClaimedEntry>, lost: (entry: ClaimedEntry) => void): Promise<void> {
     const { clock, instruments, log } = this.#deps;
-    const soon = clock.monotonic() + this.#leaseMs * (1 - 1 / RENEWALS);
+    const soon = clock.monotonic() + this.#leaseMs * (1 - 1 / RENEWALS_PER_LEASE);
     const mine = [...entries].filter(
       ({ leaseUntil, isLost, state }) => leaseUntil < soon && !isLost && (state === "waiting" || state === "running"),
     );

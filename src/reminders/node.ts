@@ -221,12 +221,17 @@ export class ReminderNode {
  * Two schedules that differ only in their start are the same: each process computes the start anew. A given
  * moment in the future is not computed, so there a difference counts.
  */
-function isSame(stored: ReminderContent, said: ReminderContent, { due, until }: ReminderOptions, now: number): boolean {
-  const [one, other] = [partsOf(stored), partsOf(said)];
-  if (one?.rest !== other?.rest || stored.data !== said.data) return false;
+function isSame(
+  stored: ReminderContent,
+  given: ReminderContent,
+  { due, until }: ReminderOptions,
+  now: number,
+): boolean {
+  const [one, other] = [partsOf(stored), partsOf(given)];
+  if (one?.rest !== other?.rest || stored.data !== given.data) return false;
   const isMoment = due instanceof Date || (typeof due === "string" && looksLikeInstant(due));
-  const isToCome = isMoment && (other?.first ?? 0) > now;
-  return (!isToCome || one?.first === other?.first) && (until === undefined || one?.until === other?.until);
+  const isFuture = isMoment && (other?.first ?? 0) > now;
+  return (!isFuture || one?.first === other?.first) && (until === undefined || one?.until === other?.until);
 }
 
 /** Undefined: unreadable, and so different from every schedule. */

@@ -21,7 +21,7 @@ import { type Deliver, Deliverer } from "./delivery.ts";
 import { DueTimer } from "./due-timer.ts";
 import { FairCapacity } from "./fair-capacity.ts";
 import type { ReminderInstruments } from "./instruments.ts";
-import { Leases, RENEWALS } from "./leases.ts";
+import { Leases, RENEWALS_PER_LEASE } from "./leases.ts";
 import { Settler } from "./settler.ts";
 import type { StoreClock } from "./store-clock.ts";
 
@@ -319,7 +319,7 @@ export class Processor {
 
   #renewLater(): void {
     const { leaseMs } = this.#settings;
-    this.#renewal = this.#deps.clock.after(leaseMs / RENEWALS, () => void this.#renew(), "background");
+    this.#renewal = this.#deps.clock.after(leaseMs / RENEWALS_PER_LEASE, () => void this.#renew(), "background");
   }
 
   async #renew(): Promise<void> {
@@ -331,7 +331,7 @@ export class Processor {
   /** Releases entries that were due at the previous renewal or earlier, and could not begin since. */
   #releaseLate(): void {
     const { concurrency, leaseMs } = this.#settings;
-    const since = this.#deps.storeClock.now() - leaseMs / RENEWALS;
+    const since = this.#deps.storeClock.now() - leaseMs / RENEWALS_PER_LEASE;
     const late = this.#entries.values().filter(({ state, tick }) => state === "waiting" && tick.at < since);
     if (late.length > 0) this.#capacity.narrow(Math.max(this.#capacity.taken - late.length, concurrency));
     else this.#capacity.widen();

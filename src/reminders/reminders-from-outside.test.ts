@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Actor } from "../index.ts";
 import { openWorld, type TestHost, type TestWorld } from "../testing.ts";
 
-const DOOR = { name: "door", actors: [] };
+const CLIENT = { name: "client", actors: [] };
 
 let poured: string[] = [];
 
@@ -16,7 +16,7 @@ class Kettle extends Actor {
 
 function open(more = {}): Promise<TestWorld> {
   poured = [];
-  return openWorld({ actors: [Kettle], hosts: [{ ...DOOR, ...more }, "kitchen"] });
+  return openWorld({ actors: [Kettle], hosts: [{ ...CLIENT, ...more }, "kitchen"] });
 }
 
 /** The numbers of claimed and delivered reminders of a host. */
@@ -29,41 +29,41 @@ function figuresOf({ app }: TestHost): { taken: number; fired: number } {
 describe("reminders set in a process without their type", () => {
   it("a reminder that is due now is sent to its actor by the process that set it", async () => {
     await using world = await open();
-    const [door, kitchen] = [world.host("door"), world.host("kitchen")];
-    await door.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
+    const [client, kitchen] = [world.host("client"), world.host("kitchen")];
+    await client.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
     await world.advance("1s");
     assert.deepEqual(poured, ["tea"]);
-    assert.deepEqual(figuresOf(door), { taken: 1, fired: 1 });
+    assert.deepEqual(figuresOf(client), { taken: 1, fired: 1 });
     assert.deepEqual(figuresOf(kitchen), { taken: 0, fired: 0 });
   });
 
   it("a reminder that is due later is left to the hosts of its type", async () => {
     await using world = await open();
-    const [door, kitchen] = [world.host("door"), world.host("kitchen")];
-    await door.run((app) => app.reminders.set("Kettle", "k", "tea", { due: "1s" }));
+    const [client, kitchen] = [world.host("client"), world.host("kitchen")];
+    await client.run((app) => app.reminders.set("Kettle", "k", "tea", { due: "1s" }));
     await world.advance("10s");
     assert.deepEqual(poured, ["tea"]);
-    assert.deepEqual(figuresOf(door), { taken: 0, fired: 0 });
+    assert.deepEqual(figuresOf(client), { taken: 0, fired: 0 });
     assert.deepEqual(figuresOf(kitchen), { taken: 1, fired: 1 });
   });
 
   it("a reminder is left to the hosts of its type when the process that set it may not deliver", async () => {
     await using world = await open({ reminders: { direct: false } });
-    const door = world.host("door");
-    await door.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
+    const client = world.host("client");
+    await client.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
     await world.advance("10s");
     assert.deepEqual(poured, ["tea"]);
-    assert.deepEqual(figuresOf(door), { taken: 0, fired: 0 });
+    assert.deepEqual(figuresOf(client), { taken: 0, fired: 0 });
   });
 
   it("a reminder waits for a host of its type when there is none", async () => {
     poured = [];
-    await using world = await openWorld({ actors: [], hosts: ["door", "kitchen"] });
-    const [door, kitchen] = [world.host("door"), world.host("kitchen")];
-    await door.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
+    await using world = await openWorld({ actors: [], hosts: ["client", "kitchen"] });
+    const [client, kitchen] = [world.host("client"), world.host("kitchen")];
+    await client.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
     await world.advance("1m");
     assert.deepEqual(poured, []);
-    assert.deepEqual(figuresOf(door), { taken: 0, fired: 0 });
+    assert.deepEqual(figuresOf(client), { taken: 0, fired: 0 });
     await world.restart(kitchen, { actors: [Kettle] });
     await world.advance("10s");
     assert.deepEqual(poured, ["tea"]);
@@ -71,10 +71,10 @@ describe("reminders set in a process without their type", () => {
 
   it("a reminder is claimed by others when the process that set it ends before the delivery", async () => {
     await using world = await open();
-    const [door, kitchen] = [world.host("door"), world.host("kitchen")];
-    world.partition(door, kitchen);
-    await door.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
-    world.crash(door);
+    const [client, kitchen] = [world.host("client"), world.host("kitchen")];
+    world.partition(client, kitchen);
+    await client.run((app) => app.reminders.set("Kettle", "k", "tea", { due: 0 }));
+    world.crash(client);
     await world.advance("2m");
     assert.deepEqual(poured, ["tea"]);
     assert.equal(figuresOf(kitchen).fired, 1);

@@ -11,7 +11,7 @@ export class StoreClock {
   readonly #clock: Clock;
   /** The store's time minus the local monotonic time was at least this at the last answer. */
   #offset: number | undefined;
-  #heardAt = 0;
+  #observedAt = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -25,10 +25,10 @@ export class StoreClock {
     const mono = this.#clock.monotonic();
     const least = storeNow - mono;
     const most = storeNow + 1 - askedAt;
-    const before = this.#offset === undefined ? least : this.#offset - (mono - this.#heardAt) * DRIFT;
+    const before = this.#offset === undefined ? least : this.#offset - (mono - this.#observedAt) * DRIFT;
     // The previous answer may have been faster, and is then more exact, unless a clock was set since.
     this.#offset = Math.min(Math.max(before, least), most);
-    this.#heardAt = mono;
+    this.#observedAt = mono;
   }
 
   /** The local wall clock until the first answer of the store. */

@@ -21,9 +21,9 @@ class TestHost {
   readonly store = new MemoryStore(() => this.clock.now());
   readonly storeClock = new StoreClock(this.clock);
   lease: OwnLease | undefined;
-  answered = 0;
-  readonly held: (ClaimedReminder & OwnLease & { readonly askedAt: number })[] = [];
-  readonly wrote: number[] = [];
+  unreserved = 0;
+  readonly adopted: (ClaimedReminder & OwnLease & { readonly askedAt: number })[] = [];
+  readonly expected: number[] = [];
   readonly changed: ReminderKey[] = [];
   readonly writer = new BatchedReminderWriter({
     clock: this.clock,
@@ -32,9 +32,9 @@ class TestHost {
     storeClock: this.storeClock,
     patienceMs: 1_000,
     ownLease: () => this.lease,
-    unreserve: () => void this.answered++,
-    adopt: (reminder, lease, askedAt) => this.held.push({ ...reminder, ...lease, askedAt }),
-    expect: (at) => this.wrote.push(at),
+    unreserve: () => void this.unreserved++,
+    adopt: (reminder, lease, askedAt) => this.adopted.push({ ...reminder, ...lease, askedAt }),
+    expect: (at) => this.expected.push(at),
     invalidate: (changed) => this.changed.push(changed),
   });
 
@@ -53,7 +53,7 @@ describe("the writer of reminders", () => {
     const at = now + 600_000;
     assert.deepEqual(stored?.tick, { at, due: at, number: 1, attempt: 0 });
     assert.deepEqual(decodePlan(stored!.schedule).schedule, resolveSchedule({ due: "10m", every: "1h" }, now));
-    assert.deepEqual([host.wrote, host.held], [[at], []]);
+    assert.deepEqual([host.expected, host.adopted], [[at], []]);
   });
 
   it("the writer shows a stored reminder and a future one in the same way", async () => {
@@ -99,11 +99,14 @@ describe("the writer of reminders", () => {
     host.lease = { token: "mine", leaseMs: 30_000 };
     await host.clock.advance(500);
     await host.set("tea", { due: "1s" });
-    const [held] = host.held;
-    assert.deepEqual([held?.token, held?.leaseMs, held?.key.name, held?.askedAt], ["mine", 30_000, "tea", 500]);
-    assert.deepEqual([host.wrote, host.answered], [[], 1]);
+    const [adopted] = host.adopted;
+    assert.deepEqual(
+      [adopted?.token, adopted?.leaseMs, adopted?.key.name, adopted?.askedAt],
+      ["mine", 30_000, "tea", 500],
+    );
+    assert.deepEqual([host.expected, host.unreserved], [[], 1]);
     const stored = await host.store.reminders.get(key("tea"));
-    assert.deepEqual([stored?.generation, stored?.leasedUntil], [held?.generation, host.clock.now() + 30_000]);
+    assert.deepEqual([stored?.generation, stored?.leasedUntil], [adopted?.generation, host.clock.now() + 30_000]);
   });
 
   it("the writer reserves no place for a failed write", async () => {
@@ -116,7 +119,7 @@ describe("the writer of reminders", () => {
     failing.catch(() => {});
     await host.clock.advance(5_000);
     await assert.rejects(failing);
-    assert.deepEqual([host.answered, host.held.length], [3, 1]);
+    assert.deepEqual([host.unreserved, host.adopted.length], [3, 1]);
   });
 
   it("the writer reports whether a new reminder exists already, and leaves the existing one alone", async () => {
@@ -149,7 +152,7 @@ describe("the writer of reminders", () => {
     host.lease = { token: "mine", leaseMs: 30_000 };
     assert.equal(await setNew("tea"), true);
     const stored = await host.store.reminders.get(key("tea"));
-    assert.deepEqual([host.held.length, host.held[0]?.generation], [1, stored?.generation]);
+    assert.deepEqual([host.adopted.length, host.adopted[0]?.generation], [1, stored?.generation]);
     // A reminder of another writer is not confused with it, even if it is equal in every other way.
     between = async () => {
       await host.store.reminders.write([{ kind: "cancel", key: key("coffee") }]);
@@ -194,9 +197,9 @@ describe("the writer of reminders", () => {
       host.changed.map(({ name }) => name),
       ["tea", "tea", "late", "soon", "gone"],
     );
-    assert.deepEqual(host.wrote, [host.clock.now() + 3_600_000, host.clock.now() + 1_000]);
+    assert.deepEqual(host.expected, [host.clock.now() + 3_600_000, host.clock.now() + 1_000]);
     host.writer.written([{ kind: "cancel", key: key("gone") }]);
-    assert.equal(host.wrote.length, 2);
+    assert.equal(host.expected.length, 2);
   });
 
   it("the writer rejects invalid options before anything is written", () => {

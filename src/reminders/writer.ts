@@ -30,9 +30,9 @@ import {
   type StoredReminder,
   type Tick,
 } from "../ports/store/reminders.ts";
-import { rejectReminder } from "./refusal.ts";
 import { resolvePolicy } from "./schedule/failure-policy.ts";
 import { decodePlan, encodePlan } from "./schedule/plan.ts";
+import { rejectReminder } from "./schedule/rejection.ts";
 import { resolveSchedule, type Schedule } from "./schedule/schedule.ts";
 import { LeasedReminders } from "./sent-reminders.ts";
 import type { StoreClock } from "./store-clock.ts";

@@ -1,6 +1,6 @@
 // Parses one field of a cron expression into the set of allowed values.
 import { showValue } from "../../kernel/check.ts";
-import { rejectReminder } from "../refusal.ts";
+import { rejectReminder } from "./rejection.ts";
 
 export interface FieldKind {
   readonly name: string;

@@ -11,10 +11,10 @@
 // at the first moment at which that reading reaches or passes a matching time.
 import { showValue } from "../../kernel/check.ts";
 import { END_OF_TIME } from "../../kernel/durations.ts";
-import { checkText, rejectReminder } from "../refusal.ts";
 import { DAY } from "./calendar.ts";
 import { FIELDS, parseField } from "./cron-field.ts";
 import { CronPattern } from "./cron-pattern.ts";
+import { checkText, rejectReminder } from "./rejection.ts";
 import { type Zone, zoneOf } from "./zone.ts";
 
 export type Cron = CronPattern;

@@ -3,7 +3,7 @@ import { backoffMs } from "../../kernel/backoff.ts";
 import { showValue } from "../../kernel/check.ts";
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
-import { rejectReminder } from "../refusal.ts";
+import { rejectReminder } from "./rejection.ts";
 
 export interface FailurePolicy {
   readonly attempts: number;

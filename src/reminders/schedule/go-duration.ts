@@ -1,6 +1,6 @@
 // Durations as Go writes them: "1h30m0s", "1.5s", "100ms". Counted in whole nanoseconds, so that no fraction
 // is lost on the way to milliseconds.
-import { MAX_TEXT } from "../refusal.ts";
+import { MAX_TEXT } from "./rejection.ts";
 
 const NANOSECONDS: Record<string, bigint> = {
   ns: 1n,

@@ -1,8 +1,8 @@
 // Moments as text: RFC 3339 ("2026-03-01T09:00:00Z", "2026-03-01T09:00:00.5+01:00"), and without an offset as
 // a wall clock of a time zone shows them ("2026-03-01T09:00").
 
-import { MAX_TEXT } from "../refusal.ts";
 import { daysInMonth } from "./calendar.ts";
+import { MAX_TEXT } from "./rejection.ts";
 import type { Zone } from "./zone.ts";
 
 const FORM = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d:\d\d)?$/;

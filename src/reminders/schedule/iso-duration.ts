@@ -1,8 +1,8 @@
 // ISO 8601 durations: "P1M", "P1DT12H", "PT0.5S", and "R5/PT10S" for five times. Upper case, whole numbers,
 // and seconds down to the millisecond.
 
-import { MAX_TEXT } from "../refusal.ts";
 import type { Period } from "./period.ts";
+import { MAX_TEXT } from "./rejection.ts";
 
 const FORM =
   /^(?:R(\d{1,15})\/)?P(?=.)(?:(\d{1,9})Y)?(?:(\d{1,9})M)?(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,12})M)?(?:(\d{1,12})(?:\.(\d{1,3})0*)?S)?)?$/;

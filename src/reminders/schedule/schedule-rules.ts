@@ -3,9 +3,9 @@
 import { showValue } from "../../kernel/check.ts";
 import { END_OF_TIME } from "../../kernel/durations.ts";
 import { invariant } from "../../kernel/errors.ts";
-import { rejectReminder } from "../refusal.ts";
 import { nextMatch, parseCron } from "./cron.ts";
 import { averageLength, isFixedPeriod, type Period, stepsFrom } from "./period.ts";
+import { rejectReminder } from "./rejection.ts";
 import type { Missed, Schedule } from "./schedule.ts";
 import { zoneOf } from "./zone.ts";
 

@@ -53,7 +53,7 @@ describe("schedules", () => {
       { first: now, every: exact(HOUR), missed: "once" },
     ],
     [
-      "every month of the calendar, in UTC unless said otherwise",
+      "every month of the calendar, in UTC by default",
       { due: 0, every: "P1M" },
       { first: now, every: { months: 1, days: 0, ms: 0 }, timezone: "UTC", missed: "once" },
     ],
@@ -73,7 +73,7 @@ describe("schedules", () => {
       { first: now + 10 * SECOND, every: exact(10 * SECOND), times: 5, missed: "once" },
     ],
     [
-      "five times, said twice",
+      "five times, given twice",
       { every: "R5/PT10S", times: 5 },
       { first: now + 10 * SECOND, every: exact(10 * SECOND), times: 5, missed: "once" },
     ],

@@ -3,10 +3,10 @@
 import { showValue } from "../../kernel/check.ts";
 import { type Duration, END_OF_TIME, parseDuration } from "../../kernel/durations.ts";
 import type { Missed, ScheduleOptions } from "../../ports/reminder-options.ts";
-import { checkText, rejectReminder } from "../refusal.ts";
 import { isLocalInstant, looksLikeInstant, parseInstant } from "./instant.ts";
 import { parseIsoDuration } from "./iso-duration.ts";
 import { exactly, isFixedPeriod, type Period } from "./period.ts";
+import { checkText, rejectReminder } from "./rejection.ts";
 import { composeSchedule, type Moment, type Parts } from "./schedule-rules.ts";
 import { type Zone, zoneOf } from "./zone.ts";
 

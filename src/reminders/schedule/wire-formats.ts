@@ -4,11 +4,11 @@
 // away; ttl counts from the first tick.
 
 import { showValue } from "../../kernel/check.ts";
-import { checkText, rejectReminder } from "../refusal.ts";
 import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 import { looksLikeInstant, parseInstant } from "./instant.ts";
 import { formatIsoDuration, type IsoDuration, parseIsoDuration } from "./iso-duration.ts";
 import { exactly, isFixedPeriod, type Period } from "./period.ts";
+import { checkText, rejectReminder } from "./rejection.ts";
 import type { Missed, Schedule } from "./schedule.ts";
 import { composeSchedule, type Moment } from "./schedule-rules.ts";
 

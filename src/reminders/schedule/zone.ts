@@ -3,8 +3,8 @@
 // offsets are sampled every six days; since 1970 no zone has changed its offset twice within so short a time.
 
 import { showValue } from "../../kernel/check.ts";
-import { checkText, rejectReminder } from "../refusal.ts";
 import { DAY } from "./calendar.ts";
+import { checkText, rejectReminder } from "./rejection.ts";
 
 /**
  * The clocks are moved at `at`: until then they are `before` ahead of UTC, from then on `after`

@@ -18,13 +18,13 @@ import { silentLog } from "../../ports/log.ts";
 import { type Labels, type Meter, silentMeter } from "../../ports/meter.ts";
 import type {
   DeadReminderSummary,
+  NewReminder,
   ReminderAdmin,
   ReminderFound,
   ReminderName,
   ReminderPage,
   ReminderPageQuery,
   ReminderSummary,
-  ReminderWish,
 } from "../../ports/reminder-admin.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "../../ports/shard-admin.ts";
 import { FakeWorkflows } from "./fake-workflows.test.ts";
@@ -84,7 +84,7 @@ export class FakeReminders implements ReminderAdmin {
   dead: DeadReminderSummary[] = [];
   counts = { all: 0, overdue: 0, dead: 0 };
 
-  async set(name: ReminderName, wish: ReminderWish): Promise<boolean> {
+  async set(name: ReminderName, wish: NewReminder): Promise<boolean> {
     this.asked.push(["set", name, wish]);
     return this.isSet;
   }

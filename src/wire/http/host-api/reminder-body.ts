@@ -3,7 +3,7 @@
 // later. Pure.
 import { invalidBody, showValue } from "../../../kernel/check.ts";
 import { LimpetError } from "../../../kernel/errors.ts";
-import type { ReminderWish } from "../../../ports/reminder-admin.ts";
+import type { NewReminder } from "../../../ports/reminder-admin.ts";
 import type { FailureOptions } from "../../../ports/reminder-options.ts";
 import { parseGoDuration } from "../../../reminders/schedule/go-duration.ts";
 import { parseIsoDuration } from "../../../reminders/schedule/iso-duration.ts";
@@ -17,7 +17,7 @@ const INTERVAL = "1s";
 
 const senseless = (problem: string): LimpetError => new LimpetError("REMINDER_INVALID", problem);
 
-export function parseReminder(bytes: Buffer, exact: boolean): ReminderWish {
+export function parseReminder(bytes: Buffer, exact: boolean): NewReminder {
   const body = parseBody(bytes, exact);
   if (!isFields(body)) throw invalidBody('the body must be an object, for example {"dueTime": "10s", "data": "tea"}');
   const { dueTime = null, period = null, ttl = null, data, overwrite, failure_policy } = body;

@@ -1,6 +1,6 @@
 // Rejects a schedule with the option, the given value, and a valid alternative.
-import { showValue } from "../kernel/check.ts";
-import { LimpetError } from "../kernel/errors.ts";
+import { showValue } from "../../kernel/check.ts";
+import { LimpetError } from "../../kernel/errors.ts";
 
 /** No text of a schedule is longer than this. */
 export const MAX_TEXT = 200;
