@@ -71,7 +71,7 @@ export interface Operation {
 }
 
 /** One request to a custom strategy. */
-export interface Advice {
+export interface StrategyCall {
   readonly process: Process;
   readonly namespace: string;
   readonly type: string;
@@ -80,7 +80,7 @@ export interface Advice {
   readonly askedAt: number;
   endedAt: number | undefined;
   /** Incarnation that the strategy returned, if it was among the hosts of the request. */
-  said: string | undefined;
+  answer: string | undefined;
 }
 
 /** One attempt at an activity of a workflow. */
@@ -153,8 +153,8 @@ export interface Observer {
   gaveBack?(process: Process, batch: readonly TaskReturn[], counted: readonly boolean[]): void;
   didDeed?(operation: DeedOperation): void;
   /** A custom strategy gets a request, and responds. Some never respond. */
-  adviceAsked?(advice: Advice): void;
-  adviceGiven?(advice: Advice): void;
+  strategyCalled?(advice: StrategyCall): void;
+  strategyAnswered?(advice: StrategyCall): void;
   /** The store has executed a request of a process, which does not have the response yet. */
   stored?(process: Process, question: Question): void;
   /**

@@ -4,7 +4,7 @@
 import type { Prng } from "../src/kernel/prng.ts";
 import type { ShardHostInfo, ShardMoveWish, ShardStrategy } from "../src/kernel/shard-strategy.ts";
 import type { Process } from "../src/world/process.ts";
-import type { Advice } from "./observer.ts";
+import type { StrategyCall } from "./observer.ts";
 import type { OddAdvice, OwnStrategyPlan } from "./plan.ts";
 import type { Stage } from "./stage.ts";
 
@@ -38,32 +38,32 @@ export function ownStrategy(
   /** The draws do not depend on requests to other processes. */
   const chanceOf = (what: string): Prng => stage.chance.child(`strategy of ${type} ${what} ${stage.now}`);
 
-  function begin(shard: number | undefined, hosts: readonly ShardHostInfo[]): Advice {
+  function begin(shard: number | undefined, hosts: readonly ShardHostInfo[]): StrategyCall {
     for (const { incarnation } of hosts) if (!seen.includes(incarnation)) seen.push(incarnation);
     if (seen.length > REMEMBERED) seen.splice(0, seen.length - REMEMBERED);
     const process = box.process!;
-    const advice: Advice = {
+    const call: StrategyCall = {
       process,
       namespace,
       type,
       shard,
       askedAt: stage.now,
       endedAt: undefined,
-      said: undefined,
+      answer: undefined,
     };
-    for (const one of stage.observers) one.adviceAsked?.(advice);
-    return advice;
+    for (const one of stage.observers) one.strategyCalled?.(call);
+    return call;
   }
 
-  function end(advice: Advice, said?: string): void {
-    Object.assign(advice, { endedAt: stage.now, said });
-    for (const one of stage.observers) one.adviceGiven?.(advice);
+  function end(call: StrategyCall, answer?: string): void {
+    Object.assign(call, { endedAt: stage.now, answer });
+    for (const one of stage.observers) one.strategyAnswered?.(call);
   }
 
   const oddly = (chance: Prng): OddAdvice | undefined =>
     stage.isChaos && chance.chance(plan.oddly) ? chance.pick(plan.odd) : undefined;
 
-  async function think({ process, shard }: Advice, odd: OddAdvice | undefined, chance: Prng): Promise<void> {
+  async function think({ process, shard }: StrategyCall, odd: OddAdvice | undefined, chance: Prng): Promise<void> {
     const after = (ms: number): Promise<void> => new Promise((go) => void process.clock.after(ms, go));
     const isPressed = shard !== undefined && letGo();
     if (odd === "never") await new Promise(() => {});
@@ -121,21 +121,21 @@ export function ownStrategy(
   const strategy: ShardStrategy = {
     async home(shard, hosts, asker) {
       const chance = chanceOf(`home ${shard}`);
-      const advice = begin(shard, hosts);
+      const call = begin(shard, hosts);
       const odd = oddly(chance);
       try {
-        await think(advice, odd, chance);
+        await think(call, odd, chance);
       } catch (error) {
-        end(advice);
+        end(call);
         throw error;
       }
       const bad = odd === undefined ? undefined : await wrong(odd, hosts, chance);
       if (bad !== undefined || odd === "nonsense") {
-        end(advice);
+        end(call);
         return bad as string;
       }
       const meant = plan.way === "asker" && asker !== undefined ? asker : spread(shard, hosts);
-      end(advice, meant.incarnation);
+      end(call, meant.incarnation);
       return chance.pick([meant, meant.incarnation, meant.address]);
     },
   };
@@ -143,12 +143,12 @@ export function ownStrategy(
 
   async function moves(hosts: readonly ShardHostInfo[], moving: ReadonlySet<number>): Promise<ShardMoveWish[]> {
     const chance = chanceOf("moves");
-    const advice = begin(undefined, hosts);
+    const call = begin(undefined, hosts);
     const odd = oddly(chance);
     try {
-      await think(advice, odd, chance);
+      await think(call, odd, chance);
     } finally {
-      end(advice);
+      end(call);
     }
     const shards = hosts.flatMap((host) => host.shards.map((shard) => ({ shard, host })));
     if (odd !== undefined) return (await oddMoves(odd, shards, hosts, chance)) as ShardMoveWish[];

@@ -3,7 +3,7 @@
 import { isLimpetError } from "../../src/kernel/errors.ts";
 import type { ShardHomeChange } from "../../src/ports/store/shards.ts";
 import { hasRole, isSharded, shardKey } from "../checkers/looks.ts";
-import type { Advice, Observer, Operation } from "../observer.ts";
+import type { Observer, Operation, StrategyCall } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 
 export const SHARD_CODE_MARKS = {
@@ -38,39 +38,39 @@ const PATIENCE_MS = 5_000;
 export class ShardCodeMarks implements Observer {
   readonly #stage: Stage;
   /** Last response of a strategy, by shard. */
-  readonly #said = new Map<string, string>();
+  readonly #answers = new Map<string, string>();
   /** Number of the process that got the last request, by namespace and type. */
-  readonly #asked = new Map<string, number>();
+  readonly #requested = new Map<string, number>();
 
   constructor(stage: Stage) {
     this.#stage = stage;
     if (stage.plan.sharded === undefined) return;
-    stage.world.database.watchers.push({ notedHomes: (_station, _term, changes) => this.#noted(changes) });
+    stage.world.database.watchers.push({ notedHomes: (_station, _term, changes) => this.#persisted(changes) });
   }
 
   #reach(name: Mark): void {
     this.#stage.mark(name);
   }
 
-  #noted(changes: readonly ShardHomeChange[]): void {
+  #persisted(changes: readonly ShardHomeChange[]): void {
     for (const { namespace, type, shard, incarnation } of changes) {
       const key = shardKey(namespace, type, shard);
-      if (incarnation === undefined || !this.#said.has(key)) continue;
-      if (this.#said.get(key) === incarnation) this.#reach("shard: strategy followed");
-      this.#said.delete(key);
+      if (incarnation === undefined || !this.#answers.has(key)) continue;
+      if (this.#answers.get(key) === incarnation) this.#reach("shard: strategy followed");
+      this.#answers.delete(key);
     }
   }
 
-  adviceAsked({ namespace, type, process }: Advice): void {
+  strategyCalled({ namespace, type, process }: StrategyCall): void {
     const key = `${namespace}/${type}`;
-    const before = this.#asked.get(key);
+    const before = this.#requested.get(key);
     if (before !== undefined && before !== process.number) this.#reach("shard: strategy asked elsewhere");
-    this.#asked.set(key, process.number);
+    this.#requested.set(key, process.number);
   }
 
-  adviceGiven({ namespace, type, shard, askedAt, said, process }: Advice): void {
+  strategyAnswered({ namespace, type, shard, askedAt, answer, process }: StrategyCall): void {
     if (!process.hasEnded && this.#stage.now - askedAt > PATIENCE_MS) this.#reach("shard: strategy answered too late");
-    if (shard !== undefined && said !== undefined) this.#said.set(shardKey(namespace, type, shard), said);
+    if (shard !== undefined && answer !== undefined) this.#answers.set(shardKey(namespace, type, shard), answer);
   }
 
   told({ event, fields }: Parameters<NonNullable<Observer["told"]>>[0]): void {

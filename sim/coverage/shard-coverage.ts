@@ -43,7 +43,7 @@ type HostWord = Extract<ControlSaid, { about: "host" }>["message"];
 type LeaderWord = Extract<ControlSaid, { about: "scheduler" }>["message"];
 
 interface Moving {
-  phase: "buffering" | "stopping" | "stopped" | "noting";
+  phase: "buffering" | "stopping" | "stopped" | "persisting";
   leader: Process | undefined;
   home: number | undefined;
   readonly since: number;
@@ -56,7 +56,7 @@ const LOST: { readonly [phase in Moving["phase"]]: { readonly leader: ShardMark;
   },
   stopping: { leader: "shard: leader lost while a shard stops", home: "shard: home lost while it stops" },
   stopped: { leader: "shard: leader lost while a shard stops", home: "shard: home lost when it had stopped" },
-  noting: { leader: "shard: leader lost while a home is written", home: "shard: home lost when it had stopped" },
+  persisting: { leader: "shard: leader lost while a home is written", home: "shard: home lost when it had stopped" },
 };
 
 export class ShardMarks implements Observer {
@@ -68,7 +68,7 @@ export class ShardMarks implements Observer {
   /** Shards without a turn yet, by the place of their new home. */
   readonly #fresh = new Map<number, Set<string>>();
   /** The leader that has not answered a request yet, by host and shard. */
-  readonly #asked = new Map<string, number>();
+  readonly #requested = new Map<string, number>();
   readonly #turnedAway = new Set<unknown>();
   readonly #movedAt = new Map<string, { readonly since: number; readonly until: number }>();
 
@@ -78,12 +78,12 @@ export class ShardMarks implements Observer {
     if (!this.#isOn) return;
     stage.world.database.watchers.push({
       asks: (station, question) => {
-        if (question === "note homes") this.#noting(station as Process);
+        if (question === "note homes") this.#persisting(station as Process);
       },
       remembered: (_station, _home, changes) => {
         if (changes.some(({ isKept }) => !isKept)) this.#reach("shard: forgotten");
       },
-      notedHomes: (station, _term, changes, isCurrent) => this.#noted(station, changes, isCurrent),
+      notedHomes: (station, _term, changes, isCurrent) => this.#persisted(station, changes, isCurrent),
     });
   }
 
@@ -93,13 +93,13 @@ export class ShardMarks implements Observer {
 
   // ——— The store.
 
-  #noting(leader: Process): void {
+  #persisting(leader: Process): void {
     for (const moving of this.#moving.values()) {
-      if (moving.phase === "stopped" && moving.leader === leader) moving.phase = "noting";
+      if (moving.phase === "stopped" && moving.leader === leader) moving.phase = "persisting";
     }
   }
 
-  #noted(_station: Station, _changes: readonly ShardHomeChange[], isCurrent: boolean): void {
+  #persisted(_station: Station, _changes: readonly ShardHomeChange[], isCurrent: boolean): void {
     if (!isCurrent) this.#reach("shard: note refused");
   }
 
@@ -179,9 +179,9 @@ export class ShardMarks implements Observer {
       if (!types.includes(word.type)) this.#reach("shard: asked by a host without the type");
       for (const shard of word.shards) {
         const key = `${process.number} ${shardKey(planned.namespace, word.type, shard)}`;
-        const before = this.#asked.get(key);
+        const before = this.#requested.get(key);
         if (before !== undefined && before !== to) this.#reach("shard: asked again");
-        this.#asked.set(key, to);
+        this.#requested.set(key, to);
       }
     }
     if (word.kind !== "shardStopped") return;
@@ -196,7 +196,7 @@ export class ShardMarks implements Observer {
     if (word.kind === "shardHomes") {
       for (const { shard, host } of word.homes) {
         const key = shardKey(namespace, word.type, shard);
-        this.#asked.delete(`${player.host.process?.number} ${key}`);
+        this.#requested.delete(`${player.host.process?.number} ${key}`);
         this.#told(key, host?.address);
       }
       return;

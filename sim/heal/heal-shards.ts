@@ -267,7 +267,7 @@ async function led(stage: Stage): Promise<string> {
           const wanted = hosts.find(({ name, address }) => name === host || address === host);
           const home = hosts.find(({ shards }) => shards.includes(shard));
           if (wanted !== undefined && home !== undefined && home !== wanted)
-            return `shard ${shard} of ${type} lives at ${home.name}, and was told to live at ${host}`;
+            return `shard ${shard} of ${type} lives at ${home.name}, and is assigned to ${host}`;
         }
       } catch (error) {
         return String(error);

@@ -57,7 +57,7 @@ export async function openCluster(settings: Settings, deps: ClusterDeps, dedicat
   let parts: Assembled | undefined;
   const service: LinkService = {
     serve: (call, answer, line) =>
-      parts!.companions.serve(call, answer) ? () => {} : parts!.routing.inbound.serve(call, answer, line),
+      parts!.prewarm.serve(call, answer) ? () => {} : parts!.routing.inbound.serve(call, answer, line),
   };
   // Requests the secret of the cluster from the store.
   const door = await untilAnswered(clock, startPatienceMs, () => wire.openLinkDoor(service));
@@ -76,7 +76,7 @@ export async function openCluster(settings: Settings, deps: ClusterDeps, dedicat
 }
 
 interface Assembled extends Parts {
-  readonly companions: Prewarm;
+  readonly prewarm: Prewarm;
 }
 
 /** Builds the parts; none of them runs yet. */
@@ -107,20 +107,20 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
       },
       gained: (type, shard, move) => {
         remembered.gained(type, shard);
-        companions.gained(type, shard, move);
+        prewarm.gained(type, shard, move);
       },
-      leaving: (type, shard, actors) => companions.leaving(type, shard, actors),
-      left: (type, shard, move, address) => companions.left(type, shard, move, address),
-      moved: (type, shard, address) => companions.moved(type, shard, address),
+      leaving: (type, shard, actors) => prewarm.leaving(type, shard, actors),
+      left: (type, shard, move, address) => prewarm.left(type, shard, move, address),
+      moved: (type, shard, address) => prewarm.moved(type, shard, address),
       opened: (type, shards) => routing.opened(type, shards),
       answered: (type, id, error) => routing.answered(type, id, error),
     },
   );
   const { resolver, shards } = placement;
-  const standing = (type: string, shard: number): ShardActivation => resolver.activation(type, shard);
+  const activation = (type: string, shard: number): ShardActivation => resolver.activation(type, shard);
   const expects = (type: string, shard: number, move: string): boolean =>
     resolver.hasLease && shards.expects(type, shard, move);
-  const companions = new Prewarm({ clock, catalog, links, standing, expects });
+  const prewarm = new Prewarm({ clock, catalog, links, activation, expects });
   const remembered = new RememberedActors(settings.storeTimeout, { ...deps, known: knownShards(placement) });
   catalog.connect({ remembering: remembered });
   const refused = (type: string): void => countRefused(type, namespace, meter);
@@ -132,7 +132,7 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
     storeTimeoutMs: settings.storeTimeout,
   });
   catalog.join(routing);
-  return { door, links, source, placement, routing, remembered, companions, dedicated };
+  return { door, links, source, placement, routing, remembered, prewarm, dedicated };
 }
 
 /** For display; the stored form is in actors/options/sharded-options.ts. */

@@ -6,13 +6,13 @@ import { mayHost } from "../placement/host/roles.ts";
 import { HostLease } from "../placement/model/host-lease.ts";
 import { HostTables } from "../placement/model/host-tables.ts";
 import { type StickyClientDeps, StickyMember } from "../placement/sticky/sticky-client.ts";
-import { ShardMember, type ShardMemberDeps } from "../sharding/host/region-driver.ts";
+import { RegionDriver, type RegionDriverDeps } from "../sharding/host/region-driver.ts";
 import type { ShardKnowledge } from "../sharding/remembered/manager.ts";
 
 export interface HostPlacementDeps
   extends Omit<MembershipDeps, "tables" | "lease" | "sticky" | "shards">,
     Pick<StickyClientDeps, "answered">,
-    Pick<ShardMemberDeps, "opened" | "gained" | "leaving" | "left" | "moved"> {}
+    Pick<RegionDriverDeps, "opened" | "gained" | "leaving" | "left" | "moved"> {}
 
 export interface HostPlacement {
   readonly address: string;
@@ -20,7 +20,7 @@ export interface HostPlacement {
   readonly resolver: PlacementResolver;
   readonly tables: HostTables;
   readonly sticky: StickyMember;
-  readonly shards: ShardMember;
+  readonly shards: RegionDriver;
 }
 
 export function openHostPlacement(settings: MembershipSettings, deps: HostPlacementDeps): HostPlacement {
@@ -28,7 +28,7 @@ export function openHostPlacement(settings: MembershipSettings, deps: HostPlacem
   const tables = new HostTables(address);
   const lease = new HostLease();
   const sticky = new StickyMember(settings, tables, { ...deps, wants: (type) => membership.types.includes(type) });
-  const shards = new ShardMember({
+  const shards = new RegionDriver({
     ...deps,
     tables,
     lease,
@@ -46,7 +46,7 @@ export function openHostPlacement(settings: MembershipSettings, deps: HostPlacem
 /** The shards of this host, as its remembered actors use them. Without a lease the leader does not answer. */
 export const knownShards = ({ membership, resolver, shards }: HostPlacement): ShardKnowledge => ({
   home: () => membership.incarnation,
-  standing: (type, shard) => resolver.activation(type, shard),
+  activation: (type, shard) => resolver.activation(type, shard),
   find: (type, numbers) => {
     if (resolver.hasLease) shards.find(type, numbers);
   },

@@ -41,8 +41,8 @@ describe("a message over HTTP", () => {
         method: verb,
         ...(verb === "GET" ? {} : { body: JSON.stringify(body) }),
       });
-      const said = (await answer.json()) as { errorCode?: string };
-      return [answer.status, said.errorCode ?? said];
+      const parsed = (await answer.json()) as { errorCode?: string };
+      return [answer.status, parsed.errorCode ?? parsed];
     };
     assert.deepEqual(await send("Cart/method/put", { id: "alice", message: "tea" }), [200, ["alice", 1]]);
     assert.deepEqual(await send("Cart/method/put", [{ id: "alice", message: "milk" }, 2]), [200, ["alice", 3]]);

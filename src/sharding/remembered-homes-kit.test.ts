@@ -50,7 +50,7 @@ export class Setting {
   onLook = async (): Promise<void> => {};
   /** The leader answers renewals. */
   isRenewing = true;
-  readonly said: HostMessage[] = [];
+  readonly sent: HostMessage[] = [];
   #listener: ControlListener<SchedulerMessage> | undefined;
   #round = 0;
   #ids = 0;
@@ -106,7 +106,7 @@ export class Setting {
 
   #source(): LeaderSource {
     const send = (message: HostMessage): void => {
-      this.said.push(message);
+      this.sent.push(message);
       if (message.kind === "renew" && this.isRenewing) this.renewed(message.sequence);
     };
     const report = (listener: ControlListener<SchedulerMessage>) => {
@@ -164,7 +164,7 @@ export class Setting {
     this.say({ kind: "beginHandOff", type: "Guard", shard: SHARD, move });
     this.say({ kind: "handOff", type: "Guard", shard: SHARD, move, to: OTHER });
     await this.clock.settled();
-    assert.ok(this.said.some((message) => message.kind === "shardStopped" && message.move === move));
+    assert.ok(this.sent.some((message) => message.kind === "shardStopped" && message.move === move));
     await this.lives(OTHER);
   }
 

@@ -82,7 +82,7 @@ describe("a host that becomes the home of a shard", () => {
     const it = await joined();
     await it.remember(ID);
     await it.clock.advance("35s");
-    assert.ok(it.said.some((message) => message.kind === "getShardHomes" && message.shards.includes(SHARD)));
+    assert.ok(it.sent.some((message) => message.kind === "getShardHomes" && message.shards.includes(SHARD)));
     await it.lives(it.me);
     await it.clock.advance(1_000);
     assert.deepEqual(it.running, [ID]);
@@ -95,7 +95,7 @@ describe("a host that becomes the home of a shard", () => {
     it.welcome();
     it.table(it.me, OTHER);
     await it.clock.advance(1_000);
-    const asked = () => it.said.some((message) => message.kind === "getShardHomes" && message.shards.includes(SHARD));
+    const asked = () => it.sent.some((message) => message.kind === "getShardHomes" && message.shards.includes(SHARD));
     assert.equal(asked(), false);
     it.isRenewing = true;
     await it.clock.advance(LEASE_MS / 2);
@@ -143,7 +143,7 @@ describe("a host that becomes the home of a shard", () => {
     await it.clock.advance("1m");
     it.onLook = async () => {};
     await it.clock.advance("3s");
-    assert.ok(it.said.some((message) => message.kind === "getShardHomes" && message.shards.includes(SHARD)));
+    assert.ok(it.sent.some((message) => message.kind === "getShardHomes" && message.shards.includes(SHARD)));
   });
 
   it("a host reads the shards once more when hosts have changed during the read", async () => {

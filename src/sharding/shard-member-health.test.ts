@@ -6,14 +6,14 @@ import type { HostMessage } from "../ports/control-messages.ts";
 import { silentLog } from "../ports/log.ts";
 import { WAIT } from "../ports/placement.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { ShardMember, type ShardMemberDeps } from "./host/region-driver.ts";
+import { RegionDriver, type RegionDriverDeps } from "./host/region-driver.ts";
 import { ID, joined } from "./remembered-homes-kit.test.ts";
 
 test("a host is unhealthy while calls have waited for a home for too long, and healthy again when the home is announced", async () => {
   const clock = new VirtualClock();
   const home = { address: "10.0.0.1:1", incarnation: "other", name: "" };
   const table = { hosts: [home], sticky: false, shards: 4, ownShards: false };
-  const member = new ShardMember({
+  const member = new RegionDriver({
     clock,
     log: silentLog,
     mayHost: () => true,
@@ -23,10 +23,10 @@ test("a host is unhealthy while calls have waited for a home for too long, and h
     catalog: { types: new Map(), edition: 1, sharding: () => ({ retryMs: 3_000, bufferSize: 1 }) },
     lease: { held: true },
     tables: { newest: () => table, shards: () => table.shards, hostAt: () => home },
-  } as unknown as ShardMemberDeps);
+  } as unknown as RegionDriverDeps);
   const route = () => member.router("Cart").route("alice", member.shardOf("Cart", "alice"));
-  const said: HostMessage[] = [];
-  const stream: ControlStream<HostMessage> = { send: (message) => void said.push(message), close() {} };
+  const sent: HostMessage[] = [];
+  const stream: ControlStream<HostMessage> = { send: (message) => void sent.push(message), close() {} };
   member.joined(stream);
   /** As a waiting call does. */
   const wait = async (seconds: number) => {
@@ -38,7 +38,7 @@ test("a host is unhealthy while calls have waited for a home for too long, and h
   const shard = member.shardOf("Cart", "alice")!;
   await wait(10);
   assert.equal(
-    said.filter(({ kind }) => kind === "getShardHomes").length,
+    sent.filter(({ kind }) => kind === "getShardHomes").length,
     4,
     "the leader is asked again every three seconds",
   );

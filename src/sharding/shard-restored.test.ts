@@ -9,7 +9,7 @@ describe("a host whose shards a restored store has forgotten", () => {
     const it = await atHome();
     await it.cut();
     it.welcome(2);
-    const asks = it.said.filter((message) => message.kind === "getShardHomes");
+    const asks = it.sent.filter((message) => message.kind === "getShardHomes");
     assert.deepEqual(asks.at(-1), { kind: "getShardHomes", type: "Guard", shards: [SHARD], held: [SHARD] });
   });
 

@@ -144,7 +144,7 @@ describe("the strategy of external assignments", () => {
 describe("the check of a strategy's answers", () => {
   it("the valid parts of a strategy's answer are used", () => {
     const regions = [region("a", [1, 2, 3]), region("b", [4])];
-    const said = [
+    const answer = [
       { shard: 1, to: "b!" },
       { shard: 1, to: "b!" },
       { shard: 2, to: "a!" },
@@ -154,12 +154,12 @@ describe("the check of a strategy's answers", () => {
       undefined,
       "nonsense",
     ];
-    assert.deepEqual(checkedMoves(said, regions, NONE, 10), [
+    assert.deepEqual(checkedMoves(answer, regions, NONE, 10), [
       { shard: 1, to: "b!" },
       { shard: 4, to: undefined },
     ]);
-    assert.deepEqual(checkedMoves(said, regions, new Set([1]), 10), [{ shard: 4, to: undefined }]);
-    assert.equal(checkedMoves(said, regions, NONE, 1).length, 1);
+    assert.deepEqual(checkedMoves(answer, regions, new Set([1]), 10), [{ shard: 4, to: undefined }]);
+    assert.equal(checkedMoves(answer, regions, NONE, 1).length, 1);
     for (const nonsense of [undefined, null, 7, "x", {}])
       assert.deepEqual(checkedMoves(nonsense, regions, NONE, 9), []);
   });
@@ -168,7 +168,7 @@ describe("the check of a strategy's answers", () => {
     fc.assert(
       fc.property(fc.anything(), fc.array(fc.anything()), (one, many) => {
         const regions = [region("a", [1]), region("b")];
-        for (const said of [one, many]) assert.ok(checkedMoves(said, regions, NONE, 10).length <= 1);
+        for (const answer of [one, many]) assert.ok(checkedMoves(answer, regions, NONE, 10).length <= 1);
       }),
     );
   });

@@ -31,7 +31,9 @@ export const homesHaveTheRole: CheckerKind = {
         for (const { shard, host } of homes) {
           const home = stage.players.find((player) => addressOf(player) === host?.address);
           if (host === undefined || home === undefined || hasRole(plan, home.planned, type)) continue;
-          report(`${shardKey(namespace, type, shard)} is said to live at ${home.planned.name}, which has not its role`);
+          report(
+            `${shardKey(namespace, type, shard)} is announced to live at ${home.planned.name}, which has not its role`,
+          );
         }
       },
     };

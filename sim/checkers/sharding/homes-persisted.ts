@@ -11,15 +11,15 @@ export const homesPersisted: CheckerKind = {
   rule: "the home of a shard is in the store before hosts are notified, and only the leader of the newest term changes it there",
   make(stage, report) {
     if (stage.plan.sharded === undefined) return {};
-    const noted = new Map<string, { readonly incarnation: string | undefined; readonly term: number }>();
+    const persisted = new Map<string, { readonly incarnation: string | undefined; readonly term: number }>();
     const terms = new Map<Process, number>();
     let newest = 0;
     stage.world.database.watchers.push({
       notedHomes: (_station, term, changes, isCurrent) => {
         if (!isCurrent) return;
-        if (term < newest) report(`homes are noted in term ${term}, and there is term ${newest}`);
+        if (term < newest) report(`homes are persisted in term ${term}, and there is term ${newest}`);
         for (const { namespace, type, shard, incarnation } of changes) {
-          noted.set(shardKey(namespace, type, shard), { incarnation, term });
+          persisted.set(shardKey(namespace, type, shard), { incarnation, term });
         }
       },
     });
@@ -36,12 +36,12 @@ export const homesPersisted: CheckerKind = {
         const { type, homes } = said.message;
         for (const { shard, host } of homes) {
           const key = shardKey(player.planned.namespace, type, shard);
-          const known = noted.get(key);
+          const known = persisted.get(key);
           // A later leader may have decided otherwise, and this one does not know it yet.
           if (host === undefined || (known !== undefined && known.term > (terms.get(process) ?? 0))) continue;
           if (known?.incarnation === host.incarnation) continue;
           report(
-            `${key} is said to live at ${host.address} (${host.incarnation}), and the store says ${known?.incarnation}`,
+            `${key} is announced to live at ${host.address} (${host.incarnation}), and the store has ${known?.incarnation}`,
           );
         }
       },

@@ -45,7 +45,7 @@ export const movesLoseNothing: CheckerKind = {
         const turn = begun.get(token);
         const isCutOff = error.code === "CALL_CANCELLED" && turn !== undefined;
         if (isCutOff && stage.now - turn.beganAt >= stage.plan.sharded![call.type]!.handOff * SHORT) return;
-        report(`${token} on ${labelOf(call)} was told ${error.code} although everything was well: ${error.message}`);
+        report(`${token} on ${labelOf(call)} got ${error.code} although everything was well: ${error.message}`);
       },
     };
   },

@@ -8,7 +8,7 @@ import type { Host } from "../../../src/ports/host-admin.ts";
 import type { ElectionResult } from "../../../src/ports/store/coordination.ts";
 import type { DatabaseWatcher } from "../../../src/world/database/database.ts";
 import type { Process } from "../../../src/world/process.ts";
-import type { Advice, Life, Operation } from "../../observer.ts";
+import type { Life, Operation, StrategyCall } from "../../observer.ts";
 import type { CallHow, Plan, ShardedPlan } from "../../plan.ts";
 import { run } from "../../run.ts";
 import type { Stage } from "../../stage.ts";
@@ -230,12 +230,12 @@ describe("homes persisted", () => {
   it("the rule 'homes persisted' reports a home that is not in the store, or not any more", async () => {
     const never = led([1]);
     tell(never.scene, never.leaders[0]!, home("inc-2"));
-    await reported(never.scene, /shard 1 is said to live at .*\(inc-2\), and the store says undefined/);
+    await reported(never.scene, /shard 1 is announced to live at .*\(inc-2\), and the store has undefined/);
     const other = led([1]);
     note(other.scene, 1, "inc-2");
     note(other.scene, 1, "inc-3");
     tell(other.scene, other.leaders[0]!, home("inc-2"));
-    await reported(other.scene, /the store says inc-3/);
+    await reported(other.scene, /the store has inc-3/);
   });
 
   it("the rule 'homes persisted' reports a write of an ended term, unless it was rejected", async () => {
@@ -243,7 +243,7 @@ describe("homes persisted", () => {
     note(scene, 1, "inc-2", false);
     await clean(scene);
     note(scene, 1, "inc-2");
-    await reported(scene, /noted in term 1, and there is term 2/);
+    await reported(scene, /persisted in term 1, and there is term 2/);
   });
 });
 
@@ -329,7 +329,7 @@ describe("moves lose nothing", () => {
     clean(failed(new LimpetError("UNREACHABLE", "gone"), {}, 1_000)));
 
   it("the rule 'moves lose nothing' reports a call that was lost, and a turn that was cut off too early", async () => {
-    await reported(failed(new LimpetError("ANSWER_LOST", "gone")), /told ANSWER_LOST although everything was well/);
+    await reported(failed(new LimpetError("ANSWER_LOST", "gone")), /got ANSWER_LOST although everything was well/);
     await reported(failed(new LimpetError("NOT_SETTLED", "astray")), /NOT_SETTLED/);
     await reported(failed(cancelled, {}, CALM, 300), /CALL_CANCELLED/);
   });
@@ -440,32 +440,32 @@ describe("homes have the role", () => {
     await reported(scene, /lives at host-2, which has not the role depot/);
     const other = roled();
     tell(other, said("10.0.0.2:7401"));
-    await reported(other, /shard 1 is said to live at host-2, which has not its role/);
+    await reported(other, /shard 1 is announced to live at host-2, which has not its role/);
   });
 });
 
 describe("strategy followed", () => {
   const strategy = { way: "spread", thinksMs: 0, restless: false, oddly: 0, odd: [] } as const;
   /** The strategy gets a request at this time, in a calm world, and responds after a delay. */
-  function asked(answers: { readonly said?: string; readonly afterMs?: number } = {}): Scene {
+  function asked(answers: { readonly answer?: string; readonly afterMs?: number } = {}): Scene {
     const scene = new Scene("strategy followed", true, { strategy });
     const process = scene.process();
     scene.process();
     scene.at(100).at(30_000);
-    const advice: Advice = {
+    const call: StrategyCall = {
       process,
       namespace: "default",
       type: "Crate",
       shard: 1,
       askedAt: scene.now,
       endedAt: undefined,
-      said: undefined,
+      answer: undefined,
     };
-    scene.checker.adviceAsked?.(advice);
+    scene.checker.strategyCalled?.(call);
     if (answers.afterMs !== undefined) {
       scene.at(scene.now + answers.afterMs);
-      Object.assign(advice, { endedAt: scene.now, said: answers.said });
-      scene.checker.adviceGiven?.(advice);
+      Object.assign(call, { endedAt: scene.now, answer: answers.answer });
+      scene.checker.strategyAnswered?.(call);
     }
     return scene;
   }
@@ -476,7 +476,7 @@ describe("strategy followed", () => {
   }
 
   it("the rule 'strategy followed' accepts the home that the strategy returned, and any home if it returned none", async () => {
-    await clean(note(asked({ said: "inc-1", afterMs: 50 }), "inc-1"));
+    await clean(note(asked({ answer: "inc-1", afterMs: 50 }), "inc-1"));
     await clean(note(asked({ afterMs: 50 }), "inc-2"));
     await clean(note(asked(), undefined));
     await clean(note(asked(), "inc-2", false));
@@ -484,16 +484,16 @@ describe("strategy followed", () => {
 
   it("the rule 'strategy followed' accepts another decision after the timeout, or during faults", async () => {
     await clean(note(asked().at(35_100), "inc-2"));
-    await clean(note(asked({ said: "inc-1", afterMs: 5_100 }), "inc-2"));
-    const scene = asked({ said: "inc-1", afterMs: 50 });
+    await clean(note(asked({ answer: "inc-1", afterMs: 5_100 }), "inc-2"));
+    const scene = asked({ answer: "inc-1", afterMs: 50 });
     scene.checker.gone?.({} as never, scene.processes[1]!);
     await clean(note(scene, "inc-2"));
   });
 
   it("the rule 'strategy followed' reports another home, and a home before any response", async () => {
     await reported(
-      note(asked({ said: "inc-1", afterMs: 50 }), "inc-2"),
-      /lives at inc-2, and its strategy has said inc-1/,
+      note(asked({ answer: "inc-1", afterMs: 50 }), "inc-2"),
+      /lives at inc-2, and its strategy has answered inc-1/,
     );
     await reported(note(asked().at(30_200), "inc-2"), /its strategy has not answered yet/);
   });

@@ -1,7 +1,7 @@
 // Checks that a shard gets the home that the custom strategy returns. The leader does not decide by itself
 // before the timeout of the strategy. Responses about another shard, or to an earlier request, do not count.
 import type { Said } from "../../../src/world/network/virtual-control.ts";
-import type { Advice } from "../../observer.ts";
+import type { StrategyCall } from "../../observer.ts";
 import type { CheckerKind } from "../checker.ts";
 import { doorOf, shardKey, troubleEnds } from "../looks.ts";
 
@@ -31,12 +31,12 @@ export const strategyFollowed: CheckerKind = {
       troubledAt = Math.max(troubledAt, stage.now);
     };
     /** Requests by namespace and type, the latest last. */
-    const asked = new Map<string, Advice[]>();
+    const asked = new Map<string, StrategyCall[]>();
     /** The request since the last stored home, by shard. */
-    const open = new Map<string, Advice>();
+    const open = new Map<string, StrategyCall>();
 
     /** Since when the leader may have waited: requests for shards queue while a strategy decides. */
-    function waitsSince({ namespace, type, askedAt }: Advice): number {
+    function waitsSince({ namespace, type, askedAt }: StrategyCall): number {
       let since = askedAt;
       for (const other of (asked.get(`${namespace}/${type}`) ?? []).toReversed()) {
         const until = Math.min(other.endedAt ?? Number.POSITIVE_INFINITY, other.askedAt + PATIENCE_MS);
@@ -56,15 +56,15 @@ export const strategyFollowed: CheckerKind = {
         if (!isCurrent) return;
         for (const { namespace, type, shard, incarnation } of changes) {
           const key = shardKey(namespace, type, shard);
-          const advice = open.get(key);
-          if (advice === undefined || incarnation === undefined) continue;
+          const call = open.get(key);
+          if (call === undefined || incarnation === undefined) continue;
           open.delete(key);
-          const waitedMs = stage.now - waitsSince(advice);
+          const waitedMs = stage.now - waitsSince(call);
           if (waitedMs > IN_TIME_MS || stage.now - troubledAt < QUIET_MS + waitedMs || somebodyStops()) continue;
-          if (advice.endedAt === undefined)
+          if (call.endedAt === undefined)
             report(`${key} lives at ${incarnation}, and its strategy has not answered yet`);
-          else if (advice.said !== undefined && advice.said !== incarnation)
-            report(`${key} lives at ${incarnation}, and its strategy has said ${advice.said}`);
+          else if (call.answer !== undefined && call.answer !== incarnation)
+            report(`${key} lives at ${incarnation}, and its strategy has answered ${call.answer}`);
         }
       },
     });
@@ -84,13 +84,13 @@ export const strategyFollowed: CheckerKind = {
         if (line.level === "warn" || CHANGES.test(line.event)) troubled();
         troubledAt = Math.max(troubledAt, troubleEnds(line) ?? troubledAt);
       },
-      adviceAsked(advice) {
-        const { namespace, type, shard } = advice;
+      strategyCalled(call) {
+        const { namespace, type, shard } = call;
         if (shard === undefined) return;
         const key = `${namespace}/${type}`;
         const own = (asked.get(key) ?? []).filter(({ askedAt }) => stage.now - askedAt < PATIENCE_MS * 2);
-        asked.set(key, [...own, advice]);
-        open.set(shardKey(namespace, type, shard), advice);
+        asked.set(key, [...own, call]);
+        open.set(shardKey(namespace, type, shard), call);
       },
     };
   },

@@ -18,7 +18,7 @@ export interface PrewarmDeps {
   readonly clock: Clock;
   readonly catalog: ActorHost;
   readonly links: Links;
-  standing(type: string, shard: number): "here" | "wait" | "elsewhere";
+  activation(type: string, shard: number): "here" | "wait" | "elsewhere";
   /** The host may become the home of the shard by this move, and no host runs its actors until then. */
   expects(type: string, shard: number, move: string): boolean;
 }
@@ -130,10 +130,10 @@ export class Prewarm {
 
   /** This host may have become the shard's home. */
   gained(type: string, shard: number, move: string | undefined): void {
-    const { catalog, standing } = this.#deps;
+    const { catalog, activation } = this.#deps;
     const ids = this.#came.get(keyOf(type, shard));
     const known = catalog.types.get(type);
-    if (ids === undefined || known === undefined || standing(type, shard) !== "here") return;
+    if (ids === undefined || known === undefined || activation(type, shard) !== "here") return;
     this.#came.delete(keyOf(type, shard));
     const prefetched = new Set(this.#prefetched.open(type, shard, move));
     for (const id of prefetched) void catalog.start(known, id, false).catch(IGNORED);
@@ -142,12 +142,12 @@ export class Prewarm {
   }
 
   #work(): void {
-    const { catalog, standing } = this.#deps;
+    const { catalog, activation } = this.#deps;
     while (this.#starting < AT_ONCE) {
       const next = this.#line.shift();
       if (next === undefined) return;
       const { type, shard, id } = next;
-      if (standing(type.name, shard) !== "here" || !belongs(type, shard, id)) continue;
+      if (activation(type.name, shard) !== "here" || !belongs(type, shard, id)) continue;
       this.#starting++;
       void catalog.start(type, id, false).catch(IGNORED).then(this.#started);
     }

@@ -15,7 +15,7 @@ import { ShardWaits } from "../model/shard-waits.ts";
 import { ShardRouter, type ShardRouterDeps } from "./shard-router.ts";
 import { answerStrategyRequest, countActors } from "./strategy-server.ts";
 
-export interface ShardMemberDeps {
+export interface RegionDriverDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly catalog: ActorHost;
@@ -44,8 +44,8 @@ export interface ShardMemberDeps {
 /** Longer than a hand-off or a change of leaders takes. */
 const STUCK_MS = 20_000;
 
-export class ShardMember implements ShardHostFeature {
-  readonly #deps: ShardMemberDeps;
+export class RegionDriver implements ShardHostFeature {
+  readonly #deps: RegionDriverDeps;
   readonly #routers = new Map<string, ShardRouter>();
   /** Router of the type that was called last, which often is the type of the next call as well. */
   #latest: ShardRouter | undefined;
@@ -55,7 +55,7 @@ export class ShardMember implements ShardHostFeature {
   #leaving: readonly string[] = [];
   readonly #waits = new ShardWaits();
 
-  constructor(deps: ShardMemberDeps) {
+  constructor(deps: RegionDriverDeps) {
     this.#deps = deps;
   }
 
@@ -93,9 +93,9 @@ export class ShardMember implements ShardHostFeature {
     const router = new ShardRouter(type, region, {
       lease,
       outside: (id) => this.#deps.outside(type, id),
-      waits: (shard, ask) => {
+      waits: (shard, isNew) => {
         const now = clock.monotonic();
-        if (ask || region.isUnanswered(shard, now, catalog.sharding(type).retryMs)) this.#request(type, shard);
+        if (isNew || region.isUnanswered(shard, now, catalog.sharding(type).retryMs)) this.#request(type, shard);
         this.#waits.waits(type, shard, now);
       },
     });
@@ -251,7 +251,7 @@ export class ShardMember implements ShardHostFeature {
       case "askStrategy": {
         const stream = this.#stream;
         const strategy = this.#deps.catalog.types.get(type)?.options.sharded?.strategy;
-        void answerStrategyRequest(message, strategy).then((advice) => stream?.send(advice));
+        void answerStrategyRequest(message, strategy).then((answer) => stream?.send(answer));
         break;
       }
       case "getShardStats": {
@@ -345,7 +345,7 @@ export class ShardMember implements ShardHostFeature {
   /** Requests the unknown homes of these shards, so that each of them gets one. */
   find(type: string, shards: readonly number[]): void {
     const region = this.#region(type);
-    for (const shard of shards) if (region.route(shard) === "ask") this.#request(type, shard);
+    for (const shard of shards) if (region.route(shard) === "request") this.#request(type, shard);
   }
 
   async #handOff(

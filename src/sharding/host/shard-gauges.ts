@@ -2,11 +2,11 @@
 // collected.
 import type { ActorHost } from "../../ports/actor-host.ts";
 import type { Meter } from "../../ports/meter.ts";
-import type { ShardMember } from "./region-driver.ts";
+import type { RegionDriver } from "./region-driver.ts";
 
 /** `calls`: number of calls of a type that wait here for a route. */
 export function measureShards(
-  shards: ShardMember,
+  shards: RegionDriver,
   calls: (type: string) => number,
   catalog: ActorHost,
   namespace: string,

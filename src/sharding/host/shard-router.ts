@@ -10,8 +10,8 @@ export interface ShardRouterDeps {
   readonly lease: { readonly held: boolean };
   /** Route when the type has no host, or this host cannot compute the shard of the actor. */
   outside(id: string): Route;
-  /** A call waits because the home of the shard is unknown. `ask`: it was not requested yet. */
-  waits(shard: number, ask: boolean): void;
+  /** A call waits because the home of the shard is unknown. `isNew`: it was not requested yet. */
+  waits(shard: number, isNew: boolean): void;
 }
 
 export class ShardRouter implements ShardRouting {
@@ -64,7 +64,7 @@ export class ShardRouter implements ShardRouting {
     const route = this.region.route(shard);
     if (route === "here") return HERE;
     if (typeof route === "object") return route.address;
-    this.#deps.waits(shard, route === "ask");
+    this.#deps.waits(shard, route === "request");
     return WAIT;
   }
 }

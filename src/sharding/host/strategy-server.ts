@@ -7,10 +7,13 @@ import { thrownText } from "../../kernel/thrown-text.ts";
 import type { ActorTypeInfo } from "../../ports/actor-host.ts";
 import type { ShardChoice, ShardOrder, ShardReport } from "../../ports/control-messages.ts";
 
-type Question = Extract<ShardOrder, { kind: "askStrategy" }>;
-type Advice = Extract<ShardReport, { kind: "strategyAnswer" }>;
+type StrategyQuestion = Extract<ShardOrder, { kind: "askStrategy" }>;
+type StrategyAnswer = Extract<ShardReport, { kind: "strategyAnswer" }>;
 
-export async function answerStrategyRequest(question: Question, strategy: ShardStrategy | undefined): Promise<Advice> {
+export async function answerStrategyRequest(
+  question: StrategyQuestion,
+  strategy: ShardStrategy | undefined,
+): Promise<StrategyAnswer> {
   const { type, question: number, wanted } = question;
   const choices: ShardChoice[] = [];
   let problem: string | undefined;
@@ -25,7 +28,11 @@ export async function answerStrategyRequest(question: Question, strategy: ShardS
 }
 
 /** One after the other, each as if the earlier ones already lived at their chosen homes. */
-async function homes({ regions, wanted }: Question, strategy: ShardStrategy, choices: ShardChoice[]): Promise<void> {
+async function homes(
+  { regions, wanted }: StrategyQuestion,
+  strategy: ShardStrategy,
+  choices: ShardChoice[],
+): Promise<void> {
   const hosts = regions.map((region) => ({ ...region, shards: [...region.shards] }));
   for (const { shard, asker } of wanted) {
     const answer: unknown = await strategy.home(
@@ -40,7 +47,7 @@ async function homes({ regions, wanted }: Question, strategy: ShardStrategy, cho
 }
 
 /** Leaves out invalid moves: with an absent host, or an unknown shard. */
-async function moves({ regions, moving }: Question, strategy: ShardStrategy): Promise<ShardChoice[]> {
+async function moves({ regions, moving }: StrategyQuestion, strategy: ShardStrategy): Promise<ShardChoice[]> {
   const hosts: readonly ShardHostInfo[] = regions;
   const answer: unknown = await strategy.moves?.(hosts, new Set(moving));
   if (answer === undefined || answer === null) return [];

@@ -6,7 +6,7 @@ import type { SchedulerMessage } from "../../ports/control-messages.ts";
 import { silentLog } from "../../ports/log.ts";
 import { silentMeter } from "../../ports/meter.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
-import { ShardLeader } from "./coordinator-driver.ts";
+import { CoordinatorDriver } from "./coordinator-driver.ts";
 import { ShardInstruments } from "./metrics.ts";
 
 const RULE = {
@@ -38,9 +38,9 @@ function host(incarnation: string, stream: number, types: readonly string[]): Le
 
 function lead(hosts: readonly LeaderHost[]) {
   const sent: string[] = [];
-  const noted: string[] = [];
+  const persisted: string[] = [];
   const mayHost = hosts.filter(({ types }) => types.has("Cart"));
-  const leader = new ShardLeader(
+  const leader = new CoordinatorDriver(
     {
       namespace: "default",
       clock: new VirtualClock(),
@@ -55,14 +55,14 @@ function lead(hosts: readonly LeaderHost[]) {
         sent.push(`${message.kind}${isToConfirm ? " to confirm" : ""} → ${streams}`);
       },
       persist: ({ type, shard, incarnation }, written) => {
-        noted.push(`${type} ${shard} ${incarnation}`);
+        persisted.push(`${type} ${shard} ${incarnation}`);
         written();
       },
     },
     [{ namespace: "default", type: "Cart", shard: 3, incarnation: "b" }],
   );
   leader.look(0);
-  return { leader, sent, noted };
+  return { leader, sent, persisted };
 }
 
 describe("the shards of a new leader", () => {
@@ -95,9 +95,9 @@ describe("a leader after a restore of the store", () => {
   const [a, b] = [host("a", 1, ["Cart"]), host("b", 2, ["Cart"])];
 
   it("a host that is the home of a shard stays its home, and the home is persisted again", () => {
-    const { leader, sent, noted } = lead([a, b]);
+    const { leader, sent, persisted } = lead([a, b]);
     leader.message(a, { kind: "getShardHomes", type: "Cart", shards: [5, 6], held: [5, 6] }, 0);
-    assert.deepEqual(noted, ["Cart 5 a", "Cart 6 a"]);
+    assert.deepEqual(persisted, ["Cart 5 a", "Cart 6 a"]);
     assert.deepEqual(sent, ["shardHomes → 1"]);
     assert.equal(leader.types.get("Cart")!.shards.homeOf(5), "a");
   });
@@ -110,9 +110,9 @@ describe("a leader after a restore of the store", () => {
   });
 
   it("a shard of a type that no host has named yet stays where it is held", () => {
-    const { leader, noted } = lead([a, b]);
+    const { leader, persisted } = lead([a, b]);
     leader.message(a, { kind: "getShardHomes", type: "Box", shards: [5], held: [5] }, 0);
-    assert.deepEqual(noted, ["Box 5 a"]);
+    assert.deepEqual(persisted, ["Box 5 a"]);
     assert.equal(leader.isHome("a", "Box"), true);
   });
 });

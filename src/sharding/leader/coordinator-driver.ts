@@ -18,7 +18,7 @@ import { ShardStats } from "./shard-stats.ts";
 import { type ShardedType, strategyOf } from "./sharded-type.ts";
 import { StrategyClient } from "./strategy-client.ts";
 
-export interface ShardLeaderDeps extends Omit<LeaderNamespace, "feed"> {
+export interface CoordinatorDriverDeps extends Omit<LeaderNamespace, "feed"> {
   readonly clock: Clock;
   readonly log: Log;
   readonly instruments: ShardInstruments;
@@ -29,8 +29,8 @@ export interface ShardLeaderDeps extends Omit<LeaderNamespace, "feed"> {
 /** Time limit for an answer of the strategy. */
 const CHOOSE_MS = 5_000;
 
-export class ShardLeader implements NamespaceFeature {
-  readonly #deps: ShardLeaderDeps;
+export class CoordinatorDriver implements NamespaceFeature {
+  readonly #deps: CoordinatorDriverDeps;
   readonly #types = new Map<string, ShardedType>();
   /** Rows recorded by the previous leader, of types that no host has reported yet. */
   readonly #persisted: Map<string, PersistedShards>;
@@ -38,7 +38,7 @@ export class ShardLeader implements NamespaceFeature {
   readonly #strategies: StrategyClient;
   readonly #performer: EffectPerformer;
 
-  constructor(deps: ShardLeaderDeps, homes: readonly ShardHomeRow[]) {
+  constructor(deps: CoordinatorDriverDeps, homes: readonly ShardHomeRow[]) {
     this.#deps = deps;
     this.#persisted = readPersisted(homes);
     this.#strategies = new StrategyClient(deps);
@@ -190,9 +190,9 @@ export class ShardLeader implements NamespaceFeature {
     const known = this.#types.get(type);
     if (known === undefined) {
       // No connected host has the type.
-      const asked = message.kind === "getShardHomes" ? message.shards : [];
+      const requested = message.kind === "getShardHomes" ? message.shards : [];
       if (message.kind === "getShardHomes") this.#keepUnknown(type, message.held ?? [], incarnation);
-      const homes = asked.map((shard) => ({ shard, host: undefined }));
+      const homes = requested.map((shard) => ({ shard, host: undefined }));
       if (stream !== undefined && homes.length > 0) this.#deps.send([stream], { kind: "shardHomes", type, homes });
       return;
     }

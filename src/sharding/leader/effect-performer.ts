@@ -6,7 +6,7 @@ import type { TableHost } from "../../ports/control-messages.ts";
 import { leastShards } from "../model/least-shards.ts";
 import type { ShardEffect } from "../model/shard-effects.ts";
 import { checkedHome, checkedMoves } from "../model/strategy.ts";
-import type { ShardLeaderDeps } from "./coordinator-driver.ts";
+import type { CoordinatorDriverDeps } from "./coordinator-driver.ts";
 import { HomeAnnouncements } from "./home-announcements.ts";
 import type { MoveRecord, ShardedType } from "./sharded-type.ts";
 import type { StrategyClient } from "./strategy-client.ts";
@@ -18,14 +18,14 @@ const ADDRESSES = 1_000;
 const FALLBACK = leastShards();
 
 export class EffectPerformer {
-  readonly #deps: ShardLeaderDeps;
+  readonly #deps: CoordinatorDriverDeps;
   readonly #types: ReadonlyMap<string, ShardedType>;
   readonly #strategies: StrategyClient;
   readonly #relieved = new Set<string>();
   /** Addresses of hosts, including recently gone ones, for display. */
   readonly #addresses = new Map<string, string>();
 
-  constructor(deps: ShardLeaderDeps, types: ReadonlyMap<string, ShardedType>, strategies: StrategyClient) {
+  constructor(deps: CoordinatorDriverDeps, types: ReadonlyMap<string, ShardedType>, strategies: StrategyClient) {
     this.#deps = deps;
     this.#types = types;
     this.#strategies = strategies;
@@ -50,7 +50,7 @@ export class EffectPerformer {
     }
     announcements.flush();
     if (known.strategy !== undefined) return;
-    const more = this.#strategies.ask(type, known, now);
+    const more = this.#strategies.sendRequests(type, known, now);
     if (more.length > 0) this.perform(type, more, now);
   }
 
@@ -176,9 +176,9 @@ export class EffectPerformer {
 }
 
 /** Runs code of the application; an exception counts as no answer. */
-function attempt(ask: () => unknown): unknown {
+function attempt(run: () => unknown): unknown {
   try {
-    return ask();
+    return run();
   } catch {
     return undefined;
   }

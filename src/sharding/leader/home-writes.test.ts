@@ -10,7 +10,7 @@ import { HomeWrites } from "./home-writes.ts";
 const home = (shard: number): ShardHomeChange => ({ namespace: "n", type: "T", shard, incarnation: "a" });
 
 /** `answers`: the store's answers, write after write. */
-function notesOn(answers: (boolean | Error)[]) {
+function writesOn(answers: (boolean | Error)[]) {
   const clock = new VirtualClock();
   const over: string[] = [];
   const terms: number[] = [];
@@ -20,20 +20,20 @@ function notesOn(answers: (boolean | Error)[]) {
     if (answer instanceof Error) throw answer;
     return answer ?? assert.fail("the store is asked once more than expected");
   };
-  const notes = new HomeWrites(7, {
+  const writes = new HomeWrites(7, {
     clock,
     log: silentLog,
     shards: { noteHomes } as unknown as Shards,
     over: (why) => void over.push(why),
   });
-  return { clock, notes, over, terms };
+  return { clock, writes, over, terms };
 }
 
 describe("the write of a shard's home", () => {
   it("a home that the store rejects, because its term is over, does not count as written, and ends the term", async () => {
-    const { clock, notes, over, terms } = notesOn([false]);
+    const { clock, writes, over, terms } = writesOn([false]);
     const written: number[] = [];
-    for (const shard of [1, 2]) notes.write(home(shard), () => written.push(shard));
+    for (const shard of [1, 2]) writes.write(home(shard), () => written.push(shard));
     await clock.advance("10s");
     assert.deepEqual(written, []);
     assert.deepEqual(over, ["another scheduler leads by now"]);
@@ -41,9 +41,9 @@ describe("the write of a shard's home", () => {
   });
 
   it("a home counts as written when the store has taken it, after as many attempts as that needs", async () => {
-    const { clock, notes, over } = notesOn([new LimpetError("STORE_UNAVAILABLE", "down"), true]);
+    const { clock, writes, over } = writesOn([new LimpetError("STORE_UNAVAILABLE", "down"), true]);
     const written: number[] = [];
-    notes.write(home(1), () => written.push(1));
+    writes.write(home(1), () => written.push(1));
     await clock.advance("100ms");
     assert.deepEqual(written, []);
     await clock.advance("10s");

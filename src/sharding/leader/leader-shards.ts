@@ -6,7 +6,7 @@ import type { Log } from "../../ports/log.ts";
 import type { Meter } from "../../ports/meter.ts";
 import type { ShardHomeRow, Shards } from "../../ports/store/shards.ts";
 import { ShardOperations } from "../operations/shard-operations.ts";
-import { ShardLeader } from "./coordinator-driver.ts";
+import { CoordinatorDriver } from "./coordinator-driver.ts";
 import { HomeWrites } from "./home-writes.ts";
 import { ShardInstruments } from "./metrics.ts";
 
@@ -37,7 +37,7 @@ export class LeaderShards implements LeaderFeature {
     return {
       namespace(of) {
         const rows = homes.filter(({ namespace }) => namespace === of.namespace);
-        const coordinator = new ShardLeader(
+        const coordinator = new CoordinatorDriver(
           {
             ...of,
             clock,
@@ -50,7 +50,7 @@ export class LeaderShards implements LeaderFeature {
         const requests = new ShardOperations(coordinator, {
           ...of,
           clock,
-          ask: (hosts, type, question) => {
+          requestStats: (hosts, type, question) => {
             const streams = hosts.flatMap((incarnation) => of.host(incarnation)?.stream ?? []);
             of.send(streams, { kind: "getShardStats", question, type });
           },

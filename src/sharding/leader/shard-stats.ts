@@ -25,19 +25,19 @@ export class ShardStats {
     return first;
   }
 
-  /** `ask` sends the request to all hosts. Resolves to the answers received in time. */
+  /** `send` sends the request to all hosts. Resolves to the answers received in time. */
   begin(
     type: string,
     hosts: readonly string[],
     now: number,
-    ask: (question: number) => void,
+    send: (question: number) => void,
   ): Promise<ReadonlyMap<string, Counted>> {
     if (hosts.length === 0) return Promise.resolve(new Map());
     const question = ++this.#last;
     const answer = new Promise<ReadonlyMap<string, Counted>>((done) => {
       this.#open.set(question, { type, waiting: new Set(hosts), counts: new Map(), until: now + PATIENCE_MS, done });
     });
-    ask(question);
+    send(question);
     return answer;
   }
 

@@ -27,7 +27,7 @@ export class StrategyClient {
   }
 
   /** Sends pending requests. Returns effects that follow at once, because there may be no host to ask. */
-  ask(type: string, known: ShardedType, now: number): ShardEffect[] {
+  sendRequests(type: string, known: ShardedType, now: number): ShardEffect[] {
     return this.follow(type, known, known.requests.flush(this.#strategyHosts(type), now), now);
   }
 
@@ -47,7 +47,7 @@ export class StrategyClient {
     const { shards } = known;
     const { namespace, send, log, instruments, host } = this.#deps;
     switch (effect.kind) {
-      case "ask": {
+      case "askStrategy": {
         const { question, wanted } = effect;
         const stream = host(effect.host)?.stream;
         const [regions, moving] = [shards.regions(), [...shards.moving]];

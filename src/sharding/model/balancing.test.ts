@@ -105,10 +105,10 @@ describe("requests for moves", () => {
     assert.equal(it.deadline, 20_000);
     it.hostsChanged(11_000);
     assert.equal(it.deadline, 11_500);
-    assert.equal(it.ask(), true);
-    assert.equal(it.ask(), false);
+    assert.equal(it.requestMoves(), true);
+    assert.equal(it.requestMoves(), false);
     it.plan([]);
-    assert.equal(it.ask(), true);
+    assert.equal(it.requestMoves(), true);
   });
 
   it("a strategy is asked again when all its moves are over, and not before", () => {
@@ -125,11 +125,11 @@ describe("requests for moves", () => {
   it("a strategy is not asked while rebalancing is paused", () => {
     const it = balancing();
     it.pause(true, 0);
-    assert.equal(it.ask(), false);
+    assert.equal(it.requestMoves(), false);
     it.plan(movesOf(3));
     assert.deepEqual(it.begin(0, 100), []);
     it.pause(false, 200);
     assert.equal(it.isDue(200), true);
-    assert.equal(it.ask(), true);
+    assert.equal(it.requestMoves(), true);
   });
 });

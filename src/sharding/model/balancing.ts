@@ -32,7 +32,7 @@ export class Balancing {
   #settings: ShardSettings;
   #lookAt: number;
   #isPaused = false;
-  #isAsked = false;
+  #isRequested = false;
   #rounds = 0;
   /** In reverse order. */
   #planned: Move[] = [];
@@ -84,14 +84,14 @@ export class Balancing {
   }
 
   /** Returns true if the strategy shall be asked now; answered by `plan`. */
-  ask(): boolean {
-    if (this.#isPaused || this.#isAsked) return false;
-    this.#isAsked = true;
+  requestMoves(): boolean {
+    if (this.#isPaused || this.#isRequested) return false;
+    this.#isRequested = true;
     return true;
   }
 
   plan(moves: readonly Move[]): void {
-    this.#isAsked = false;
+    this.#isRequested = false;
     if (this.#isPaused) return;
     this.#planned = moves.toReversed();
     this.#rounds = moves.length > 0 ? this.#rounds + 1 : 0;

@@ -14,7 +14,7 @@ function open(gone: ReadonlySet<string> = new Set()): ShardRegion {
 describe("the route to a shard", () => {
   it("the home of a shard is requested once, and is here when this host is the home", () => {
     const region = open();
-    assert.equal(region.route(1), "ask");
+    assert.equal(region.route(1), "request");
     region.requested(1, 0);
     assert.equal(region.route(1), "wait");
     region.setHome(1, home("me"));
@@ -43,7 +43,7 @@ describe("the route to a shard", () => {
     assert.deepEqual(region.cachedHome(1), home("b"));
     gone.add("b");
     region.hostsChanged();
-    assert.equal(region.route(1), "ask");
+    assert.equal(region.route(1), "request");
     assert.equal(region.cachedHome(1), undefined);
   });
 
@@ -53,14 +53,14 @@ describe("the route to a shard", () => {
     region.invalidateHome(1, "c:1");
     assert.deepEqual(region.route(1), home("b"));
     region.invalidateHome(1, "b:1");
-    assert.equal(region.route(1), "ask");
+    assert.equal(region.route(1), "request");
   });
 
   it("the next call requests the home again when no host could be the home", () => {
     const region = open();
     region.requested(1, 0);
     region.setNoHome(1);
-    assert.equal(region.route(1), "ask");
+    assert.equal(region.route(1), "request");
   });
 
   it("calls wait from the announcement of a move until the new home is announced", () => {
@@ -168,7 +168,7 @@ describe("a new stream", () => {
     region.clear();
     assert.deepEqual(
       [1, 2, 3].map((shard) => region.route(shard)),
-      ["ask", "ask", "ask"],
+      ["request", "request", "request"],
     );
     assert.deepEqual(region.joined(0), { requests: [], stopped: [] });
   });

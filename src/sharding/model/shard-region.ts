@@ -20,10 +20,10 @@ export interface ShardHome {
 }
 
 /**
- * `here`: this host is the home. `wait`: the home is unknown and was requested. `ask`: it was not requested
- * yet.
+ * `here`: this host is the home. `wait`: the home is unknown and was requested. `request`: it was not
+ * requested yet.
  */
-export type ShardRoute = "here" | "wait" | "ask" | ShardHome;
+export type ShardRoute = "here" | "wait" | "request" | ShardHome;
 
 interface BufferedShard {
   readonly move: number;
@@ -75,14 +75,14 @@ export class ShardRegion {
     const route = this.#routes[shard];
     if (route !== undefined) return route;
     const found = this.#find(shard);
-    if (found !== "wait" && found !== "ask") this.#cacheRoute(shard, found);
+    if (found !== "wait" && found !== "request") this.#cacheRoute(shard, found);
     return found;
   }
 
   #find(shard: number): ShardRoute {
     if (this.#buffered.has(shard)) return "wait";
     if (this.#held.has(shard)) return "here";
-    return this.cachedHome(shard) ?? (this.#requested.has(shard) ? "wait" : "ask");
+    return this.cachedHome(shard) ?? (this.#requested.has(shard) ? "wait" : "request");
   }
 
   #cacheRoute(shard: number, route: ShardRoute): void {

@@ -13,7 +13,7 @@ export type StrategyFault = "threw" | "late" | "nobody to ask" | "no such host";
 export type StrategyEffect =
   /** Send a request to that host. `wanted`: shards, with the asking host of each; empty: request moves. */
   | {
-      readonly kind: "ask";
+      readonly kind: "askStrategy";
       readonly host: string;
       readonly question: number;
       readonly wanted: readonly { readonly shard: number; readonly asker: string | undefined }[];
@@ -73,16 +73,16 @@ export class StrategyRequests {
     if (this.#wanted.size > 0 && this.#homes === undefined) {
       const wanted = [...this.#wanted].map(([shard, asker]) => ({ shard, asker }));
       this.#wanted.clear();
-      this.#homes = this.#ask(hosts, wanted, now, effects);
+      this.#homes = this.#send(hosts, wanted, now, effects);
     }
     if (this.#wantsMoves && this.#moves === undefined) {
       this.#wantsMoves = false;
-      this.#moves = this.#ask(hosts, [], now, effects);
+      this.#moves = this.#send(hosts, [], now, effects);
     }
     return effects;
   }
 
-  #ask(
+  #send(
     hosts: readonly string[],
     wanted: StrategyRequest["wanted"],
     now: number,
@@ -96,7 +96,7 @@ export class StrategyRequests {
       return undefined;
     }
     const number = ++this.#last;
-    effects.push({ kind: "ask", host, question: number, wanted });
+    effects.push({ kind: "askStrategy", host, question: number, wanted });
     return { number, host, wanted, until: now + this.#patienceMs };
   }
 

@@ -125,14 +125,14 @@ describe("a move", () => {
   });
 
   it("a move does not wait for a host that is gone or has no stream, and waits for a silent one only for a limited time", () => {
-    for (const end of ["gone", "deaf", "late"]) {
+    for (const end of ["gone", "streamLost", "late"]) {
       const shards = shardsOf(["a", "b", "c"]);
       settle(shards, 7, "a");
       const move = moveOf(shards.movesProposed([{ shard: 7, to: "b" }], 0));
       shards.handOffBegun(7, move, ["a", "c"]);
       shards.handOffAcked(7, move, "a");
       const effects =
-        end === "gone" ? shards.gone("c", 1) : end === "deaf" ? shards.streamLost("c") : shards.tick(5_000);
+        end === "gone" ? shards.gone("c", 1) : end === "streamLost" ? shards.streamLost("c") : shards.tick(5_000);
       assert.ok(kinds(effects).includes("handOff"), end);
     }
   });
@@ -291,11 +291,11 @@ describe("the shards of a type under any sequence of events", () => {
         "ask",
         "allocate",
         "persist",
-        "told",
-        "gathered",
+        "handOffBegun",
+        "handOffAcked",
         "stopped",
         "gone",
-        "deaf",
+        "streamLost",
         "join",
         "leave",
         "move",
@@ -308,7 +308,7 @@ describe("the shards of a type under any sequence of events", () => {
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const shards = shardsOf(["h0", "h1"]);
         const durable = new Map<number, string | undefined>();
-        const saving: { shard: number; host: string | undefined }[] = [];
+        const persisting: { shard: number; host: string | undefined }[] = [];
         /**
          * The host that may run actors of a shard: notified that it is the home, and neither stopped nor gone
          * since.
@@ -322,7 +322,7 @@ describe("the shards of a type under any sequence of events", () => {
         let now = 0;
         const perform = (effects: readonly ShardEffect[]): void => {
           for (const effect of effects) {
-            if (effect.kind === "persist") saving.push(effect);
+            if (effect.kind === "persist") persisting.push(effect);
             if (effect.kind === "beginHandOff" || effect.kind === "handOff") moves.set(effect.shard, effect.move);
             if (effect.kind !== "home") continue;
             assert.equal(durable.get(effect.shard), effect.host);
@@ -341,14 +341,14 @@ describe("the shards of a type under any sequence of events", () => {
           const move = moves.get(shard) ?? 0;
           if (what === "ask") perform(shards.requested(shard, name, now));
           if (what === "allocate") perform(shards.allocated(shard, name));
-          if (what === "told") perform(shards.handOffBegun(shard, move, [...live.keys()]));
-          if (what === "gathered") perform(shards.handOffAcked(shard, move, name));
-          if (what === "deaf") perform(shards.streamLost(name));
+          if (what === "handOffBegun") perform(shards.handOffBegun(shard, move, [...live.keys()]));
+          if (what === "handOffAcked") perform(shards.handOffAcked(shard, move, name));
+          if (what === "streamLost") perform(shards.streamLost(name));
           if (what === "tick") now += 3_000;
           if (what === "tick") perform(shards.tick(now));
           if (what === "move") perform(shards.moveByHand(shard, name, now) ?? []);
-          if (what === "persist" && saving.length > 0) {
-            const one = saving.shift()!;
+          if (what === "persist" && persisting.length > 0) {
+            const one = persisting.shift()!;
             durable.set(one.shard, one.host);
             perform(shards.persisted(one.shard, one.host, now));
           }
@@ -385,7 +385,7 @@ describe("the shards of a type under any sequence of events", () => {
             perform(shards.requested(shard, "h9", now));
             perform(shards.allocated(shard, "h9"));
           }
-          for (const one of saving.splice(0)) {
+          for (const one of persisting.splice(0)) {
             durable.set(one.shard, one.host);
             perform(shards.persisted(one.shard, one.host, now));
           }

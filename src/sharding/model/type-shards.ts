@@ -73,7 +73,7 @@ export class TypeShards {
   }
 
   /** Assignments may have changed: the strategy is asked soon. */
-  lookSoon(now: number): void {
+  rebalanceSoon(now: number): void {
     this.#balancing.lookSoon(now);
   }
 
@@ -186,20 +186,19 @@ export class TypeShards {
 
   /** The shard has no home: it gets its known next one, or the strategy is asked. */
   #allocate(shard: number, now: number, effects: ShardEffect[]): void {
-    const { to, askers, move } = this.#states.busy.get(shard)!;
+    const { to } = this.#states.busy.get(shard)!;
     this.#states.allocate(shard);
-    if (to !== undefined && this.#hosts.has(to)) {
-      this.#persist(shard, to, effects);
-      return;
-    }
-    if (this.#hosts.size === 0) {
-      this.#abandon(shard, now, effects);
-      return;
-    }
+    if (to !== undefined && this.#hosts.has(to)) this.#persist(shard, to, effects);
+    else if (this.#hosts.size === 0) this.#abandon(shard, now, effects);
+    else this.#askStrategy(shard, now, effects);
+  }
+
+  #askStrategy(shard: number, now: number, effects: ShardEffect[]): void {
     this.#hasBegun ||= this.#hosts.size >= this.#settings.minHosts;
     this.#states.limit(shard, this.#hasBegun ? now + this.#settings.chooseMs : Number.POSITIVE_INFINITY);
     // It is allocated when more hosts have come. Hosts that have asked for it keep their calls until then.
     if (!this.#hasBegun) return;
+    const { askers, move } = this.#states.busy.get(shard)!;
     // While it moves all hosts wait for it, so no single asker counts.
     const [asker] = move === undefined ? askers : [];
     effects.push({ kind: "allocate", shard, asker });
@@ -379,7 +378,8 @@ export class TypeShards {
     for (const [shard, host] of this.#unconfirmed.due(now)) effects.push(...this.#announceAgain(shard, host, now));
     if (this.#balancing.isDue(now)) {
       this.#handOver(now, effects);
-      if (this.#hosts.size > 1 && this.homes.size > 0 && this.#balancing.ask()) effects.push({ kind: "proposeMoves" });
+      const mayMove = this.#hosts.size > 1 && this.homes.size > 0;
+      if (mayMove && this.#balancing.requestMoves()) effects.push({ kind: "proposeMoves" });
     }
     this.#beginMoves(now, effects);
     return effects;

@@ -6,23 +6,23 @@ import type { Clock } from "../../ports/clock.ts";
 import type { LeaderNamespace, ShardRequests } from "../../ports/cluster/leader-feature.ts";
 import type { ShardPlace, ShardSteering, ShardsOfHost, ShardsView } from "../../ports/shard-admin.ts";
 import type { ShardHomeChange } from "../../ports/store/shards.ts";
-import type { ShardLeader } from "../leader/coordinator-driver.ts";
+import type { CoordinatorDriver } from "../leader/coordinator-driver.ts";
 import type { Counted } from "../leader/shard-stats.ts";
 import type { ShardedType } from "../leader/sharded-type.ts";
 import { assignedRow, pausedRow } from "../model/steering-rows.ts";
 
 export interface ShardOperationsDeps extends Pick<LeaderNamespace, "namespace" | "host" | "hosts"> {
   readonly clock: Clock;
-  ask(hosts: readonly string[], type: string, question: number): void;
+  requestStats(hosts: readonly string[], type: string, question: number): void;
   /** Calls back when the change is durable; never, if the term ends before. */
   persist(change: ShardHomeChange, written: () => void): void;
 }
 
 export class ShardOperations implements ShardRequests {
-  readonly #leader: ShardLeader;
+  readonly #leader: CoordinatorDriver;
   readonly #deps: ShardOperationsDeps;
 
-  constructor(leader: ShardLeader, deps: ShardOperationsDeps) {
+  constructor(leader: CoordinatorDriver, deps: ShardOperationsDeps) {
     this.#leader = leader;
     this.#deps = deps;
   }
@@ -41,8 +41,10 @@ export class ShardOperations implements ShardRequests {
 
   async view(type: string, now: number): Promise<ShardsView> {
     const known = this.#known(type);
-    const asked = [...this.#homes(known).keys()].filter((host) => this.#deps.host(host)?.stream !== undefined);
-    const stats = this.#leader.stats.begin(type, asked, now, (question) => this.#deps.ask(asked, type, question));
+    const connected = [...this.#homes(known).keys()].filter((host) => this.#deps.host(host)?.stream !== undefined);
+    const stats = this.#leader.stats.begin(type, connected, now, (question) =>
+      this.#deps.requestStats(connected, type, question),
+    );
     return this.#view(type, known, await stats);
   }
 
@@ -141,7 +143,7 @@ export class ShardOperations implements ShardRequests {
       if (host === undefined) known.assigned.delete(shard);
       else known.assigned.set(shard, host);
     }
-    known.shards.lookSoon(this.#deps.clock.monotonic());
+    known.shards.rebalanceSoon(this.#deps.clock.monotonic());
   }
 
   async #persisted(rows: readonly Omit<ShardHomeChange, "namespace">[]): Promise<void> {

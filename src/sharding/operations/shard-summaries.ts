@@ -3,25 +3,25 @@ import { isLimpetError } from "../../kernel/errors.ts";
 import type { ShardsSummary, ShardsView } from "../../ports/shard-admin.ts";
 
 /**
- * Calls `ask` for every type at the same time, because each may wait for hosts that do not report their
+ * Calls `viewOf` for every type at the same time, because each may wait for hosts that do not report their
  * actors. Leaves out types without shards. Leaves out types that the leader cannot describe now, unless there
  * are no others.
  */
 export async function summarise(
   types: readonly string[],
-  ask: (type: string) => Promise<ShardsView>,
+  viewOf: (type: string) => Promise<ShardsView>,
 ): Promise<ShardsSummary[]> {
   let unclear: unknown;
-  const asked = types.map(async (type) => {
+  const summaries = types.map(async (type) => {
     try {
-      return summaryOf(await ask(type));
+      return summaryOf(await viewOf(type));
     } catch (error) {
       if (isLimpetError(error, "NOT_READY")) unclear = error;
       else if (!isLimpetError(error, "NOT_SHARDED")) throw error;
       return undefined;
     }
   });
-  const found = (await Promise.all(asked)).filter((summary) => summary !== undefined);
+  const found = (await Promise.all(summaries)).filter((summary) => summary !== undefined);
   if (found.length === 0 && unclear !== undefined) throw unclear;
   return found.sort((a, b) => (a.type < b.type ? -1 : 1));
 }

@@ -3,11 +3,11 @@
 import type { KnownTables } from "../../ports/cluster/host-feature.ts";
 import type { Whereabouts } from "../../ports/host-admin.ts";
 import type { ShardsView } from "../../ports/shard-admin.ts";
-import type { ShardMember } from "../host/region-driver.ts";
+import type { RegionDriver } from "../host/region-driver.ts";
 
 export interface ShardsOfThisHost {
   readonly address: string;
-  readonly shards: ShardMember;
+  readonly shards: RegionDriver;
   readonly tables: KnownTables;
 }
 
@@ -15,20 +15,20 @@ export interface ShardsOfThisHost {
 export async function inShard(
   { type, id, activeHere, version, term, since }: Whereabouts,
   { shards, address, tables }: ShardsOfThisHost,
-  ask: (type: string) => Promise<ShardsView>,
+  viewOf: (type: string) => Promise<ShardsView>,
 ): Promise<Whereabouts> {
   const table = { type, id, activeHere, version, term, since, sticky: undefined };
   const shard = shards.shardOf(type, id);
   const nowhere = { ...table, owner: undefined, ownerName: undefined, here: false };
   if (shard === undefined) return { ...nowhere, why: shards.whyNoShard(type, id) };
   const known = shards.holds(type, id) ? address : shards.cachedOwner(type, id);
-  const owner = known ?? (await homeOf(shard, () => ask(type)));
+  const owner = known ?? (await homeOf(shard, () => viewOf(type)));
   if (owner === undefined) return { ...nowhere, why: `it is in shard ${shard}, which gets a home with its first call` };
   const ownerName = tables.hostAt(type, owner)?.name;
   return { ...table, owner, ownerName, here: owner === address, why: `it is in shard ${shard}, which lives there` };
 }
 
-async function homeOf(shard: number, ask: () => Promise<ShardsView>): Promise<string | undefined> {
-  const view = await ask().catch(() => undefined);
-  return view?.hosts.find(({ shards }) => shards.includes(shard))?.address;
+async function homeOf(shard: number, view: () => Promise<ShardsView>): Promise<string | undefined> {
+  const found = await view().catch(() => undefined);
+  return found?.hosts.find(({ shards }) => shards.includes(shard))?.address;
 }

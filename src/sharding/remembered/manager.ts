@@ -21,7 +21,7 @@ import { RememberedWriter } from "./writer.ts";
 export interface ShardKnowledge {
   /** The incarnation under which the host is the home of shards. Undefined: it is not in a cluster. */
   home(): string | undefined;
-  standing(type: string, shard: number): ShardActivation;
+  activation(type: string, shard: number): ShardActivation;
   /** Requests homes for these shards; this host is notified if it becomes one of them. */
   find(type: string, shards: readonly number[]): void;
 }
@@ -142,7 +142,7 @@ export class RememberedActors implements Remembering {
         const declared = this.#lookAtDaemons(name);
         const all = declared === undefined ? some : [...new Set([...some, ...declared.keys()])];
         known.find(name, all);
-        this.#goThrough(name, all, declared);
+        this.#scanIncomplete(name, all, declared);
       } catch (err) {
         log.debug("remembered.list-failed", { type: name, err });
         this.#nextMs = Math.min(this.#nextMs, AGAIN_MS);
@@ -158,13 +158,13 @@ export class RememberedActors implements Remembering {
    * Scans shards that are here and have no complete scan: their class was registered again, or a scan was
    * interrupted.
    */
-  #goThrough(name: string, shards: readonly number[], daemons?: ReadonlyMap<number, readonly string[]>): void {
+  #scanIncomplete(name: string, shards: readonly number[], daemons?: ReadonlyMap<number, readonly string[]>): void {
     const type = this.#deps.catalog.types.get(name);
     if (!type?.isRemembered) return;
     const starter = this.#starter(type);
     for (const shard of shards) {
       const isComplete = starter.knows(shard) && (daemons?.get(shard) ?? []).every((id) => starter.has(id));
-      if (!isComplete && this.#deps.known.standing(name, shard) !== "elsewhere") starter.goThrough(shard);
+      if (!isComplete && this.#deps.known.activation(name, shard) !== "elsewhere") starter.scan(shard);
     }
   }
 
@@ -216,7 +216,7 @@ export class RememberedActors implements Remembering {
       starter = new RememberedStarter(type, rule, {
         ...this.#deps,
         instruments,
-        standing: known.standing,
+        activation: known.activation,
         daemons: this.#daemonsOf(type),
         dismiss: (id) => void this.#write(type, id, false).catch(() => {}),
       });
@@ -244,7 +244,7 @@ export class RememberedActors implements Remembering {
       return await this.#write(type, id, true);
     } catch (error) {
       // The store may have remembered it all the same: then it has to run.
-      this.#starter(type).later(id);
+      this.#starter(type).restartLater(id);
       throw error;
     }
   }
@@ -253,15 +253,15 @@ export class RememberedActors implements Remembering {
     const starter = this.#starter(type);
     if (this.#daemonsOf(type)?.has(id)) {
       // A daemon always runs: it restarts like one that stopped.
-      starter.later(id);
+      starter.restartLater(id);
       return;
     }
-    const isOver = starter.forgets(id);
+    const isOver = starter.beginForget(id);
     try {
       // A host that is not the home any more changes nothing, and restarts nothing.
       await this.#write(type, id, false);
     } catch (error) {
-      starter.later(id);
+      starter.restartLater(id);
       throw error;
     } finally {
       isOver();
@@ -270,8 +270,8 @@ export class RememberedActors implements Remembering {
 
   left({ type, id, isRemembered }: ActiveActor, reason: EndReason | undefined): void {
     if (this.#isOver) return;
-    if (isRemembered && COMES_BACK.has(reason)) this.#starter(type).later(id, FAILED.has(reason));
-    else if (COMES_BACK_SOMEWHERE.has(reason)) this.#starter(type).doubt(id);
+    if (isRemembered && COMES_BACK.has(reason)) this.#starter(type).restartLater(id, FAILED.has(reason));
+    else if (COMES_BACK_SOMEWHERE.has(reason)) this.#starter(type).invalidateScan(id);
   }
 
   restartsInMs(type: ActorTypeInfo, id: string): number | undefined {
@@ -280,13 +280,13 @@ export class RememberedActors implements Remembering {
 }
 
 /** For a process outside a cluster: it is the home of every shard. */
-export function openAlone(patienceMs: number, world: Omit<RememberedDeps, "known">): RememberedActors {
-  const { catalog } = world;
+export function openAlone(patienceMs: number, deps: Omit<RememberedDeps, "known">): RememberedActors {
+  const { catalog } = deps;
   // The list of shards in the store suffices.
   const known: ShardKnowledge = {
     home: () => undefined,
-    standing: () => (catalog.stopping ? "elsewhere" : "here"),
+    activation: () => (catalog.stopping ? "elsewhere" : "here"),
     find: () => {},
   };
-  return new RememberedActors(patienceMs, { ...world, known });
+  return new RememberedActors(patienceMs, { ...deps, known });
 }

@@ -9,10 +9,10 @@ const LOOK_MS = 200;
 /** Starts come in small groups, so that they share timers. */
 const GROUP_MS = 20;
 
-export class StartPace {
+export class StartRateLimit {
   readonly #clock: Clock;
   readonly #perSecond: number;
-  #underWay = 0;
+  #inProgress = 0;
   /** Time of the next start. */
   #nextAt = 0;
   readonly #pauses = new Set<() => void>();
@@ -25,7 +25,7 @@ export class StartPace {
 
   /** Time until the next check. Undefined: the next actor may start now. */
   get waitMs(): number | undefined {
-    if (this.#underWay >= AT_ONCE) return LOOK_MS;
+    if (this.#inProgress >= AT_ONCE) return LOOK_MS;
     const ms = this.#nextAt - this.#clock.monotonic();
     return ms > GROUP_MS ? ms : undefined;
   }
@@ -33,9 +33,9 @@ export class StartPace {
   /** Begins a start; the returned function must be called when it is over. */
   begin(): () => void {
     this.#nextAt = Math.max(this.#nextAt, this.#clock.monotonic()) + 1_000 / this.#perSecond;
-    this.#underWay++;
+    this.#inProgress++;
     return () => {
-      if (this.#underWay-- >= AT_ONCE) this.#resume();
+      if (this.#inProgress-- >= AT_ONCE) this.#resume();
     };
   }
 

@@ -37,7 +37,7 @@ const MOST_FAILING = 10_000;
 export class RememberedRestarts {
   readonly #clock: Clock;
   readonly #times: RestartTimes;
-  readonly #ring: () => void;
+  readonly #wake: () => void;
   readonly #waiting = new Map<string, Restart>();
   /** In order of time. An entry that differs from the one in `#waiting` is void. */
   readonly #order = new Heap<{ readonly id: string; readonly restart: Restart; readonly number: number }>((a, b) =>
@@ -52,7 +52,7 @@ export class RememberedRestarts {
   constructor(times: RestartTimes, clock: Clock, ring: () => void) {
     this.#times = times;
     this.#clock = clock;
-    this.#ring = ring;
+    this.#wake = ring;
   }
 
   get size(): number {
@@ -139,7 +139,7 @@ export class RememberedRestarts {
     this.#alarmAt = now + ms;
     const ring = (): void => {
       this.#alarmAt = Number.POSITIVE_INFINITY;
-      this.#ring();
+      this.#wake();
       this.#setAlarm();
     };
     this.#alarm = this.#clock.after(ms, ring, "background");

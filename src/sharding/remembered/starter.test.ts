@@ -23,7 +23,7 @@ class Setting {
   readonly started: { readonly id: string; readonly isKnown: boolean; readonly at: number }[] = [];
   readonly activations = new Map<string, object>();
   readonly fails = new Set<string>();
-  standing: ShardActivation | ((shard: number) => ShardActivation) = "here";
+  place: ShardActivation | ((shard: number) => ShardActivation) = "here";
   shardOf = (id: string): number => (id.startsWith("1") ? 1 : 0);
   hasRoom = true;
   isStoreDown = false;
@@ -56,7 +56,7 @@ class Setting {
         catalog: catalog as unknown as Catalog,
         instruments: rememberedInstruments(silentMeter, "n", "T"),
         shards: { remembered: (...args: [ShardKey, string | undefined, number]) => this.#read(...args) } as Shards,
-        standing: (_, shard) => (typeof this.standing === "string" ? this.standing : this.standing(shard)),
+        activation: (_, shard) => (typeof this.place === "string" ? this.place : this.place(shard)),
       },
     );
   }
@@ -138,7 +138,7 @@ describe("remembered actors of a shard that was gained", () => {
     it.starter.gained(0);
     await it.clock.advance("1m");
     assert.deepEqual(it.startedIds, ["a", "d"]);
-    for (const id of ["c", "e"]) it.starter.later(id);
+    for (const id of ["c", "e"]) it.starter.restartLater(id);
     await it.clock.advance("1m");
     assert.deepEqual(it.startedIds, ["a", "d", "e"]);
     it.shardOf = rule;
@@ -156,9 +156,9 @@ describe("remembered actors of a shard that was gained", () => {
     it.starter.gained(0);
     await it.clock.advance("15s");
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 2 });
-    it.starter.forgets("d")();
+    it.starter.beginForget("d")();
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 1 });
-    it.standing = "elsewhere";
+    it.place = "elsewhere";
     await it.clock.advance("1m");
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
     assert.deepEqual(it.started, []);
@@ -211,12 +211,12 @@ describe("remembered actors of a shard that was gained", () => {
     await it.clock.advance("1s");
     const before = it.started.length;
     assert.ok(before > 5 && before < 15);
-    it.standing = "elsewhere";
+    it.place = "elsewhere";
     await it.clock.advance("1m");
     assert.equal(it.started.length, before);
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 0 });
     assert.equal(it.starter.knows(0), false, "it has not been gone through");
-    it.standing = "here";
+    it.place = "here";
     it.starter.gained(0);
     await it.clock.advance("1m");
     assert.deepEqual(it.startedIds, it.ids);
@@ -225,12 +225,12 @@ describe("remembered actors of a shard that was gained", () => {
   it("actors of a shard that is about to move wait for their start, without delaying other shards", async () => {
     const it = new Setting();
     it.ids = ["1a", "1b", ...many(5)];
-    it.standing = (shard) => (shard === 0 ? "wait" : "here");
+    it.place = (shard) => (shard === 0 ? "wait" : "here");
     it.starter.gained(0);
     it.starter.gained(1);
     await it.clock.advance("2s");
     assert.deepEqual(it.startedIds, ["1a", "1b"]);
-    it.standing = "here";
+    it.place = "here";
     await it.clock.advance("2s");
     assert.deepEqual(it.startedIds, it.ids);
   });
@@ -256,14 +256,14 @@ describe("remembered actors of a shard that was gained", () => {
     it.ids = many(20);
     // One is being forgotten before anything is read, one while it is read, one after that.
     const [before, during, after] = [it.ids[5]!, it.ids[6]!, it.ids[15]!];
-    const isOver = it.starter.forgets(before);
+    const isOver = it.starter.beginForget(before);
     it.onRead = async () => {
-      it.starter.forgets(during)();
+      it.starter.beginForget(during)();
       isOver();
     };
     it.starter.gained(0);
     await it.clock.advance("1s");
-    it.starter.forgets(after)();
+    it.starter.beginForget(after)();
     await it.clock.advance("1m");
     assert.deepEqual(
       it.startedIds,
@@ -275,7 +275,7 @@ describe("remembered actors of a shard that was gained", () => {
 describe("a remembered actor that stopped", () => {
   it("an actor that stopped is restarted after a pause, and is then remembered anew", async () => {
     const it = new Setting();
-    it.starter.later("a");
+    it.starter.restartLater("a");
     await it.clock.advance(RESTART_MS - 100);
     assert.deepEqual(it.started, []);
     await it.clock.advance(200);
@@ -289,11 +289,11 @@ describe("a remembered actor that stopped", () => {
 
   it("an actor is not restarted when it was forgotten, a call has activated it, or its shard lives elsewhere", async () => {
     const it = new Setting();
-    it.standing = (shard) => (shard === 1 ? "elsewhere" : "here");
-    for (const id of ["forgotten", "called", "1moved"]) it.starter.later(id);
+    it.place = (shard) => (shard === 1 ? "elsewhere" : "here");
+    for (const id of ["forgotten", "called", "1moved"]) it.starter.restartLater(id);
     assert.equal(it.starter.restartsInMs("called"), RESTART_MS);
     assert.equal(it.starter.restartsInMs("1moved"), undefined, "not here");
-    it.starter.forgets("forgotten")();
+    it.starter.beginForget("forgotten")();
     it.activations.set("called", {});
     await it.clock.advance("1m");
     assert.deepEqual(it.started, []);
@@ -315,7 +315,7 @@ describe("a remembered actor that stopped", () => {
     await it.clock.advance("10m");
     assert.equal(it.startedIds.length, length, "it runs");
     it.activations.clear();
-    it.starter.later("bad", true);
+    it.starter.restartLater("bad", true);
     assert.equal(
       it.starter.restartsInMs("bad"),
       RESTART_MS,
@@ -339,8 +339,8 @@ describe("a remembered actor that stopped", () => {
 
   it("a remembered actor that stopped waits for its time before it is started", () => {
     const it = new Setting();
-    it.starter.later("a");
-    it.starter.later("b", true);
+    it.starter.restartLater("a");
+    it.starter.restartLater("b", true);
     assert.deepEqual([it.starter.restartsInMs("a"), it.starter.restartsInMs("b")], [RESTART_MS, RESTART_MS]);
     assert.deepEqual(it.starter.waiting, { shards: 0, restarts: 2 });
     assert.deepEqual(it.started, []);
@@ -350,7 +350,7 @@ describe("a remembered actor that stopped", () => {
   it("a remembered actor that stops without having failed waits no longer each time", async () => {
     const it = new Setting();
     for (let i = 0; i < 5; i++) {
-      it.starter.later("a");
+      it.starter.restartLater("a");
       assert.equal(it.starter.restartsInMs("a"), RESTART_MS);
       await it.clock.advance(RESTART_MS + 100);
       assert.equal(it.started.length, i + 1);
@@ -360,8 +360,8 @@ describe("a remembered actor that stopped", () => {
 
   it("a remembered actor that waits longer does not delay actors whose time comes sooner", async () => {
     const it = new Setting();
-    for (let i = 0; i < 3; i++) it.starter.later("bad", true);
-    it.starter.later("other");
+    for (let i = 0; i < 3; i++) it.starter.restartLater("bad", true);
+    it.starter.restartLater("other");
     await it.clock.advance(RESTART_MS + 100);
     assert.deepEqual(it.startedIds, ["other"]);
     await it.clock.advance("40s");
@@ -370,7 +370,7 @@ describe("a remembered actor that stopped", () => {
 
   it("many actors that stopped at once are restarted at the configured rate", async () => {
     const it = new Setting(100);
-    for (const id of many(1_000)) it.starter.later(id);
+    for (const id of many(1_000)) it.starter.restartLater(id);
     await it.clock.advance(RESTART_MS + 1_000);
     assert.ok(it.started.length <= 110, `${it.started.length} in a second`);
     await it.clock.advance("10s");
@@ -379,9 +379,9 @@ describe("a remembered actor that stopped", () => {
 
   it("an actor beyond the number of waiting restarts is found by a scan of its shard", async () => {
     const it = new Setting(1_000_000);
-    for (let i = 0; i < 100_000; i++) it.starter.later(`x${i}`);
+    for (let i = 0; i < 100_000; i++) it.starter.restartLater(`x${i}`);
     it.ids = ["one too many"];
-    it.starter.later("one too many");
+    it.starter.restartLater("one too many");
     assert.equal(it.starter.waiting.restarts, 100_000);
     await it.clock.advance("1s");
     assert.deepEqual(it.startedIds, ["one too many"]);

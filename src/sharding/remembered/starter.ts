@@ -19,7 +19,7 @@ import type { Log } from "../../ports/log.ts";
 import type { Shards } from "../../ports/store/shards.ts";
 import type { DeclaredDaemons } from "./declared-daemons.ts";
 import type { RememberedInstruments } from "./metrics.ts";
-import { StartPace } from "./rate-limit.ts";
+import { StartRateLimit } from "./rate-limit.ts";
 import { RememberedRestarts } from "./restarts.ts";
 
 export interface StarterDeps {
@@ -28,7 +28,7 @@ export interface StarterDeps {
   readonly catalog: ActorHost;
   readonly shards: Shards;
   readonly instruments: RememberedInstruments;
-  standing(type: string, shard: number): ShardActivation;
+  activation(type: string, shard: number): ShardActivation;
   /** Actors that always run. Undefined: the actors remembered in the store run. */
   readonly daemons?: DeclaredDaemons | undefined;
   /** The actor is remembered, but is no daemon of the type any more. */
@@ -68,7 +68,7 @@ export class RememberedStarter {
   /** Actors with a forget in progress. */
   readonly #forgetting = new Map<string, number>();
   readonly #restarts: RememberedRestarts;
-  readonly #pace: StartPace;
+  readonly #pace: StartRateLimit;
   #lanes = 0;
   #isRestarting = false;
   #isOver = false;
@@ -78,7 +78,7 @@ export class RememberedStarter {
     this.#type = type;
     this.#rule = rule;
     this.#deps = deps;
-    this.#pace = new StartPace(rule.startsPerSecond, deps.clock);
+    this.#pace = new StartRateLimit(rule.startsPerSecond, deps.clock);
     this.#restarts = new RememberedRestarts(rule, deps.clock, () => this.#work());
   }
 
@@ -97,11 +97,11 @@ export class RememberedStarter {
   /** The host has become the home of this shard. */
   gained(shard: number): void {
     this.#tenures.set(shard, (this.#tenures.get(shard) ?? 0) + 1);
-    this.goThrough(shard);
+    this.scan(shard);
   }
 
   /** The shard is here, and some of its actors may not run. */
-  goThrough(shard: number): void {
+  scan(shard: number): void {
     if (this.#isOver) return;
     this.#known.add(shard);
     this.#line.delete(shard);
@@ -114,7 +114,7 @@ export class RememberedStarter {
   }
 
   /** The actor was let go as if it lived elsewhere. If its shard is here, it has to be scanned again. */
-  doubt(id: string): void {
+  invalidateScan(id: string): void {
     const shard = this.#foundShard(id);
     if (shard !== undefined) this.#known.delete(shard);
   }
@@ -123,11 +123,11 @@ export class RememberedStarter {
    * The actor has stopped, and is remembered. `hasFailed`: it stopped because it failed, or could not be
    * started.
    */
-  later(id: string, hasFailed = false): void {
+  restartLater(id: string, hasFailed = false): void {
     if (this.#isOver) return;
     const shard = this.#foundShard(id);
     if (this.#restarts.size >= MOST_RESTARTS) {
-      if (shard !== undefined) this.goThrough(shard);
+      if (shard !== undefined) this.scan(shard);
       return;
     }
     const where = shard ?? this.#restarts.get(id)?.shard;
@@ -139,7 +139,7 @@ export class RememberedStarter {
     const restart = this.#restarts.get(id);
     const shard = this.#foundShard(id);
     if (restart === undefined || shard === undefined || restart.tenure !== this.#tenures.get(shard)) return undefined;
-    if (this.#deps.standing(this.#type.name, shard) === "elsewhere") return undefined;
+    if (this.#deps.activation(this.#type.name, shard) === "elsewhere") return undefined;
     return Math.max(restart.at - this.#deps.clock.monotonic(), 0);
   }
 
@@ -147,7 +147,7 @@ export class RememberedStarter {
    * The actor is about to be forgotten; the returned function must be called when that has succeeded or
    * failed.
    */
-  forgets(id: string): () => void {
+  beginForget(id: string): () => void {
     this.#forgetting.set(id, (this.#forgetting.get(id) ?? 0) + 1);
     for (const { passed } of this.#scans) passed.add(id);
     this.#restarts.delete(id);
@@ -196,7 +196,7 @@ export class RememberedStarter {
     const due = this.#isRestarting ? undefined : this.#restarts.due;
     const [next] = this.#line;
     if (due !== undefined) return this.#restart(due);
-    return next === undefined ? undefined : this.#goThrough(...next);
+    return next === undefined ? undefined : this.#scanShard(...next);
   }
 
   async #restart(id: string): Promise<void> {
@@ -220,7 +220,7 @@ export class RememberedStarter {
     // Its shard was elsewhere in between, where it may have been forgotten; the shard is scanned since it is
     // back.
     const isOld = restart.tenure !== this.#tenures.get(shard);
-    if (isClear === "wait" && !isOld) return this.later(id);
+    if (isClear === "wait" && !isOld) return this.restartLater(id);
     this.#restarts.delete(id);
     // A forget may just have failed, so it is not certain that the actor is remembered.
     if (isClear === "now" && !isOld && !this.#type.activations.has(id)) this.#start(id, false);
@@ -232,11 +232,11 @@ export class RememberedStarter {
     this.#restarts.delete(id);
     this.#warn(id, err);
     if (this.#isOver || shard === undefined || this.#tenures.get(shard) !== tenure) return;
-    if (this.#deps.standing(this.#type.name, shard) !== "elsewhere") this.#restarts.add(id, tenure, shard, true);
+    if (this.#deps.activation(this.#type.name, shard) !== "elsewhere") this.#restarts.add(id, tenure, shard, true);
   }
 
   /** A shard that is about to move goes to the end of the queue, with its remaining actors. */
-  async #goThrough(shard: number, from: string | undefined): Promise<void> {
+  async #scanShard(shard: number, from: string | undefined): Promise<void> {
     this.#line.delete(shard);
     const scan: Scan = { shard, tenure: this.#tenures.get(shard), passed: new Set(this.#forgetting.keys()) };
     this.#scans.add(scan);
@@ -293,7 +293,7 @@ export class RememberedStarter {
   /** The shard lives elsewhere; or it did, and a new scan covers it since it is back. */
   #isGivenUp({ shard, tenure }: Scan): boolean {
     if (this.#tenures.get(shard) !== tenure) return true;
-    if (this.#deps.standing(this.#type.name, shard) !== "elsewhere") return false;
+    if (this.#deps.activation(this.#type.name, shard) !== "elsewhere") return false;
     this.#known.delete(shard);
     return true;
   }
@@ -343,8 +343,8 @@ export class RememberedStarter {
    * a start has ended.
    */
   #isClear(shard: number): "now" | "wait" | "never" | number {
-    const { clock, catalog, standing } = this.#deps;
-    const where = standing(this.#type.name, shard);
+    const { clock, catalog, activation } = this.#deps;
+    const where = activation(this.#type.name, shard);
     if (this.#isOver || where === "elsewhere") return "never";
     if (where === "wait" || !catalog.mayBegin(clock.monotonic())) return "wait";
     if (!catalog.hasRoom) return NO_ROOM_MS;
@@ -366,7 +366,7 @@ export class RememberedStarter {
         this.#warn(id, err);
         // An actor that is still being activated may yet succeed.
         const isThere = this.#type.activations.has(id) || this.#restarts.get(id) !== undefined;
-        if (!isThere && !this.#forgetting.has(id)) this.later(id, true);
+        if (!isThere && !this.#forgetting.has(id)) this.restartLater(id, true);
       })
       .finally(isOver);
   }
@@ -374,9 +374,9 @@ export class RememberedStarter {
   /** When many fail, one warning represents all of them. */
   #warn(id: string, err: unknown): void {
     const now = this.#deps.clock.monotonic();
-    const isNews = now - this.#lastWarning >= this.#rule.restartAfterMs;
-    if (isNews) this.#lastWarning = now;
-    const level = isNews ? "warn" : "debug";
+    const isFirst = now - this.#lastWarning >= this.#rule.restartAfterMs;
+    if (isFirst) this.#lastWarning = now;
+    const level = isFirst ? "warn" : "debug";
     this.#deps.log[level]("remembered.start-failed", { type: this.#type.name, id, err });
   }
 }
