@@ -1,7 +1,7 @@
 // Entry of `npm run sim`: runs seeds of the simulator and reports violated rules. Its options are in
 // command/arguments.ts.
 import { fileURLToPath } from "node:url";
-import { Terminal } from "../src/cli/terminal.ts";
+import { Terminal } from "../src/cli/common/terminal.ts";
 import { type Arguments, HELP, parseArguments, UsageError } from "./command/arguments.ts";
 import { bugTable } from "./command/bug-table.ts";
 import { manySeeds } from "./command/many-seeds/many-seeds.ts";

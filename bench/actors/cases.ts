@@ -132,7 +132,7 @@ const start: BenchCase[] = [
     ours: { module: "actors/dev-start.ts", make: "firstReply" },
     floor: { module: "actors/dev-start.ts", make: "bareServer" },
     fresh: true,
-    unavailable: () => missing("src/cli/bin.ts") ?? missing("src/cli/commands/dev.ts"),
+    unavailable: () => missing("src/cli/bin.ts") ?? missing("src/cli/dev/dev.ts"),
   },
 ];
 

@@ -1,5 +1,5 @@
 // Task `--bugs`: measures how many seeds it takes to find each known bug.
-import type { Terminal } from "../../src/cli/terminal.ts";
+import type { Terminal } from "../../src/cli/common/terminal.ts";
 import { BUGS, bugNamed } from "../bugs/catalogue.ts";
 import { type Finding, search, tableOf, writeTable } from "../strength.ts";
 import type { Arguments } from "./arguments.ts";

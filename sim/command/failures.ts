@@ -1,7 +1,7 @@
 // Prints and saves failed seeds.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import type { Paint } from "../../src/cli/terminal.ts";
+import type { Paint } from "../../src/cli/common/terminal.ts";
 import type { Plan } from "../plan.ts";
 import type { Violation } from "../stage.ts";
 import type { StoryFile } from "../stories/story-file.ts";

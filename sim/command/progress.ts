@@ -1,5 +1,5 @@
 // Progress on standard error: on a terminal one line that is overwritten, otherwise a line from time to time.
-import type { Stream } from "../../src/cli/terminal.ts";
+import type { Stream } from "../../src/cli/common/terminal.ts";
 
 const ON_A_TERMINAL_MS = 200;
 const IN_A_PIPE_MS = 10_000;

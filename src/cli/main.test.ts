@@ -15,7 +15,7 @@ test("limpet without arguments, and help in any form, shows the commands", async
 
 test("every command has help in two forms and as JSON, equal to the list", async () => {
   for (const { name, summary, load } of COMMANDS) {
-    const { command } = await load();
+    const command = await load();
     assert.deepEqual([command.name, command.summary], [name, summary]);
     const first = await runCli([name, "--help"]);
     const second = await runCli(["help", name]);

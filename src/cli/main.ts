@@ -3,10 +3,10 @@
 
 import { VERSION } from "../host/version.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { parseArguments } from "./arguments.ts";
-import { asFailure, EXIT, type Failure, wrongUsage } from "./failure.ts";
+import { parseArguments } from "./common/arguments.ts";
+import { asFailure, EXIT, type Failure, wrongUsage } from "./common/failure.ts";
+import { type Env, type Stream, safe, Terminal } from "./common/terminal.ts";
 import { COMMANDS } from "./registry.ts";
-import { type Env, type Stream, safe, Terminal } from "./terminal.ts";
 
 export interface CliEnvironment {
   readonly stdout: Stream;
@@ -51,12 +51,11 @@ async function dispatch(argv: readonly string[], terminal: Terminal, env: Env, c
     );
   }
   const rest = [...before, ...argv.slice(split === -1 ? argv.length : split + 1)];
-  const wanted = await listed.load();
-  let command = wanted.command;
+  let command = await listed.load();
   let parsed = parseArguments(command, rest);
   if (parsed.flags.help === true && command.name !== "help") {
     parsed = { args: [name], flags: parsed.flags };
-    command = (await import("./commands/help.ts")).command;
+    command = (await import("./help/help.ts")).helpCommand;
   }
   const json = parsed.flags.json === true;
   return command.run({ ...parsed, argv: rest, json, terminal, env, cwd });

@@ -1,58 +1,78 @@
 // The list of commands. Each is loaded only when it runs: `limpet call` must not wait for a database driver.
 
-import type { Command } from "./command.ts";
+import type { Command } from "./common/command.ts";
 
-export interface Listed {
+export interface ListedCommand {
   readonly name: string;
   readonly summary: string;
-  load(): Promise<{ readonly command: Command }>;
+  load(): Promise<Command>;
 }
 
-export const COMMANDS: readonly Listed[] = [
-  { name: "dev", summary: "Run a module that exports actors or workflows", load: () => import("./commands/dev.ts") },
-  { name: "call", summary: "Call a method of an actor", load: () => import("./commands/call.ts") },
-  { name: "actors", summary: "List actors", load: () => import("./commands/actors.ts") },
+export const COMMANDS: readonly ListedCommand[] = [
+  {
+    name: "dev",
+    summary: "Run a module that exports actors or workflows",
+    load: async () => (await import("./dev/dev.ts")).devCommand,
+  },
+  {
+    name: "call",
+    summary: "Call a method of an actor",
+    load: async () => (await import("./call/call.ts")).callCommand,
+  },
+  { name: "actors", summary: "List actors", load: async () => (await import("./actors/actors.ts")).actorsCommand },
   {
     name: "explain",
     summary: "Show the work of one actor, and what it waits for",
-    load: () => import("./commands/explain.ts"),
+    load: async () => (await import("./explain/explain.ts")).explainCommand,
   },
   {
     name: "ps",
     summary: "Show the schedulers, the hosts and the tables of the cluster",
-    load: () => import("./commands/ps.ts"),
+    load: async () => (await import("./ps/ps.ts")).psCommand,
   },
-  { name: "where", summary: "Show the host of an actor, and why", load: () => import("./commands/where.ts") },
+  {
+    name: "where",
+    summary: "Show the host of an actor, and why",
+    load: async () => (await import("./where/where.ts")).whereCommand,
+  },
   {
     name: "sticky",
     summary: "Show sticky actors and their hosts, or release one",
-    load: () => import("./commands/sticky.ts"),
+    load: async () => (await import("./sticky/sticky.ts")).stickyCommand,
   },
   {
     name: "shards",
     summary: "Show the homes and moves of shards; move them, or pause rebalancing",
-    load: () => import("./commands/shards.ts"),
+    load: async () => (await import("./shards/shards.ts")).shardsCommand,
   },
   {
     name: "reminders",
     summary: "Show reminders, their due times, and dead reminders",
-    load: () => import("./commands/reminders.ts"),
+    load: async () => (await import("./reminders/reminders.ts")).remindersCommand,
   },
   {
     name: "workflows",
     summary: "Show workflows, their waits and their history; start, signal, query and end them",
-    load: () => import("./commands/workflows.ts"),
+    load: async () => (await import("./workflows/workflows.ts")).workflowsCommand,
   },
   {
     name: "drain",
     summary: "Have a host hand over its actors to the others",
-    load: () => import("./commands/drain.ts"),
+    load: async () => (await import("./drain/drain.ts")).drainCommand,
   },
-  { name: "scheduler", summary: "Run a dedicated scheduler", load: () => import("./commands/scheduler.ts") },
+  {
+    name: "scheduler",
+    summary: "Run a dedicated scheduler",
+    load: async () => (await import("./scheduler/scheduler.ts")).schedulerCommand,
+  },
   {
     name: "doctor",
     summary: "Check that everything limpet needs is there",
-    load: () => import("./commands/doctor.ts"),
+    load: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   },
-  { name: "help", summary: "Show help for a command, or all settings", load: () => import("./commands/help.ts") },
+  {
+    name: "help",
+    summary: "Show help for a command, or all settings",
+    load: async () => (await import("./help/help.ts")).helpCommand,
+  },
 ];

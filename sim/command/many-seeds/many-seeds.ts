@@ -1,6 +1,6 @@
 // Runs many seeds on several processes, prints failures at once and totals at the end.
 import { randomInt } from "node:crypto";
-import type { Terminal } from "../../../src/cli/terminal.ts";
+import type { Terminal } from "../../../src/cli/common/terminal.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Circumstances, circumstances } from "../circumstances.ts";
 import { failureText, saveFailure } from "../failures.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Paint } from "../../../src/cli/terminal.ts";
+import type { Paint } from "../../../src/cli/common/terminal.ts";
 import { MARKS } from "../../coverage/coverage.ts";
 import type { Report } from "../job.ts";
 import { Figures } from "./figures.ts";

@@ -1,5 +1,5 @@
 // Summary of many seeds, for display and as JSON.
-import type { Paint } from "../../../src/cli/terminal.ts";
+import type { Paint } from "../../../src/cli/common/terminal.ts";
 import { MARKS } from "../../coverage/coverage.ts";
 import { type Circumstances, replayCommand, type Variation } from "../circumstances.ts";
 import type { Report } from "../job.ts";

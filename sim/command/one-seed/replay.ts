@@ -1,5 +1,5 @@
 // Runs one seed and prints its story.
-import type { Terminal } from "../../../src/cli/terminal.ts";
+import type { Terminal } from "../../../src/cli/common/terminal.ts";
 import { showLine } from "../../../src/world/story.ts";
 import type { Stage } from "../../stage.ts";
 import type { Arguments } from "../arguments.ts";

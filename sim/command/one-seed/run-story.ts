@@ -1,6 +1,6 @@
 // Task `--story FILE`: plays a saved plan and compares it with the recorded result.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import type { Terminal } from "../../../src/cli/terminal.ts";
+import type { Terminal } from "../../../src/cli/common/terminal.ts";
 import { playStory } from "../../stories/play.ts";
 import { readStory, textFileOf } from "../../stories/story-file.ts";
 import type { Arguments } from "../arguments.ts";

@@ -1,5 +1,5 @@
 // Task `--shrink`: reduces a failing plan, prints it as a script and saves it.
-import type { Terminal } from "../../../src/cli/terminal.ts";
+import type { Terminal } from "../../../src/cli/common/terminal.ts";
 import type { Plan } from "../../plan.ts";
 import { shrink } from "../../shrink.ts";
 import { readStory, type StoryFile } from "../../stories/story-file.ts";

@@ -1,8 +1,8 @@
 // The ready message of `limpet dev`: the addresses, the types, and commands to try. Pure.
 
-import { type ClusterGlance, clusterLine } from "../process/cluster-glance.ts";
-import { type Paint, safe } from "../terminal.ts";
-import { columns } from "../text/columns.ts";
+import { columns } from "../common/columns.ts";
+import { type ClusterGlance, clusterLine } from "../common/process/cluster-glance.ts";
+import { type Paint, safe } from "../common/terminal.ts";
 
 export interface Ready {
   readonly version: string;

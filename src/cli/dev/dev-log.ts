@@ -3,7 +3,7 @@
 
 import { createLog } from "../../observe/log.ts";
 import type { Log, LogLevel } from "../../ports/log.ts";
-import { type Paint, safe, type Terminal, type Tint } from "../terminal.ts";
+import { type Paint, safe, type Terminal, type Tint } from "../common/terminal.ts";
 
 export function devLog(level: LogLevel, terminal: Terminal, json: boolean): Log {
   if (json || !terminal.errIsTTY) return createLog({ level });

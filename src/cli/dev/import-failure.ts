@@ -6,7 +6,7 @@ import { stripTypeScriptTypes } from "node:module";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isLimpetError } from "../../kernel/errors.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../common/failure.ts";
 import { loadedFiles } from "./loaded-files.ts";
 
 export function importFailure(error: unknown, file: string, cwd: string): Failure {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { tempFolder } from "../../../test/support/cli.ts";
 import { Actor } from "../../actors/actor.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../common/failure.ts";
 import { collectActors, findModule, loadModule, typeNameOf } from "./load-module.ts";
 
 const folder = tempFolder();

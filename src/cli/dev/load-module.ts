@@ -9,8 +9,8 @@ import type { ActorClass } from "../../actors/routing/remote.ts";
 import { nearest } from "../../kernel/nearest.ts";
 import type { ActivityFunction } from "../../workflows/definition/context.ts";
 import type { AnyWorkflow } from "../../workflows/definition/definition.ts";
-import { Failure } from "../failure.ts";
-import { shellWord } from "../shell-word.ts";
+import { Failure } from "../common/failure.ts";
+import { shellWord } from "../common/phrases.ts";
 import { importFailure } from "./import-failure.ts";
 import { collectWorkflows, readActivities } from "./module-workflows.ts";
 

@@ -3,7 +3,7 @@
 
 import type { ActivityFunction } from "../../workflows/definition/context.ts";
 import type { AnyWorkflow } from "../../workflows/definition/definition.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../common/failure.ts";
 
 const isWorkflow = (value: unknown): value is AnyWorkflow => {
   if (typeof value !== "object" || value === null || Object.keys(value).length !== 2) return false;

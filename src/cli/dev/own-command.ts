@@ -3,7 +3,7 @@
 
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { Env } from "../terminal.ts";
+import type { Env } from "../common/terminal.ts";
 
 export function ownCommand(env: Env): string {
   // npm puts node_modules/.bin on the path of its scripts only; another terminal does not have it.

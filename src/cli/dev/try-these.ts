@@ -3,7 +3,7 @@
 import { RESERVED } from "../../actors/actor.ts";
 import type { ActorClass } from "../../actors/routing/remote.ts";
 import type { AnyWorkflow } from "../../workflows/definition/definition.ts";
-import { shellWord } from "../shell-word.ts";
+import { shellWord } from "../common/phrases.ts";
 import { typeNameOf } from "./load-module.ts";
 
 interface Method {

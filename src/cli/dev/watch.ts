@@ -7,9 +7,9 @@ import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import type { ResolvedSettings } from "../../config/settings.ts";
 import { systemClock } from "../../host/system.ts";
-import type { Context } from "../command.ts";
-import { EXIT } from "../failure.ts";
-import { stopRequest } from "../process/stop-request.ts";
+import type { Context } from "../common/command.ts";
+import { EXIT } from "../common/failure.ts";
+import { stopRequest } from "../common/process/stop-request.ts";
 
 export const WATCHED_ENV = "LIMPET_WATCHED";
 

@@ -8,9 +8,8 @@ import { test } from "node:test";
 import { runCli, tempFolder } from "../../../test/support/cli.ts";
 import { resolveWithOrigins } from "../../config/settings.ts";
 import { openSqliteStore } from "../../stores/sqlite/sqlite-store.ts";
-import { checkHost } from "./host-check.ts";
 import { checkClock, checkNode } from "./machine-checks.ts";
-import { checkPort } from "./port-check.ts";
+import { checkHost, checkPort } from "./port-check.ts";
 import { checkSettings, shownSettings } from "./settings-check.ts";
 import { checkSqlite } from "./sqlite-check.ts";
 

@@ -1,13 +1,14 @@
-// Checks whether the port of the HTTP server is free, and which program holds it.
+// Checks whether the port of the HTTP server is free, which program holds it, and whether the local host is
+// ready.
 
 import type { Settings } from "../../config/options.ts";
 import type { Origin } from "../../config/origin.ts";
 import { hostInUrl } from "../../config/places.ts";
-import { askJson } from "../ask.ts";
-import { Failure } from "../failure.ts";
-import { listenProblem } from "../process/listen-problem.ts";
-import type { Target } from "../target.ts";
-import { safe } from "../terminal.ts";
+import { ask, askJson } from "../common/ask.ts";
+import { Failure } from "../common/failure.ts";
+import { listenProblem } from "../common/process/listen-problem.ts";
+import type { Target } from "../common/target.ts";
+import { safe } from "../common/terminal.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const ASK_MS = 2_000;
@@ -64,5 +65,17 @@ async function whoHolds(settings: Settings): Promise<string | undefined> {
   } catch (error) {
     const known = error instanceof Failure && error.errorCode === "UNAUTHENTICATED";
     return known ? "a running limpet that requires a token" : undefined;
+  }
+}
+
+export async function checkHost(settings: Settings): Promise<Check[]> {
+  if (settings.httpPort === 0) return [];
+  try {
+    await ask(targetOf(settings), { verb: "GET", path: "/v1.0/healthz" });
+    return [ok("Host", "the local process is ready")];
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    if (error.errorCode !== "NOT_READY") return [];
+    return [warn("Host", safe(`the local process is not ready: ${error.message}`))];
   }
 }

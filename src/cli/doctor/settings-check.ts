@@ -5,7 +5,7 @@ import { shownValue } from "../../config/read-value.ts";
 import type { ResolvedSettings } from "../../config/settings.ts";
 import { formatDuration } from "../../kernel/durations.ts";
 import { nearest } from "../../kernel/nearest.ts";
-import type { Env } from "../terminal.ts";
+import type { Env } from "../common/terminal.ts";
 import { type Check, ok, warn } from "./check.ts";
 
 const SHORT_TOKEN = 16;

@@ -4,7 +4,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { formatBytes } from "../text/phrases.ts";
+import { formatBytes } from "../common/phrases.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const BUSY_MS = 2_000;

@@ -5,11 +5,10 @@ import type { Settings } from "../../config/options.ts";
 import { formatDuration } from "../../kernel/durations.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { Unserved, WorkerOverview, WorkerSummary } from "../../ports/workflow-admin.ts";
-import { askJson } from "../ask.ts";
-import { Failure } from "../failure.ts";
-import { safe } from "../terminal.ts";
-import { formatSpan, plural, sentenceList } from "../text/phrases.ts";
-import { WORKERS } from "../workflow-listings.ts";
+import { askAdmin } from "../common/admin.ts";
+import { Failure } from "../common/failure.ts";
+import { formatSpan, plural, sentenceList } from "../common/phrases.ts";
+import { safe } from "../common/terminal.ts";
 import { type Check, ok, warn } from "./check.ts";
 import { targetOf } from "./port-check.ts";
 
@@ -24,7 +23,7 @@ const PRESSURE = 0.9;
 export async function checkWorkflows(settings: Settings): Promise<Check[]> {
   if (settings.httpPort === 0) return [];
   try {
-    return workflowChecks(await askJson<WorkerOverview>(targetOf(settings), { verb: "GET", path: WORKERS }));
+    return workflowChecks(await askAdmin(targetOf(settings), { kind: "workers" }));
   } catch (error) {
     // No process or another program listens there; the port check reports it.
     if (error instanceof Failure) return [];

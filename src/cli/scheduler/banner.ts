@@ -2,9 +2,9 @@
 
 import type { Settings } from "../../config/options.ts";
 import { hostInUrl } from "../../config/places.ts";
-import type { ClusterGlance } from "../process/cluster-glance.ts";
-import { type Paint, safe } from "../terminal.ts";
-import { columns } from "../text/columns.ts";
+import { columns } from "../common/columns.ts";
+import type { ClusterGlance } from "../common/process/cluster-glance.ts";
+import { type Paint, safe } from "../common/terminal.ts";
 
 export interface SchedulerReady {
   readonly version: string;
