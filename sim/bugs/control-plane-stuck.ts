@@ -51,9 +51,9 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/host/membership.ts",
-        before: `this.#deps.source.doubt();
+        before: `this.#deps.source.recheck();
     this.#later();`,
-        after: `this.#deps.source.doubt();
+        after: `this.#deps.source.recheck();
     if (error === undefined) this.#later();`,
       },
     ],
@@ -87,12 +87,12 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/leader/leader-term.ts",
-        before: `this.#lookAtShards(namespace, effects);
+        before: `this.#notifyShards(namespace, effects);
     } catch (err) {
       this.#endOnBug(err);
     }
     this.#arm();`,
-        after: `this.#lookAtShards(namespace, effects);
+        after: `this.#notifyShards(namespace, effects);
     } catch (err) {
       this.#endOnBug(err);
     }`,
@@ -113,8 +113,8 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
       },
       {
         file: "src/placement/leader/election.ts",
-        before: "if (!this.#stopped) this.#later(DOUBT_MS",
-        after: "if (!this.#stopped && this.#failures === 0) this.#later(DOUBT_MS",
+        before: "if (!this.#stopped) this.#later(RECHECK_MS",
+        after: "if (!this.#stopped && this.#failures === 0) this.#later(RECHECK_MS",
       },
     ],
   },
@@ -170,9 +170,9 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/host/membership.ts",
-        before: `this.#deps.source.doubt();
+        before: `this.#deps.source.recheck();
     this.#later();`,
-        after: `this.#deps.source.doubt();
+        after: `this.#deps.source.recheck();
     if (this.#lease.held) this.#startOver();
     else this.#later();`,
       },

@@ -27,10 +27,10 @@ export interface ClusterWire {
   readonly identity: ProcessIdentity;
   /** True only when it is certain. */
   hasEnded(process: ProcessIdentity): boolean;
-  openLinkDoor(service: LinkService): Promise<OpenServer>;
+  openLinkServer(service: LinkService): Promise<OpenServer>;
   /** `address`: the address of this host's own link server. */
   openLinks(address: string): Links;
-  openControlDoor(service: ControlService): Promise<OpenServer>;
+  openControlServer(service: ControlService): Promise<OpenServer>;
   /** The scheduler of another process. */
   connect(address: string, term: number): SchedulerClient;
   /** Loads modules in advance that would cost time later. */
@@ -55,16 +55,16 @@ export function systemWire(settings: Settings, { log, meter, coordination }: Sys
   return {
     identity: ownIdentity,
     hasEnded,
-    async openLinkDoor(service) {
+    async openLinkServer(service) {
       await secure();
       return openLinkServer(service, { host, port: linkPort, namespace, security, version }, { log, meter });
     },
     openLinks: (address) => openLinks({ address, namespace, security, log, version }),
     // Most processes are alone, so the library of the control stream is loaded on first use.
-    async openControlDoor(service) {
+    async openControlServer(service) {
       await secure();
-      const { openControlServer: openControlDoor } = await import("../wire/control/server/server.ts");
-      return openControlDoor(service, { host, port: schedulerPort, security }, { log, meter });
+      const { openControlServer } = await import("../wire/control/server/server.ts");
+      return openControlServer(service, { host, port: schedulerPort, security }, { log, meter });
     },
     connect: (address, term) => lazyClient({ security, log })(address, term),
     prepare: () => void loadInPortions().catch(() => {}),

@@ -9,7 +9,7 @@ import { formatDuration } from "../kernel/durations.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { HostInstruments } from "../placement/host/metrics.ts";
 import { hostedTypes } from "../placement/host/roles.ts";
-import { SchedulerNode } from "../placement/leader/election.ts";
+import { SchedulerNode } from "../placement/leader/scheduler.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ShardActivation } from "../ports/cluster/host-feature.ts";
 import type { LinkService, Links } from "../ports/links.ts";
@@ -49,7 +49,7 @@ export interface ClusterDeps {
  */
 const GET_READY_MS = 200;
 /** A join that takes this long is logged. */
-const WORTH_SAYING_MS = 2_000;
+const LONG_JOIN_MS = 2_000;
 
 export async function openCluster(settings: Settings, deps: ClusterDeps, dedicated: boolean): Promise<Cluster> {
   const { clock, catalog, wire, startPatienceMs } = deps;
@@ -60,17 +60,17 @@ export async function openCluster(settings: Settings, deps: ClusterDeps, dedicat
       parts!.prewarm.serve(call, answer) ? () => {} : parts!.routing.inbound.serve(call, answer, line),
   };
   // Requests the secret of the cluster from the store.
-  const door = await untilAnswered(clock, startPatienceMs, () => wire.openLinkDoor(service));
+  const linkServer = await untilAnswered(clock, startPatienceMs, () => wire.openLinkServer(service));
   let cluster: Cluster | undefined;
   try {
-    parts = assemble(settings, deps, door, dedicated);
+    parts = assemble(settings, deps, linkServer, dedicated);
     cluster = new Cluster(settings, deps, parts);
     await cluster.start();
     return cluster;
   } catch (error) {
     // The host may have actors already, of types with earlier tables than others.
     catalog.close();
-    await (cluster?.shutDown() ?? door.close());
+    await (cluster?.shutDown() ?? linkServer.close());
     throw error;
   }
 }
@@ -80,15 +80,15 @@ interface Assembled extends Parts {
 }
 
 /** Builds the parts; none of them runs yet. */
-function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedicated: boolean): Assembled {
+function assemble(settings: Settings, deps: ClusterDeps, linkServer: OpenServer, dedicated: boolean): Assembled {
   const { namespace } = settings;
   const { clock, meter, catalog, wire } = deps;
-  const links = wire.openLinks(door.address);
+  const links = wire.openLinks(linkServer.address);
   const source = openSource(settings, deps, dedicated);
   const placement = openHostPlacement(
     {
       namespace,
-      address: door.address,
+      address: linkServer.address,
       name: settings.clusterName || hostname(),
       build: settings.workerBuild,
       roles: settings.clusterRoles,
@@ -132,11 +132,11 @@ function assemble(settings: Settings, deps: ClusterDeps, door: OpenServer, dedic
     storeTimeoutMs: settings.storeTimeout,
   });
   catalog.join(routing);
-  return { door, links, source, placement, routing, remembered, prewarm, dedicated };
+  return { linkServer, links, source, placement, routing, remembered, prewarm, dedicated };
 }
 
 /** For display; the stored form is in actors/options/sharded-options.ts. */
-const wayOf = (version: string): string =>
+const mappingOf = (version: string): string =>
   version.startsWith("own ") ? `its own shardOf of version ${JSON.stringify(version.slice(4))}` : version;
 
 /** All hosts must map ids to shards alike: a host with another rule would run actors that run elsewhere. */
@@ -150,9 +150,9 @@ export async function agreeOnShards(
     const ours = { namespace, type, shards: sharded.rule.shards, version: sharded.version };
     const settled = await untilAnswered(clock, startPatienceMs, () => shards.settle(ours));
     if (settled.shards === ours.shards && settled.version === ours.version) continue;
-    const [theirs, said] = [settled, ours].map(({ shards, version }) => `${shards} shards by ${wayOf(version)}`);
+    const [theirs, mine] = [settled, ours].map(({ shards, version }) => `${shards} shards by ${mappingOf(version)}`);
     const cure = `stop every host of ${type}, then run limpet shards ${type} --reset`;
-    throw new LimpetError("OPTION_INVALID", `${type} has ${theirs}, but this host has ${said}; to change it ${cure}`);
+    throw new LimpetError("OPTION_INVALID", `${type} has ${theirs}, but this host has ${mine}; to change it ${cure}`);
   }
 }
 
@@ -182,13 +182,13 @@ function openSource(settings: Settings, deps: ClusterDeps, dedicated: boolean): 
       identity: wire.identity,
       hasEnded: (process) => wire.hasEnded(process),
       connect,
-      openDoor: (service) => wire.openControlDoor(service),
+      openServer: (service) => wire.openControlServer(service),
     },
   );
 }
 
 interface Parts {
-  readonly door: OpenServer;
+  readonly linkServer: OpenServer;
   readonly links: Links;
   readonly source: SchedulerNode | WatchedSchedulers;
   readonly placement: HostPlacement;
@@ -219,7 +219,7 @@ export class Cluster {
   }
 
   get address(): string {
-    return this.#parts.door.address;
+    return this.#parts.linkServer.address;
   }
 
   get problem(): string | undefined {
@@ -245,12 +245,12 @@ export class Cluster {
     const { lease, leaderLease, roundTimeout } = this.#settings;
     // Worst case: a dead leader, then a dead host, then a silent host.
     const longest = leaderLease + lease + roundTimeout;
-    const say = clock.after(WORTH_SAYING_MS, () => log.info("cluster.join-pending", { why: membership.problem }));
+    const pending = clock.after(LONG_JOIN_MS, () => log.info("cluster.join-pending", { why: membership.problem }));
     const isReady = (): boolean => membership.problem === undefined;
     // A leader waits longer: its successor would have to wait for the same silent hosts from the beginning.
     const ready =
       (await membership.until(isReady, longest)) || (this.#leads && (await membership.until(isReady, longest)));
-    say.cancel();
+    pending.cancel();
     clock.after(GET_READY_MS, () => wire.prepare(), "background");
     if (ready) return;
     const why = `this process could not join its cluster within ${formatDuration(longest)}: ${membership.problem}`;
@@ -331,7 +331,7 @@ export class Cluster {
 
   /** No actor is left here. Calls to other hosts get their answers first. */
   async #stop(shut: ShutDown): Promise<void> {
-    const { door, links, source, placement, routing } = this.#parts;
+    const { linkServer, links, source, placement, routing } = this.#parts;
     const { membership } = placement;
     await shut.close({ calls: () => routing.settled(this.#settings.drainTimeout) });
     routing.close();
@@ -339,10 +339,14 @@ export class Cluster {
     // The message must be delivered before the leader, which may be this process, stops.
     await new Promise<void>((resolve) => this.#deps.clock.soon(() => this.#deps.clock.soon(resolve)));
     // The leader may be leaving too, and its successor must know.
-    const noted = this.#deps.coordination.leave(membership.names).catch((err: unknown) => {
+    const left = this.#deps.coordination.leave(membership.names).catch((err: unknown) => {
       this.#deps.log.debug("host.leave-unsaved", { err });
     });
-    await shut.close({ "link server": () => door.close(), scheduler: () => source.stop(), membership: () => noted });
+    await shut.close({
+      "link server": () => linkServer.close(),
+      scheduler: () => source.stop(),
+      membership: () => left,
+    });
     await shut.close({ links: () => links.close() });
   }
 }

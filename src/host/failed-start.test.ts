@@ -90,9 +90,9 @@ async function start(meet: (name: string) => void, code: LimpetSettings = BRIEF,
   return { store, outcome, names: new Set(names) };
 }
 
-const pick = ({ openLinkDoor, openControlDoor, openLinks }: ClusterWire) => ({
-  openLinkDoor,
-  openControlDoor,
+const pick = ({ openLinkServer, openControlServer, openLinks }: ClusterWire) => ({
+  openLinkServer,
+  openControlServer,
   openLinks,
 });
 

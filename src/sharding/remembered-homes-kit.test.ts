@@ -113,7 +113,7 @@ export class Setting {
       this.#listener = listener;
       return { send, close() {} };
     };
-    return { onChange: undefined, doubt() {}, leader: { address: "leader:1", term: 1, report } } as never;
+    return { onChange: undefined, recheck() {}, leader: { address: "leader:1", term: 1, report } } as never;
   }
 
   // ——— Messages of the leader.

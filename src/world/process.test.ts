@@ -190,7 +190,7 @@ describe("a process that ends", () => {
 
   test("an ended process leaves no listener open", async () => {
     const process = newProcess();
-    const door = await process.wire.openLinkDoor({ serve: () => () => {} });
+    const door = await process.wire.openLinkServer({ serve: () => () => {} });
     assert.ok(network.isTaken(door.address));
     process.end(true);
     assert.ok(!network.isTaken(door.address));
@@ -202,6 +202,6 @@ test("every process has its own identity, at an address of its place", async () 
   assert.notDeepEqual(one.identity, other.identity);
   assert.deepEqual(one.identity, { machine: "machine-1", pid: 1 });
   const service = { serve: () => () => {} };
-  assert.equal((await one.wire.openLinkDoor(service)).address, "10.0.0.1:7401");
-  assert.equal((await other.wire.openLinkDoor(service)).address, "10.0.0.2:7401");
+  assert.equal((await one.wire.openLinkServer(service)).address, "10.0.0.1:7401");
+  assert.equal((await other.wire.openLinkServer(service)).address, "10.0.0.2:7401");
 });

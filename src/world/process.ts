@@ -59,9 +59,9 @@ export class Process implements Station {
     this.wire = {
       identity: this.identity,
       hasEnded: (process) => deps.hasEnded(process),
-      openLinkDoor: async (service) => new VirtualLinkServer(linkAddress, service, network, this, this.clock),
+      openLinkServer: async (service) => new VirtualLinkServer(linkAddress, service, network, this, this.clock),
       openLinks: () => new VirtualLinks(network, this, this.clock),
-      openControlDoor: async (service) => new VirtualControlServer(schedulerAddress, service, network, this),
+      openControlServer: async (service) => new VirtualControlServer(schedulerAddress, service, network, this),
       connect: (address, term) => new VirtualScheduler(address, term, network, this),
       prepare: () => {},
     };

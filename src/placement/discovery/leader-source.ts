@@ -30,7 +30,7 @@ export interface LeaderSource {
   /** Called whenever `leader` has changed. One listener. */
   onChange: (() => void) | undefined;
   /** The leader does not respond, or denies that it leads: look again, soon. */
-  doubt(): void;
+  recheck(): void;
   /** A host here rejects the leader, because it has seen this newer term. */
   sawTerm?(term: number): void;
 }

@@ -22,7 +22,7 @@ class PlayedLeader {
   listener: ControlListener<SchedulerMessage> | undefined;
   readonly source = {
     onChange: undefined,
-    doubt() {},
+    recheck() {},
     sawTerm: (term: number) => void this.seen.push(term),
     leader: {
       address: "leader:1",

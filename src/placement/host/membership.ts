@@ -196,7 +196,7 @@ export class Membership {
     }
     this.#isAtOdds = isLimpetError(error, "OPTION_INVALID");
     this.#refusal = this.#isAtOdds || isLimpetError(error, "ADDRESS_IN_USE") ? error!.message : undefined;
-    this.#deps.source.doubt();
+    this.#deps.source.recheck();
     this.#later();
     this.#keeper.closed(isLimpetError(error, "NOT_LEADER"));
     this.notify();

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemRandom } from "../../host/system.ts";
+import { invariant } from "../../kernel/errors.ts";
 import { Metrics } from "../../observe/metrics.ts";
+import type { LeaderFeature, NamespaceFeature } from "../../ports/cluster/leader-feature.ts";
+import type { Hello } from "../../ports/control-messages.ts";
 import { silentLog } from "../../ports/log.ts";
 import type { Coordination } from "../../ports/store/coordination.ts";
 import { LeaderShards } from "../../sharding/leader/leader-shards.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
-import { SchedulerNode } from "./election.ts";
+import { SchedulerNode } from "./scheduler.ts";
 
 const SETTINGS = {
   dedicated: false,
@@ -29,7 +32,7 @@ function world(clock: VirtualClock, coordination: Coordination): ConstructorPara
     meter: new Metrics(),
     identity: { machine: "here", pid: 1 },
     hasEnded: () => false,
-    openDoor: async () => assert.fail("nobody else is there"),
+    openServer: async () => assert.fail("nobody else is there"),
     connect: () => assert.fail("nobody else is there"),
   };
 }
@@ -72,7 +75,7 @@ test("a watcher of the schedulers gets the list at once and then only when it ha
   const store = new MemoryStore(() => clock.now());
   const opened = {
     ...world(clock, store.coordination),
-    openDoor: async () => ({ address: "a:1", close: async () => {} }),
+    openServer: async () => ({ address: "a:1", close: async () => {} }),
   };
   const scheduler = new SchedulerNode({ ...SETTINGS, dedicated: true }, opened);
   await scheduler.start();
@@ -136,7 +139,7 @@ test("a dedicated scheduler also waits for leases that an embedded leader grante
     await store.coordination.resign("embedded");
     const opened = {
       ...world(clock, store.coordination),
-      openDoor: async () => ({ address: "a:1", close: async () => {} }),
+      openServer: async () => ({ address: "a:1", close: async () => {} }),
     };
     const scheduler = new SchedulerNode({ ...SETTINGS, dedicated }, opened);
     await scheduler.start();
@@ -149,3 +152,57 @@ test("a dedicated scheduler also waits for leases that an embedded leader grante
     await scheduler.stop();
   }
 });
+test("a scheduler whose term fails goes on without it, and lets another scheduler lead first", async () => {
+  const clock = new VirtualClock();
+  const store = new MemoryStore(() => clock.now());
+  const logged: string[] = [];
+  const usual = world(clock, store.coordination);
+  const failing: LeaderFeature = {
+    load: async () => {
+      const begin = await usual.shards.load();
+      return (term, over) => {
+        const feature = begin(term, over);
+        return {
+          namespace: (of) => ({ ...feature.namespace(of), coordinator: BROKEN }),
+          end: () => feature.end(),
+        };
+      };
+    },
+  };
+  const scheduler = new SchedulerNode(SETTINGS, {
+    ...usual,
+    shards: failing,
+    log: { ...silentLog, error: (event) => void logged.push(event) },
+  });
+  await scheduler.start();
+  const first = scheduler.leader!.term;
+  const stream = scheduler.leader!.report({ message() {}, closed() {} });
+  stream.send({ ...HELLO, types: ["Cart"] });
+  await clock.advance("100ms");
+  assert.deepEqual([scheduler.leads, logged], [false, ["leader.invariant-broken"]]);
+  // The store has no leader any more, and this scheduler does not campaign for a lease.
+  await clock.advance("2500ms");
+  assert.equal(scheduler.leads, false);
+  const other = await store.coordination.campaign({ ...NOBODY, incarnation: "z", address: "", seenTerm: 0 });
+  assert.equal(other.leading, true);
+  await clock.advance("10s");
+  assert.ok(scheduler.leader!.term > first);
+  await scheduler.stop();
+});
+
+const BROKEN = new Proxy({} as NamespaceFeature, {
+  get: (_, name) => (name === "deadline" ? Number.POSITIVE_INFINITY : () => invariant(false, "a shard has one home")),
+});
+
+const HELLO: Hello = {
+  kind: "hello",
+  namespace: "n",
+  incarnation: "i",
+  replaces: undefined,
+  address: "a:1",
+  name: "a",
+  types: [],
+  unlocked: new Map(),
+  machine: "m",
+  pid: 1,
+};

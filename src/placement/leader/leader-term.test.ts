@@ -162,7 +162,7 @@ test("a change that the store did not write is written again, together with newe
     leaving.message({ kind: "goodbye" });
     setting.host("c");
     let noted = false;
-    void setting.leading.noted().then(() => {
+    void setting.leading.persisted().then(() => {
       noted = true;
     });
     await setting.clock.advance("600ms");
@@ -183,7 +183,7 @@ test("a leader whose term is over learns it from the store, writes nothing more 
   setting.host("b");
   await setting.coordination.campaign(newCandidate(), [setting.candidate.incarnation]);
   await setting.clock.advance("1s");
-  await setting.leading.noted();
+  await setting.leading.persisted();
   assert.deepEqual(setting.overs, ["another scheduler leads by now"]);
   assert.deepEqual([setting.asked, setting.joined], [[["a"]], []]);
   assert.deepEqual(await setting.stored(), []);

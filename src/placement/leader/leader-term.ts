@@ -1,10 +1,13 @@
 // One term of leadership: drives the pure controllers, one per namespace. It feeds them the messages of hosts
 // and the time, and performs their effects. It ends with the term, and none of its state outlives it.
-import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
+//
+// A broken invariant ends the term: a later leader begins with the state that the store and the hosts have.
+// The process and its actors go on.
+import { isLimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
-import type { NamespaceFeature, ShardRequests, TermFeature } from "../../ports/cluster/leader-feature.ts";
+import type { NamespaceFeature, TermFeature } from "../../ports/cluster/leader-feature.ts";
 import type { ControlListener, ControlStream } from "../../ports/control.ts";
 import {
   type Hello,
@@ -16,11 +19,11 @@ import {
 import type { Log } from "../../ports/log.ts";
 import type { Coordination, Member, ProcessIdentity } from "../../ports/store/coordination.ts";
 import { type Effect, NamespaceController } from "../model/namespace-controller.ts";
-import type { Ring } from "../model/ring.ts";
-import { Rings } from "../model/rings.ts";
 import { MemberWrites } from "./member-writes.ts";
 import type { SchedulerInstruments } from "./metrics.ts";
-import { type LeaderView, stickyPage, viewOf } from "./views.ts";
+import { TermEffects } from "./term-effects.ts";
+import { TermRequests } from "./term-requests.ts";
+import { type LeaderView, viewOf } from "./views.ts";
 
 export interface LeaderTermSettings {
   readonly leaseMs: number;
@@ -43,14 +46,12 @@ export interface LeaderTermDeps {
   lasts(): boolean;
   /** The term is over: another scheduler leads, or may lead. */
   over(why: string): void;
-  /** A bug has ended the term: this scheduler campaigns again at its next interval, not at once. */
+  /** A bug has ended the term: this scheduler does not campaign for a while, so that another one may lead. */
   broken(why: string): void;
 }
 
 /** Pauses between checks: a process that has just ended may need a moment to be seen as ended. */
-const LOOKS_AGAIN_MS = [0, 10, 50, 250, 1_000];
-/** Maximum number of rings kept for metrics and queries. */
-const RINGS = 10_000;
+const RECHECKS_MS = [0, 10, 50, 250, 1_000];
 
 export class LeaderTerm {
   readonly term: number;
@@ -62,16 +63,14 @@ export class LeaderTerm {
     number,
     { readonly stream: ControlStream<SchedulerMessage>; namespace: string | undefined }
   >();
-  readonly #rings = new Rings();
-  readonly #ringOf = new Map<string, Ring>();
   #lastStream = 0;
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
-  #looking: Timer | undefined;
+  #rechecking: Timer | undefined;
   readonly #memberWrites: MemberWrites;
+  readonly #effects: TermEffects;
+  readonly #requests: TermRequests;
   #over = false;
-  /** Rejects requests that wait for a durable write or for hosts; called when the term ends. */
-  readonly #openRequests = new Set<() => void>();
 
   /** `waitMs`: how long hosts of an earlier leader may still hold actors under its leases. */
   constructor(
@@ -85,6 +84,24 @@ export class LeaderTerm {
     this.#settings = settings;
     this.#deps = deps;
     this.#memberWrites = new MemberWrites(term, deps);
+    this.#effects = new TermEffects(settings.replicationFactor, {
+      ...deps,
+      memberWrites: this.#memberWrites,
+      send: (stream, message) => this.#streams.get(stream)?.stream.send(message),
+      close: (stream, error) => this.#streams.get(stream)?.stream.close(error),
+      saved: (namespace, incarnation, types) =>
+        this.#feed(namespace, (now) => this.#namespaces.get(namespace)!.saved(incarnation, types, now)),
+      stickyActors: (namespace, type) => this.#namespaces.get(namespace)!.sticky.owners.size(type),
+    });
+    this.#requests = new TermRequests({
+      clock: deps.clock,
+      namespaces: this.#namespaces,
+      shards: this.#shards,
+      perform: (namespace, effects) => this.#feed(namespace, () => effects),
+      run: (namespace, input) => this.#lead(namespace, (_, now) => input(now)),
+      ended: () => this.#arm(),
+      failed: (err) => this.#endOnBug(err),
+    });
     const until = deps.clock.monotonic() + waitMs;
     for (const [namespace, known] of Map.groupBy(members, (member) => member.namespace)) {
       this.#namespaces.set(namespace, this.#newNamespace(namespace, known, until));
@@ -93,8 +110,8 @@ export class LeaderTerm {
     this.#arm();
   }
 
-  get streams(): number {
-    return this.#streams.size;
+  get isOver(): boolean {
+    return this.#over;
   }
 
   #newNamespace(namespace: string, members: readonly Member[], until: number): NamespaceController {
@@ -128,12 +145,12 @@ export class LeaderTerm {
     this.#streams.set(number, { stream, namespace: undefined });
     this.#deps.instruments.streams(this.#streams.size);
     return {
-      message: (message) => this.#heard(number, message),
+      message: (message) => this.#message(number, message),
       closed: () => this.#closed(number),
     };
   }
 
-  #heard(number: number, message: HostMessage): void {
+  #message(number: number, message: HostMessage): void {
     const open = this.#streams.get(number);
     if (open === undefined) return;
     if (message.kind === "hello") {
@@ -164,22 +181,6 @@ export class LeaderTerm {
     const controller = this.#namespaces.get(namespace);
     for (const host of shards.takeRelieved()) this.#feed(namespace, (now) => controller?.handedOver(host, now) ?? []);
     this.#arm();
-  }
-
-  #mayDecide(): boolean {
-    if (this.#over) return false;
-    if (this.#deps.lasts()) return true;
-    this.#deps.over("it could not be kept up");
-    return false;
-  }
-
-  /**
-   * A broken invariant ends the term, not the process: the next leader begins with the state in the store.
-   */
-  #endOnBug(err: unknown): void {
-    if (!isLimpetError(err, "INVARIANT")) throw err;
-    this.#deps.log.error("leader.invariant-broken", { term: this.term, err });
-    this.#deps.broken("an invariant of its decisions is broken");
   }
 
   #hello(
@@ -213,89 +214,41 @@ export class LeaderTerm {
     const speaker = controller.speaker(number);
     this.#feed(open.namespace, (now) => controller.closed(number, now));
     if (speaker !== undefined) this.#lead(open.namespace, (shards, now) => shards.streamLost(speaker.incarnation, now));
-    this.#lookAgain(0);
+    this.#recheckEnded(0);
   }
 
   // ——— Inputs and effects.
+
+  /** False once the leadership is over, even if this term has not been ended yet. */
+  #mayDecide(): boolean {
+    if (this.#over) return false;
+    if (this.#deps.lasts()) return true;
+    this.#deps.over("it could not be kept up");
+    return false;
+  }
 
   #feed(namespace: string, input: (now: number) => Effect[]): void {
     if (!this.#mayDecide()) return;
     try {
       const effects = input(this.#deps.clock.monotonic());
-      for (const effect of effects) this.#perform(namespace, effect);
-      this.#lookAtShards(namespace, effects);
+      for (const effect of effects) this.#effects.perform(namespace, effect);
+      this.#notifyShards(namespace, effects);
     } catch (err) {
       this.#endOnBug(err);
     }
     this.#arm();
   }
 
-  #perform(namespace: string, effect: Effect): void {
-    const { instruments, log } = this.#deps;
-    switch (effect.kind) {
-      case "send":
-        if (effect.message.kind === "order") {
-          const { operation, types, tables } = effect.message;
-          for (const type of operation === "update" ? tables.map((table) => table.type) : types) {
-            instruments.sent(namespace, type, operation, effect.streams.length);
-          }
-        }
-        for (const number of effect.streams) this.#streams.get(number)?.stream.send(effect.message);
-        break;
-      case "close":
-        this.#streams.get(effect.stream)?.stream.close({ code: effect.code, message: effect.why });
-        break;
-      case "save": {
-        const { incarnation, address, machine, pid } = effect.host;
-        const { types, isKnown } = effect;
-        const member = { namespace, incarnation, address, machine, pid, types };
-        this.#memberWrites.write({ kind: "save", member, isKnown }, () => {
-          const controller = this.#namespaces.get(namespace)!;
-          this.#feed(namespace, (now) => controller.saved(incarnation, types, now));
-        });
-        break;
-      }
-      case "drop":
-        this.#memberWrites.write({ kind: "drop", incarnation: effect.incarnation });
-        break;
-      case "began": {
-        const { type, version, hosts } = effect.table;
-        const before = this.#deps.clock.monotonic();
-        this.#rebuild(
-          namespace,
-          type,
-          hosts.map(({ address }) => address),
-        );
-        instruments.rebuilt(
-          namespace,
-          type,
-          version.number,
-          effect.reason,
-          (this.#deps.clock.monotonic() - before) / 1_000,
-        );
-        break;
-      }
-      case "sticky": {
-        const { type, event, count } = effect;
-        instruments.sticky(namespace, type, event, count);
-        instruments.stickyActors(namespace, type, this.#namespaces.get(namespace)!.sticky.owners.size(type));
-        break;
-      }
-      case "settled":
-        instruments.settled(namespace, effect.type, effect.tookMs / 1_000);
-        break;
-      case "host": {
-        const { address, name } = effect.host;
-        if (effect.event === "evicted") instruments.evicted(namespace);
-        const level = effect.event === "evicted" || effect.event === "suspect" ? "warn" : "info";
-        log[level](`host.${effect.event}`, { namespace, host: address, name, why: effect.why || undefined });
-        break;
-      }
-    }
+  #endOnBug(err: unknown): void {
+    if (!isLimpetError(err, "INVARIANT")) throw err;
+    if (this.#over) return;
+    this.#deps.log.error("leader.invariant-broken", { term: this.term, err });
+    this.freeze();
+    this.#deps.broken("an invariant of its decisions is broken");
   }
 
   /** Connected hosts, or possible homes of shards, may have changed. */
-  #lookAtShards(namespace: string, effects: readonly Effect[]): void {
+  #notifyShards(namespace: string, effects: readonly Effect[]): void {
     if (!effects.some(({ kind }) => kind === "host" || kind === "began" || kind === "settled")) return;
     const shards = this.#shards.get(namespace)?.coordinator;
     const now = this.#deps.clock.monotonic();
@@ -306,13 +259,6 @@ export class LeaderTerm {
     for (const effect of effects) {
       if (effect.kind === "host" && effect.event === "returned") shards?.returned(effect.host.incarnation, now);
     }
-  }
-
-  #rebuild(namespace: string, type: string, addresses: readonly string[]): void {
-    const key = JSON.stringify([namespace, type]);
-    const before = this.#ringOf.get(key);
-    if (before === undefined && this.#ringOf.size >= RINGS) return;
-    this.#ringOf.set(key, this.#rings.of(addresses, this.#settings.replicationFactor, before));
   }
 
   #arm(): void {
@@ -334,15 +280,15 @@ export class LeaderTerm {
     this.#arm();
   }
 
-  #lookAgain(attempt: number): void {
-    this.#looking?.cancel();
-    const ms = LOOKS_AGAIN_MS[attempt];
+  #recheckEnded(attempt: number): void {
+    this.#rechecking?.cancel();
+    const ms = RECHECKS_MS[attempt];
     if (ms === undefined || this.#over) return;
     const look = (): void => {
       this.removeEndedHosts();
-      this.#lookAgain(attempt + 1);
+      this.#recheckEnded(attempt + 1);
     };
-    this.#looking = this.#deps.clock.after(ms, look, "background");
+    this.#rechecking = this.#deps.clock.after(ms, look, "background");
   }
 
   /** Removes silent hosts that are known to have ended. */
@@ -362,49 +308,8 @@ export class LeaderTerm {
     return viewOf(this.#namespaces, this.term, this.#deps.clock.monotonic());
   }
 
-  async admin(request: Exclude<LeaderRequest, { kind: "cluster" }>): Promise<LeaderAnswer<LeaderRequest>> {
-    switch (request.kind) {
-      case "drain":
-        return this.#drain(request.host);
-      case "sticky":
-        return stickyPage(this.#namespaces.get(request.namespace), request.query, this.#deps.clock.monotonic());
-      case "release":
-        return this.#release(request.namespace, request.type, request.id);
-      case "shards":
-        return this.#operate(request, (requests, now) => requests.view(request.type, now), notLeading);
-      case "steerShards": {
-        const { type, steering } = request;
-        return this.#operate(request, (requests, now) => requests.steer(type, steering, now), notedMaybe);
-      }
-    }
-  }
-
-  /** A request waits no longer than this scheduler leads; then it fails with `cutOff`. */
-  #operate<T>(
-    { namespace, type }: { readonly namespace: string; readonly type: string },
-    run: (requests: ShardRequests, now: number) => Promise<T>,
-    cutOff: () => LimpetError,
-  ): Promise<T> {
-    const requests = this.#shards.get(namespace)?.requests;
-    if (requests === undefined) {
-      throw new LimpetError("NOT_SHARDED", `no host has actors of ${type} that live in shards`);
-    }
-    return new Promise((resolve, reject) => {
-      let isReceived = false;
-      const rejectRequest = (): void => reject(isReceived ? cutOff() : notLeading());
-      this.#openRequests.add(rejectRequest);
-      this.#lead(namespace, (_, now) => {
-        isReceived = true;
-        const left = (): void => {
-          this.#openRequests.delete(rejectRequest);
-          this.#arm();
-        };
-        run(requests, now).finally(left).then(resolve, reject);
-      });
-      if (isReceived) return;
-      this.#openRequests.delete(rejectRequest);
-      rejectRequest();
-    });
+  admin(request: Exclude<LeaderRequest, { kind: "cluster" }>): Promise<LeaderAnswer<LeaderRequest>> {
+    return this.#requests.answer(request);
   }
 
   /** Updates metrics. */
@@ -412,39 +317,19 @@ export class LeaderTerm {
     for (const { coordinator } of this.#shards.values()) coordinator.measure();
   }
 
-  #release(namespace: string, type: string, id: string): void {
-    const sticky = this.#namespaces.get(namespace)?.sticky;
-    const effects = sticky?.release(type, id, this.#deps.clock.monotonic());
-    if (effects === undefined) throw new LimpetError("NOT_STICKY", `no host holds ${type}/${id} as a sticky actor`);
-    if (effects === "silent")
-      throw new LimpetError("NOT_READY", `the host of ${type}/${id} is not connected now; retry`);
-    this.#feed(namespace, () => effects);
-  }
-
-  #drain(which: string): void {
-    let found = false;
-    for (const [namespace, controller] of this.#namespaces) {
-      const effects = controller.drain(which);
-      if (effects === undefined) continue;
-      found = true;
-      this.#feed(namespace, () => effects);
-    }
-    if (!found) throw new LimpetError("HOST_UNKNOWN", `no host is called ${which}`);
-  }
-
   /** Resolves when all changes of members are durable, or the term has ended. */
-  noted(): Promise<void> {
+  persisted(): Promise<void> {
     return this.#memberWrites.written();
   }
 
   /** Stops all decisions. Hosts are not notified yet. */
   freeze(): void {
     this.#over = true;
-    for (const rejectRequest of this.#openRequests) rejectRequest();
+    this.#requests.end();
     this.#memberWrites.end();
     this.#deps.shards.end();
     this.#timer?.cancel();
-    this.#looking?.cancel();
+    this.#rechecking?.cancel();
   }
 
   /** Notifies hosts that they have to look for another leader. */
@@ -455,9 +340,3 @@ export class LeaderTerm {
     this.#deps.instruments.streams(0);
   }
 }
-
-const notLeading = (): LimpetError => new LimpetError("NOT_LEADER", "this scheduler does not lead any more");
-
-/** The write may be in the store, or on its way to it. */
-const notedMaybe = (): LimpetError =>
-  new LimpetError("COMMIT_UNKNOWN", "this scheduler does not lead any more; the store may have applied the request");

@@ -80,7 +80,7 @@ export class WatchedSchedulers implements LeaderSource {
   }
 
   /** The watched scheduler may not have noticed a change yet: another one is tried. */
-  doubt(): void {
+  recheck(): void {
     if (this.#stopped || this.#retry !== undefined) return;
     this.#later();
   }
