@@ -10,7 +10,7 @@ import { weaknessesOf } from "../config/relations.ts";
 import type { LimpetSettings, Settings } from "../config/settings.ts";
 import { resolveSettings } from "../config/settings.ts";
 import { workerApi } from "../http-workers/api/worker-api.ts";
-import { RemotePlane } from "../http-workers/plane.ts";
+import { HttpWorkerService } from "../http-workers/service.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { createLog } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
@@ -199,7 +199,7 @@ async function open(
   meter.collect(() => reminders.measure());
   // Before joining: the first actors may get calls and start workflows while other types still wait for their
   // tables.
-  let plane!: RemotePlane;
+  let service!: HttpWorkerService;
   const flows = new WorkflowNode(
     { workflows, activities, standIn: extras.standIn },
     { ...workflowSettings(settings, random), isChecked: extras.checksReplay },
@@ -215,8 +215,8 @@ async function open(
       claimRejections,
       callActor: async (type, id, method, args) => catalog.calls.call(type, id, method, args, undefined),
       openHttpWorkers: (deps) => {
-        plane = new RemotePlane(deps);
-        return plane;
+        service = new HttpWorkerService(deps);
+        return service;
       },
     },
   );
@@ -258,7 +258,7 @@ async function open(
   }
   // Actors that start without a call find every component ready.
   catalog.features.remembering?.start();
-  parts.door = settings.http ? await openServer(host, plane, settings, meter, log) : undefined;
+  parts.door = settings.http ? await openServer(host, service, settings, meter, log) : undefined;
   // An app keeps its process alive until it stops. In a cluster its sockets do so; the clock of a test does
   // not run.
   if (clock === systemClock) {
@@ -297,7 +297,7 @@ function checkClasses(actors: readonly ActorClass[]): void {
 
 function openServer(
   host: ServerHost,
-  workflows: RemotePlane,
+  workflows: HttpWorkerService,
   settings: Settings,
   meter: Metrics,
   log: Log,

@@ -64,9 +64,10 @@ export class RemoteActivities {
     const { queue, activityTypes } = worker;
     const types = activityTypes.map((name) => activityType(queue, name));
     for (;;) {
-      const wish = { types, limit: 1, token: random.id() };
       const { held, nextMs } = await tasks.claim({
-        ...wish,
+        types,
+        limit: 1,
+        token: random.id(),
         leaseOf: (activity, now) => this.#leaseOf(activity, now, now),
       });
       if (held[0] !== undefined) return { found: this.#taskOf(held[0], worker) };

@@ -16,7 +16,7 @@ export interface InGroup {
   readonly group?: ParallelGroup;
 }
 
-export type Command =
+export type WorkerCommand =
   | ({
       readonly kind: "schedule_activity";
       readonly name: string;

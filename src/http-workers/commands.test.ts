@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HistoryEvent } from "../workflows/engine/events.ts";
 import { RemoteRun } from "../workflows/history/run-state.ts";
-import type { Command } from "./command.ts";
+import type { WorkerCommand } from "./command.ts";
 import { decide } from "./commands.ts";
 
 const STARTED = { kind: "WorkflowStarted", type: "order", workflowId: "o", runId: "r", input: null, flags: 1 } as const;
@@ -16,20 +16,25 @@ function runWith(...events: HistoryEvent[]): RemoteRun {
 }
 
 /** Decides, and appends the events to the history. */
-function told(run: RemoteRun, ...commands: Command[]): HistoryEvent[] {
+function eventsOf(run: RemoteRun, ...commands: WorkerCommand[]): HistoryEvent[] {
   const { events } = decide(run, commands, 1_000);
   if (events.length > 0) run.append({ at: 1_000, events }, 0);
   return events;
 }
 
-const activity = (input: unknown, more = {}): Command => ({
+const activity = (input: unknown, more = {}): WorkerCommand => ({
   kind: "schedule_activity",
   name: "a",
   input,
   options: {},
   ...more,
 });
-const wait = (seconds?: number): Command => ({ kind: "open_condition_wait", key: "k", fingerprint: "f", seconds });
+const wait = (seconds?: number): WorkerCommand => ({
+  kind: "open_condition_wait",
+  key: "k",
+  fingerprint: "f",
+  seconds,
+});
 const group = (base: number, size: number, index: number) => ({
   group: { id: `g:${base}:${size}`, kind: "activity", base, size, index },
 });
@@ -38,31 +43,31 @@ const completed = (of: number): HistoryEvent => ({ kind: "ActivityCompleted", of
 describe("commands of a remote worker", () => {
   it("commands that are repeated while their step is open add no events, and with another input they do", () => {
     const run = runWith();
-    assert.equal(told(run, activity(1)).length, 1);
-    assert.deepEqual(told(run, activity(1)), []);
+    assert.equal(eventsOf(run, activity(1)).length, 1);
+    assert.deepEqual(eventsOf(run, activity(1)), []);
     assert.deepEqual(
-      told(run, activity(2)).map((event) => "n" in event && event.n),
+      eventsOf(run, activity(2)).map((event) => "n" in event && event.n),
       [2],
     );
   });
 
   it("commands after the end of a step are new, even if they equal the ones before", () => {
     const run = runWith();
-    told(run, activity(1));
+    eventsOf(run, activity(1));
     run.append({ at: 0, events: [completed(1)] }, 0);
-    assert.equal(told(run, activity(1)).length, 1);
+    assert.equal(eventsOf(run, activity(1)).length, 1);
   });
 
   it("commands of a group count from the base that the worker names, and are recognized as a whole", () => {
     const run = runWith();
     const members = [0, 1, 2].map((index) => activity(index, group(5, 3, index)));
     assert.deepEqual(
-      told(run, ...members).map((event) => "n" in event && event.n),
+      eventsOf(run, ...members).map((event) => "n" in event && event.n),
       [5, 6, 7],
     );
     run.append({ at: 0, events: [completed(6)] }, 0);
     assert.equal(run.needsWorker, false);
-    assert.deepEqual(told(run, ...[0, 1, 2].map((index) => activity(index, group(6, 3, index)))), []);
+    assert.deepEqual(eventsOf(run, ...[0, 1, 2].map((index) => activity(index, group(6, 3, index)))), []);
     run.append({ at: 0, events: [completed(5), completed(7)] }, 0);
     assert.equal(run.needsWorker, true);
   });
@@ -85,16 +90,16 @@ describe("commands of a remote worker", () => {
 
   it("commands that apply an update leave the numbers of the code alone, and its wait open", () => {
     const run = runWith();
-    told(run, wait());
+    eventsOf(run, wait());
     run.append({ at: 0, events: [{ kind: "UpdateAccepted", id: "u", name: "rename", input: 1 }] }, 0);
     assert.equal(run.nextUpdate?.id, "u");
-    told(run, { kind: "complete_update", id: "u", result: 2 });
+    eventsOf(run, { kind: "complete_update", id: "u", result: 2 });
     assert.deepEqual([run.next, run.wait?.n, run.nextUpdate, run.needsWorker], [2, 1, undefined, true]);
-    assert.throws(() => told(run, { kind: "complete_update", id: "u", result: 2 }), { code: "WORKFLOW_INVALID" });
+    assert.throws(() => eventsOf(run, { kind: "complete_update", id: "u", result: 2 }), { code: "WORKFLOW_INVALID" });
   });
 
   it("commands that leave the run without a wait or end it twice are rejected", () => {
-    const nothing: readonly (readonly Command[])[] = [
+    const nothing: readonly (readonly WorkerCommand[])[] = [
       [],
       [{ kind: "record_side_effect", result: 1 }],
       [{ kind: "complete_workflow", result: 1 }, activity(1)],
@@ -103,19 +108,19 @@ describe("commands of a remote worker", () => {
         { kind: "complete_workflow", result: 1 },
       ],
     ];
-    for (const commands of nothing) assert.throws(() => told(runWith(), ...commands), { code: "WORKFLOW_INVALID" });
+    for (const commands of nothing) assert.throws(() => eventsOf(runWith(), ...commands), { code: "WORKFLOW_INVALID" });
     const run = runWith();
-    told(run, activity(1));
-    assert.deepEqual(told(run), []);
+    eventsOf(run, activity(1));
+    assert.deepEqual(eventsOf(run), []);
   });
 });
 
 describe("state of a remote worker's run", () => {
   it("the state of a run is the same after its history was read again", () => {
     const run = runWith();
-    told(run, activity(1), { kind: "start_timer", seconds: 5 });
+    eventsOf(run, activity(1), { kind: "start_timer", seconds: 5 });
     run.append({ at: 0, events: [{ kind: "SignalReceived", id: "s", name: "s", input: null }, completed(1)] }, 0);
-    told(run, wait(5));
+    eventsOf(run, wait(5));
     const again = new RemoteRun(1);
     for (const { at, events } of run.history) again.append({ at, events }, 0);
     const view = ({ last, next, open, wait: opened, latest, isDue, isOver }: RemoteRun) => ({
@@ -132,7 +137,7 @@ describe("state of a remote worker's run", () => {
 
   it("a run rejects repeated results and signals", () => {
     const run = runWith();
-    told(run, activity(1));
+    eventsOf(run, activity(1));
     assert.equal(run.wants({ kind: "ActivityCompleted", of: 1, result: null }), true);
     run.append({ at: 0, events: [completed(1), { kind: "SignalReceived", id: "s", name: "s", input: null }] }, 0);
     assert.equal(run.wants({ kind: "ActivityCompleted", of: 1, result: null }), false);

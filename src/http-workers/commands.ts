@@ -10,7 +10,7 @@ import type { CommandEvent, End, ExternalEvent, ParallelGroup, Wire } from "../w
 import type { RemoteRun, StepDecision } from "../workflows/history/run-state.ts";
 import { identityOf, selectionOf, stepsOf } from "../workflows/history/selection.ts";
 import { CANCELLED_NAME, stopOf } from "./cleanup.ts";
-import type { Command, InGroup, LocalOutcome } from "./command.ts";
+import type { InGroup, LocalOutcome, WorkerCommand } from "./command.ts";
 import { checkMemo } from "./memo.ts";
 
 /** The events for the history, and timers that follow without events of their own. */
@@ -22,17 +22,21 @@ export interface Decided {
   readonly queue: string | undefined;
 }
 
-const ENDS: ReadonlySet<string> = new Set<Command["kind"]>(["complete_workflow", "fail_workflow", "continue_as_new"]);
+const ENDS: ReadonlySet<string> = new Set<WorkerCommand["kind"]>([
+  "complete_workflow",
+  "fail_workflow",
+  "continue_as_new",
+]);
 
 /** Throws WORKFLOW_INVALID when the commands contradict each other or the run. */
-export function decide(run: RemoteRun, commands: readonly Command[], now: number): Decided {
+export function decide(run: RemoteRun, commands: readonly WorkerCommand[], now: number): Decided {
   check(commands);
   const making = new Making(run, now);
   for (const command of commands) making.add(command);
   return making.end();
 }
 
-function check(commands: readonly Command[]): void {
+function check(commands: readonly WorkerCommand[]): void {
   const ends = commands.filter(({ kind }) => ENDS.has(kind));
   if (ends.length > 1 || (ends.length === 1 && commands.at(-1) !== ends[0])) {
     throw new LimpetError("WORKFLOW_INVALID", "there can be one command that ends the run, and it must be the last");
@@ -44,9 +48,9 @@ class Making {
   readonly #now: number;
   readonly #events: (CommandEvent | ExternalEvent)[] = [];
   readonly #timers: CommandEvent[] = [];
-  readonly #told = new Set<number>();
+  readonly #repeated = new Set<number>();
   #next: number;
-  #isWaitTold = false;
+  #isWaitRepeated = false;
   #memo: Readonly<Record<string, unknown>>;
   #end: End | undefined;
   #queue: string | undefined;
@@ -58,7 +62,7 @@ class Making {
     this.#memo = run.memo;
   }
 
-  add(command: Command): void {
+  add(command: WorkerCommand): void {
     switch (command.kind) {
       case "schedule_activity": {
         const { name, input, options } = command;
@@ -128,7 +132,7 @@ class Making {
       throw new LimpetError("WORKFLOW_INVALID", "the run would wait for nothing; it needs a step, a wait or an end");
     }
     // A run that makes progress has passed its wait. At the end of a run all its timers are cancelled anyway.
-    if (wait?.timer !== undefined && !this.#isWaitTold && !isOnlyUpdates && this.#end === undefined) {
+    if (wait?.timer !== undefined && !this.#isWaitRepeated && !isOnlyUpdates && this.#end === undefined) {
       this.#timers.push({ kind: "TimerCancelled", n: 0, of: wait.timer });
     }
     return { events: this.#events, timers: this.#timers, end: this.#end, queue: this.#queue };
@@ -142,11 +146,11 @@ class Making {
     this.#events.push(event);
   }
 
-  #step(command: Command & InGroup, decisionOf: (n: number) => StepDecision): void {
+  #step(command: WorkerCommand & InGroup, decisionOf: (n: number) => StepDecision): void {
     const { group } = command;
-    const again = this.#run.latest.find((n) => !this.#told.has(n) && this.#isSame(n, command, group));
+    const again = this.#run.latest.find((n) => !this.#repeated.has(n) && this.#isSame(n, command, group));
     if (again !== undefined) {
-      this.#told.add(again);
+      this.#repeated.add(again);
       return;
     }
     // The worker counted from the base of the group.
@@ -156,7 +160,7 @@ class Making {
   }
 
   /** Matches open steps of the latest commands. Of a repeated group, closed steps match as well. */
-  #isSame(n: number, command: Command, group: ParallelGroup | undefined): boolean {
+  #isSame(n: number, command: WorkerCommand, group: ParallelGroup | undefined): boolean {
     const step = this.#run.steps.get(n);
     if (step === undefined || !isSameKind(step, command)) return false;
     if (group === undefined) return step.group === undefined && this.#run.open.has(n);
@@ -167,7 +171,7 @@ class Making {
     return this.#run.latest.some((each) => this.#run.open.has(each));
   }
 
-  #wait(command: Extract<Command, { kind: "open_condition_wait" | "open_signal_wait" }>): void {
+  #wait(command: Extract<WorkerCommand, { kind: "open_condition_wait" | "open_signal_wait" }>): void {
     const { seconds } = command;
     const n = this.#next++;
     const before = isSameWait(this.#run.wait, command) ? this.#run.wait : undefined;
@@ -177,22 +181,22 @@ class Making {
       this.#push({ kind: "SignalWaitOpened", n, name: command.name, ...timed });
     } else {
       const { key, fingerprint } = command;
-      const told = { ...(key !== undefined && { key }), ...(fingerprint !== undefined && { fingerprint }) };
-      this.#push({ kind: "ConditionWaitOpened", n, ...told, ...timed });
+      const named = { ...(key !== undefined && { key }), ...(fingerprint !== undefined && { fingerprint }) };
+      this.#push({ kind: "ConditionWaitOpened", n, ...named, ...timed });
     }
     if (timer === n) this.#timers.push({ kind: "TimerScheduled", n, at: this.#now + seconds! * 1_000 });
-    if (before !== undefined) this.#isWaitTold = true;
+    if (before !== undefined) this.#isWaitRepeated = true;
   }
 
   /** The activity is complete when it is recorded: no worker gets it as a task. */
-  #local({ name, input, outcome }: Extract<Command, { kind: "record_local_activity" }>): void {
+  #local({ name, input, outcome }: Extract<WorkerCommand, { kind: "record_local_activity" }>): void {
     const n = this.#next++;
     this.#push({ kind: "ActivityScheduled", n, name, input, local: true });
-    this.#push(localNews(n, outcome));
+    this.#push(localEvent(n, outcome));
   }
 
   /** A member that has ended stays as it is. */
-  #cancelMember({ selection, member, identity }: Extract<Command, { kind: "cancel_selection_operation" }>): void {
+  #cancelMember({ selection, member, identity }: Extract<WorkerCommand, { kind: "cancel_selection_operation" }>): void {
     const known = selectionOf(this.#run.steps.get(member.base)?.group);
     const isKnown =
       known?.id === selection &&
@@ -202,13 +206,13 @@ class Making {
       identityOf(this.#run, known.member) === identity;
     if (!isKnown) throw new LimpetError("WORKFLOW_INVALID", `selection ${selection} has no such member to cancel`);
     const open = stepsOf(member).filter((n) => this.#run.open.has(n));
-    if (open.length === 0 || this.#told.has(-member.base)) return;
-    this.#told.add(-member.base);
+    if (open.length === 0 || this.#repeated.has(-member.base)) return;
+    this.#repeated.add(-member.base);
     this.#push({ kind: "SelectionMemberCancelled", n: 0, base: member.base });
     this.#timers.push(...open.map((n) => stopOf(n, this.#run.steps.get(n)!)));
   }
 
-  #update(command: Extract<Command, { kind: "complete_update" | "fail_update" }>): void {
+  #update(command: Extract<WorkerCommand, { kind: "complete_update" | "fail_update" }>): void {
     const { id } = command;
     const accepted = this.#run.updates.get(id);
     if (accepted === undefined) throw new LimpetError("WORKFLOW_INVALID", `there is no update ${id} to be done`);
@@ -223,7 +227,7 @@ class Making {
     );
   }
 
-  #finish(command: Extract<Command, { kind: "complete_workflow" | "fail_workflow" | "continue_as_new" }>): void {
+  #finish(command: Extract<WorkerCommand, { kind: "complete_workflow" | "fail_workflow" | "continue_as_new" }>): void {
     const n = this.#next++;
     if (command.kind === "complete_workflow") {
       this.#end = { kind: "WorkflowCompleted", n, result: command.result };
@@ -245,7 +249,7 @@ function endOf(run: RemoteRun, n: number, error: SerializedError): End {
   return { kind: "WorkflowCancelled", n, error: serializeError(new LimpetError("WORKFLOW_CANCELLED", reason)) };
 }
 
-function localNews(of: number, outcome: LocalOutcome): ExternalEvent {
+function localEvent(of: number, outcome: LocalOutcome): ExternalEvent {
   if ("result" in outcome) return { kind: "ActivityCompleted", of, result: outcome.result };
   const { failed, error, attempts } = outcome;
   if (failed === "timed out") return { kind: "ActivityTimedOut", of, error };
@@ -254,7 +258,7 @@ function localNews(of: number, outcome: LocalOutcome): ExternalEvent {
     : { kind: "ActivityFailed", of, error, attempts };
 }
 
-function isSameKind(step: StepDecision, command: Command): boolean {
+function isSameKind(step: StepDecision, command: WorkerCommand): boolean {
   switch (command.kind) {
     case "schedule_activity":
       return step.kind === "ActivityScheduled" && step.name === command.name && isSameInput(step, command);
@@ -272,7 +276,7 @@ const isSameInput = (a: { readonly input: Wire }, b: { readonly input: Wire }): 
 
 function isSameWait(
   wait: RemoteRun["wait"],
-  command: Extract<Command, { kind: "open_condition_wait" | "open_signal_wait" }>,
+  command: Extract<WorkerCommand, { kind: "open_condition_wait" | "open_signal_wait" }>,
 ): boolean {
   if (wait === undefined || wait.seconds !== command.seconds) return false;
   if (wait.kind === "SignalWaitOpened") return command.kind === "open_signal_wait" && wait.name === command.name;

@@ -5,9 +5,9 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { StartOutcome } from "../ports/store/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
-import { RemoteControl, type RemoteControlDeps, type StartWish } from "./control.ts";
+import { RemoteControl, type RemoteControlDeps, type StartRequest } from "./control.ts";
 
-const WISH: StartWish = {
+const WISH: StartRequest = {
   workflowId: "x",
   type: "order",
   queue: "default",

@@ -7,6 +7,7 @@ import { deserializeError } from "../kernel/serialized-error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { InboxMessage, RunStart, StartOutcome, StoredRun, Workflows } from "../ports/store/workflows.ts";
+import type { RunName } from "../ports/workflow-admin.ts";
 import { closed, maybeDone, type WorkflowClient } from "../workflows/client/client.ts";
 import { checked, checkWorkflowId } from "../workflows/definition/definition.ts";
 import { type Message, readMessage } from "../workflows/definition/messages.ts";
@@ -34,7 +35,7 @@ export interface RemoteControlDeps {
   now(): number;
   dispatcherOf(queue: string): CommandDispatcher;
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
-  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
+  deliver(message: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
   /** Queries a run, with its code in our own processes or in a remote worker. */
   query(run: StoredRun, name: string, input: Wire): Promise<Wire>;
   /** Throws when no live worker can clean up after the run. */
@@ -43,7 +44,7 @@ export interface RemoteControlDeps {
   validate(run: StoredRun, name: string, input: Wire): Promise<void>;
 }
 
-export interface StartWish {
+export interface StartRequest {
   readonly workflowId: string | undefined;
   readonly type: string;
   readonly queue: string;
@@ -56,11 +57,6 @@ export interface StartWish {
   readonly build: string | undefined;
 }
 
-export interface RunName {
-  readonly workflowId: string;
-  readonly runId: string | undefined;
-}
-
 export type UpdateStage =
   | { readonly stage: "accepted" }
   | { readonly stage: "completed"; readonly result: Wire }
@@ -68,7 +64,7 @@ export type UpdateStage =
   | { readonly stage: "rejected"; readonly message: string; readonly code: unknown };
 
 const READ_BYTES = 4 * 1024 * 1024;
-const READ_ARRIVALS = 1_000;
+const READ_MESSAGES = 1_000;
 const FIRST_LOOK_MS = 5;
 const LONGEST_LOOK_MS = 250;
 
@@ -80,17 +76,17 @@ export class RemoteControl {
   }
 
   /** `isNew` false: the workflow existed. Throws `duplicate_not_allowed` if the request forbids that. */
-  async start(wish: StartWish): Promise<{ readonly run: StoredRun; readonly isNew: boolean }> {
+  async start(request: StartRequest): Promise<{ readonly run: StoredRun; readonly isNew: boolean }> {
     const { random, namespace, store } = this.#deps;
-    const { type, input, memo, attributes, build, timeoutMs, runTimeoutMs } = wish;
+    const { type, input, memo, attributes, build, timeoutMs, runTimeoutMs } = request;
     checked("workflow", type);
-    const queue = checked("queue", wish.queue);
-    const workflowId = wish.workflowId ?? random.id();
+    const queue = checked("queue", request.queue);
+    const workflowId = request.workflowId ?? random.id();
     checkWorkflowId(workflowId);
     checkSize(input, "input");
     checkSize(memo, "memo");
     const at = this.#deps.now();
-    const told = {
+    const details = {
       type,
       workflowId,
       runId: random.id(),
@@ -100,10 +96,10 @@ export class RemoteControl {
       ...(timeoutMs !== undefined && { timeoutAt: at + timeoutMs }),
       ...(runTimeoutMs !== undefined && { runTimeoutAt: at + runTimeoutMs }),
     };
-    const start = this.#deps.dispatcherOf(queue).start(told, { queue, at, build });
+    const start = this.#deps.dispatcherOf(queue).start(details, { queue, at, build });
     const started = readEventBatch(start.first.data).events[0] as Started;
     const { runId, isNew, isInDoubt } = await this.#deps.start(start, started, at);
-    if (!isNew && wish.onDuplicate === "fail") {
+    if (!isNew && request.onDuplicate === "fail") {
       const what = `there is a workflow ${workflowId} already, as run ${runId}`;
       if (isInDoubt) throw maybeDone(what);
       throw new Refused(409, "duplicate_not_allowed", what, { workflow_id: workflowId, run_id: runId });
@@ -186,7 +182,7 @@ export class RemoteControl {
     } as const;
     const { namespace } = this.#deps;
     const { workflowId, runId } = run;
-    await this.#deps.arrive(arrivalOf({ namespace, workflowId, runId, key: CLEANUP_KEY }, asked, { notBefore: at }));
+    await this.#deps.deliver(arrivalOf({ namespace, workflowId, runId, key: CLEANUP_KEY }, asked, { notBefore: at }));
     // Another client may have sent its request first.
     const request = (await this.#cleanupOf(run)) ?? asked;
     return { run, request, isNew: request.id === asked.id };
@@ -196,11 +192,11 @@ export class RemoteControl {
   async #cleanupOf({ ref }: StoredRun): Promise<CleanupRequest | undefined> {
     const { store } = this.#deps;
     for (let after = 0; ; ) {
-      const arrivals = await store.inbox(ref, after, READ_ARRIVALS);
-      const found = arrivals.find(({ key }) => key === CLEANUP_KEY);
+      const messages = await store.inbox(ref, after, READ_MESSAGES);
+      const found = messages.find(({ key }) => key === CLEANUP_KEY);
       if (found !== undefined) return readMessage(found.data).message as CleanupRequest;
-      if (arrivals.length < READ_ARRIVALS) break;
-      after = arrivals.at(-1)!.number;
+      if (messages.length < READ_MESSAGES) break;
+      after = messages.at(-1)!.number;
     }
     for (let [last, isCut] = [0, true]; isCut; ) {
       const read = await store.history(ref, last, READ_BYTES);
@@ -230,7 +226,7 @@ export class RemoteControl {
     const { namespace } = this.#deps;
     if (run.status !== "running") throw notActive(run);
     const { workflowId, runId } = run;
-    await this.#deps.arrive(arrivalOf({ namespace, workflowId, runId, key }, message));
+    await this.#deps.deliver(arrivalOf({ namespace, workflowId, runId, key }, message));
   }
 
   /** `stage` undefined: no outcome in time; one may follow. */
@@ -301,8 +297,8 @@ export class RemoteControl {
 }
 
 function failed(error: unknown): UpdateStage {
-  const told = deserializeError(error);
-  return { stage: "failed", message: told?.message ?? "the update failed", type: told?.name ?? "Error" };
+  const { message, name } = deserializeError(error) ?? { message: "the update failed", name: "Error" };
+  return { stage: "failed", message, type: name };
 }
 
 const notActive = ({ workflowId, runId, status }: StoredRun): Refused =>

@@ -21,7 +21,7 @@ interface Asked {
 }
 
 /** A question as it was handed out. */
-export interface Question extends Asked {
+export interface WorkerQuestion extends Asked {
   /** The worker that claimed it. */
   readonly worker: string;
   /** The number of claims: 1 the first time. */
@@ -110,11 +110,11 @@ export class RemoteQuestions {
     };
     this.#waiting.set(id, question);
     const timer = this.#clock.after(withinMs, () => {
-      const [reason, said] =
+      const [reason, problem] =
         question.worker === undefined
           ? [words.unclaimed, "no worker claimed the question in time"]
           : [words.unanswered, `worker ${question.worker} has not answered in time`];
-      answer.reject(new Refused(504, reason, said));
+      answer.reject(new Refused(504, reason, problem));
     });
     this.asked();
     try {
@@ -126,7 +126,7 @@ export class RemoteQuestions {
   }
 
   /** The oldest question that this worker can answer. */
-  claim(worker: RemoteWorker, kinds: readonly QuestionKind[]): Question | undefined {
+  claim(worker: RemoteWorker, kinds: readonly QuestionKind[]): WorkerQuestion | undefined {
     const now = this.#clock.monotonic();
     for (const question of this.#waiting.values()) {
       const isHeld = question.worker !== undefined && now < question.freeAt;
@@ -146,7 +146,7 @@ export class RemoteQuestions {
   }
 
   /** Returns a question whose poll was aborted before the worker read the answer. */
-  giveBack({ id, attempt }: Question): void {
+  giveBack({ id, attempt }: WorkerQuestion): void {
     const question = this.#waiting.get(id);
     if (question?.attempt !== attempt) return;
     question.worker = undefined;

@@ -12,14 +12,14 @@ import { arrivalOf } from "../workflows/inbox/inbox-messages.ts";
 import { pauseAfter } from "../workflows/worker/blocked-task.ts";
 import { CompletionBuilder, closeBy } from "../workflows/worker/completion.ts";
 import { isDelivered, stopsOf } from "./cleanup.ts";
-import type { Command } from "./command.ts";
+import type { WorkerCommand } from "./command.ts";
 import { decide } from "./commands.ts";
 import { checkLease, notFound, notLeased } from "./leases.ts";
 import { Refused } from "./refusal.ts";
-import { TAKE, TaskClaims, type TaskClaimsDeps, type WorkflowTask } from "./task-claims.ts";
+import { TAKE, TaskClaimer, type TaskClaimerDeps, type WorkflowTask } from "./task-claimer.ts";
 import { affinityLeft, TaskWriter } from "./task-writer.ts";
 
-export interface RemoteTasksDeps extends TaskClaimsDeps {
+export interface RemoteTasksDeps extends TaskClaimerDeps {
   readonly historyLimit: HistoryLimit;
 }
 
@@ -39,20 +39,20 @@ interface Held {
 }
 
 export class RemoteTasks {
-  readonly claims: TaskClaims;
+  readonly claimer: TaskClaimer;
   readonly #deps: RemoteTasksDeps;
   readonly #writer: TaskWriter;
 
   constructor(deps: RemoteTasksDeps) {
     this.#deps = deps;
     this.#writer = new TaskWriter(deps);
-    this.claims = new TaskClaims(deps, this.#writer);
+    this.claimer = new TaskClaimer(deps, this.#writer);
   }
 
   /** Completes the task. `created`: the numbers of the queued activities. */
   async complete(
     holder: TaskHolder,
-    commands: readonly Command[],
+    commands: readonly WorkerCommand[],
     affinity: Affinity | undefined,
   ): Promise<{
     readonly stored: StoredRun;
@@ -78,7 +78,7 @@ export class RemoteTasks {
     const completion = step.build({ ref, token, last, taken: task.taken, fate, affinity: kept }, at);
     const isDone = await this.#writer.write(run, completion);
     if (!isDone) throw notLeased(holder.taskId);
-    this.claims.passed(holder.worker, ref);
+    this.claimer.passed(holder.worker, ref);
     const created = events.filter((event) => event.kind === "ActivityScheduled").map(({ n }) => n);
     return { stored, created, status: end === undefined ? "running" : closeBy(end).status, last: last + events.length };
   }
@@ -124,7 +124,7 @@ export class RemoteTasks {
     const isAskedToEnd = inbox.some(({ data }) => /Cancel|Terminate/.test(readMessage(data).message.kind));
     const pauseMs = isAskedToEnd ? 0 : pauseAfter(undefined, task.attempt);
     const [isDone] = await store.giveBack([{ ref, token, pauseMs, problem }]);
-    this.claims.passed(holder.worker, ref);
+    this.claimer.passed(holder.worker, ref);
     if (isDone !== true) throw notLeased(holder.taskId);
   }
 

@@ -4,7 +4,7 @@ import { LIMITS } from "../kernel/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { NO_CACHE } from "../workflows/worker/cache-figures.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { RemoteWorkers, type ToldWorker } from "./workers.ts";
+import { RemoteWorkers, type WorkerRegistration } from "./workers.ts";
 
 const NAMESPACE = "default";
 
@@ -16,7 +16,7 @@ function open() {
   return { clock, store, workers };
 }
 
-const told = (id: string, more: Partial<ToldWorker> = {}): ToldWorker => ({
+const registration = (id: string, more: Partial<WorkerRegistration> = {}): WorkerRegistration => ({
   id,
   queue: "q",
   build: "",
@@ -39,10 +39,10 @@ const told = (id: string, more: Partial<ToldWorker> = {}): ToldWorker => ({
 
 test("a worker without a heartbeat for a day is removed, and marks of drained builds stay", async () => {
   const { clock, store, workers } = open();
-  await workers.register(told("gone"));
+  await workers.register(registration("gone"));
   await workers.drain("q", "bad-build");
   await clock.advance("23h");
-  await workers.register(told("here"));
+  await workers.register(registration("here"));
   assert.deepEqual(
     (await workers.rows()).map(({ worker }) => worker),
     ["gone", "here"],
@@ -58,7 +58,7 @@ test("a worker without a heartbeat for a day is removed, and marks of drained bu
 
 test("rows of workers are removed by a process without requests of its own", async () => {
   const { clock, store, workers } = open();
-  await workers.register(told("gone"));
+  await workers.register(registration("gone"));
   workers.keepTidy();
   await clock.advance("26h");
   assert.deepEqual(await store.workers(NAMESPACE), []);
@@ -69,15 +69,15 @@ test("no more workers register than a poll can read, and registered ones continu
   const { store, workers } = open();
   const row = { namespace: NAMESPACE, queue: "q", build: "", isSticky: false, isDraining: false, about: "{}" };
   for (let i = 0; i < LIMITS.workers - 1; i++) await store.seen({ ...row, worker: `w${i}` });
-  await workers.register(told("last"));
-  await assert.rejects(workers.register(told("one-more")), { reason: "too_many_workers", status: 429 });
-  await workers.register(told("last"));
+  await workers.register(registration("last"));
+  await assert.rejects(workers.register(registration("one-more")), { reason: "too_many_workers", status: 429 });
+  await workers.register(registration("last"));
   await workers.heartbeat("last", { slots: {}, process: {} }, {});
 });
 
 test("a heartbeat with new names each time does not make the row of its worker grow without end", async () => {
   const { store, workers } = open();
-  await workers.register(told("w", { slots: { workflow: 5 } }));
+  await workers.register(registration("w", { slots: { workflow: 5 } }));
   for (let i = 0; i < 500; i++) {
     const slots = { workflow: 4, [`name-${i}`]: i };
     await workers.heartbeat("w", { slots, process: { [`key-${i}`]: "x" } }, {});

@@ -9,7 +9,7 @@ import { Refused } from "./refusal.ts";
 import { type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";
 
 /** The description that a worker sends, without the fields that the host sets. */
-export type ToldWorker = Omit<RemoteWorker, "since" | "isDraining">;
+export type WorkerRegistration = Omit<RemoteWorker, "since" | "isDraining">;
 
 export interface RemoteWorkersDeps {
   readonly clock: Clock;
@@ -46,7 +46,7 @@ export class RemoteWorkers {
   readonly #deps: RemoteWorkersDeps;
   readonly #known = new Map<string, Known>();
   /** Cache numbers that are not written yet. */
-  readonly #untold = new Map<string, Partial<CacheFigures>>();
+  readonly #unwritten = new Map<string, Partial<CacheFigures>>();
   #drained: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
 
   #tidying: Timer | undefined;
@@ -77,9 +77,9 @@ export class RemoteWorkers {
    * Registers or updates a worker. If another process had this id, its tasks and affinities are released
    * first.
    */
-  async register(told: ToldWorker): Promise<RemoteWorker> {
+  async register(reported: WorkerRegistration): Promise<RemoteWorker> {
     const rows = await this.rows();
-    const before = rows.find(({ worker }) => worker === told.id);
+    const before = rows.find(({ worker }) => worker === reported.id);
     if (before === undefined && rows.length >= LIMITS.workers) {
       const why = `${rows.length} workers are registered, which is the limit; remove some, or wait a day until dead workers are removed`;
       throw new Refused(429, "too_many_workers", why);
@@ -87,14 +87,14 @@ export class RemoteWorkers {
     const old = before === undefined ? undefined : readWorker(before);
     const isLive = before !== undefined && before.seenAt + STALE_MS > this.#deps.now();
     if (before !== undefined && old === undefined) {
-      throw new Refused(409, "worker_id_in_use", `worker id ${told.id} is that of a worker of this system`);
+      throw new Refused(409, "worker_id_in_use", `worker id ${reported.id} is that of a worker of this system`);
     }
-    if (old !== undefined && isLive) checkFingerprints(old, told);
-    const isReplaced = old !== undefined && (isOtherProcess(old, told) || !isSameCode(old, told));
-    if (isReplaced) await this.#release(told.id, isOtherProcess(old, told));
+    if (old !== undefined && isLive) checkFingerprints(old, reported);
+    const isReplaced = old !== undefined && (isOtherProcess(old, reported) || !isSameCode(old, reported));
+    if (isReplaced) await this.#release(reported.id, isOtherProcess(old, reported));
     const since = old === undefined || isReplaced ? this.#deps.now() : old.since;
-    const worker = { ...told, since, isDraining: await this.isDrained(told.queue, told.build) };
-    this.#untold.delete(worker.id);
+    const worker = { ...reported, since, isDraining: await this.isDrained(reported.queue, reported.build) };
+    this.#unwritten.delete(worker.id);
     await this.#write(worker);
     return worker;
   }
@@ -123,23 +123,23 @@ export class RemoteWorkers {
     return this.#known.get(id)?.worker.workflowTypes.includes(type) === true;
   }
 
-  async heartbeat(id: string, told: Pick<RemoteWorker, "slots" | "process">, cache: Partial<CacheFigures>) {
-    const before = await this.#sameProcess(id, told);
+  async heartbeat(id: string, reported: Pick<RemoteWorker, "slots" | "process">, cache: Partial<CacheFigures>) {
+    const before = await this.#sameProcess(id, reported);
     const worker = {
       ...before,
-      slots: mergedFields(before.slots, told.slots),
-      process: mergedFields(before.process, told.process),
+      slots: mergedFields(before.slots, reported.slots),
+      process: mergedFields(before.process, reported.process),
       isDraining: await this.isDrained(before.queue, before.build),
     };
-    const missed = this.note(before, cache);
+    const missed = this.recordFigures(before, cache);
     await this.#write(worker);
     return { worker, missed };
   }
 
   /** Throws when another process has registered under that id since. */
-  async #sameProcess(id: string, told: Pick<RemoteWorker, "process">): Promise<RemoteWorker> {
+  async #sameProcess(id: string, reported: Pick<RemoteWorker, "process">): Promise<RemoteWorker> {
     const worker = await this.#read(id, 404);
-    if (!isOtherProcess(worker, told)) return worker;
+    if (!isOtherProcess(worker, reported)) return worker;
     const what = `another process has registered as worker ${id} since; every process needs an id of its own`;
     throw new Refused(409, "worker_registration_superseded", what, { worker_id: id });
   }
@@ -149,30 +149,31 @@ export class RemoteWorkers {
    * new misses. The first counters after a registration cover the whole process, and lower counters than the
    * known ones are late. Neither counts.
    */
-  note({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<CacheFigures>): number {
+  recordFigures({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<CacheFigures>): number {
     if (Object.keys(cache).length === 0) return 0;
-    const untold = this.#untold.get(id);
-    const known = { ...before, ...untold };
-    const isFirst = isCounted !== true && untold?.misses === undefined;
+    const unwritten = this.#unwritten.get(id);
+    const known = { ...before, ...unwritten };
+    const isFirst = isCounted !== true && unwritten?.misses === undefined;
     const isLate = COUNTERS.some((name) => (cache[name] ?? known[name]) < known[name]);
     if (!isFirst && isLate) return 0;
-    this.#untold.set(id, { ...untold, ...cache });
+    this.#unwritten.set(id, { ...unwritten, ...cache });
     return isFirst ? 0 : (cache.misses ?? known.misses) - known.misses;
   }
 
   async #write(worker: RemoteWorker): Promise<void> {
     const { store, namespace, isSticky, clock } = this.#deps;
-    const untold = this.#untold.get(worker.id);
-    this.#untold.delete(worker.id);
-    const isCounted = worker.isCounted === true || untold?.misses !== undefined;
-    const told = untold === undefined ? worker : { ...worker, isCounted, cache: { ...worker.cache, ...untold } };
-    const row = workerRow(namespace, told, isSticky);
+    const unwritten = this.#unwritten.get(worker.id);
+    this.#unwritten.delete(worker.id);
+    const isCounted = worker.isCounted === true || unwritten?.misses !== undefined;
+    const latest =
+      unwritten === undefined ? worker : { ...worker, isCounted, cache: { ...worker.cache, ...unwritten } };
+    const row = workerRow(namespace, latest, isSticky);
     if (row.about.length > LIMITS.workerBytes) {
       const why = `the description of worker ${worker.id} has more than ${LIMITS.workerBytes} characters`;
       throw new Refused(413, "worker_description_too_large", why);
     }
     await store.seen(row);
-    this.#known.set(worker.id, { worker: told, at: clock.monotonic() });
+    this.#known.set(worker.id, { worker: latest, at: clock.monotonic() });
   }
 
   /** Releases the worker's tasks and affinities. Returns the number of tasks. */
@@ -184,7 +185,7 @@ export class RemoteWorkers {
   async forget(id: string): Promise<number | undefined> {
     const row = (await this.rows()).find(({ worker }) => worker === id);
     this.#known.delete(id);
-    this.#untold.delete(id);
+    this.#unwritten.delete(id);
     if (row === undefined) return undefined;
     // One of our own processes returns its tasks itself, or is still alive.
     const released = readWorker(row) === undefined ? 0 : await this.#release(id, false);
@@ -211,7 +212,7 @@ export class RemoteWorkers {
     const { store, namespace } = this.#deps;
     for (const { worker } of old) {
       this.#known.delete(worker);
-      this.#untold.delete(worker);
+      this.#unwritten.delete(worker);
       await store.forgetWorker(namespace, worker);
     }
   }
@@ -279,34 +280,34 @@ export class RemoteWorkers {
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Keeps the latest fields; changing names must not make the row grow without end. */
-function mergedFields(before: Fields, told: Fields): Fields {
-  const all = { ...before, ...told };
-  const names = [...new Set([...Object.keys(told), ...Object.keys(before)])].slice(0, LIMITS.workerFields);
+function mergedFields(before: Fields, reported: Fields): Fields {
+  const all = { ...before, ...reported };
+  const names = [...new Set([...Object.keys(reported), ...Object.keys(before)])].slice(0, LIMITS.workerFields);
   return Object.fromEntries(names.map((name) => [name, all[name]]));
 }
 
 /** Neither part contains a line break. */
 const drainName = (queue: string, build: string): string => `${DRAIN_MARK}${JSON.stringify(queue)} ${build}`;
 
-function checkFingerprints(old: RemoteWorker, told: ToldWorker): void {
-  for (const [type, fingerprint] of Object.entries(told.fingerprints)) {
+function checkFingerprints(old: RemoteWorker, reported: WorkerRegistration): void {
+  for (const [type, fingerprint] of Object.entries(reported.fingerprints)) {
     if (fingerprintOf(old, type, fingerprint) === fingerprint) continue;
-    const what = `worker ${told.id} is active with another definition of ${type}; give a changed worker another id`;
+    const what = `worker ${reported.id} is active with another definition of ${type}; give a changed worker another id`;
     throw new Refused(409, "workflow_definition_changed", what, { workflow_type: type });
   }
 }
 
 /** Runs in memory of other code are useless for the new code. */
-const isSameCode = (old: RemoteWorker, { build, fingerprints }: ToldWorker): boolean =>
+const isSameCode = (old: RemoteWorker, { build, fingerprints }: WorkerRegistration): boolean =>
   old.build === build &&
   Object.entries(fingerprints).every(([type, print]) => fingerprintOf(old, type, print) === print);
 
 const fingerprintOf = ({ fingerprints }: RemoteWorker, type: string, otherwise: string): string =>
   (Object.hasOwn(fingerprints, type) ? fingerprints[type] : undefined) ?? otherwise;
 
-function isOtherProcess(old: RemoteWorker, told: Pick<RemoteWorker, "process">): boolean {
+function isOtherProcess(old: RemoteWorker, reported: Pick<RemoteWorker, "process">): boolean {
   return ["process_id", "process_started_at", "host"].some((word) => {
-    const [before, now] = [old.process[word], told.process[word]];
+    const [before, now] = [old.process[word], reported.process[word]];
     return before !== undefined && now !== undefined && before !== now;
   });
 }

@@ -75,7 +75,7 @@ export interface HttpWorkersDeps {
   now(): number;
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   /** Throws WORKFLOW_CLOSED or WORKFLOW_UNKNOWN. */
-  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
+  deliver(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
   /** This process has the code of that type. */
   hasType(type: string): boolean;
   /** Queries a run, wherever its code is. */

@@ -225,7 +225,7 @@ export class WorkflowNode {
       taskLeaseMs: this.#settings.httpLeaseMs,
       activityLeaseMs: this.#settings.httpActivityLeaseMs,
       start: (start, started, at) => this.#requests.start(start, started, at),
-      arrive: (message) => this.#requests.deliver(message),
+      deliver: (message) => this.#requests.deliver(message),
       hasType: (type) => this.worker.has(type),
       query: (run, name, input) => this.#queries.askWire(run, name, input),
       ended: (ref, runId, end) => this.#notifications.ended(ref, runId, end),

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../testing.ts";
 import { workflow } from "../../workflows/definition/definition.ts";
-import { Api, envelope, eventTypes, type Json, openApi, type Told, unwrap } from "./api-kit.test.ts";
+import { Api, type ApiResponse, envelope, eventTypes, type Json, openApi, unwrap } from "./api-kit.test.ts";
 
-const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
 const NOW = { timeout_seconds: 0 };
 
 /** An app with an activity that waits for a worker; time stands still. */
@@ -37,7 +37,7 @@ describe("activities of HTTP workers", () => {
     const { event_type, payload } = await last(api);
     assert.deepEqual([event_type, payload.sequence, payload.activity_type], ["ActivityCompleted", 1, "charge"]);
     assert.deepEqual(unwrap(payload.result), { ok: true });
-    assert.deepEqual(said(await api.activity(task, "complete", { result: envelope(1) })), [404, "task_not_found"]);
+    assert.deepEqual(reasonOf(await api.activity(task, "complete", { result: envelope(1) })), [404, "task_not_found"]);
   });
 
   it("an activity is ended only by the worker that holds it", async () => {
@@ -45,18 +45,18 @@ describe("activities of HTTP workers", () => {
     await using _ = app;
     const task = await api.task("w1", "activity", NOW);
     const result = { result: envelope(1) };
-    assert.deepEqual(said(await api.activity({ ...task, lease_owner: "w2" }, "complete", result)), [
+    assert.deepEqual(reasonOf(await api.activity({ ...task, lease_owner: "w2" }, "complete", result)), [
       409,
       "lease_owner_mismatch",
     ]);
-    assert.deepEqual(said(await api.activity({ ...task, activity_attempt_id: "x" }, "complete", result)), [
+    assert.deepEqual(reasonOf(await api.activity({ ...task, activity_attempt_id: "x" }, "complete", result)), [
       409,
       "attempt_not_found",
     ]);
     for (const task_id of ["nonsense", Buffer.from('["a"]').toString("base64url")]) {
-      assert.deepEqual(said(await api.activity({ ...task, task_id }, "complete", result)), [404, "task_not_found"]);
+      assert.deepEqual(reasonOf(await api.activity({ ...task, task_id }, "complete", result)), [404, "task_not_found"]);
     }
-    assert.deepEqual(said(await api.activity(task, "fail", {})), [422, "validation_failed"]);
+    assert.deepEqual(reasonOf(await api.activity(task, "fail", {})), [422, "validation_failed"]);
     assert.equal((await api.activity(task, "complete", result)).status, 200);
   });
 
@@ -74,10 +74,10 @@ describe("activities of HTTP workers", () => {
     }
     assert.equal((await api.poll("w2", "activity", NOW)).body.task, null);
     await app.advance("11s");
-    assert.deepEqual(said(await api.activity(task, "heartbeat", {})), [409, "lease_expired"]);
+    assert.deepEqual(reasonOf(await api.activity(task, "heartbeat", {})), [409, "lease_expired"]);
     const again = await api.task("w2", "activity", NOW);
     assert.deepEqual([again.attempt_number, again.last_heartbeat_details], [2, { details: { page: 2 } }]);
-    assert.deepEqual(said(await api.activity(task, "complete", { result: envelope(1) })), [409, "task_not_leased"]);
+    assert.deepEqual(reasonOf(await api.activity(task, "complete", { result: envelope(1) })), [409, "task_not_leased"]);
     await app.advance("11s");
     assert.equal((await api.poll("w2", "activity", NOW)).body.task, null);
     assert.equal((await last(api)).event_type, "ActivityTimedOut");
@@ -143,9 +143,9 @@ describe("timeouts of activities", () => {
     const beat = await api.activity(task, "heartbeat", {});
     assert.equal(beat.body.lease_expires_at, (task.deadlines as Json).start_to_close);
     await app.advance("9s");
-    assert.deepEqual(said(await api.activity(task, "heartbeat", {})), [409, "lease_expired"]);
+    assert.deepEqual(reasonOf(await api.activity(task, "heartbeat", {})), [409, "lease_expired"]);
     assert.equal((await api.task("w2", "activity", NOW)).attempt_number, 2);
-    assert.deepEqual(said(await api.activity(task, "complete", { result: envelope(1) })), [409, "task_not_leased"]);
+    assert.deepEqual(reasonOf(await api.activity(task, "complete", { result: envelope(1) })), [409, "task_not_leased"]);
   });
 
   it("an activity whose worker is gone ends with its last attempt, without a poll", async () => {
@@ -165,7 +165,7 @@ describe("timeouts of activities", () => {
     await app.advance("21s");
     assert.equal((await last(api)).event_type, "ActivityTimedOut");
     const late = await api.activity(task, "complete", { result: envelope(1) });
-    assert.deepEqual([...said(late), late.body.cancel_requested], [404, "task_not_found", true]);
+    assert.deepEqual([...reasonOf(late), late.body.cancel_requested], [404, "task_not_found", true]);
     const beat = await api.activity(task, "heartbeat", {});
     assert.deepEqual([beat.status, beat.body.cancel_requested], [200, true]);
   });
@@ -212,8 +212,8 @@ describe("worker with an activity", () => {
     await api.worker("w1");
     const handle = await api.app.workflows.start(order, { id: "m-1", input: undefined });
     const failure = { message: "gone", type: "Stolen" };
-    const told = await api.activity(await api.task("w1", "activity"), "fail", { failure });
-    assert.equal(told.body.retry_scheduled, false);
+    const response = await api.activity(await api.task("w1", "activity"), "fail", { failure });
+    assert.equal(response.body.retry_scheduled, false);
     assert.equal(await handle.result(), "ACTIVITY_FAILED gone Stolen");
   });
 

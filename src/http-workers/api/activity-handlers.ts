@@ -6,16 +6,16 @@ import { type ActivityFailure, failureElsewhere } from "../../workflows/activiti
 import { checkPayload } from "../../workflows/engine/payload-size.ts";
 import type { ActivityHolder } from "../activities.ts";
 import { invalidField, Refused } from "../refusal.ts";
-import { type ApiAnswer, type ApiCall, isoTime, ok, type TaskCall } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
 import { flag, object, oneOf, text, words } from "./fields.ts";
 import { readPayload } from "./format/payloads.ts";
-import { tellActivity } from "./format/tasks.ts";
-import { parseNext, tellNext } from "./next-work.ts";
+import { encodeActivity } from "./format/tasks.ts";
+import { encodeNextWork, parseNext } from "./next-work.ts";
 import { parsePoll } from "./polls.ts";
 
 export async function pollActivities(call: ApiCall): Promise<ApiAnswer> {
-  const { task, status } = await call.plane.pollActivities(parsePoll(call));
-  return ok({ task: task === undefined ? null : tellActivity(task), poll_status: status });
+  const { task, status } = await call.service.pollActivities(parsePoll(call));
+  return okAnswer({ task: task === undefined ? null : encodeActivity(task), poll_status: status });
 }
 
 function holderOf({ names, fields }: TaskCall): ActivityHolder {
@@ -28,11 +28,16 @@ export async function completeActivity(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const result = readPayload(call.fields.result, "result");
   const next = parseNext(call);
-  await call.plane.activities.complete(holder, result);
-  return ok({ ...told(holder), outcome: "completed", ...GOES_ON, ...(await tellNext(call, holder.worker, next)) });
+  await call.service.activities.complete(holder, result);
+  return okAnswer({
+    ...recorded(holder),
+    outcome: "completed",
+    ...GOES_ON,
+    ...(await encodeNextWork(call, holder.worker, next)),
+  });
 }
 
-const told = ({ taskId, attemptId }: ActivityHolder): Record<string, unknown> => ({
+const recorded = ({ taskId, attemptId }: ActivityHolder): Record<string, unknown> => ({
   task_id: taskId,
   activity_attempt_id: attemptId,
   recorded: true,
@@ -53,9 +58,9 @@ const KINDS = [
 export async function failActivity(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const next = parseNext(call);
-  const isRetried = await call.plane.activities.fail(holder, failureOf(call));
-  const head = { ...told(holder), outcome: "failed", retry_scheduled: isRetried, ...GOES_ON };
-  return ok({ ...head, ...(await tellNext(call, holder.worker, next)) });
+  const isRetried = await call.service.activities.fail(holder, failureOf(call));
+  const head = { ...recorded(holder), outcome: "failed", retry_scheduled: isRetried, ...GOES_ON };
+  return okAnswer({ ...head, ...(await encodeNextWork(call, holder.worker, next)) });
 }
 
 function failureOf({ fields }: ApiCall): ActivityFailure {
@@ -74,8 +79,8 @@ function failureOf({ fields }: ApiCall): ActivityFailure {
 /** Reads the lease, and changes nothing. */
 export async function activityStatus(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
-  const { leaseUntil } = await call.plane.activities.status(holder);
-  return ok({
+  const { leaseUntil } = await call.service.activities.status(holder);
+  return okAnswer({
     task_id: holder.taskId,
     activity_attempt_id: holder.attemptId,
     lease_owner: holder.worker,
@@ -90,16 +95,16 @@ export async function activityStatus(call: TaskCall): Promise<ApiAnswer> {
 export async function activityHeartbeat(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const { message, current, total, unit, details } = call.fields;
-  const said = Object.fromEntries(
+  const progress = Object.fromEntries(
     Object.entries({ message, current, total, unit, details }).filter(([, value]) => value !== undefined),
   );
-  const at = isoTime(call.plane.deps.now());
+  const at = isoTime(call.service.deps.now());
   try {
-    const isSaid = Object.keys(said).length > 0;
-    const wire = isSaid ? toWire(said, "details", "ARGUMENT_INVALID") : undefined;
+    const hasProgress = Object.keys(progress).length > 0;
+    const wire = hasProgress ? toWire(progress, "details", "ARGUMENT_INVALID") : undefined;
     if (wire !== undefined) checkPayload(wire, "details");
-    const { leaseUntil } = await call.plane.activities.heartbeat(holder, wire);
-    return ok({
+    const { leaseUntil } = await call.service.activities.heartbeat(holder, wire);
+    return okAnswer({
       task_id: holder.taskId,
       activity_attempt_id: holder.attemptId,
       ...GOES_ON,
@@ -114,7 +119,7 @@ export async function activityHeartbeat(call: TaskCall): Promise<ApiAnswer> {
   } catch (error) {
     if (!(error instanceof Refused) || error.reason !== "task_not_found" || error.extras.cancel_requested !== true)
       throw error;
-    return ok({
+    return okAnswer({
       task_id: holder.taskId,
       activity_attempt_id: holder.attemptId,
       cancel_requested: true,

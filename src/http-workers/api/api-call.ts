@@ -2,11 +2,11 @@
 
 import { isoMoment } from "../../kernel/durations.ts";
 import type { PathNames } from "../../wire/http/route.ts";
-import type { RemotePlane } from "../plane.ts";
+import type { HttpWorkerService } from "../service.ts";
 import type { Fields } from "./fields.ts";
 
 export interface ApiCall<N = unknown> {
-  readonly plane: RemotePlane;
+  readonly service: HttpWorkerService;
   /** Identity of the host. */
   readonly host: { readonly incarnation: string; readonly version: string; readonly namespace: string };
   /** The parameters of the path. */
@@ -33,7 +33,7 @@ export interface ApiAnswer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export const ok = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 200, body });
-export const created = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 201, body });
+export const okAnswer = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 200, body });
+export const createdAnswer = (body: Readonly<Record<string, unknown>>): ApiAnswer => ({ status: 201, body });
 
 export const isoTime = (ms: number | undefined): string | null => (ms === undefined ? null : isoMoment(ms));

@@ -9,7 +9,7 @@ import { decodeAvro, encodeAvro } from "../avro-value.ts";
 
 export type Json = Record<string, unknown>;
 
-export interface Told {
+export interface ApiResponse {
   readonly status: number;
   readonly body: Json;
   readonly headers: Headers;
@@ -35,7 +35,7 @@ export class Api {
     body?: unknown,
     headers: Record<string, string> = {},
     signal?: AbortSignal,
-  ): Promise<Told> {
+  ): Promise<ApiResponse> {
     const isWorker = path.startsWith("/worker/");
     const version = isWorker
       ? { "x-durable-workflow-protocol-version": "1.18" }
@@ -50,20 +50,25 @@ export class Api {
     return { status: response.status, body: text === "" ? {} : (JSON.parse(text) as Json), headers: response.headers };
   }
 
-  post(path: string, body: unknown = {}, signal?: AbortSignal): Promise<Told> {
+  post(path: string, body: unknown = {}, signal?: AbortSignal): Promise<ApiResponse> {
     return this.send("POST", path, body, {}, signal);
   }
 
-  get(path: string): Promise<Told> {
+  get(path: string): Promise<ApiResponse> {
     return this.send("GET", path);
   }
 
-  async worker(id: string, more: Json = {}): Promise<Told> {
-    const told = { worker_id: id, task_queue: "orders", runtime: "python", supported_workflow_types: ["order"] };
-    return this.post("/worker/register", { ...told, supported_activity_types: ["charge"], ...more });
+  async worker(id: string, more: Json = {}): Promise<ApiResponse> {
+    const registration = {
+      worker_id: id,
+      task_queue: "orders",
+      runtime: "python",
+      supported_workflow_types: ["order"],
+    };
+    return this.post("/worker/register", { ...registration, supported_activity_types: ["charge"], ...more });
   }
 
-  async poll(worker: string, kind = "workflow", more: Json = {}): Promise<Told> {
+  async poll(worker: string, kind = "workflow", more: Json = {}): Promise<ApiResponse> {
     const path = `/worker/${kind}-tasks/poll`;
     return this.post(path, { worker_id: worker, task_queue: "orders", timeout_seconds: 5, ...more });
   }
@@ -76,17 +81,17 @@ export class Api {
     return body.task as Json;
   }
 
-  complete(task: Json, commands: readonly Json[], more: Json = {}): Promise<Told> {
+  complete(task: Json, commands: readonly Json[], more: Json = {}): Promise<ApiResponse> {
     const holder = { lease_owner: task.lease_owner, workflow_task_attempt: task.workflow_task_attempt };
     return this.post(`/worker/workflow-tasks/${task.task_id}/complete`, { ...holder, commands, ...more });
   }
 
-  activity(task: Json, verb: string, more: Json): Promise<Told> {
+  activity(task: Json, verb: string, more: Json): Promise<ApiResponse> {
     const holder = { lease_owner: task.lease_owner, activity_attempt_id: task.activity_attempt_id };
     return this.post(`/worker/activity-tasks/${task.task_id}/${verb}`, { ...holder, ...more });
   }
 
-  start(id: string, input: unknown[] = [], more: Json = {}): Promise<Told> {
+  start(id: string, input: unknown[] = [], more: Json = {}): Promise<ApiResponse> {
     return this.post("/workflows", { workflow_id: id, workflow_type: "order", task_queue: "orders", input, ...more });
   }
 }
@@ -197,12 +202,15 @@ export class ScriptedWorker {
   async #loop(kind: string, work: (task: Json) => Promise<unknown>): Promise<void> {
     const body = { worker_id: this.#id, task_queue: "orders", timeout_seconds: 5 };
     while (!this.#stop.signal.aborted) {
-      const told = await this.#api.post(`/worker/${kind}-tasks/poll`, body, this.#stop.signal).catch(() => undefined);
-      if (told === undefined) return;
+      const response = await this.#api
+        .post(`/worker/${kind}-tasks/poll`, body, this.#stop.signal)
+        .catch(() => undefined);
+      if (response === undefined) return;
       // The store of a busy machine sometimes times out; such a poll is repeated.
-      if (told.status >= 500) await new Promise((resolve) => setTimeout(resolve, AFTER_FAULT_MS));
-      else if (told.status !== 200) return;
-      else if (told.body.task != null && !(await work(told.body.task as Json).then(() => true, isServerThere))) return;
+      if (response.status >= 500) await new Promise((resolve) => setTimeout(resolve, AFTER_FAULT_MS));
+      else if (response.status !== 200) return;
+      else if (response.body.task != null && !(await work(response.body.task as Json).then(() => true, isServerThere)))
+        return;
     }
   }
 

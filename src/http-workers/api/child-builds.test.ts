@@ -16,12 +16,12 @@ it("a child is pinned to the build of its parent if the parent's worker has its 
     arguments: envelope([]),
     ...more,
   });
-  const told = await api.complete(await api.task("w1", "workflow", { build_id: "b1" }), [
+  const response = await api.complete(await api.task("w1", "workflow", { build_id: "b1" }), [
     child("part"),
     child("unknown"),
     child("part", { queue: "other" }),
   ]);
-  assert.equal(told.status, 200);
+  assert.equal(response.status, 200);
   const runs = await app.store.workflows.list({ namespace: "default", limit: 10 });
   const bound = runs.map(({ type, queue, bound }) => `${type} in ${queue}: ${bound ?? "none"}`);
   assert.deepEqual(bound.sort(), [

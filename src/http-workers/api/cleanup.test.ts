@@ -2,7 +2,7 @@
 // run.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Api, envelope, eventTypes, eventually, type Json, openApi, type Told } from "./api-kit.test.ts";
+import { type Api, type ApiResponse, envelope, eventTypes, eventually, type Json, openApi } from "./api-kit.test.ts";
 
 const ABLE = { capabilities: ["cooperative_cancellation"] };
 const charge = { type: "schedule_activity", activity_type: "charge", arguments: envelope(["o"]) };
@@ -16,9 +16,10 @@ async function begin(t: Parameters<typeof openApi>[0], more: Json = ABLE): Promi
   return api;
 }
 
-const request = (api: Api, more: Json = {}): Promise<Told> => api.post("/workflows/o/request-cancellation", more);
+const request = (api: Api, more: Json = {}): Promise<ApiResponse> =>
+  api.post("/workflows/o/request-cancellation", more);
 
-function deliver(api: Api, task: Json, more: Json = {}): Promise<Told> {
+function deliver(api: Api, task: Json, more: Json = {}): Promise<ApiResponse> {
   const holder = { lease_owner: task.lease_owner, workflow_task_attempt: task.workflow_task_attempt };
   const request_id = (task.cancellation_request as Json).request_id;
   const call = { request_id, sequence: 1, call_kind: "activity", ...more };

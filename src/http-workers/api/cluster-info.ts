@@ -9,7 +9,7 @@ import {
 } from "../../workflows/engine/history-budget.ts";
 import { MEMO_LIMITS } from "../memo.ts";
 import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../workers.ts";
-import { COMMANDS, MOST_COMMANDS, REFUSED_COMMANDS } from "./format/commands.ts";
+import { COMMAND_NAMES, MOST_COMMANDS, REFUSED_COMMANDS } from "./format/commands.ts";
 
 export const PROTOCOL_VERSION = "1.20";
 export const CONTROL_VERSION = "2";
@@ -29,7 +29,7 @@ const CAPABILITIES = {
   workflow_task_poll_request_idempotency: true,
   history_page_size_default: HISTORY_PAGE,
   history_page_size_max: MOST_HISTORY_PAGE,
-  supported_workflow_task_commands: COMMANDS,
+  supported_workflow_task_commands: COMMAND_NAMES,
   refused_workflow_task_commands: REFUSED_COMMANDS,
   cooperative_cancellation: true,
   durable_selection: { supported: true, conditions: false },
@@ -63,7 +63,7 @@ const CAPABILITIES = {
 } as const;
 
 /** Values that differ from host to host. */
-export interface ToldSettings {
+export interface AnnouncedSettings {
   readonly isSticky: boolean;
   readonly stickyMs: number;
   readonly taskLeaseMs: number;
@@ -71,7 +71,13 @@ export interface ToldSettings {
   readonly historyLimit: HistoryLimit;
 }
 
-export function serverCapabilities({ isSticky, stickyMs, taskLeaseMs, activityLeaseMs, historyLimit }: ToldSettings) {
+export function serverCapabilities({
+  isSticky,
+  stickyMs,
+  taskLeaseMs,
+  activityLeaseMs,
+  historyLimit,
+}: AnnouncedSettings) {
   return {
     ...CAPABILITIES,
     // `supported` states that the fields are understood; workers that keep runs in memory require it.
@@ -117,7 +123,7 @@ const AUTH_CONTRACT = {
 
 export function clusterInfo(
   host: { readonly incarnation: string; readonly version: string; readonly namespace: string },
-  settings: ToldSettings,
+  settings: AnnouncedSettings,
 ) {
   return {
     server_id: host.incarnation,

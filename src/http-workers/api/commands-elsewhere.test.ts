@@ -136,8 +136,8 @@ describe("memo updates of an HTTP worker", () => {
     await api.worker("w1");
     await api.start("o", [], { memo: { by: "ada", "not a key": 1 } });
     const entries = envelope({ stage: "paid", by: null });
-    const told = await api.complete(await api.task("w1"), [{ type: "upsert_memo", entries }, charge()]);
-    assert.equal(told.status, 200);
+    const response = await api.complete(await api.task("w1"), [{ type: "upsert_memo", entries }, charge()]);
+    assert.equal(response.status, 200);
     assert.deepEqual((await api.get("/workflows/o")).body.memo, { stage: "paid", "not a key": 1 });
     await api.activity(await api.task("w1", "activity"), "complete", { result: envelope(1) });
     const { payload } = eventOf(await api.task("w1"), "MemoUpserted") as { payload: Json };
@@ -152,9 +152,9 @@ describe("memo updates of an HTTP worker", () => {
   ] as const) {
     it(`a memo update with ${what} is rejected`, async (t) => {
       const { api, task } = await begin(t);
-      const told = await api.complete(task, [{ type: "upsert_memo", entries: envelope(entries) }, charge()]);
-      assert.deepEqual([told.status, told.body.reason], [409, "invalid_commands"]);
-      assert.match(String(told.body.message), /upsert_memo/);
+      const response = await api.complete(task, [{ type: "upsert_memo", entries: envelope(entries) }, charge()]);
+      assert.deepEqual([response.status, response.body.reason], [409, "invalid_commands"]);
+      assert.match(String(response.body.message), /upsert_memo/);
     });
   }
 });
@@ -203,9 +203,9 @@ describe("unsupported commands", () => {
   ] as const) {
     it(`${what} is rejected by name, and nothing of its task is recorded`, async (t) => {
       const { api, task } = await begin(t);
-      const told = await api.complete(task, [timer(), command]);
-      assert.deepEqual([told.status, told.body.reason], [409, "unsupported_command"]);
-      assert.equal(told.body.unsupported, unsupported);
+      const response = await api.complete(task, [timer(), command]);
+      assert.deepEqual([response.status, response.body.reason], [409, "unsupported_command"]);
+      assert.equal(response.body.unsupported, unsupported);
       assert.equal((await api.get("/workflows/o")).body.history_event_count, 1);
       assert.equal((await api.complete(task, [timer()])).status, 200, "its worker still has the task");
     });
@@ -213,8 +213,8 @@ describe("unsupported commands", () => {
 
   it("a stream that a completion reads from is rejected by name", async (t) => {
     const { api, task } = await begin(t);
-    const told = await api.complete(task, [timer()], { message_stream_waits: [{ stream: "s" }] });
-    assert.deepEqual([told.status, told.body.unsupported], [409, "message_stream_waits"]);
+    const response = await api.complete(task, [timer()], { message_stream_waits: [{ stream: "s" }] });
+    assert.deepEqual([response.status, response.body.unsupported], [409, "message_stream_waits"]);
   });
 });
 
@@ -254,8 +254,8 @@ describe("control plane of workflows", () => {
     const { api, task } = await begin(t);
     await api.complete(task, [{ type: "complete_workflow", result: envelope("früh") }]);
     const { body: run } = await eventually(async () => {
-      const told = await api.get("/workflows/o");
-      return told.body.is_terminal === true && told;
+      const response = await api.get("/workflows/o");
+      return response.body.is_terminal === true && response;
     });
     const { status, body } = await api.get(`/workflows/o/runs/${run.run_id}/history/export`);
     assert.equal(status, 200);

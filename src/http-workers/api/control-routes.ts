@@ -2,14 +2,14 @@
 // docs/worker-protocol.md describes them for users.
 import { LIMITS } from "../../kernel/limits.ts";
 import type { NamesIn } from "../../wire/http/route.ts";
-import { ok, type RunNames } from "./api-call.ts";
+import { okAnswer, type RunNames } from "./api-call.ts";
 import { type ApiEntry, type ApiRoute, LABEL } from "./api-route.ts";
 import { clusterInfo } from "./cluster-info.ts";
 import {
   describeWorker,
+  describeWorkers,
   drainBuild,
   listBuilds,
-  listWorkers,
   operatorMetrics,
   removeWorker,
   resumeBuild,
@@ -17,8 +17,8 @@ import {
 import {
   cancelWorkflow,
   describe,
+  describeRuns,
   exportHistory,
-  listRuns,
   listWorkflows,
   queryWorkflow,
   requestCancellation,
@@ -65,7 +65,7 @@ export const CONTROL_ROUTES: readonly ApiRoute[] = [
     protocol: "open",
     operation: "cluster_info",
     summary: "shows versions and capabilities",
-    handler: ({ host, plane }) => ok(clusterInfo(host, plane.deps)),
+    handler: ({ host, service }) => okAnswer(clusterInfo(host, service.deps)),
   }),
   read({ path: "/api/workflows", operation: "list", summary: "lists runs, the latest first", handler: listWorkflows }),
   operate({
@@ -85,7 +85,7 @@ export const CONTROL_ROUTES: readonly ApiRoute[] = [
     path: "/api/workflows/{id}/runs",
     operation: "list_runs",
     summary: "lists the runs of a workflow",
-    handler: listRuns,
+    handler: describeRuns,
   }),
   read({
     path: "/api/workflows/{id}/runs/{run}",
@@ -146,7 +146,7 @@ export const CONTROL_ROUTES: readonly ApiRoute[] = [
     summary: "ends a workflow at once",
     handler: terminateWorkflow,
   }),
-  read({ path: "/api/workers", operation: "list_workers", summary: "lists the workers", handler: listWorkers }),
+  read({ path: "/api/workers", operation: "list_workers", summary: "lists the workers", handler: describeWorkers }),
   read({
     path: "/api/workers/{id}",
     operation: "describe_worker",

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
 import { workflow } from "../../workflows/definition/definition.ts";
-import { envelope, eventually, type Json, openApi, type Told, unwrap } from "./api-kit.test.ts";
+import { type ApiResponse, envelope, eventually, type Json, openApi, unwrap } from "./api-kit.test.ts";
 
-const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
 const WAIT = { type: "open_condition_wait", condition_key: "k" };
 const DONE = { type: "complete_workflow", result: envelope("done") };
 
@@ -24,7 +24,7 @@ describe("start of a workflow", () => {
       ["started_new", "order", "b"],
     );
     assert.deepEqual((first.body.control_plane as Json).operation, "start");
-    assert.deepEqual(said(await api.start("o-1")), [409, "duplicate_not_allowed"]);
+    assert.deepEqual(reasonOf(await api.start("o-1")), [409, "duplicate_not_allowed"]);
     const same = await api.start("o-1", [], { duplicate_policy: "use-existing" });
     assert.deepEqual([same.body.outcome, same.body.run_id], ["returned_existing_active", first.body.run_id]);
     const { body } = await api.get("/workflows/o-1");
@@ -48,18 +48,21 @@ describe("start of a workflow", () => {
       ["search_attributes", { search_attributes: { city: "x".repeat(3_000) } }],
     ];
     for (const [field, more] of wrong) {
-      const told = await api.start("o-1", [], more);
-      assert.deepEqual(said(told), [422, "validation_failed"], field);
-      assert.deepEqual(Object.keys(told.body.errors as Json), [field]);
+      const response = await api.start("o-1", [], more);
+      assert.deepEqual(reasonOf(response), [422, "validation_failed"], field);
+      assert.deepEqual(Object.keys(response.body.errors as Json), [field]);
     }
-    assert.deepEqual(said(await api.start("o-1", [], { input: { codec: "json", blob: "" } })), [
+    assert.deepEqual(reasonOf(await api.start("o-1", [], { input: { codec: "json", blob: "" } })), [
       422,
       "unsupported_payload_codec",
     ]);
-    assert.deepEqual(said(await api.start("o-1", ["x".repeat(2_200_000)])), [422, "structural_limit_exceeded"]);
+    assert.deepEqual(reasonOf(await api.start("o-1", ["x".repeat(2_200_000)])), [422, "structural_limit_exceeded"]);
     const memo = { memo: { long: "x".repeat(2_200_000) } };
-    assert.deepEqual(said(await api.start("o-1", [], memo)), [422, "structural_limit_exceeded"]);
-    assert.deepEqual(said(await api.start("o-1", ["x".repeat(LIMITS.httpBodyBytes + 1)])), [413, "payload_too_large"]);
+    assert.deepEqual(reasonOf(await api.start("o-1", [], memo)), [422, "structural_limit_exceeded"]);
+    assert.deepEqual(reasonOf(await api.start("o-1", ["x".repeat(LIMITS.httpBodyBytes + 1)])), [
+      413,
+      "payload_too_large",
+    ]);
   });
 });
 
@@ -78,17 +81,17 @@ describe("workflow views", () => {
       token = body.next_page_token;
     }
     assert.deepEqual(seen, ["o-4", "o-3", "o-2", "o-1"]);
-    assert.deepEqual(said(await api.get("/workflows?status=odd")), [422, "validation_failed"]);
-    assert.deepEqual(said(await api.get("/workflows?page_size=0")), [422, "validation_failed"]);
+    assert.deepEqual(reasonOf(await api.get("/workflows?status=odd")), [422, "validation_failed"]);
+    assert.deepEqual(reasonOf(await api.get("/workflows?page_size=0")), [422, "validation_failed"]);
   });
 
   it("a name that no store can hold is rejected", async (t) => {
     const api = await openApi(t);
     for (const path of ["/workflows/%00", "/workflows/no/runs/a%00b", "/workflows?query=%00", "/workers/%00"]) {
-      assert.deepEqual(said(await api.get(path)), [422, "validation_failed"], path);
+      assert.deepEqual(reasonOf(await api.get(path)), [422, "validation_failed"], path);
     }
     const drained = await api.post("/task-queues/orders/build-ids/drain", { build_id: "a\u0000" });
-    assert.deepEqual(said(drained), [422, "validation_failed"]);
+    assert.deepEqual(reasonOf(drained), [422, "validation_failed"]);
   });
 
   it("a request for an unknown workflow names the missing part", async (t) => {
@@ -99,12 +102,12 @@ describe("workflow views", () => {
       "/workflows/no/runs/r",
       "/workflows/no/runs/r/history",
     ]) {
-      assert.deepEqual(said(await api.get(path)), [404, "instance_not_found"], path);
+      assert.deepEqual(reasonOf(await api.get(path)), [404, "instance_not_found"], path);
     }
     for (const command of ["signal/s", "query/q", "update/u", "cancel", "terminate"]) {
-      assert.deepEqual(said(await api.post(`/workflows/no/${command}`)), [404, "instance_not_found"], command);
+      assert.deepEqual(reasonOf(await api.post(`/workflows/no/${command}`)), [404, "instance_not_found"], command);
     }
-    assert.deepEqual(said(await api.get("/workers/no")), [404, "worker_not_found"]);
+    assert.deepEqual(reasonOf(await api.get("/workers/no")), [404, "worker_not_found"]);
   });
 
   it("a history is shown from any event to its end", async (t) => {
@@ -142,9 +145,9 @@ describe("workflow views", () => {
     const seen: unknown[] = [];
     const watching = (async () => {
       for (let token: unknown = "0"; token !== null; ) {
-        const told = (await api.get(`${path}&next_page_token=${token}`)).body;
-        seen.push(...(told.events as Json[]).map(({ event_type }) => event_type));
-        token = told.next_page_token;
+        const response = (await api.get(`${path}&next_page_token=${token}`)).body;
+        seen.push(...(response.events as Json[]).map(({ event_type }) => event_type));
+        token = response.next_page_token;
       }
     })();
     await api.complete(await api.task("w1"), [{ type: "start_timer", delay_seconds: 0 }]);
@@ -172,8 +175,8 @@ describe("run with code in this process", () => {
     const added = await api.post("/workflows/c-1/update/add", { input: ["tea"], wait_for: "completed" });
     assert.deepEqual([added.status, added.body.result], [200, 1]);
     assert.deepEqual((await api.post("/workflows/c-1/query/items")).body.result, ["tea"]);
-    assert.deepEqual(said(await api.post("/workflows/c-1/query/nope")), [404, "rejected_unknown_query"]);
-    assert.deepEqual(said(await api.post("/workflows/c-1/update/nope", { wait_for: "completed" })), [
+    assert.deepEqual(reasonOf(await api.post("/workflows/c-1/query/nope")), [404, "rejected_unknown_query"]);
+    assert.deepEqual(reasonOf(await api.post("/workflows/c-1/update/nope", { wait_for: "completed" })), [
       409,
       "update_rejected",
     ]);
@@ -182,7 +185,7 @@ describe("run with code in this process", () => {
       async () => ((await api.get("/workflows/c-1")).body.output as Json | null) ?? undefined,
     );
     assert.deepEqual(output, { id: "c-1", items: ["tea"], by: "eve" });
-    assert.deepEqual(said(await api.post("/workflows/c-1/signal/checkout")), [409, "run_not_active"]);
+    assert.deepEqual(reasonOf(await api.post("/workflows/c-1/signal/checkout")), [409, "run_not_active"]);
   });
 
   it("a local run receives signals and updates of any one id, and its cancellation", async (t) => {
@@ -205,9 +208,9 @@ describe("run with code on HTTP workers", () => {
   it("a query of a remote run is answered by its workers, and fails without one", async (t) => {
     const api = await openApi(t);
     await api.start("o-1", ["a"]);
-    assert.deepEqual(said(await api.post("/workflows/o-1/query/state")), [409, "query_worker_unavailable"]);
+    assert.deepEqual(reasonOf(await api.post("/workflows/o-1/query/state")), [409, "query_worker_unavailable"]);
     await api.worker("w1", contract({ queries: ["state"] }));
-    assert.deepEqual(said(await api.post("/workflows/o-1/query/nope")), [404, "rejected_unknown_query"]);
+    assert.deepEqual(reasonOf(await api.post("/workflows/o-1/query/nope")), [404, "rejected_unknown_query"]);
     const asking = api.post("/workflows/o-1/query/state", { input: [1] });
     const task = await api.task("w1", "query");
     assert.deepEqual(
@@ -216,13 +219,13 @@ describe("run with code on HTTP workers", () => {
     );
     const path = `/worker/query-tasks/${task.query_task_id}`;
     const holder = { lease_owner: "w1", query_task_attempt: 1, result_envelope: envelope({ n: 1 }) };
-    assert.deepEqual(said(await api.post(`${path}/complete`, { ...holder, lease_owner: "w2" })), [
+    assert.deepEqual(reasonOf(await api.post(`${path}/complete`, { ...holder, lease_owner: "w2" })), [
       409,
       "query_task_not_leased",
     ]);
     assert.equal((await api.post(`${path}/complete`, holder)).body.outcome, "completed");
     assert.deepEqual((await asking).body.result, { n: 1 });
-    assert.deepEqual(said(await api.post(`${path}/complete`, holder)), [404, "query_task_not_found"]);
+    assert.deepEqual(reasonOf(await api.post(`${path}/complete`, holder)), [404, "query_task_not_found"]);
     const refused = api.post("/workflows/o-1/query/state");
     const second = await api.task("w1", "query");
     const failure = { message: "bad", reason: "invalid_query_arguments" };
@@ -231,7 +234,7 @@ describe("run with code on HTTP workers", () => {
       query_task_attempt: 1,
       failure,
     });
-    assert.deepEqual(said(await refused), [422, "invalid_query_arguments"]);
+    assert.deepEqual(reasonOf(await refused), [422, "invalid_query_arguments"]);
   });
 
   it("an update is validated first when its worker requests it", async (t) => {
@@ -249,7 +252,7 @@ describe("run with code on HTTP workers", () => {
     const holder = { lease_owner: "w1", update_validation_attempt: 1 };
     const failure = { message: "a name is needed" };
     await api.post(`/worker/update-validation-tasks/${look.update_validation_task_id}/reject`, { ...holder, failure });
-    assert.deepEqual(said(await bad), [422, "update_validator_rejected"]);
+    assert.deepEqual(reasonOf(await bad), [422, "update_validator_rejected"]);
     const good = api.post("/workflows/o-1/update/rename", { input: ["tea"], wait_for: "accepted" });
     const next = await api.task("w1", "update-validation");
     await api.post(`/worker/update-validation-tasks/${next.update_validation_task_id}/approve`, holder);
@@ -257,15 +260,15 @@ describe("run with code on HTTP workers", () => {
       `/worker/update-validation-tasks/${next.update_validation_task_id}/approve`,
       holder,
     );
-    assert.deepEqual(said(approveAgain), [409, "duplicate_update_validation_completion"]);
+    assert.deepEqual(reasonOf(approveAgain), [409, "duplicate_update_validation_completion"]);
     const task = await api.task("w1", "workflow", kinds);
     assert.equal((await good).body.update_status, "accepted");
     const { workflow_update_id: update_id } = task;
     await api.complete(task, [{ type: "complete_update", update_id, result: envelope("tea") }]);
     // The wait of its code sees the change: an ordinary task follows.
     assert.equal((await api.task("w1")).workflow_update_id, null);
-    assert.deepEqual(said(await api.post("/workflows/o-1/signal/nope")), [404, "unknown_signal"]);
-    assert.deepEqual(said(await api.post("/workflows/o-1/update/nope")), [409, "update_rejected"]);
+    assert.deepEqual(reasonOf(await api.post("/workflows/o-1/signal/nope")), [404, "unknown_signal"]);
+    assert.deepEqual(reasonOf(await api.post("/workflows/o-1/update/nope")), [409, "update_rejected"]);
   });
 
   it("an update is executed once, however often it is sent under one id", async (t) => {
@@ -291,7 +294,7 @@ describe("run with code on HTTP workers", () => {
     await api.poll("w1", "workflow", { timeout_seconds: 0 });
     assert.equal((await api.get("/workflows/o-1")).body.status, "cancelled");
     await assert.rejects(api.app.workflows.get("o-1").result(), { code: "WORKFLOW_CANCELLED" });
-    assert.deepEqual(said(await api.post("/workflows/o-1/cancel")), [409, "run_not_active"]);
-    assert.deepEqual(said(await api.post("/workflows/o-1/terminate")), [409, "run_not_active"]);
+    assert.deepEqual(reasonOf(await api.post("/workflows/o-1/cancel")), [409, "run_not_active"]);
+    assert.deepEqual(reasonOf(await api.post("/workflows/o-1/terminate")), [409, "run_not_active"]);
   });
 });

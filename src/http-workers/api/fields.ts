@@ -82,7 +82,7 @@ export function object(fields: Fields, name: string): Fields | undefined {
   return value;
 }
 
-export function texts(fields: Fields, name: string, most = 1_000): string[] | undefined {
+export function optionalTexts(fields: Fields, name: string, most = 1_000): string[] | undefined {
   const value = given(fields, name);
   if (value === undefined) return undefined;
   const isFine = Array.isArray(value) && value.length <= most && value.every((item) => typeof item === "string");

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { resolveSettings } from "../../config/settings.ts";
 import { type TestApp, testLimpet } from "../../testing.ts";
-import { Api, envelope, type Json, type Told } from "./api-kit.test.ts";
+import { Api, type ApiResponse, envelope, type Json } from "./api-kit.test.ts";
 
-const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
 const ACTIVITY = { type: "schedule_activity", activity_type: "charge", arguments: envelope([1]) };
 const DONE = { type: "complete_workflow", result: envelope("done") };
 
@@ -35,7 +35,7 @@ it("a workflow task belongs to its worker for worker.httpLease, and each heartbe
   await app.advance("4s");
   await nothing(api, "w2");
   await app.advance("1s");
-  assert.deepEqual(said(await api.complete(task, [DONE])), [409, "lease_expired"]);
+  assert.deepEqual(reasonOf(await api.complete(task, [DONE])), [409, "lease_expired"]);
   assert.equal((await now(api, "w2")).workflow_task_attempt, 2);
 });
 
@@ -50,7 +50,7 @@ it("an activity without a heartbeat belongs to its worker for worker.httpActivit
   const { body } = await api.activity(task, "heartbeat", {});
   assert.equal(left(body, app), 20_000);
   await app.advance("21s");
-  assert.deepEqual(said(await api.activity(task, "complete", { result: envelope(1) })), [409, "lease_expired"]);
+  assert.deepEqual(reasonOf(await api.activity(task, "complete", { result: envelope(1) })), [409, "lease_expired"]);
   assert.equal((await now(api, "w2", "activity")).attempt_number, 2);
 });
 

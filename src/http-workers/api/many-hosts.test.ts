@@ -92,8 +92,8 @@ for (const [what, happens] of [
     const held = await leavesWork(a, b);
     await happens(b);
     const tasks = [await b.task("w2"), await a.task("w2")];
-    const told = tasks.map((task) => [task.workflow_id, task.workflow_task_attempt, task.sticky_replay_mode]);
-    assert.deepEqual(told.sort(), [
+    const claims = tasks.map((task) => [task.workflow_id, task.workflow_task_attempt, task.sticky_replay_mode]);
+    assert.deepEqual(claims.sort(), [
       ["held", 2, "cold_replay"],
       ["warm", 1, "forced_cold_replay"],
     ]);

@@ -77,8 +77,8 @@ describe("answer to a completed task", () => {
   it("an invalid request for more work is rejected before the task is completed", async (t) => {
     const { api, task } = await begun(t);
     for (const more of [{ accept_next_task: "yes" }, { accept_activity_tasks: 101 }, { poll_request_id: 7 }]) {
-      const told = await api.complete(task, [DONE], more as Json);
-      assert.deepEqual([told.status, told.body.reason], [422, "validation_failed"]);
+      const response = await api.complete(task, [DONE], more as Json);
+      assert.deepEqual([response.status, response.body.reason], [422, "validation_failed"]);
     }
     assert.equal((await api.complete(task, [DONE])).status, 200);
   });

@@ -4,8 +4,8 @@
 import { offerWork } from "../offers.ts";
 import type { ApiCall } from "./api-call.ts";
 import { flag, optionalText, optionalWhole } from "./fields.ts";
-import { pageOf } from "./format/history-pages.ts";
-import { tellActivity, tellTask } from "./format/tasks.ts";
+import { pageSizeOf } from "./format/history-pages.ts";
+import { encodeActivity, encodeTask } from "./format/tasks.ts";
 
 const MOST_ACTIVITIES = 100;
 
@@ -25,22 +25,22 @@ export function parseNext({ fields }: ApiCall): NextWork | undefined {
   const task = flag(fields, "accept_next_task") ?? false;
   const activities = optionalWhole(fields, "accept_activity_tasks", 0, MOST_ACTIVITIES) ?? 0;
   const requestId = optionalText(fields, "poll_request_id");
-  const [pageSize, takesTail] = [pageOf(fields), flag(fields, "accept_history_tail") ?? false];
+  const [pageSize, takesTail] = [pageSizeOf(fields), flag(fields, "accept_history_tail") ?? false];
   return task || activities > 0 ? { task, activities, requestId, pageSize, takesTail } : undefined;
 }
 
 /** `queued`: newly scheduled activities that the worker can run. */
-export async function tellNext(
-  { plane, gone }: ApiCall,
+export async function encodeNextWork(
+  { service, gone }: ApiCall,
   workerId: string,
   wanted: NextWork | undefined,
   queued = 0,
 ): Promise<Record<string, unknown>> {
   if (wanted === undefined) return {};
   const { pageSize, takesTail } = wanted;
-  const { task, activities } = await offerWork(plane, workerId, wanted, queued, gone);
+  const { task, activities } = await offerWork(service, workerId, wanted, queued, gone);
   return {
-    next_task: task === undefined ? null : tellTask(task, pageSize, takesTail),
-    activity_tasks: activities.map(tellActivity),
+    next_task: task === undefined ? null : encodeTask(task, pageSize, takesTail),
+    activity_tasks: activities.map(encodeActivity),
   };
 }

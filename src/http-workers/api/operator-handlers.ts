@@ -5,13 +5,13 @@ import type { PathNames } from "../../wire/http/route.ts";
 import { readCache } from "../../workflows/worker/cache-figures.ts";
 import { Refused } from "../refusal.ts";
 import { readWorker } from "../worker.ts";
-import { type ApiAnswer, type ApiCall, isoTime, ok } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, isoTime, okAnswer } from "./api-call.ts";
 import { optionalText } from "./fields.ts";
 
 const statusOf = (row: StoredWorker, isLive: boolean): string =>
   isLive ? (row.isDraining ? "draining" : "active") : "stale";
 
-function tellWorker(row: StoredWorker, { plane }: ApiCall): Record<string, unknown> {
+function encodeWorker(row: StoredWorker, { service }: ApiCall): Record<string, unknown> {
   const remote = readWorker(row);
   const { capacity, size, hits, misses, forced, evictions } = readCache(row);
   const about = JSON.parse(row.about) as { runtime?: string; types?: string[]; fingerprints?: object };
@@ -22,7 +22,7 @@ function tellWorker(row: StoredWorker, { plane }: ApiCall): Record<string, unkno
     runtime: about.runtime ?? null,
     sdk_version: remote?.sdkVersion ?? null,
     build_id: row.build === "" ? null : row.build,
-    status: statusOf(row, plane.workers.isLive(row)),
+    status: statusOf(row, service.workers.isLive(row)),
     last_heartbeat_at: isoTime(row.seenAt),
     supported_workflow_types: about.types ?? [],
     supported_activity_types: remote?.activityTypes ?? [],
@@ -43,30 +43,30 @@ function tellWorker(row: StoredWorker, { plane }: ApiCall): Record<string, unkno
   };
 }
 
-export async function listWorkers(call: ApiCall): Promise<ApiAnswer> {
+export async function describeWorkers(call: ApiCall): Promise<ApiAnswer> {
   const [queue, status] = [call.query.get("task_queue"), call.query.get("status")];
-  const workers = (await call.plane.workers.rows())
+  const workers = (await call.service.workers.rows())
     .filter((row) => queue === null || row.queue === queue)
-    .map((row) => tellWorker(row, call))
+    .map((row) => encodeWorker(row, call))
     .filter((worker) => status === null || worker.status === status);
-  return ok({ workers, worker_count: workers.length });
+  return okAnswer({ workers, worker_count: workers.length });
 }
 
 export async function describeWorker(call: ApiCall<PathNames<"id">>): Promise<ApiAnswer> {
-  return ok(tellWorker(await findWorker(call), call));
+  return okAnswer(encodeWorker(await findWorker(call), call));
 }
 
-async function findWorker({ plane, names: { id } }: ApiCall<PathNames<"id">>): Promise<StoredWorker> {
-  const row = (await plane.workers.rows()).find(({ worker }) => worker === id);
+async function findWorker({ service, names: { id } }: ApiCall<PathNames<"id">>): Promise<StoredWorker> {
+  const row = (await service.workers.rows()).find(({ worker }) => worker === id);
   if (row !== undefined) return row;
   throw new Refused(404, "worker_not_found", `worker ${id} is unknown`, { worker_id: id });
 }
 
 export async function removeWorker(call: ApiCall<PathNames<"id">>): Promise<ApiAnswer> {
   const { worker } = await findWorker(call);
-  const recovered = await call.plane.workers.forget(worker);
-  call.plane.nudge();
-  return ok({ worker_id: worker, outcome: "deregistered", recovered_workflow_task_count: recovered ?? 0 });
+  const recovered = await call.service.workers.forget(worker);
+  call.service.nudge();
+  return okAnswer({ worker_id: worker, outcome: "deregistered", recovered_workflow_task_count: recovered ?? 0 });
 }
 
 // ——— Builds.
@@ -77,17 +77,17 @@ interface Cohort {
   stale: number;
 }
 
-async function cohortsOf({ plane }: ApiCall, queue: string): Promise<Map<string, Cohort>> {
+async function cohortsOf({ service }: ApiCall, queue: string): Promise<Map<string, Cohort>> {
   const cohorts = new Map<string, Cohort>();
   const cohortOf = (build: string): Cohort => {
     const cohort = cohorts.get(build) ?? { active: 0, draining: 0, stale: 0 };
     cohorts.set(build, cohort);
     return cohort;
   };
-  for (const row of await plane.workers.rows()) {
-    if (row.queue === queue) cohortOf(row.build)[statusOf(row, plane.workers.isLive(row)) as keyof Cohort]++;
+  for (const row of await service.workers.rows()) {
+    if (row.queue === queue) cohortOf(row.build)[statusOf(row, service.workers.isLive(row)) as keyof Cohort]++;
   }
-  for (const build of await plane.workers.drainedBuilds(queue)) cohortOf(build);
+  for (const build of await service.workers.drainedBuilds(queue)) cohortOf(build);
   return cohorts;
 }
 
@@ -99,7 +99,7 @@ function rolloutStatus({ active, draining, stale }: Cohort, isDrained: boolean):
 
 export async function listBuilds(call: ApiCall<PathNames<"queue">>): Promise<ApiAnswer> {
   const { queue } = call.names;
-  const drained = new Set(await call.plane.workers.drainedBuilds(queue));
+  const drained = new Set(await call.service.workers.drainedBuilds(queue));
   const builds = [...(await cohortsOf(call, queue))].map(([build, cohort]) => ({
     build_id: build === "" ? null : build,
     drain_intent: drained.has(build) ? "draining" : "active",
@@ -108,28 +108,28 @@ export async function listBuilds(call: ApiCall<PathNames<"queue">>): Promise<Api
     draining_worker_count: cohort.draining,
     stale_worker_count: cohort.stale,
   }));
-  return ok({ task_queue: queue, build_ids: builds });
+  return okAnswer({ task_queue: queue, build_ids: builds });
 }
 
 export async function drainBuild(call: ApiCall<PathNames<"queue">>): Promise<ApiAnswer> {
   const [queue, build] = [call.names.queue, optionalText(call.fields, "build_id") ?? ""];
-  await call.plane.workers.drain(queue, build);
-  call.plane.nudge();
-  return ok({ task_queue: queue, build_id: build === "" ? null : build, drain_intent: "draining" });
+  await call.service.workers.drain(queue, build);
+  call.service.nudge();
+  return okAnswer({ task_queue: queue, build_id: build === "" ? null : build, drain_intent: "draining" });
 }
 
 export async function resumeBuild(call: ApiCall<PathNames<"queue">>): Promise<ApiAnswer> {
   const [queue, build] = [call.names.queue, optionalText(call.fields, "build_id") ?? ""];
-  await call.plane.workers.resume(queue, build);
-  return ok({ task_queue: queue, build_id: build === "" ? null : build, drain_intent: "active" });
+  await call.service.workers.resume(queue, build);
+  return okAnswer({ task_queue: queue, build_id: build === "" ? null : build, drain_intent: "active" });
 }
 
 // ——— Metrics.
 
-export async function operatorMetrics({ plane }: ApiCall): Promise<ApiAnswer> {
-  const { execution, workers } = await plane.figures();
-  const { isSticky: enabled, stickyMs } = plane.deps;
-  return ok({
+export async function operatorMetrics({ service }: ApiCall): Promise<ApiAnswer> {
+  const { execution, workers } = await service.figures();
+  const { isSticky: enabled, stickyMs } = service.deps;
+  return okAnswer({
     sticky_execution: { enabled, ttl_seconds: stickyMs / 1_000, ...execution },
     sticky_execution_workers: workers,
   });

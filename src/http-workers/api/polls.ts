@@ -1,5 +1,5 @@
 // Common fields of all polls: the worker, its queue and the time limit.
-import type { Poll } from "../plane.ts";
+import type { Poll } from "../service.ts";
 import type { ApiCall } from "./api-call.ts";
 import { LONG_POLL_SECONDS, MOST_POLL_SECONDS } from "./cluster-info.ts";
 import { optionalText, optionalWhole, text } from "./fields.ts";

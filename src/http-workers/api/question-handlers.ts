@@ -3,36 +3,36 @@
 
 import type { StoredRun } from "../../ports/store/workflows.ts";
 import type { RemoteRun } from "../../workflows/history/run-state.ts";
-import type { RemotePlane } from "../plane.ts";
-import type { Question, QuestionHolder, QuestionKind } from "../questions.ts";
+import type { QuestionHolder, QuestionKind, WorkerQuestion } from "../questions.ts";
 import { Refused } from "../refusal.ts";
-import { type ApiAnswer, type ApiCall, isoTime, ok, type TaskCall } from "./api-call.ts";
+import type { HttpWorkerService } from "../service.ts";
+import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
 import { flag, object, text, whole, words } from "./fields.ts";
-import { askedPage, pageOf, readToken, tellPage } from "./format/history-pages.ts";
+import { encodePage, pageSizeOf, readToken, requestedPageSize } from "./format/history-pages.ts";
 import { argumentsOf, CODEC, readPayload } from "./format/payloads.ts";
 import { parsePoll } from "./polls.ts";
 
 const ALL = Number.MAX_SAFE_INTEGER;
 
 export async function pollQueries(call: ApiCall): Promise<ApiAnswer> {
-  const { task, status } = await call.plane.pollQuestions(parsePoll(call), ["query"]);
-  if (task === undefined) return ok({ task: null, poll_status: status });
-  const told = {
+  const { task, status } = await call.service.pollQuestions(parsePoll(call), ["query"]);
+  if (task === undefined) return okAnswer({ task: null, poll_status: status });
+  const body = {
     query_task_id: task.id,
     query_task_attempt: task.attempt,
     query_name: task.name,
     query_arguments: argumentsOf(task.input),
-    ...(await tellRun(task, call)),
+    ...(await encodeRun(task, call)),
   };
-  return ok({ task: told, poll_status: status });
+  return okAnswer({ task: body, poll_status: status });
 }
 
 export async function pollValidations(call: ApiCall): Promise<ApiAnswer> {
-  const { task, status } = await call.plane.pollQuestions(parsePoll(call), ["update_validation"]);
-  return ok({ task: task === undefined ? null : await tellValidation(task, call), poll_status: status });
+  const { task, status } = await call.service.pollQuestions(parsePoll(call), ["update_validation"]);
+  return okAnswer({ task: task === undefined ? null : await encodeValidation(task, call), poll_status: status });
 }
 
-export async function tellValidation(task: Question, call: ApiCall): Promise<Record<string, unknown>> {
+export async function encodeValidation(task: WorkerQuestion, call: ApiCall): Promise<Record<string, unknown>> {
   return {
     task_kind: "update_validation",
     task_id: task.id,
@@ -40,7 +40,7 @@ export async function tellValidation(task: Question, call: ApiCall): Promise<Rec
     update_validation_attempt: task.attempt,
     update_name: task.name,
     update_arguments: argumentsOf(task.input),
-    ...(await tellRun(task, call)),
+    ...(await encodeRun(task, call)),
   };
 }
 
@@ -48,11 +48,11 @@ export async function tellValidation(task: Question, call: ApiCall): Promise<Rec
  * Everything that the worker needs to rebuild the state: the whole history at once, unless the worker
  * requests less.
  */
-async function tellRun(question: Question, { plane, fields }: ApiCall): Promise<Record<string, unknown>> {
+async function encodeRun(question: WorkerQuestion, { service, fields }: ApiCall): Promise<Record<string, unknown>> {
   const { run: stored, worker, until } = question;
-  const run = await findRun(stored, plane);
+  const run = await findRun(stored, service);
   const takesTail = flag(fields, "accept_history_tail") === true;
-  const after = takesTail && (await plane.isWarm(stored, run, worker)) ? Math.min(run.seen, stored.events) : 0;
+  const after = takesTail && (await service.isWarm(stored, run, worker)) ? Math.min(run.seen, stored.events) : 0;
   return {
     lease_owner: worker,
     lease_expires_at: isoTime(until),
@@ -63,13 +63,13 @@ async function tellRun(question: Question, { plane, fields }: ApiCall): Promise<
     workflow_class: stored.type,
     workflow_arguments: argumentsOf(run.started.input),
     payload_codec: CODEC,
-    ...tellPage(run, after, stored.events, askedPage(fields) ?? ALL),
+    ...encodePage(run, after, stored.events, requestedPageSize(fields) ?? ALL),
     history_export: null,
   };
 }
 
-async function findRun(stored: StoredRun, plane: RemotePlane): Promise<RemoteRun> {
-  const run = await plane.runs.of(stored);
+async function findRun(stored: StoredRun, service: HttpWorkerService): Promise<RemoteRun> {
+  const run = await service.runs.of(stored);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
   return run;
 }
@@ -78,12 +78,12 @@ export const queryHistory = (call: TaskCall): Promise<ApiAnswer> => history(call
 export const validationHistory = (call: TaskCall): Promise<ApiAnswer> => history(call, "update_validation");
 
 async function history(call: TaskCall, kind: QuestionKind): Promise<ApiAnswer> {
-  const { plane, fields } = call;
+  const { service, fields } = call;
   const holder = holderOf(call, kind);
   const after = readToken(fields);
-  const stored = plane.questions.runOf(holder);
-  const page = tellPage(await findRun(stored, plane), after, stored.events, pageOf(fields));
-  return ok({ [`${kind}_task_id`]: holder.id, total_history_events: stored.events, ...page });
+  const stored = service.questions.runOf(holder);
+  const page = encodePage(await findRun(stored, service), after, stored.events, pageSizeOf(fields));
+  return okAnswer({ [`${kind}_task_id`]: holder.id, total_history_events: stored.events, ...page });
 }
 
 function holderOf({ names, fields }: TaskCall, kind: QuestionKind): QuestionHolder {
@@ -94,8 +94,8 @@ function holderOf({ names, fields }: TaskCall, kind: QuestionKind): QuestionHold
 export function completeQuery(call: TaskCall): ApiAnswer {
   const holder = holderOf(call, "query");
   const { result, result_envelope } = call.fields;
-  call.plane.questions.answer(holder, readPayload(result_envelope ?? result, "result"));
-  return ok({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "completed" });
+  call.service.questions.answer(holder, readPayload(result_envelope ?? result, "result"));
+  return okAnswer({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "completed" });
 }
 
 /**
@@ -114,24 +114,32 @@ const QUERY_STATUS: ReadonlyMap<string, number> = new Map([
 
 export function failQuery(call: TaskCall): ApiAnswer {
   const holder = holderOf(call, "query");
-  const told = failureOf(call, "query_rejected");
-  const status = QUERY_STATUS.get(told.reason);
-  const [known, reason] = status === undefined ? [409, "query_rejected"] : [status, told.reason];
-  call.plane.questions.refuse(holder, new Refused(known, reason, told.message, told.extras));
-  return ok({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "failed" });
+  const { message, reason: given, extras } = failureOf(call, "query_rejected");
+  const status = QUERY_STATUS.get(given);
+  const [known, reason] = status === undefined ? [409, "query_rejected"] : [status, given];
+  call.service.questions.refuse(holder, new Refused(known, reason, message, extras));
+  return okAnswer({ query_task_id: holder.id, query_task_attempt: holder.attempt, outcome: "failed" });
 }
 
 export function approveUpdate(call: TaskCall): ApiAnswer {
   const holder = holderOf(call, "update_validation");
-  call.plane.questions.answer(holder, null);
-  return ok({ update_validation_task_id: holder.id, update_validation_attempt: holder.attempt, outcome: "approved" });
+  call.service.questions.answer(holder, null);
+  return okAnswer({
+    update_validation_task_id: holder.id,
+    update_validation_attempt: holder.attempt,
+    outcome: "approved",
+  });
 }
 
 export function rejectUpdate(call: TaskCall): ApiAnswer {
   const holder = holderOf(call, "update_validation");
   const { message, extras } = failureOf(call, "update_validator_rejected");
-  call.plane.questions.refuse(holder, new Refused(422, "update_validator_rejected", message, extras));
-  return ok({ update_validation_task_id: holder.id, update_validation_attempt: holder.attempt, outcome: "rejected" });
+  call.service.questions.refuse(holder, new Refused(422, "update_validator_rejected", message, extras));
+  return okAnswer({
+    update_validation_task_id: holder.id,
+    update_validation_attempt: holder.attempt,
+    outcome: "rejected",
+  });
 }
 
 function failureOf({ fields }: ApiCall, otherwise: string) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../testing.ts";
-import { Api, blob, envelope, eventTypes, eventually, type Json, type Told } from "./api-kit.test.ts";
+import { Api, type ApiResponse, blob, envelope, eventTypes, eventually, type Json } from "./api-kit.test.ts";
 
 const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
 const OWN = { sticky_cache_enabled: true, sticky_cache_capacity: 100 };
@@ -11,7 +11,7 @@ const CONTRACT = {
 };
 const NOW = { timeout_seconds: 0 };
 
-const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
 const effects = (count: number): Json[] =>
   Array.from({ length: count }, (_, i) => ({ type: "record_side_effect", result: blob(i) }));
 
@@ -39,9 +39,9 @@ const holderOf = (task: Json): Json => ({
   update_validation_attempt: task.update_validation_attempt,
 });
 
-const answer = (api: Api, task: Json): Promise<Told> =>
+const answer = (api: Api, task: Json): Promise<ApiResponse> =>
   api.post(`/worker/query-tasks/${task.query_task_id}/complete`, { ...holderOf(task), result: envelope(7) });
-const look = (api: Api, task: Json, verb: string, more: Json = {}): Promise<Told> =>
+const look = (api: Api, task: Json, verb: string, more: Json = {}): Promise<ApiResponse> =>
   api.post(`/worker/update-validation-tasks/${task.update_validation_task_id}/${verb}`, { ...holderOf(task), ...more });
 
 describe("queries of HTTP workers", () => {
@@ -99,17 +99,17 @@ describe("queries of HTTP workers", () => {
       Array.from({ length: 22 }, (_, i) => i + 1),
     );
     const asked = { ...holderOf(task), next_history_page_token: "MA==" };
-    assert.deepEqual(said(await api.post(path, { ...asked, lease_owner: "w2" })), [409, "query_task_not_leased"]);
+    assert.deepEqual(reasonOf(await api.post(path, { ...asked, lease_owner: "w2" })), [409, "query_task_not_leased"]);
     await answer(api, task);
     await asking;
-    assert.deepEqual(said(await api.post(path, asked)), [404, "query_task_not_found"]);
-    assert.deepEqual(said(await answer(api, task)), [404, "query_task_not_found"]);
+    assert.deepEqual(reasonOf(await api.post(path, asked)), [404, "query_task_not_found"]);
+    assert.deepEqual(reasonOf(await answer(api, task)), [404, "query_task_not_found"]);
   });
 });
 
 describe("update validation", () => {
   const kind = "update-validation";
-  const ask = (api: Api): Promise<Told> => api.post("/workflows/o-1/update/rename", { input: ["tea"] });
+  const ask = (api: Api): Promise<ApiResponse> => api.post("/workflows/o-1/update/rename", { input: ["tea"] });
 
   it("an update validation moves to another worker when the first is silent, and the late answer is ignored", async () => {
     const { app, api } = await open();
@@ -122,11 +122,11 @@ describe("update validation", () => {
     await app.advance("5s");
     const second = await question(api, "w2", kind);
     assert.deepEqual([second.update_validation_attempt, second.task_id], [2, first.task_id]);
-    assert.deepEqual(said(await look(api, first, "reject")), [409, "update_validation_lease_owner_mismatch"]);
+    assert.deepEqual(reasonOf(await look(api, first, "reject")), [409, "update_validation_lease_owner_mismatch"]);
     const stale = { ...second, update_validation_attempt: 1 };
-    assert.deepEqual(said(await look(api, stale, "reject")), [409, "stale_update_validation_completion"]);
+    assert.deepEqual(reasonOf(await look(api, stale, "reject")), [409, "stale_update_validation_completion"]);
     assert.equal((await look(api, second, "approve")).status, 200);
-    assert.deepEqual(said(await look(api, second, "approve")), [409, "duplicate_update_validation_completion"]);
+    assert.deepEqual(reasonOf(await look(api, second, "approve")), [409, "duplicate_update_validation_completion"]);
     const update = await question(api, "w1", "workflow");
     assert.equal(update.workflow_wait_kind, "update");
     await app.advance("1s");
@@ -139,8 +139,8 @@ describe("update validation", () => {
     const asking = ask(api);
     const task = await question(api, "w1", kind);
     await app.advance("10s");
-    assert.deepEqual(said(await asking), [504, "update_validator_worker_lost"]);
-    assert.deepEqual(said(await look(api, task, "approve")), [404, "update_validation_task_not_found"]);
+    assert.deepEqual(reasonOf(await asking), [504, "update_validator_worker_lost"]);
+    assert.deepEqual(reasonOf(await look(api, task, "approve")), [404, "update_validation_task_not_found"]);
   });
 
   it("an update validation contains only new events for a warm worker, also in a poll for all kinds of tasks", async () => {
@@ -157,6 +157,6 @@ describe("update validation", () => {
     const { body } = await api.post(path, { ...holderOf(task), next_history_page_token: "MA==" });
     assert.equal((body.history_events as Json[]).length, 32);
     assert.equal((await look(api, task, "reject", { failure: { message: "no" } })).status, 200);
-    assert.deepEqual(said(await asking), [422, "update_validator_rejected"]);
+    assert.deepEqual(reasonOf(await asking), [422, "update_validator_rejected"]);
   });
 });

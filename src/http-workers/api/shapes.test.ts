@@ -1,7 +1,7 @@
 // Every answer has the fields that the protocol names, so that a worker or client never finds one missing.
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { type Api, envelope, type Json, openApi, type Told } from "./api-kit.test.ts";
+import { type Api, type ApiResponse, envelope, type Json, openApi } from "./api-kit.test.ts";
 
 const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
 const ACTIVITY = { type: "schedule_activity", activity_type: "charge", arguments: envelope([1]) };
@@ -15,7 +15,7 @@ function has(what: unknown, fields: string): void {
 }
 
 /** All answers to workers list the capabilities of the server. */
-function said({ status, body }: Told, expected: number, fields: string): Json {
+function checked({ status, body }: ApiResponse, expected: number, fields: string): Json {
   assert.equal(status, expected, JSON.stringify(body));
   has(body, `${fields} protocol_version server_capabilities`);
   return body;
@@ -23,7 +23,7 @@ function said({ status, body }: Told, expected: number, fields: string): Json {
 
 async function opened(t: TestContext): Promise<Api> {
   const api = await openApi(t);
-  const body = said(
+  const body = checked(
     await api.worker("w1", CONTRACT),
     201,
     "worker_id registered namespace task_queue runtime build_id capabilities capability_manifest status heartbeat_interval_seconds",
@@ -42,14 +42,14 @@ describe("fields of answers to workers", () => {
   it("answers about workers have the fields of the protocol", async (t) => {
     const api = await opened(t);
     const beat = await api.post("/worker/heartbeat", { worker_id: "w1" });
-    said(beat, 200, "worker_id acknowledged heartbeat_interval_seconds stale_after_seconds retention");
+    checked(beat, 200, "worker_id acknowledged heartbeat_interval_seconds stale_after_seconds retention");
     const left = await api.send("DELETE", "/worker/registrations/w1");
-    assert.equal(said(left, 200, "worker_id outcome recovered_workflow_task_count").outcome, "deregistered");
+    assert.equal(checked(left, 200, "worker_id outcome recovered_workflow_task_count").outcome, "deregistered");
   });
 
   it("answers about workflow tasks have the fields of the protocol", async (t) => {
     const api = await opened(t);
-    const { task } = said(await api.poll("w1"), 200, "task poll_status") as { task: Json };
+    const { task } = checked(await api.poll("w1"), 200, "task poll_status") as { task: Json };
     has(
       task,
       "task_kind task_id workflow_id run_id workflow_task_attempt workflow_type payload_codec arguments run_status last_history_sequence total_history_events history_size_bytes history_fan_out continue_as_new_recommended history_budget_pressure history_budget_pressure_dimensions history_events next_history_page_token task_queue connection compatibility lease_owner lease_expires_at sticky_worker_id sticky_until sticky_replay_mode sticky_execution workflow_update_id workflow_command_id cancel_requested",
@@ -59,17 +59,17 @@ describe("fields of answers to workers", () => {
     has(event, "id sequence event_type payload workflow_task_id workflow_command_id recorded_at");
     has(event!.payload, "workflow_type workflow_instance_id workflow_run_id workflow_definition_fingerprint timestamp");
     const path = `/worker/workflow-tasks/${task.task_id}`;
-    said(
+    checked(
       await api.post(`${path}/history`, { ...holderOf(task), next_history_page_token: "MA==" }),
       200,
       "task_id workflow_task_attempt history_events total_history_events history_size_bytes history_fan_out continue_as_new_recommended history_budget_pressure history_budget_pressure_dimensions next_history_page_token",
     );
-    said(
+    checked(
       await api.post(`${path}/heartbeat`, holderOf(task)),
       200,
       "task_id workflow_task_attempt lease_owner renewed lease_expires_at run_status task_status reason",
     );
-    said(
+    checked(
       await api.complete(task, [WAIT]),
       200,
       "task_id workflow_task_attempt outcome recorded run_id run_status created_task_ids reason",
@@ -77,7 +77,7 @@ describe("fields of answers to workers", () => {
     await api.post("/workflows/o-1/signal/go");
     const next = await api.task("w1");
     const failed = await api.post(`/worker/workflow-tasks/${next.task_id}/fail`, { ...holderOf(next), failure: {} });
-    said(failed, 200, "task_id workflow_task_attempt outcome recorded reason next_task_id");
+    checked(failed, 200, "task_id workflow_task_attempt outcome recorded reason next_task_id");
     has((await api.poll("w1", "workflow", { timeout_seconds: 0 })).body, "task poll_status");
   });
 
@@ -89,15 +89,15 @@ describe("fields of answers to workers", () => {
       task,
       "task_id workflow_id run_id activity_execution_id activity_attempt_id attempt_number activity_type payload_codec arguments retry_policy task_queue connection lease_owner lease_expires_at deadlines",
     );
-    said(
+    checked(
       await api.activity(task, "heartbeat", { details: { at: 1 } }),
       200,
       "cancel_requested can_continue reason run_closed_reason run_closed_at heartbeat_recorded lease_owner lease_expires_at last_heartbeat_at",
     );
     const fields = "task_id activity_attempt_id outcome recorded reason next_task_id cancel_requested can_continue";
-    said(await api.activity(task, "complete", { result: envelope(1) }), 200, fields);
+    checked(await api.activity(task, "complete", { result: envelope(1) }), 200, fields);
     const other = await api.task("w1", "activity");
-    said(await api.activity(other, "fail", { failure: { message: "no" } }), 200, fields);
+    checked(await api.activity(other, "fail", { failure: { message: "no" } }), 200, fields);
     // The run no longer waits for it.
     await api.post("/workflows/o-1/terminate");
     assert.equal((await api.activity(other, "heartbeat", {})).body.cancel_requested, true);
@@ -116,8 +116,8 @@ describe("fields of answers to workers", () => {
         "query_task_id query_task_attempt lease_owner workflow_id run_id task_queue workflow_type workflow_class query_name query_arguments workflow_arguments payload_codec history_events history_export",
       );
       const holder = { lease_owner: "w1", query_task_attempt: task.query_task_attempt };
-      const told = await api.post(`/worker/query-tasks/${task.query_task_id}/${verb}`, { ...holder, ...more });
-      said(told, 200, "query_task_id query_task_attempt outcome");
+      const response = await api.post(`/worker/query-tasks/${task.query_task_id}/${verb}`, { ...holder, ...more });
+      checked(response, 200, "query_task_id query_task_attempt outcome");
       if (verb === "complete") has((await asking).body, "result result_envelope query_name control_plane");
       else assert.deepEqual([(await asking).status, (await asking).body.reason], [409, "query_rejected"]);
     }
@@ -134,7 +134,7 @@ describe("fields of answers to workers", () => {
     );
     const holder = { lease_owner: "w1", update_validation_attempt: task.update_validation_attempt };
     const path = `/worker/update-validation-tasks/${task.update_validation_task_id}/reject`;
-    said(await api.post(path, { ...holder, failure: { message: "no" } }), 200, "outcome");
+    checked(await api.post(path, { ...holder, failure: { message: "no" } }), 200, "outcome");
     assert.equal((await asking).body.reason, "update_validator_rejected");
   });
 });

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { type TestApp, type TestOptions, testLimpet } from "../../testing.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
-import { Api, envelope, type Json, type Told } from "./api-kit.test.ts";
+import { Api, type ApiResponse, envelope, type Json } from "./api-kit.test.ts";
 
 const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
 const DONE = { type: "complete_workflow", result: envelope("done") };
@@ -24,7 +24,7 @@ const SPELLINGS: readonly [name: string, registers: Json, claims: (task: Json) =
 ];
 const [[, OWN]] = SPELLINGS as [(typeof SPELLINGS)[0]];
 
-const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
 
 class Elsewhere extends Api implements AsyncDisposable {
   readonly test: TestApp;
@@ -56,11 +56,11 @@ class Elsewhere extends Api implements AsyncDisposable {
   }
 
   /** A heartbeat of `w1` with figures of its cache. */
-  beat(sticky_cache: Json, worker_id = "w1"): Promise<Told> {
+  beat(sticky_cache: Json, worker_id = "w1"): Promise<ApiResponse> {
     return this.post("/worker/heartbeat", { worker_id, sticky_cache });
   }
 
-  signal(id = "o-1"): Promise<Told> {
+  signal(id = "o-1"): Promise<ApiResponse> {
     return this.post(`/workflows/${id}/signal/go`);
   }
 
@@ -267,7 +267,7 @@ describe("sticky tasks of HTTP workers", () => {
     await api.worker("w1", OWN);
     await api.worker("w2", OWN);
     const theirs = await api.now("w2");
-    assert.deepEqual(said(await api.complete(mine, [DONE])), [409, "lease_owner_mismatch"]);
+    assert.deepEqual(reasonOf(await api.complete(mine, [DONE])), [409, "lease_owner_mismatch"]);
     assert.equal((await api.complete(theirs, [DONE])).status, 200);
   });
 
@@ -275,7 +275,7 @@ describe("sticky tasks of HTTP workers", () => {
     await using api = await Elsewhere.open();
     const finger = (print: string): Json => ({ ...OWN, workflow_definition_fingerprints: { order: print } });
     await api.rests("o-1", finger("sha256:a"));
-    assert.deepEqual(said(await api.worker("w1", finger("sha256:b"))), [409, "workflow_definition_changed"]);
+    assert.deepEqual(reasonOf(await api.worker("w1", finger("sha256:b"))), [409, "workflow_definition_changed"]);
   });
 
   it("a task never goes to another queue than its own", async () => {

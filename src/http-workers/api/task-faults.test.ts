@@ -5,9 +5,9 @@ import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../testing.ts";
 import { type HistoryEvent, writeEventBatch } from "../../workflows/engine/events.ts";
 import { HISTORY_MOST_EVENTS } from "../../workflows/engine/history-budget.ts";
-import { Api, envelope, type Json, type Told } from "./api-kit.test.ts";
+import { Api, type ApiResponse, envelope, type Json } from "./api-kit.test.ts";
 
-const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
 const ACTIVITY = { type: "schedule_activity", activity_type: "charge", arguments: envelope([1]) };
 const DONE = { type: "complete_workflow", result: envelope("done") };
 
@@ -42,13 +42,16 @@ describe("full history of an HTTP workflow", () => {
     await full(app);
     const task = await api.task("w1", "workflow", { timeout_seconds: 0, history_page_size: 10 });
     assert.equal(task.history_budget_pressure, "continue_as_new_recommended");
-    const told = await api.complete(task, [ACTIVITY]);
-    assert.deepEqual(said(told), [422, "structural_limit_exceeded"]);
-    assert.deepEqual([told.body.limit_kind, told.body.configured_limit], ["history_events", HISTORY_MOST_EVENTS]);
+    const response = await api.complete(task, [ACTIVITY]);
+    assert.deepEqual(reasonOf(response), [422, "structural_limit_exceeded"]);
+    assert.deepEqual(
+      [response.body.limit_kind, response.body.configured_limit],
+      ["history_events", HISTORY_MOST_EVENTS],
+    );
     const { workflow_task } = (await api.get("/workflows/o-1")).body as Record<string, Json>;
     assert.deepEqual([workflow_task!.status, workflow_task!.lease_owner], ["leased", "w1"]);
     assert.equal((await api.post("/workflows/o-1/terminate", { reason: "too long" })).status, 200);
-    assert.deepEqual(said(await api.complete(task, [ACTIVITY])), [409, "run_closed"]);
+    assert.deepEqual(reasonOf(await api.complete(task, [ACTIVITY])), [409, "run_closed"]);
     await isWell(api);
   });
 
@@ -61,9 +64,9 @@ describe("full history of an HTTP workflow", () => {
       await using _ = app;
       await full(app);
       const task = await api.task("w1", "workflow", { timeout_seconds: 0, history_page_size: 10 });
-      const told = await api.complete(task, [last]);
-      assert.equal(told.status, 200);
-      if (status !== undefined) assert.equal(told.body.run_status, status);
+      const response = await api.complete(task, [last]);
+      assert.equal(response.status, 200);
+      if (status !== undefined) assert.equal(response.body.run_status, status);
       else assert.equal((await now(api, "w1")).workflow_id, "o-1");
     }
   });

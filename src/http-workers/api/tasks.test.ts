@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
 import { testLimpet } from "../../testing.ts";
-import { Api, blob, envelope, eventTypes, type Json, openApi, type Told, unwrap } from "./api-kit.test.ts";
+import { Api, type ApiResponse, blob, envelope, eventTypes, type Json, openApi, unwrap } from "./api-kit.test.ts";
 
-const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
 const ACTIVITY = { type: "schedule_activity", activity_type: "charge", arguments: envelope([1]) };
 const DONE = { type: "complete_workflow", result: envelope("done") };
 const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
@@ -39,29 +39,32 @@ describe("workflow tasks of HTTP workers", () => {
 
   it("a task is completed once, and a repeated or late completion is rejected", async (t) => {
     const { api, task } = await begun(t);
-    const told = await api.complete(task, [ACTIVITY]);
-    assert.deepEqual([told.status, told.body.outcome, told.body.recorded], [200, "completed", true]);
-    assert.equal((told.body.created_task_ids as string[]).length, 1);
-    assert.deepEqual(said(await api.complete(task, [ACTIVITY])), [409, "task_not_leased"]);
+    const response = await api.complete(task, [ACTIVITY]);
+    assert.deepEqual([response.status, response.body.outcome, response.body.recorded], [200, "completed", true]);
+    assert.equal((response.body.created_task_ids as string[]).length, 1);
+    assert.deepEqual(reasonOf(await api.complete(task, [ACTIVITY])), [409, "task_not_leased"]);
     const charge = await api.task("w1", "activity");
     await api.activity(charge, "complete", { result: envelope("paid") });
     const next = await api.task("w1");
-    assert.deepEqual(said(await api.complete(task, [ACTIVITY])), [409, "task_not_leased"]);
+    assert.deepEqual(reasonOf(await api.complete(task, [ACTIVITY])), [409, "task_not_leased"]);
     assert.equal((await api.complete(next, [DONE])).body.run_status, "completed");
-    assert.deepEqual(said(await api.complete(next, [DONE])), [409, "run_closed"]);
+    assert.deepEqual(reasonOf(await api.complete(next, [DONE])), [409, "run_closed"]);
     assert.deepEqual((await api.get("/workflows/o-1")).body.output, "done");
   });
 
   it("a task belongs to its worker at its attempt", async (t) => {
     const { api, task } = await begun(t);
     await api.worker("w2");
-    assert.deepEqual(said(await api.complete({ ...task, lease_owner: "w2" }, [DONE])), [409, "lease_owner_mismatch"]);
+    assert.deepEqual(reasonOf(await api.complete({ ...task, lease_owner: "w2" }, [DONE])), [
+      409,
+      "lease_owner_mismatch",
+    ]);
     const wrong = await api.complete({ ...task, workflow_task_attempt: 2 }, [DONE]);
-    assert.deepEqual([...said(wrong), wrong.body.current_attempt], [409, "workflow_task_attempt_mismatch", 1]);
+    assert.deepEqual([...reasonOf(wrong), wrong.body.current_attempt], [409, "workflow_task_attempt_mismatch", 1]);
     for (const task_id of ["nonsense", "999999.abc", "1.%00"]) {
-      assert.deepEqual(said(await api.complete({ ...task, task_id }, [DONE])), [404, "task_not_found"]);
+      assert.deepEqual(reasonOf(await api.complete({ ...task, task_id }, [DONE])), [404, "task_not_found"]);
     }
-    assert.deepEqual(said(await api.complete({ ...task, lease_owner: null }, [DONE])), [422, "validation_failed"]);
+    assert.deepEqual(reasonOf(await api.complete({ ...task, lease_owner: null }, [DONE])), [422, "validation_failed"]);
     assert.equal((await api.complete(task, [DONE])).status, 200);
   });
 
@@ -79,11 +82,11 @@ describe("workflow tasks of HTTP workers", () => {
     await app.advance("40s");
     await none(api, "w2");
     await app.advance("30s");
-    assert.deepEqual(said(await api.complete(task, [DONE])), [409, "lease_expired"]);
+    assert.deepEqual(reasonOf(await api.complete(task, [DONE])), [409, "lease_expired"]);
     const stolen = await api.task("w2", "workflow", { timeout_seconds: 0 });
     assert.equal(stolen.workflow_task_attempt, 2);
-    assert.deepEqual(said(await api.complete(task, [DONE])), [409, "lease_owner_mismatch"]);
-    assert.deepEqual(said(await api.post(`/worker/workflow-tasks/${task.task_id}/heartbeat`, beat)), [
+    assert.deepEqual(reasonOf(await api.complete(task, [DONE])), [409, "lease_owner_mismatch"]);
+    assert.deepEqual(reasonOf(await api.post(`/worker/workflow-tasks/${task.task_id}/heartbeat`, beat)), [
       409,
       "lease_owner_mismatch",
     ]);
@@ -117,7 +120,7 @@ describe("workflow tasks of HTTP workers", () => {
     assert.equal((await api.post("/workflows/o-1/terminate", { reason: "enough" })).status, 200);
     const late = await api.complete(task, [DONE]);
     assert.deepEqual(
-      [...said(late), late.body.stop_reason, late.body.can_continue],
+      [...reasonOf(late), late.body.stop_reason, late.body.can_continue],
       [409, "run_closed", "run_terminated", false],
     );
   });
@@ -145,28 +148,34 @@ describe("commands of HTTP workers", () => {
       [{ type: "upsert_search_attributes", attributes: { city: "x".repeat(3_000) } }, DONE],
     ];
     for (const commands of wrong) {
-      const told = await api.complete(task, commands as Json[]);
-      assert.deepEqual(said(told), [409, "invalid_commands"], JSON.stringify(commands));
+      const response = await api.complete(task, commands as Json[]);
+      assert.deepEqual(reasonOf(response), [409, "invalid_commands"], JSON.stringify(commands));
     }
     const codec = [{ ...DONE, result: { codec: "json", blob: "1" } }];
-    assert.deepEqual(said(await api.complete(task, codec)), [422, "unsupported_payload_codec"]);
+    assert.deepEqual(reasonOf(await api.complete(task, codec)), [422, "unsupported_payload_codec"]);
     const broken = [{ ...DONE, result: { codec: "avro", blob: "AAAA" } }];
-    assert.deepEqual(said(await api.complete(task, broken)), [422, "invalid_payload_framing"]);
+    assert.deepEqual(reasonOf(await api.complete(task, broken)), [422, "invalid_payload_framing"]);
     assert.equal((await api.complete(task, [DONE])).status, 200);
   });
 
   it("commands are limited in number and in size", async (t) => {
     const { api, task } = await begun(t);
     const many = Array.from({ length: 1_001 }, () => ({ type: "record_side_effect", result: blob(1) }));
-    const told = await api.complete(task, many);
-    assert.deepEqual([...said(told), told.body.configured_limit], [422, "structural_limit_exceeded", 1_000]);
+    const response = await api.complete(task, many);
+    assert.deepEqual(
+      [...reasonOf(response), response.body.configured_limit],
+      [422, "structural_limit_exceeded", 1_000],
+    );
     const large = [{ ...DONE, result: envelope("x".repeat(2_100_000)) }];
     const refused = await api.complete(task, large);
-    assert.deepEqual([...said(refused), refused.body.limit_kind], [422, "structural_limit_exceeded", "payload_size"]);
+    assert.deepEqual(
+      [...reasonOf(refused), refused.body.limit_kind],
+      [422, "structural_limit_exceeded", "payload_size"],
+    );
     const huge = [{ ...DONE, result: "x".repeat(LIMITS.httpBodyBytes) }];
-    assert.deepEqual(said(await api.complete(task, huge)), [413, "payload_too_large"]);
+    assert.deepEqual(reasonOf(await api.complete(task, huge)), [413, "payload_too_large"]);
     // Whatever their number, the run must wait for something, or end.
-    assert.deepEqual(said(await api.complete(task, many.slice(1))), [409, "invalid_commands"]);
+    assert.deepEqual(reasonOf(await api.complete(task, many.slice(1))), [409, "invalid_commands"]);
     assert.equal((await api.complete(task, [...many.slice(0, 10), DONE])).status, 200);
   });
 
@@ -292,7 +301,7 @@ describe("commands of HTTP workers", () => {
     await none(api);
     const next = await api.task("w2", "workflow", { task_queue: "returns" });
     assert.deepEqual([next.workflow_id, next.task_queue], ["o-1", "returns"]);
-    assert.deepEqual(said(await api.complete(next, [{ ...command, queue: "a/b" }])), [409, "invalid_commands"]);
+    assert.deepEqual(reasonOf(await api.complete(next, [{ ...command, queue: "a/b" }])), [409, "invalid_commands"]);
   });
 
   it("a child can have time limits, and its parent learns of a timeout", async () => {
@@ -304,7 +313,7 @@ describe("commands of HTTP workers", () => {
       await api.start(limit);
       const child = { type: "start_child_workflow", workflow_type: "order", arguments: envelope([]) };
       const wrong = await api.complete(await now(), [{ ...child, [limit]: 0 }]);
-      assert.deepEqual(said(wrong), [409, "invalid_commands"]);
+      assert.deepEqual(reasonOf(wrong), [409, "invalid_commands"]);
       await app.advance("61s");
       assert.equal((await api.complete(await now(), [{ ...child, [limit]: 5 }])).status, 200);
       const begun = await now();
@@ -312,10 +321,10 @@ describe("commands of HTTP workers", () => {
       await app.advance("4s");
       await none(api);
       await app.advance("2s");
-      const told = await now();
-      assert.deepEqual([told.workflow_id, eventTypes(told).at(-1)], [limit, "ChildRunFailed"]);
+      const response = await now();
+      assert.deepEqual([response.workflow_id, eventTypes(response).at(-1)], [limit, "ChildRunFailed"]);
       assert.equal((await api.get(`/workflows/${begun.workflow_id}`)).body.closed_reason, "timed_out");
-      await api.complete(told, [DONE]);
+      await api.complete(response, [DONE]);
     }
   });
 
@@ -352,14 +361,14 @@ describe("long history of a task", () => {
     );
     const whole = await api.post(path, { ...holder, history_page_size: 1_000, next_history_page_token: "MA==" });
     assert.deepEqual(whole.body.history_events, all);
-    assert.deepEqual(said(await api.post(path, { ...holder, next_history_page_token: "%%" })), [
+    assert.deepEqual(reasonOf(await api.post(path, { ...holder, next_history_page_token: "%%" })), [
       400,
       "invalid_page_token",
     ]);
-    assert.deepEqual(said(await api.post(path, { ...holder, lease_owner: "w2", next_history_page_token: "MA==" })), [
-      409,
-      "lease_owner_mismatch",
-    ]);
+    assert.deepEqual(
+      reasonOf(await api.post(path, { ...holder, lease_owner: "w2", next_history_page_token: "MA==" })),
+      [409, "lease_owner_mismatch"],
+    );
   });
 });
 
@@ -414,8 +423,8 @@ describe("sticky runs of HTTP workers", () => {
     const { api, task } = await begun(t, capable);
     const claim = { worker_id: "w1", workflow_id: "o-1", run_id: task.run_id, build_id: "2.5.0", ttl_seconds: 60 };
     for (const wrong of [{ worker_id: "w2" }, { run_id: "r" }, { workflow_id: "o-2" }, { build_id: "2.6" }]) {
-      const told = await api.complete(task, [WAIT], { sticky_cache: { ...claim, ...wrong } });
-      assert.deepEqual(said(told), [409, "sticky_cache_identity_mismatch"]);
+      const response = await api.complete(task, [WAIT], { sticky_cache: { ...claim, ...wrong } });
+      assert.deepEqual(reasonOf(response), [409, "sticky_cache_identity_mismatch"]);
     }
     assert.equal((await api.complete(task, [WAIT], { sticky_cache: claim })).status, 200);
     await api.post("/workflows/o-1/signal/go");
@@ -429,7 +438,7 @@ describe("sticky runs of HTTP workers", () => {
   it("a worker that never announced sticky execution cannot claim a run", async (t) => {
     const { api, task } = await begun(t);
     const sticky_cache = { worker_id: "w1", ttl_seconds: 60 };
-    assert.deepEqual(said(await api.complete(task, [WAIT], { sticky_cache })), [
+    assert.deepEqual(reasonOf(await api.complete(task, [WAIT], { sticky_cache })), [
       409,
       "worker_capability_not_supported",
     ]);

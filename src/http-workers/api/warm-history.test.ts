@@ -141,8 +141,8 @@ describe("task for a worker with the run in memory", () => {
       await api.complete(task, [WAIT]);
       await signal(api);
     }
-    const told = await api.poll("w1", "workflow", { accept_history_tail: "yes" });
-    assert.deepEqual([told.status, told.body.reason], [422, "validation_failed"]);
+    const response = await api.poll("w1", "workflow", { accept_history_tail: "yes" });
+    assert.deepEqual([response.status, response.body.reason], [422, "validation_failed"]);
   });
 
   it("a task has the whole history on another worker, or when no worker has the run in memory", async () => {

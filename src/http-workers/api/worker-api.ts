@@ -1,23 +1,23 @@
 // The HTTP API for workers in other languages and for clients that steer workflows. It checks versions and
-// namespace, calls the handler, and wraps the answer in the envelope of its plane. A rejection has a `reason`
-// for programs.
+// namespace, calls the handler, and wraps the answer in the envelope of its service. A rejection has a
+// `reason` for programs.
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { canBeKept } from "../../kernel/names.ts";
 import { errorAnswer, type HttpAnswer, jsonAnswer } from "../../wire/http/answers.ts";
 import type { HttpExchange } from "../../wire/http/exchange.ts";
 import { decodePercent, type PathNames, type RouteGroup, VERBS } from "../../wire/http/route.ts";
-import type { RemotePlane } from "../plane.ts";
 import { invalidField, Refused } from "../refusal.ts";
+import type { HttpWorkerService } from "../service.ts";
 import type { ApiAnswer, ApiCall } from "./api-call.ts";
 import { type ApiProtocol, type ApiRoute, LABEL } from "./api-route.ts";
 import {
+  type AnnouncedSettings,
   CONTROL_HEADER,
   CONTROL_VERSION,
   NAMESPACE_HEADER,
   PROTOCOL_HEADER,
   PROTOCOL_VERSION,
   serverCapabilities,
-  type ToldSettings,
 } from "./cluster-info.ts";
 import { CONTROL_ROUTES } from "./control-routes.ts";
 import { parseFields } from "./fields.ts";
@@ -26,13 +26,13 @@ import { WORKER_ROUTES } from "./worker-routes.ts";
 const LONGEST_NAME = 4_096;
 
 /** All routes below `/api/`, except for the health probes of the host. */
-export const workerApi = (plane: RemotePlane, host: () => ApiCall["host"]): RouteGroup<ApiRoute> => ({
+export const workerApi = (service: HttpWorkerService, host: () => ApiCall["host"]): RouteGroup<ApiRoute> => ({
   prefix: "/api/",
   label: LABEL,
   routes: [...WORKER_ROUTES, ...CONTROL_ROUTES],
   readName,
-  handle: (route, names, query, exchange) => handleApi(route, names, query, exchange, plane, host()),
-  refuse: (problem, verb, allow) => refuse(problem, verb, allow, plane.deps),
+  handle: (route, names, query, exchange) => handleApi(route, names, query, exchange, service, host()),
+  refuse: (problem, verb, allow) => refuse(problem, verb, allow, service.deps),
 });
 
 function readName(encoded: string, _parameter: string, { protocol }: ApiRoute): string {
@@ -52,19 +52,19 @@ async function handleApi(
   names: PathNames,
   query: string,
   exchange: HttpExchange,
-  plane: RemotePlane,
+  service: HttpWorkerService,
   host: ApiCall["host"],
 ): Promise<HttpAnswer> {
   try {
     const minor = checkVersion(route.protocol, exchange);
     checkNamespace(exchange, host.namespace);
     const fields = route.limits.bodyBytes === 0 ? {} : parseFields(await exchange.body());
-    const call = { plane, host, names, query: parseQuery(query), fields, minor, gone: exchange.gone };
-    return enveloped(route, await route.handler(call), plane.deps);
+    const call = { service, host, names, query: parseQuery(query), fields, minor, gone: exchange.gone };
+    return enveloped(route, await route.handler(call), service.deps);
   } catch (error) {
     // The HTTP server answers and logs internal errors.
     if (!isLimpetError(error) || error.code === "INVARIANT") throw error;
-    return enveloped(route, refusal(error), plane.deps);
+    return enveloped(route, refusal(error), service.deps);
   }
 }
 
@@ -75,7 +75,12 @@ function parseQuery(query: string): URLSearchParams {
 }
 
 /** Clients of the API read a `reason`; tools that send other verbs read the errors of the host. */
-function refuse(problem: LimpetError, verb: string, allow: string | undefined, settings: ToldSettings): HttpAnswer {
+function refuse(
+  problem: LimpetError,
+  verb: string,
+  allow: string | undefined,
+  settings: AnnouncedSettings,
+): HttpAnswer {
   if (!VERBS.some((each) => each === verb)) {
     const all = VERBS.join(", ");
     return errorAnswer(new LimpetError("VERB_NOT_ALLOWED", `${verb} is not possible here; use ${all}`), { allow: all });
@@ -92,42 +97,47 @@ function refuse(problem: LimpetError, verb: string, allow: string | undefined, s
 function checkVersion(protocol: ApiProtocol, { request: { headers } }: HttpExchange): number {
   if (protocol === "open") return 0;
   if (protocol !== "worker") {
-    const told = headers[CONTROL_HEADER];
-    if (told === CONTROL_VERSION) return 0;
+    const requested = headers[CONTROL_HEADER];
+    if (requested === CONTROL_VERSION) return 0;
     throw wrongVersion(
       "control_plane_version",
       CONTROL_VERSION,
-      told,
+      requested,
       `send header ${CONTROL_HEADER}: ${CONTROL_VERSION}`,
     );
   }
-  const told = headers[PROTOCOL_HEADER];
-  const [, major, minor] = /^(\d{1,4})\.(\d{1,6})$/.exec(String(told ?? "")) ?? [];
+  const requested = headers[PROTOCOL_HEADER];
+  const [, major, minor] = /^(\d{1,4})\.(\d{1,6})$/.exec(String(requested ?? "")) ?? [];
   const [ownMajor, ownMinor] = PROTOCOL_VERSION.split(".").map(Number);
   if (Number(major) === ownMajor && Number(minor) <= ownMinor!) return Number(minor);
   throw wrongVersion(
     "protocol_version",
     PROTOCOL_VERSION,
-    told,
+    requested,
     `send header ${PROTOCOL_HEADER}, at most ${PROTOCOL_VERSION}`,
   );
 }
 
-function wrongVersion(what: string, own: string, told: string | string[] | undefined, remediation: string): Refused {
-  const isMissing = told === undefined || told === "";
+function wrongVersion(
+  what: string,
+  own: string,
+  requested: string | string[] | undefined,
+  remediation: string,
+): Refused {
+  const isMissing = requested === undefined || requested === "";
   const extras = {
     supported_version: own,
-    requested_version: isMissing ? null : String(told).slice(0, 60),
+    requested_version: isMissing ? null : String(requested).slice(0, 60),
     remediation,
   };
   return new Refused(400, `${isMissing ? "missing" : "unsupported"}_${what}`, remediation, extras);
 }
 
 function checkNamespace({ request: { headers } }: HttpExchange, namespace: string): void {
-  const told = headers[NAMESPACE_HEADER];
-  if (told === undefined || told === "" || told === namespace) return;
+  const requested = headers[NAMESPACE_HEADER];
+  if (requested === undefined || requested === "" || requested === namespace) return;
   throw new Refused(404, "namespace_not_found", "this host serves another namespace", {
-    namespace: String(told).slice(0, 128),
+    namespace: String(requested).slice(0, 128),
   });
 }
 
@@ -160,7 +170,7 @@ function refusal(error: LimpetError): ApiAnswer {
 }
 
 /** Every answer to a worker lists the capabilities of this system; other answers name the operation. */
-function enveloped(route: ApiRoute | undefined, { status, body }: ApiAnswer, settings: ToldSettings): HttpAnswer {
+function enveloped(route: ApiRoute | undefined, { status, body }: ApiAnswer, settings: AnnouncedSettings): HttpAnswer {
   const { protocol = "open", operation } = route ?? {};
   const more =
     protocol === "worker"

@@ -6,9 +6,19 @@ import type { PathNames } from "../../wire/http/route.ts";
 import { type CacheFigures, NO_CACHE } from "../../workflows/worker/cache-figures.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import type { CommandContract, RemoteWorker } from "../worker.ts";
-import { HEARTBEAT_SECONDS, STALE_SECONDS, type ToldWorker } from "../workers.ts";
-import { type ApiAnswer, type ApiCall, created, ok } from "./api-call.ts";
-import { type Fields, flag, isFields, object, oneOf, optionalText, optionalWhole, text, texts } from "./fields.ts";
+import { HEARTBEAT_SECONDS, STALE_SECONDS, type WorkerRegistration } from "../workers.ts";
+import { type ApiAnswer, type ApiCall, createdAnswer, okAnswer } from "./api-call.ts";
+import {
+  type Fields,
+  flag,
+  isFields,
+  object,
+  oneOf,
+  optionalText,
+  optionalTexts,
+  optionalWhole,
+  text,
+} from "./fields.ts";
 
 const RUNTIMES = ["php", "python", "rust", "typescript", "go", "java", "external"] as const;
 const STICKY = "sticky_execution";
@@ -19,15 +29,15 @@ const CAPACITY = 100;
 /** The limit of a fingerprint, which is stored with every run that is pinned to it. */
 const LONGEST_FINGERPRINT = 1_000;
 
-export async function register({ plane, fields, minor }: ApiCall): Promise<ApiAnswer> {
-  const told = parseWorker(fields, minor, () => plane.deps.random.id());
-  const worker = await plane.workers.register(told);
-  plane.deps.serve();
-  plane.nudge();
-  return created({
+export async function register({ service, fields, minor }: ApiCall): Promise<ApiAnswer> {
+  const registration = parseWorker(fields, minor, () => service.deps.random.id());
+  const worker = await service.workers.register(registration);
+  service.deps.serve();
+  service.nudge();
+  return createdAnswer({
     worker_id: worker.id,
     registered: true,
-    namespace: plane.deps.namespace,
+    namespace: service.deps.namespace,
     task_queue: worker.queue,
     runtime: worker.runtime,
     build_id: worker.build === "" ? null : worker.build,
@@ -39,7 +49,7 @@ export async function register({ plane, fields, minor }: ApiCall): Promise<ApiAn
   });
 }
 
-function parseWorker(fields: Fields, minor: number, makeId: () => string): ToldWorker {
+function parseWorker(fields: Fields, minor: number, makeId: () => string): WorkerRegistration {
   const id = optionalText(fields, "worker_id") ?? makeId();
   const queue = text(fields, "task_queue");
   for (const [field, name] of [
@@ -57,7 +67,7 @@ function parseWorker(fields: Fields, minor: number, makeId: () => string): ToldW
     throw invalidField("max_concurrent_workflow_tasks", "and max_concurrent_activity_tasks cannot both be 0");
   }
   optionalWhole(fields, "heartbeat_interval_seconds", 1, 3_600);
-  const capabilities = texts(fields, "capabilities") ?? [];
+  const capabilities = optionalTexts(fields, "capabilities") ?? [];
   const manifest = object(fields, "capability_manifest");
   checkFloors(capabilities, manifest, minor);
   const sticky = stickinessOf(fields, capabilities, manifest);
@@ -91,8 +101,8 @@ function stickinessOf(
   capabilities: readonly string[],
   manifest: Fields | undefined,
 ): RemoteWorker["sticky"] {
-  const told = manifest?.[STICKY];
-  const isSupported = isFields(told) ? told.supported === true : undefined;
+  const entry = manifest?.[STICKY];
+  const isSupported = isFields(entry) ? entry.supported === true : undefined;
   const isCapable = capabilities.includes(STICKY);
   if (isCapable && isSupported === false) {
     const what = `${STICKY} is among the capabilities, but the manifest marks it as not supported`;
@@ -107,8 +117,8 @@ function checkFloors(capabilities: readonly string[], manifest: Fields | undefin
   for (const capability of new Set([...capabilities, ...Object.keys(manifest ?? {})])) {
     const entry = manifest?.[capability];
     const isSupported = isFields(entry) ? entry.supported === true : capabilities.includes(capability);
-    const told = isFields(entry) ? minorOf(entry.minimum_protocol_version) : 0;
-    const floor = Math.max(told, capability === STICKY ? STICKY_MINOR : 0);
+    const declared = isFields(entry) ? minorOf(entry.minimum_protocol_version) : 0;
+    const floor = Math.max(declared, capability === STICKY ? STICKY_MINOR : 0);
     if (!isSupported || floor <= minor) continue;
     const what = `${capability} needs protocol version 1.${floor} or later`;
     throw new Refused(409, "worker_capability_protocol_floor_mismatch", what, {
@@ -123,7 +133,7 @@ const minorOf = (version: unknown): number =>
   typeof version === "string" ? Number(/^1\.(\d{1,6})$/.exec(version)?.[1] ?? 0) : 0;
 
 function typeNames(fields: Fields, field: string): string[] {
-  const names = texts(fields, field) ?? [];
+  const names = optionalTexts(fields, field) ?? [];
   for (const name of names) {
     const problem = nameProblem(name, LIMITS.wordBytes);
     if (problem !== undefined) throw invalidField(field, `${JSON.stringify(name.slice(0, 60))} ${problem}`);
@@ -132,31 +142,35 @@ function typeNames(fields: Fields, field: string): string[] {
 }
 
 function fingerprints(fields: Fields): Record<string, string> {
-  const told = Object.entries(object(fields, "workflow_definition_fingerprints") ?? {});
-  if (!told.every(([, value]) => typeof value === "string" && value.length <= LONGEST_FINGERPRINT)) {
+  const given = Object.entries(object(fields, "workflow_definition_fingerprints") ?? {});
+  if (!given.every(([, value]) => typeof value === "string" && value.length <= LONGEST_FINGERPRINT)) {
     const what = `must be texts of at most ${LONGEST_FINGERPRINT} characters by workflow type`;
     throw invalidField("workflow_definition_fingerprints", what);
   }
-  return Object.fromEntries(told) as Record<string, string>;
+  return Object.fromEntries(given) as Record<string, string>;
 }
 
 function contracts(fields: Fields): Record<string, CommandContract> {
   const found: [string, CommandContract][] = [];
-  for (const [type, told] of Object.entries(object(fields, "workflow_command_contracts") ?? {})) {
-    if (!isFields(told)) continue;
-    const [signals, queries] = [texts(told, "signals"), texts(told, "queries")];
-    const [updates, validators] = [texts(told, "updates"), texts(told, "update_validators")];
+  for (const [type, contract] of Object.entries(object(fields, "workflow_command_contracts") ?? {})) {
+    if (!isFields(contract)) continue;
+    const [signals, queries] = [optionalTexts(contract, "signals"), optionalTexts(contract, "queries")];
+    const [updates, validators] = [optionalTexts(contract, "updates"), optionalTexts(contract, "update_validators")];
     found.push([type, { signals, queries, updates, validators }]);
   }
   return Object.fromEntries(found);
 }
 
-export async function heartbeat({ plane, fields }: ApiCall): Promise<ApiAnswer> {
+export async function heartbeat({ service, fields }: ApiCall): Promise<ApiAnswer> {
   const id = text(fields, "worker_id");
-  const told = { process: object(fields, "process_metrics") ?? {}, slots: object(fields, "task_slots") ?? {} };
-  const { worker, missed } = await plane.workers.heartbeat(id, told, cacheNumbers(object(fields, "sticky_cache")));
-  plane.claims.add("miss", missed);
-  return ok({
+  const reported = { process: object(fields, "process_metrics") ?? {}, slots: object(fields, "task_slots") ?? {} };
+  const { worker, missed } = await service.workers.heartbeat(
+    id,
+    reported,
+    parseCacheFigures(object(fields, "sticky_cache")),
+  );
+  service.claims.add("miss", missed);
+  return okAnswer({
     worker_id: id,
     acknowledged: true,
     status: worker.isDraining ? "draining" : "active",
@@ -176,23 +190,23 @@ const CACHE_FIELDS = {
   evictions: ["eviction_count", "eviction"],
 } as const satisfies Record<keyof CacheFigures, readonly string[]>;
 
-export function cacheNumbers(told: Fields | undefined): Partial<CacheFigures> {
-  if (told === undefined) return {};
+export function parseCacheFigures(reported: Fields | undefined): Partial<CacheFigures> {
+  if (reported === undefined) return {};
   // A worker with a disabled cache has no capacity.
-  if (flag(told, "enabled") === false) return { capacity: 0, size: 0 };
+  if (flag(reported, "enabled") === false) return { capacity: 0, size: 0 };
   const numbers = Object.entries(CACHE_FIELDS).flatMap(([name, fields]) => {
-    const known = fields.map((field) => optionalWhole(told, field, 0, Number.MAX_SAFE_INTEGER));
+    const known = fields.map((field) => optionalWhole(reported, field, 0, Number.MAX_SAFE_INTEGER));
     const number = known.find((each) => each !== undefined);
     return number === undefined ? [] : [[name, number] as const];
   });
   return Object.fromEntries(numbers);
 }
 
-export async function deregister({ plane, names: { id } }: ApiCall<PathNames<"id">>): Promise<ApiAnswer> {
-  const recovered = await plane.workers.forget(id);
+export async function deregister({ service, names: { id } }: ApiCall<PathNames<"id">>): Promise<ApiAnswer> {
+  const recovered = await service.workers.forget(id);
   if (recovered === undefined) {
     throw new Refused(404, "worker_not_found", `worker ${id} is unknown`, { worker_id: id });
   }
-  plane.nudge();
-  return ok({ worker_id: id, outcome: "deregistered", recovered_workflow_task_count: recovered });
+  service.nudge();
+  return okAnswer({ worker_id: id, outcome: "deregistered", recovered_workflow_task_count: recovered });
 }

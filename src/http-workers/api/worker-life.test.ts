@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type TestApp, testLimpet } from "../../testing.ts";
-import { Api, envelope, type Json, type Told } from "./api-kit.test.ts";
+import { Api, type ApiResponse, envelope, type Json } from "./api-kit.test.ts";
 
 const WAIT = { type: "open_condition_wait", condition_key: "k", condition_definition_fingerprint: "f" };
 const DONE = { type: "complete_workflow", result: envelope("done") };
@@ -15,7 +15,7 @@ const CAPABLE = {
 const NOW = { timeout_seconds: 0 };
 const VERSION = "x-durable-workflow-protocol-version";
 
-const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
 const modeOf = (task: Json): unknown => (task.sticky_execution as Json).replay_mode;
 
 async function open(): Promise<{ readonly app: TestApp; readonly api: Api }> {
@@ -93,10 +93,11 @@ describe("replaced worker process", () => {
     const { app, api } = await open();
     await using _ = app;
     await api.worker("w1", process(1));
-    const beat = (id: number): Promise<Told> => api.post("/worker/heartbeat", { worker_id: "w1", ...process(id) });
+    const beat = (id: number): Promise<ApiResponse> =>
+      api.post("/worker/heartbeat", { worker_id: "w1", ...process(id) });
     assert.equal((await beat(1)).status, 200);
     await api.worker("w1", process(2));
-    assert.deepEqual(said(await beat(1)), [409, "worker_registration_superseded"]);
+    assert.deepEqual(reasonOf(await beat(1)), [409, "worker_registration_superseded"]);
     assert.equal((await beat(2)).status, 200);
     assert.deepEqual((await api.get("/workers/w1")).body.process_metrics, process(2).process_metrics);
     assert.equal((await api.post("/worker/heartbeat", { worker_id: "w1" })).status, 200);
@@ -110,7 +111,7 @@ describe("worker with a disabled cache", () => {
     await rests(api, OWN);
     await api.worker("w2", OWN);
     assert.equal((await api.poll("w2", "workflow", NOW)).body.task, null);
-    const cache = (sticky_cache: Json): Promise<Told> =>
+    const cache = (sticky_cache: Json): Promise<ApiResponse> =>
       api.post("/worker/heartbeat", { worker_id: "w1", sticky_cache });
     await cache({ enabled: false, capacity: 100 });
     const task = await api.task("w2", "workflow", NOW);
@@ -164,7 +165,7 @@ describe("reports of a worker with its completions", () => {
     const old = { [VERSION]: "1.17" };
     const body = { worker_id: "w0", task_queue: "orders", runtime: "python", ...CAPABLE };
     const refused = await api.send("POST", "/worker/register", body, old);
-    assert.deepEqual(said(refused), [409, "worker_capability_protocol_floor_mismatch"]);
+    assert.deepEqual(reasonOf(refused), [409, "worker_capability_protocol_floor_mismatch"]);
     assert.deepEqual([refused.body.capability, refused.body.minimum_protocol_version], ["sticky_execution", "1.18"]);
     const unsupported = {
       sticky_execution: { supported: false, reason: "no" },
@@ -173,7 +174,7 @@ describe("reports of a worker with its completions", () => {
     const modest = { ...body, capabilities: [], capability_manifest: unsupported };
     assert.equal((await api.send("POST", "/worker/register", modest, old)).status, 201);
     const later = { worker_sessions: { supported: true, minimum_protocol_version: "1.20" } };
-    assert.deepEqual(said(await api.worker("w0", { capability_manifest: later })), [
+    assert.deepEqual(reasonOf(await api.worker("w0", { capability_manifest: later })), [
       409,
       "worker_capability_protocol_floor_mismatch",
     ]);
@@ -183,7 +184,7 @@ describe("reports of a worker with its completions", () => {
     const { lease_owner, workflow_task_attempt } = task;
     const done = { lease_owner, workflow_task_attempt, commands: [WAIT], ...claimOf(task) };
     const path = `/worker/workflow-tasks/${task.task_id}/complete`;
-    assert.deepEqual(said(await api.send("POST", path, done, old)), [
+    assert.deepEqual(reasonOf(await api.send("POST", path, done, old)), [
       409,
       "portable_worker_affinity_protocol_floor_unavailable",
     ]);
@@ -197,7 +198,7 @@ describe("task kinds of a poll", () => {
     await using _ = app;
     await api.worker("w1");
     await api.start("o-1");
-    const poll = (task_kinds: string[]): Promise<Told> => api.poll("w1", "workflow", { ...NOW, task_kinds });
+    const poll = (task_kinds: string[]): Promise<ApiResponse> => api.poll("w1", "workflow", { ...NOW, task_kinds });
     assert.equal((await poll(["update_validation"])).body.task, null);
     assert.equal(((await poll(["workflow", "update_validation"])).body.task as Json).task_kind, "workflow");
   });

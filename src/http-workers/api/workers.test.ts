@@ -2,9 +2,9 @@
 // of it.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Json, openApi, type Told } from "./api-kit.test.ts";
+import { type ApiResponse, type Json, openApi } from "./api-kit.test.ts";
 
-const said = ({ status, body }: Told): [number, unknown] => [status, body.reason];
+const reasonOf = ({ status, body }: ApiResponse): [number, unknown] => [status, body.reason];
 
 describe("cluster info of the workflow API", () => {
   it("the cluster info has everything that a worker requires, and needs no version", async (t) => {
@@ -45,16 +45,16 @@ describe("cluster info of the workflow API", () => {
       ["1.21", "unsupported_protocol_version"],
       ["one", "unsupported_protocol_version"],
     ] as const) {
-      const told = await api.send("POST", "/worker/heartbeat", { worker_id: "w" }, { [header]: version });
-      assert.deepEqual(said(told), [400, reason]);
-      assert.equal(told.body.supported_version, "1.20");
+      const response = await api.send("POST", "/worker/heartbeat", { worker_id: "w" }, { [header]: version });
+      assert.deepEqual(reasonOf(response), [400, reason]);
+      assert.equal(response.body.supported_version, "1.20");
     }
     const control = "x-durable-workflow-control-plane-version";
-    assert.deepEqual(said(await api.send("GET", "/workflows", undefined, { [control]: "" })), [
+    assert.deepEqual(reasonOf(await api.send("GET", "/workflows", undefined, { [control]: "" })), [
       400,
       "missing_control_plane_version",
     ]);
-    assert.deepEqual(said(await api.send("GET", "/workflows", undefined, { [control]: "1" })), [
+    assert.deepEqual(reasonOf(await api.send("GET", "/workflows", undefined, { [control]: "1" })), [
       400,
       "unsupported_control_plane_version",
     ]);
@@ -62,7 +62,7 @@ describe("cluster info of the workflow API", () => {
 
   it("a request for another namespace is rejected", async (t) => {
     const api = await openApi(t);
-    assert.deepEqual(said(await api.send("GET", "/workflows", undefined, { "x-namespace": "other" })), [
+    assert.deepEqual(reasonOf(await api.send("GET", "/workflows", undefined, { "x-namespace": "other" })), [
       404,
       "namespace_not_found",
     ]);
@@ -71,7 +71,7 @@ describe("cluster info of the workflow API", () => {
 
   it("an unknown path of the workflow API is rejected", async (t) => {
     const api = await openApi(t);
-    assert.deepEqual(said(await api.get("/nothing")), [404, "route_not_found"]);
+    assert.deepEqual(reasonOf(await api.get("/nothing")), [404, "route_not_found"]);
     const wrong = await api.send("DELETE", "/workflows");
     assert.deepEqual([wrong.status, wrong.headers.get("allow")], [405, "GET, POST"]);
     assert.equal((await fetch(`${api.app.url}/api/health`)).status, 200);
@@ -129,17 +129,17 @@ describe("registration of HTTP workers", () => {
       ["sticky_cache_enabled", { sticky_cache_enabled: "yes" }],
     ];
     for (const [field, more] of wrong) {
-      const told = await api.worker("w", more);
-      assert.deepEqual(said(told), [422, "validation_failed"], field);
-      assert.deepEqual(Object.keys(told.body.errors as Json), [field]);
+      const response = await api.worker("w", more);
+      assert.deepEqual(reasonOf(response), [422, "validation_failed"], field);
+      assert.deepEqual(Object.keys(response.body.errors as Json), [field]);
     }
-    assert.deepEqual(said(await api.send("POST", "/worker/register", "{")), [400, "invalid_body"]);
-    assert.deepEqual(said(await api.send("POST", "/worker/register", "[]")), [400, "invalid_body"]);
+    assert.deepEqual(reasonOf(await api.send("POST", "/worker/register", "{")), [400, "invalid_body"]);
+    assert.deepEqual(reasonOf(await api.send("POST", "/worker/register", "[]")), [400, "invalid_body"]);
     const mismatch = {
       capabilities: ["sticky_execution"],
       capability_manifest: { sticky_execution: { supported: false } },
     };
-    assert.deepEqual(said(await api.worker("w", mismatch)), [409, "worker_capability_manifest_mismatch"]);
+    assert.deepEqual(reasonOf(await api.worker("w", mismatch)), [409, "worker_capability_manifest_mismatch"]);
   });
 
   it("another definition under the id of an active worker is rejected", async (t) => {
@@ -147,7 +147,7 @@ describe("registration of HTTP workers", () => {
     const finger = (print: string): Json => ({ workflow_definition_fingerprints: { order: print } });
     assert.equal((await api.worker("w1", finger("sha256:a"))).status, 201);
     assert.equal((await api.worker("w1", finger("sha256:a"))).status, 201);
-    assert.deepEqual(said(await api.worker("w1", finger("sha256:b"))), [409, "workflow_definition_changed"]);
+    assert.deepEqual(reasonOf(await api.worker("w1", finger("sha256:b"))), [409, "workflow_definition_changed"]);
     assert.equal((await api.worker("w2", finger("sha256:b"))).status, 201);
   });
 });
@@ -165,12 +165,12 @@ describe("heartbeats of HTTP workers", () => {
       forced_cold_replay_count: 8,
       eviction_count: 15,
     };
-    const told = await api.post("/worker/heartbeat", {
+    const response = await api.post("/worker/heartbeat", {
       worker_id: "w1",
       sticky_cache,
       task_slots: { workflow_available: 3 },
     });
-    assert.deepEqual([told.status, told.body.acknowledged], [200, true]);
+    assert.deepEqual([response.status, response.body.acknowledged], [200, true]);
     const worker = await api.get("/workers/w1");
     assert.deepEqual(worker.body.sticky_cache, sticky_cache);
     assert.deepEqual(worker.body.task_slots, { workflow_available: 3 });
@@ -199,8 +199,11 @@ describe("heartbeats of HTTP workers", () => {
 
   it("a heartbeat of an unknown worker is rejected", async (t) => {
     const api = await openApi(t);
-    assert.deepEqual(said(await api.post("/worker/heartbeat", { worker_id: "ghost" })), [404, "worker_not_registered"]);
-    assert.deepEqual(said(await api.post("/worker/heartbeat", {})), [422, "validation_failed"]);
+    assert.deepEqual(reasonOf(await api.post("/worker/heartbeat", { worker_id: "ghost" })), [
+      404,
+      "worker_not_registered",
+    ]);
+    assert.deepEqual(reasonOf(await api.post("/worker/heartbeat", {})), [422, "validation_failed"]);
   });
 });
 
@@ -215,8 +218,8 @@ describe("departure of HTTP workers", () => {
     assert.deepEqual([gone.status, gone.body.recovered_workflow_task_count], [200, 1]);
     const task = await api.task("w2");
     assert.equal(task.workflow_id, "o-1");
-    assert.deepEqual(said(await api.send("DELETE", "/worker/registrations/w1")), [404, "worker_not_found"]);
-    assert.deepEqual(said(await api.poll("w1")), [412, "worker_not_registered"]);
+    assert.deepEqual(reasonOf(await api.send("DELETE", "/worker/registrations/w1")), [404, "worker_not_found"]);
+    assert.deepEqual(reasonOf(await api.poll("w1")), [412, "worker_not_registered"]);
   });
 
   it("a process that replaces another under the same id gets the tasks of the one before", async (t) => {
@@ -233,10 +236,10 @@ describe("polls of HTTP workers", () => {
   it("a poll returns tasks only to registered workers, for their queue and their build", async (t) => {
     const api = await openApi(t);
     await api.worker("w1", { build_id: "b1" });
-    assert.deepEqual(said(await api.poll("ghost")), [412, "worker_not_registered"]);
-    assert.deepEqual(said(await api.poll("w1", "workflow", { task_queue: "other" })), [409, "task_queue_mismatch"]);
-    assert.deepEqual(said(await api.poll("w1", "activity", { build_id: "b2" })), [409, "build_id_mismatch"]);
-    assert.deepEqual(said(await api.poll("w1", "query", { timeout_seconds: 61 })), [422, "validation_failed"]);
+    assert.deepEqual(reasonOf(await api.poll("ghost")), [412, "worker_not_registered"]);
+    assert.deepEqual(reasonOf(await api.poll("w1", "workflow", { task_queue: "other" })), [409, "task_queue_mismatch"]);
+    assert.deepEqual(reasonOf(await api.poll("w1", "activity", { build_id: "b2" })), [409, "build_id_mismatch"]);
+    assert.deepEqual(reasonOf(await api.poll("w1", "query", { timeout_seconds: 61 })), [422, "validation_failed"]);
     const empty = await api.poll("w1", "workflow", { timeout_seconds: 0, build_id: "b1" });
     assert.deepEqual([empty.body.task, empty.body.poll_status], [null, "empty"]);
     await api.worker("w2", { supported_workflow_types: [], supported_activity_types: [] });
@@ -287,7 +290,7 @@ describe("drained build", () => {
     const held = await api.task("w1");
     assert.equal((await api.post("/task-queues/orders/build-ids/drain", { build_id: "b1" })).status, 200);
     const refused = await api.poll("w1");
-    assert.deepEqual([...said(refused), refused.body.poll_status], [409, "worker_draining", "draining"]);
+    assert.deepEqual([...reasonOf(refused), refused.body.poll_status], [409, "worker_draining", "draining"]);
     // The worker may complete the task it holds.
     assert.equal((await api.complete(held, [{ type: "complete_workflow", result: null }])).status, 200);
     assert.equal((await api.post("/worker/heartbeat", { worker_id: "w1" })).body.status, "draining");
@@ -295,12 +298,12 @@ describe("drained build", () => {
     await api.start("o-2");
     assert.equal((await api.task("w2")).workflow_id, "o-2");
     const { body } = await api.get("/task-queues/orders/build-ids");
-    const told = (body.build_ids as Json[]).map(({ build_id, drain_intent, rollout_status }) => [
+    const builds = (body.build_ids as Json[]).map(({ build_id, drain_intent, rollout_status }) => [
       build_id,
       drain_intent,
       rollout_status,
     ]);
-    assert.deepEqual(told.sort(), [
+    assert.deepEqual(builds.sort(), [
       ["b1", "draining", "draining"],
       ["b2", "active", "active"],
     ]);

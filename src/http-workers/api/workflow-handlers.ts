@@ -3,17 +3,18 @@
 import { LIMITS } from "../../kernel/limits.ts";
 import { toWire } from "../../kernel/values.ts";
 import type { RunQuery, RunStatus, StoredRun } from "../../ports/store/workflows.ts";
+import type { RunName } from "../../ports/workflow-admin.ts";
 import { attributesProblem, isPlainOrList } from "../../workflows/definition/attributes.ts";
 import { readBinding } from "../../workflows/definition/bindings.ts";
 import { CLEANUP_SECONDS } from "../cleanup.ts";
-import type { RunName, UpdateStage } from "../control.ts";
+import type { UpdateStage } from "../control.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import { contractOf } from "../worker.ts";
-import { type ApiAnswer, type ApiCall, created, isoTime, ok, type RunNames } from "./api-call.ts";
+import { type ApiAnswer, type ApiCall, createdAnswer, isoTime, okAnswer, type RunNames } from "./api-call.ts";
 import { LONG_POLL_SECONDS } from "./cluster-info.ts";
 import { type Fields, object, oneOf, optionalText, optionalWhole, text, words } from "./fields.ts";
-import { tellRequest } from "./format/cleanup.ts";
-import { tellHistory } from "./format/history-events.ts";
+import { encodeCleanupRequest } from "./format/cleanup.ts";
+import { encodeHistory } from "./format/history-events.ts";
 import { exportBundle } from "./format/history-export.ts";
 import { CODEC, envelopeOf, inputToArguments, readInput } from "./format/payloads.ts";
 import { displayJson } from "./format/plain-values.ts";
@@ -27,7 +28,7 @@ const EVENTS_PAGE = 100;
 const UPDATE_SECONDS = 30;
 const MOST_UPDATE_SECONDS = 60;
 
-export async function startWorkflow({ plane, fields }: ApiCall): Promise<ApiAnswer> {
+export async function startWorkflow({ service, fields }: ApiCall): Promise<ApiAnswer> {
   const workflowId = optionalText(fields, "workflow_id", 128);
   if (workflowId !== undefined && !WORKFLOW_ID.test(workflowId)) {
     throw invalidField("workflow_id", "can contain only letters, digits and . _ : -");
@@ -38,10 +39,10 @@ export async function startWorkflow({ plane, fields }: ApiCall): Promise<ApiAnsw
   };
   const businessKey = optionalText(fields, "business_key");
   const policy = oneOf(fields, "duplicate_policy", ["fail", "use-existing", "use_existing"]);
-  const { run, isNew } = await plane.control.start({
+  const { run, isNew } = await service.control.start({
     workflowId,
     type: text(fields, "workflow_type"),
-    queue: optionalText(fields, "task_queue") ?? plane.deps.queue,
+    queue: optionalText(fields, "task_queue") ?? service.deps.queue,
     input: readInput(fields.input, "input"),
     memo: plainOf(fields, "memo"),
     attributes: attributesOf(fields, businessKey),
@@ -50,8 +51,8 @@ export async function startWorkflow({ plane, fields }: ApiCall): Promise<ApiAnsw
     runTimeoutMs: seconds("run_timeout_seconds"),
     build: buildOf(fields),
   });
-  return created({
-    ...headOf(run, plane.deps.namespace),
+  return createdAnswer({
+    ...headOf(run, service.deps.namespace),
     outcome: isNew ? "started_new" : "returned_existing_active",
   });
 }
@@ -97,7 +98,7 @@ function headOf(run: StoredRun, namespace: string): Record<string, unknown> {
 
 // ——— Reading.
 
-export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswer> {
+export async function listWorkflows({ service, query }: ApiCall): Promise<ApiAnswer> {
   const limit = numberIn(query, "page_size", 1, LIMITS.listPage) ?? LIST_PAGE;
   const status = query.get("status") ?? undefined;
   if (status !== undefined && !STATUSES.includes(status as RunStatus)) {
@@ -105,7 +106,7 @@ export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswe
   }
   const before = numberIn(query, "next_page_token", 1, Number.MAX_SAFE_INTEGER);
   const asked: RunQuery = {
-    namespace: plane.deps.namespace,
+    namespace: service.deps.namespace,
     limit,
     before,
     status: status as RunStatus | undefined,
@@ -113,9 +114,9 @@ export async function listWorkflows({ plane, query }: ApiCall): Promise<ApiAnswe
     queue: query.get("task_queue") ?? undefined,
     ...filterOf(query),
   };
-  const runs = await plane.deps.store.list(asked);
-  return ok({
-    workflows: runs.map((run) => headOf(run, plane.deps.namespace)),
+  const runs = await service.deps.store.list(asked);
+  return okAnswer({
+    workflows: runs.map((run) => headOf(run, service.deps.namespace)),
     workflow_count: runs.length,
     next_page_token: runs.length === limit ? String(runs.at(-1)!.ref) : null,
   });
@@ -143,22 +144,22 @@ type RunCall = ApiCall<RunNames>;
 const runName = ({ names }: RunCall): RunName => ({ workflowId: names.id, runId: names.run });
 
 export async function describe(call: RunCall): Promise<ApiAnswer> {
-  const { plane } = call;
-  const run = await plane.control.find(runName(call));
-  const { namespace } = plane.deps;
-  const started = await plane.control.startedOf(run);
-  const runs = await plane.deps.store.list({ namespace, workflowId: run.workflowId, limit: LIMITS.listPage });
+  const { service } = call;
+  const run = await service.control.find(runName(call));
+  const { namespace } = service.deps;
+  const started = await service.control.startedOf(run);
+  const runs = await service.deps.store.list({ namespace, workflowId: run.workflowId, limit: LIMITS.listPage });
   const end = JSON.parse(run.result ?? "{}") as { result?: unknown; error?: { message?: string } };
   const input = inputToArguments(started.input);
   const isCompleted = run.status === "completed";
   const isOpen = run.status === "running";
   const task = run.task;
   const { build, definition } = readBinding(run.bound);
-  return ok({
+  return okAnswer({
     ...headOf(run, namespace),
     closed_reason: isOpen ? null : run.status.replace(" ", "_"),
     ...runNumber(run, runs),
-    last_progress_at: isoTime(await plane.control.progressOf(run)),
+    last_progress_at: isoTime(await service.control.progressOf(run)),
     compatibility: build ?? null,
     workflow_definition_fingerprint: definition ?? null,
     input: displayJson(input),
@@ -177,7 +178,7 @@ export async function describe(call: RunCall): Promise<ApiAnswer> {
     sticky_until: isoTime(run.stickyUntil || undefined),
     wait_kind: isOpen && task?.state === "idle" ? "external" : null,
     wait_reason: task?.problem ?? null,
-    workflow_task: task === undefined ? null : tellTask(task),
+    workflow_task: task === undefined ? null : encodeTaskState(task),
     actions: {
       can_signal: isOpen,
       can_query: true,
@@ -190,7 +191,7 @@ export async function describe(call: RunCall): Promise<ApiAnswer> {
   });
 }
 
-const tellTask = (task: NonNullable<StoredRun["task"]>): Record<string, unknown> => ({
+const encodeTaskState = (task: NonNullable<StoredRun["task"]>): Record<string, unknown> => ({
   status: task.state,
   attempt: task.attempt,
   lease_owner: task.worker ?? null,
@@ -201,14 +202,14 @@ const tellTask = (task: NonNullable<StoredRun["task"]>): Record<string, unknown>
   last_error: task.problem ?? null,
 });
 
-export async function listRuns(call: ApiCall<RunNames>): Promise<ApiAnswer> {
-  const { plane } = call;
+export async function describeRuns(call: ApiCall<RunNames>): Promise<ApiAnswer> {
+  const { service } = call;
   const workflowId = call.names.id;
-  await plane.control.find({ workflowId, runId: undefined });
-  const { namespace } = plane.deps;
-  const runs = await plane.deps.store.list({ namespace, workflowId, limit: LIMITS.listPage });
-  const told = runs.map((run) => ({ ...headOf(run, namespace), ...runNumber(run, runs) }));
-  return ok({ workflow_id: workflowId, run_count: runs.length, runs: told.reverse() });
+  await service.control.find({ workflowId, runId: undefined });
+  const { namespace } = service.deps;
+  const runs = await service.deps.store.list({ namespace, workflowId, limit: LIMITS.listPage });
+  const described = runs.map((run) => ({ ...headOf(run, namespace), ...runNumber(run, runs) }));
+  return okAnswer({ workflow_id: workflowId, run_count: runs.length, runs: described.reverse() });
 }
 
 /** The position among the listed runs of its workflow; the latest run is the first of them. */
@@ -222,18 +223,18 @@ function runNumber({ ref }: StoredRun, runs: readonly StoredRun[]): Record<strin
  * only.
  */
 export async function runHistory(call: RunCall): Promise<ApiAnswer> {
-  const { plane, query } = call;
+  const { service, query } = call;
   const after = numberIn(query, "next_page_token", 0, Number.MAX_SAFE_INTEGER) ?? 0;
   const limit = numberIn(query, "page_size", 1, 1_000) ?? (after === 0 ? Number.MAX_SAFE_INTEGER : EVENTS_PAGE);
   const name = runName(call);
   const isWaiting = /^(1|true)$/.test(query.get("wait_new_event") ?? "");
   const waitMs = isWaiting ? LONG_POLL_SECONDS * 1_000 : 0;
-  const stored = await plane.control.findBehind(name, after, (look) => plane.wait(waitMs, call.gone, look));
-  const run = await plane.runs.of(stored);
+  const stored = await service.control.findBehind(name, after, (look) => service.wait(waitMs, call.gone, look));
+  const run = await service.runs.of(stored);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
-  const events = tellHistory(run, after, stored.events, limit);
+  const events = encodeHistory(run, after, stored.events, limit);
   const last = after + events.length;
-  return ok({
+  return okAnswer({
     workflow_id: stored.workflowId,
     run_id: stored.runId,
     events,
@@ -243,11 +244,11 @@ export async function runHistory(call: RunCall): Promise<ApiAnswer> {
 }
 
 export async function exportHistory(call: RunCall): Promise<ApiAnswer> {
-  const { plane } = call;
-  const stored = await plane.control.find(runName(call));
-  const run = await plane.runs.of(stored);
+  const { service } = call;
+  const stored = await service.control.find(runName(call));
+  const run = await service.runs.of(stored);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
-  return ok(exportBundle(stored, run, plane.deps.now()));
+  return okAnswer(exportBundle(stored, run, service.deps.now()));
 }
 
 // ——— Changing the open run, or the named one.
@@ -259,14 +260,19 @@ export async function signalWorkflow(call: CommandCall): Promise<ApiAnswer> {
   const [run, { name }] = [runName(call), call.names];
   await checkSignal(call, run, name);
   const input = readInput(call.fields.input, "input");
-  const stored = await call.plane.control.signal(run, name, input, optionalText(call.fields, "request_id"));
-  return ok({ ...commandHead(stored), signal_name: name, outcome: "signal_received", command_status: "accepted" });
+  const stored = await call.service.control.signal(run, name, input, optionalText(call.fields, "request_id"));
+  return okAnswer({
+    ...commandHead(stored),
+    signal_name: name,
+    outcome: "signal_received",
+    command_status: "accepted",
+  });
 }
 
 /** When the worker declared its signals, unknown ones are rejected. */
-async function checkSignal({ plane }: ApiCall, name: RunName, signal: string): Promise<void> {
-  const run = await plane.control.find(name);
-  const [worker] = await plane.workers.thatRun(run);
+async function checkSignal({ service }: ApiCall, name: RunName, signal: string): Promise<void> {
+  const run = await service.control.find(name);
+  const [worker] = await service.workers.thatRun(run);
   const known = worker && contractOf(worker, run.type)?.signals;
   if (known === undefined || known.includes(signal)) return;
   throw new Refused(404, "unknown_signal", `${run.type} has no signal ${signal}`, { signal_name: signal });
@@ -279,8 +285,8 @@ const commandHead = ({ workflowId, runId }: StoredRun): Record<string, unknown> 
 
 export async function queryWorkflow(call: CommandCall): Promise<ApiAnswer> {
   const [run, { name }] = [runName(call), call.names];
-  const { run: stored, result } = await call.plane.control.query(run, name, readInput(call.fields.input, "input"));
-  return ok({
+  const { run: stored, result } = await call.service.control.query(run, name, readInput(call.fields.input, "input"));
+  return okAnswer({
     ...commandHead(stored),
     query_name: name,
     result: displayJson(result),
@@ -290,17 +296,17 @@ export async function queryWorkflow(call: CommandCall): Promise<ApiAnswer> {
 
 export async function updateWorkflow(call: CommandCall): Promise<ApiAnswer> {
   const [run, { name }] = [runName(call), call.names];
-  const { fields, plane } = call;
+  const { fields, service } = call;
   const until = oneOf(fields, "wait_for", ["accepted", "completed"]) ?? "accepted";
   const seconds = optionalWhole(fields, "wait_timeout_seconds", 0, MOST_UPDATE_SECONDS) ?? UPDATE_SECONDS;
-  const id = optionalText(fields, "request_id") ?? plane.deps.random.id();
+  const id = optionalText(fields, "request_id") ?? service.deps.random.id();
   const input = readInput(fields.input, "input");
-  const done = await plane.control.update(run, name, input, { id, until, withinMs: seconds * 1_000 });
+  const done = await service.control.update(run, name, input, { id, until, withinMs: seconds * 1_000 });
   const head = { ...commandHead(done.run), update_id: id, update_name: name, request_id: id };
-  return { status: done.stage?.stage === "completed" ? 200 : 202, body: { ...head, ...tellStage(done.stage) } };
+  return { status: done.stage?.stage === "completed" ? 200 : 202, body: { ...head, ...encodeStage(done.stage) } };
 }
 
-function tellStage(stage: UpdateStage | undefined): Record<string, unknown> {
+function encodeStage(stage: UpdateStage | undefined): Record<string, unknown> {
   switch (stage?.stage) {
     case "completed": {
       const envelopes = { result: displayJson(stage.result), result_envelope: envelopeOf(stage.result) };
@@ -317,8 +323,8 @@ function tellStage(stage: UpdateStage | undefined): Record<string, unknown> {
 
 export async function cancelWorkflow(call: RunCall): Promise<ApiAnswer> {
   const reason = words(call.fields, "reason", 1_000) ?? "";
-  const run = await call.plane.control.cancel(runName(call), reason);
-  return ok({ ...commandHead(run), outcome: "cancel_requested", command_status: "accepted", reason });
+  const run = await call.service.control.cancel(runName(call), reason);
+  return okAnswer({ ...commandHead(run), outcome: "cancel_requested", command_status: "accepted", reason });
 }
 
 export async function requestCancellation(call: RunCall): Promise<ApiAnswer> {
@@ -326,13 +332,13 @@ export async function requestCancellation(call: RunCall): Promise<ApiAnswer> {
   const { least, usual, most } = CLEANUP_SECONDS;
   const seconds = optionalWhole(call.fields, "cleanup_timeout_seconds", least, most) ?? usual;
   const name = runName(call);
-  const { run, request, isNew } = await call.plane.control.requestCleanup(name, reason, seconds * 1_000);
-  const told = { accepted: true, duplicate: !isNew, outcome: "cancellation_requested", command_status: "accepted" };
-  return ok({ ...commandHead(run), ...told, cancellation_request: tellRequest(request) });
+  const { run, request, isNew } = await call.service.control.requestCleanup(name, reason, seconds * 1_000);
+  const outcome = { accepted: true, duplicate: !isNew, outcome: "cancellation_requested", command_status: "accepted" };
+  return okAnswer({ ...commandHead(run), ...outcome, cancellation_request: encodeCleanupRequest(request) });
 }
 
 export async function terminateWorkflow(call: RunCall): Promise<ApiAnswer> {
   const reason = words(call.fields, "reason", 1_000) ?? "";
-  const run = await call.plane.control.terminate(runName(call), reason);
-  return ok({ ...commandHead(run), outcome: "terminated", command_status: "accepted", reason });
+  const run = await call.service.control.terminate(runName(call), reason);
+  return okAnswer({ ...commandHead(run), outcome: "terminated", command_status: "accepted", reason });
 }

@@ -3,34 +3,45 @@
 
 import type { Affinity } from "../../ports/store/workflows.ts";
 import type { RemoteRun } from "../../workflows/history/run-state.ts";
-import type { RemotePlane } from "../plane.ts";
 import { Refused } from "../refusal.ts";
+import type { HttpWorkerService } from "../service.ts";
 import type { TaskHolder } from "../tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../worker.ts";
-import { type ApiAnswer, type ApiCall, isoTime, ok, type TaskCall } from "./api-call.ts";
-import { type Fields, flag, list, object, optionalText, optionalWhole, text, texts, whole, words } from "./fields.ts";
-import { parseDelivery, tellCleanup } from "./format/cleanup.ts";
+import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
+import {
+  type Fields,
+  flag,
+  list,
+  object,
+  optionalText,
+  optionalTexts,
+  optionalWhole,
+  text,
+  whole,
+  words,
+} from "./fields.ts";
+import { cleanupFields, parseDelivery } from "./format/cleanup.ts";
 import { parseCommands } from "./format/commands.ts";
-import { pageOf, readToken, tellPage } from "./format/history-pages.ts";
+import { encodePage, pageSizeOf, readToken } from "./format/history-pages.ts";
 import { statusWord } from "./format/run-status.ts";
-import { budgetOf, tellTask } from "./format/tasks.ts";
-import { parseNext, tellNext } from "./next-work.ts";
+import { budgetOf, encodeTask } from "./format/tasks.ts";
+import { encodeNextWork, parseNext } from "./next-work.ts";
 import { parsePoll } from "./polls.ts";
-import { tellValidation } from "./question-handlers.ts";
-import { cacheNumbers, STICKY_MINOR } from "./worker-handlers.ts";
+import { encodeValidation } from "./question-handlers.ts";
+import { parseCacheFigures, STICKY_MINOR } from "./worker-handlers.ts";
 
 export async function pollTasks(call: ApiCall): Promise<ApiAnswer> {
   const poll = parsePoll(call);
-  const pageSize = pageOf(call.fields);
-  const kinds = texts(call.fields, "task_kinds");
+  const pageSize = pageSizeOf(call.fields);
+  const kinds = optionalTexts(call.fields, "task_kinds");
   const takesTail = flag(call.fields, "accept_history_tail") ?? false;
-  const { task, status } = await call.plane.pollTasks(poll, {
+  const { task, status } = await call.service.pollTasks(poll, {
     tasks: kinds?.includes("workflow") ?? true,
     validations: kinds?.includes("update_validation") ?? false,
   });
-  if (task === undefined) return ok({ task: null, poll_status: status });
-  const told = "kind" in task ? await tellValidation(task, call) : tellTask(task, pageSize, takesTail);
-  return ok({ task: told, poll_status: status });
+  if (task === undefined) return okAnswer({ task: null, poll_status: status });
+  const body = "kind" in task ? await encodeValidation(task, call) : encodeTask(task, pageSize, takesTail);
+  return okAnswer({ task: body, poll_status: status });
 }
 
 function holderOf({ names, fields }: TaskCall): TaskHolder {
@@ -44,19 +55,19 @@ function holderOf({ names, fields }: TaskCall): TaskHolder {
 export async function taskHistory(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const after = readToken(call.fields);
-  const run = await call.plane.tasks.runOf(holder);
-  return ok({
+  const run = await call.service.tasks.runOf(holder);
+  return okAnswer({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
     ...budgetOf(run, run.last),
-    ...tellPage(run, after, run.last, pageOf(call.fields)),
+    ...encodePage(run, after, run.last, pageSizeOf(call.fields)),
   });
 }
 
 export async function taskHeartbeat(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
-  const { leaseUntil, stored, run } = await call.plane.tasks.heartbeat(holder);
-  return ok({
+  const { leaseUntil, stored, run } = await call.service.tasks.heartbeat(holder);
+  return okAnswer({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
     lease_owner: holder.worker,
@@ -65,7 +76,7 @@ export async function taskHeartbeat(call: TaskCall): Promise<ApiAnswer> {
     run_status: statusWord(stored),
     task_status: "leased",
     reason: null,
-    ...tellCleanup(run),
+    ...cleanupFields(run),
   });
 }
 
@@ -76,9 +87,9 @@ export async function taskHeartbeat(call: TaskCall): Promise<ApiAnswer> {
 export async function deliverCancellation(call: TaskCall): Promise<ApiAnswer> {
   const holder = holderOf(call);
   const delivery = parseDelivery(call.fields);
-  await call.plane.tasks.deliver(holder, delivery);
+  await call.service.tasks.deliver(holder, delivery);
   const { id, sequence, span, call: kind, operation } = delivery;
-  return ok({
+  return okAnswer({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
     delivered: true,
@@ -93,24 +104,24 @@ export async function deliverCancellation(call: TaskCall): Promise<ApiAnswer> {
 }
 
 export async function completeTask(call: TaskCall): Promise<ApiAnswer> {
-  const { plane, fields } = call;
+  const { service, fields } = call;
   const holder = holderOf(call);
   refuseStreams(fields);
   const commands = parseCommands(fields);
   const next = parseNext(call);
-  const worker = await plane.workers.get(holder.worker);
+  const worker = await service.workers.get(holder.worker);
   const claim = object(fields, "sticky_cache");
-  const run = await plane.tasks.runOf(holder);
+  const run = await service.tasks.runOf(holder);
   if (claim !== undefined) checkClaim(claim, worker, run, call.minor);
-  const affinity = affinityOf(claim, worker, plane.deps.stickyMs);
-  const { created, status, last } = await plane.tasks.complete(
+  const affinity = affinityOf(claim, worker, service.deps.stickyMs);
+  const { created, status, last } = await service.tasks.complete(
     holder,
     commands,
-    plane.deps.isSticky && !(await isDraining(plane, worker)) ? affinity : undefined,
+    service.deps.isSticky && !(await isDraining(service, worker)) ? affinity : undefined,
   );
   const metrics = claim && object(claim, "metrics");
-  plane.claims.add("miss", plane.workers.note(worker, cacheNumbers(metrics)));
-  return ok({
+  service.claims.add("miss", service.workers.recordFigures(worker, parseCacheFigures(metrics)));
+  return okAnswer({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
     outcome: "completed",
@@ -120,7 +131,7 @@ export async function completeTask(call: TaskCall): Promise<ApiAnswer> {
     created_task_ids: created.map((n) => `${run.runId}:${n}`),
     last_history_sequence: last,
     reason: null,
-    ...(await tellNext(call, worker.id, next, created.filter((n) => isFor(worker, run, n)).length)),
+    ...(await encodeNextWork(call, worker.id, next, created.filter((n) => isFor(worker, run, n)).length)),
   });
 }
 
@@ -132,8 +143,10 @@ function refuseStreams(fields: Fields): void {
 }
 
 /** The cache of a draining worker is useless: it gets no more tasks. */
-const isDraining = async (plane: RemotePlane, { isDraining: isKnown, queue, build }: RemoteWorker): Promise<boolean> =>
-  isKnown || plane.workers.isDrained(queue, build);
+const isDraining = async (
+  service: HttpWorkerService,
+  { isDraining: isKnown, queue, build }: RemoteWorker,
+): Promise<boolean> => isKnown || service.workers.isDrained(queue, build);
 
 /** Returns whether the worker itself runs this activity. */
 function isFor({ queue, activityTypes }: RemoteWorker, { scheduled }: RemoteRun, n: number): boolean {
@@ -166,8 +179,8 @@ function checkClaim(claim: Fields, worker: RemoteWorker, run: RemoteRun, minor: 
   const build = worker.build === "" ? worker.sdkVersion : worker.build;
   const expected = { worker_id: worker.id, workflow_id: run.workflowId, run_id: run.runId, build_id: build };
   for (const [field, value] of Object.entries(expected)) {
-    const told = optionalText(claim, field, 512);
-    if (told === undefined || value === undefined || told === value) continue;
+    const claimed = optionalText(claim, field, 512);
+    if (claimed === undefined || value === undefined || claimed === value) continue;
     throw new Refused(409, "sticky_cache_identity_mismatch", `sticky_cache.${field} is not that of the task`, {
       field,
     });
@@ -182,9 +195,9 @@ export async function failTask(call: TaskCall): Promise<ApiAnswer> {
   const failure = object(call.fields, "failure") ?? {};
   const type = words(failure, "type", 255);
   const message = words(failure, "message") ?? "the worker gave no reason";
-  const isAtRest = type === WAITING && (await call.plane.tasks.rest(holder));
-  if (!isAtRest) await call.plane.tasks.fail(holder, type === undefined ? message : `${type}: ${message}`);
-  return ok({
+  const isAtRest = type === WAITING && (await call.service.tasks.rest(holder));
+  if (!isAtRest) await call.service.tasks.fail(holder, type === undefined ? message : `${type}: ${message}`);
+  return okAnswer({
     task_id: holder.taskId,
     workflow_task_attempt: holder.attempt,
     outcome: "failed",

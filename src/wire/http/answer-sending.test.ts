@@ -12,8 +12,8 @@ class FakeResponse {
   ended = false;
   #drain: (() => void) | undefined;
 
-  write(piece: Buffer): boolean {
-    this.taken += piece.length;
+  write(chunk: Buffer): boolean {
+    this.taken += chunk.length;
     return false;
   }
 
@@ -21,12 +21,12 @@ class FakeResponse {
     this.#drain = then;
   }
 
-  end(piece: Buffer): void {
-    this.taken += piece.length;
+  end(chunk: Buffer): void {
+    this.taken += chunk.length;
     this.ended = true;
   }
 
-  takePiece(): void {
+  takeChunk(): void {
     this.#drain?.();
   }
 }
@@ -42,16 +42,16 @@ function begin(): { response: FakeResponse; sending: AnswerSending } {
 
 test("a large answer goes out in chunks, each after the client has read the one before", () => {
   const { response } = begin();
-  let pieces = 1;
-  for (; !response.ended; pieces++) response.takePiece();
+  let chunks = 1;
+  for (; !response.ended; chunks++) response.takeChunk();
   assert.equal(response.taken, BODY.length);
-  assert.equal(pieces, Math.ceil(BODY.length / (64 * 1024)));
+  assert.equal(chunks, Math.ceil(BODY.length / (64 * 1024)));
 });
 
 test("a client that reads nothing for 30 seconds is too slow, and one that reads a chunk in time is not", () => {
   const { response, sending } = begin();
   for (let s = 0; s < 29; s++) assert.equal(sending.waited(1_000, HTTP_LIMITS), false);
-  response.takePiece();
+  response.takeChunk();
   for (let s = 0; s < 30; s++) assert.equal(sending.waited(1_000, HTTP_LIMITS), false);
   assert.equal(sending.waited(1_000, HTTP_LIMITS), true);
 });
@@ -59,7 +59,7 @@ test("a client that reads nothing for 30 seconds is too slow, and one that reads
 test("a client that reads a chunk every 29 seconds is too slow in the end", () => {
   const { response, sending } = begin();
   let seconds = 0;
-  while (!sending.waited(1_000, HTTP_LIMITS)) if (++seconds % 29 === 0) response.takePiece();
+  while (!sending.waited(1_000, HTTP_LIMITS)) if (++seconds % 29 === 0) response.takeChunk();
   assert.ok(seconds < 120 && !response.ended, `${seconds} s`);
 });
 

@@ -6,7 +6,7 @@
 import type { ServerResponse } from "node:http";
 import type { HttpLimits } from "./limits.ts";
 
-const PIECE_BYTES = 64 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 
 export class AnswerSending {
   readonly #response: ServerResponse;
@@ -23,30 +23,30 @@ export class AnswerSending {
   /** `ends`: nothing follows. */
   send(body: string | undefined, ends: boolean): void {
     if (body === undefined) this.#last(undefined, ends);
-    else if (this.#bytes <= PIECE_BYTES) this.#last(body, ends);
+    else if (this.#bytes <= CHUNK_BYTES) this.#last(body, ends);
     else this.#sendFrom(Buffer.from(body), 0, ends);
   }
 
   #sendFrom(body: Buffer, from: number, ends: boolean): void {
     const response = this.#response;
-    for (let at = from; ; at += PIECE_BYTES) {
+    for (let at = from; ; at += CHUNK_BYTES) {
       this.#quietMs = 0;
-      const piece = body.subarray(at, at + PIECE_BYTES);
-      const next = at + PIECE_BYTES;
+      const chunk = body.subarray(at, at + CHUNK_BYTES);
+      const next = at + CHUNK_BYTES;
       if (next >= body.length) {
-        this.#last(piece, ends);
+        this.#last(chunk, ends);
         return;
       }
-      if (!response.write(piece)) {
+      if (!response.write(chunk)) {
         response.once("drain", () => this.#sendFrom(body, next, ends));
         return;
       }
     }
   }
 
-  #last(piece: string | Buffer | undefined, ends: boolean): void {
-    if (ends) this.#response.end(piece);
-    else if (piece !== undefined) this.#response.write(piece);
+  #last(chunk: string | Buffer | undefined, ends: boolean): void {
+    if (ends) this.#response.end(chunk);
+    else if (chunk !== undefined) this.#response.write(chunk);
   }
 
   /**

@@ -54,9 +54,9 @@ const CAUSED_BY_USERS: ReadonlySet<ErrorCode> = new Set([
 export function thrownAnswer(thrown: unknown): HttpAnswer {
   if (!isLimpetError(thrown)) return jsonAnswer(CATALOGUE.ACTOR_FAILED.status, serializeError(thrown));
   const { headers, status } = errorAnswer(thrown);
-  const { cause, ...told } = serializeError(thrown);
+  const { cause, ...serialized } = serializeError(thrown);
   const isUsers = cause !== undefined && CAUSED_BY_USERS.has(thrown.code);
-  return { headers, status, body: JSON.stringify(isUsers ? { ...told, cause } : told) };
+  return { headers, status, body: JSON.stringify(isUsers ? { ...serialized, cause } : serialized) };
 }
 
 function withExtras(answer: HttpAnswer, headers: Readonly<Record<string, string>>): HttpAnswer {

@@ -23,12 +23,12 @@ export function describeBroken(code: string | undefined, headerBytes: number): L
 export function refuseBroken(
   error: NodeJS.ErrnoException,
   socket: Socket,
-  underWay: readonly HttpExchange[],
+  inProgress: readonly HttpExchange[],
   limits: { readonly headerBytes: number; readonly lingerMs: number },
 ): HttpAnswer | undefined {
   // The final answer is sent already, and further bytes are discarded.
   if (socket.writableEnded) return undefined;
-  const [first, ...more] = underWay;
+  const [first, ...more] = inProgress;
   // An answer now would be taken for the answer to an earlier request, unless that request is the broken one.
   const clear = first === undefined || (more.length === 0 && !first.request.complete && !first.answered);
   if (!clear || !socket.writable || error.code === "ECONNRESET") {
@@ -37,12 +37,12 @@ export function refuseBroken(
   }
   if (first !== undefined) first.answered = true;
   const answer = errorAnswer(describeBroken(error.code, limits.headerBytes));
-  sayGoodbye(socket, answer, limits.lingerMs);
+  answerAndClose(socket, answer, limits.lingerMs);
   return answer;
 }
 
 /** Answers on the bare socket and closes it, with time for the client to read. */
-export function sayGoodbye(socket: Socket, answer: HttpAnswer, lingerMs: number): void {
+export function answerAndClose(socket: Socket, answer: HttpAnswer, lingerMs: number): void {
   socket.end(rawAnswer(answer));
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), lingerMs);

@@ -5,7 +5,7 @@ import type { HttpExchange } from "./exchange.ts";
 
 export class HttpConnections {
   readonly #exchanges = new Map<Socket, Set<HttpExchange>>();
-  #underWay = 0;
+  #inProgress = 0;
   #onQuiet: (() => void) | undefined;
 
   open(socket: Socket): void {
@@ -23,7 +23,7 @@ export class HttpConnections {
     // The connection closed before its last request was handled.
     if (set === undefined) return 0;
     set.add(exchange);
-    this.#underWay++;
+    this.#inProgress++;
     exchange.response.once("close", () => this.#end(socket, exchange));
     return set.size;
   }
@@ -34,7 +34,7 @@ export class HttpConnections {
 
   /** Resolves when no exchange is in progress. */
   quiet(): Promise<void> {
-    if (this.#underWay === 0) return Promise.resolve();
+    if (this.#inProgress === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#onQuiet = resolve;
     });
@@ -48,7 +48,7 @@ export class HttpConnections {
   #end(socket: Socket, exchange: HttpExchange): void {
     if (this.#exchanges.get(socket)?.delete(exchange) !== true) return;
     exchange.end();
-    this.#underWay--;
-    if (this.#underWay === 0) this.#onQuiet?.();
+    this.#inProgress--;
+    if (this.#inProgress === 0) this.#onQuiet?.();
   }
 }

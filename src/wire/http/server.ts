@@ -9,7 +9,7 @@ import type { Meter } from "../../ports/meter.ts";
 import { ByteBudget } from "../byte-budget.ts";
 import { listenAt } from "../listening.ts";
 import { errorAnswer, type HttpAnswer, NOT_DELIVERED } from "./answers.ts";
-import { refuseBroken, sayGoodbye } from "./broken-requests.ts";
+import { answerAndClose, refuseBroken } from "./broken-requests.ts";
 import { HttpConnections } from "./connections.ts";
 import { type ExchangeLimits, HttpExchange } from "./exchange.ts";
 import { hostRoutes } from "./host-api/routes.ts";
@@ -189,7 +189,7 @@ class ListeningServer {
     const answer = errorAnswer(error, { allow: "GET, POST, PUT, DELETE" });
     this.#metrics.count("none", answer.status);
     socket.on("error", () => socket.destroy());
-    sayGoodbye(socket, answer, this.#shares.limits.lingerMs);
+    answerAndClose(socket, answer, this.#shares.limits.lingerMs);
   }
 }
 

@@ -16,15 +16,15 @@ const FIRST_PAGE = Buffer.from("0").toString("base64");
 const CONTEXT = "durable-workflow.cancellation-context/v1";
 
 /** The request as workers and clients see it. */
-export const tellRequest = ({ id, at, deadline }: CleanupRequest): Payload => ({
+export const encodeCleanupRequest = ({ id, at, deadline }: CleanupRequest): Payload => ({
   request_id: id,
   requested_at: iso(at),
   cleanup_deadline_at: iso(deadline),
   history_refresh_page_token: FIRST_PAGE,
 });
 
-export const tellCleanup = ({ cleanup }: RemoteRun): Payload =>
-  cleanup === undefined ? {} : { cancellation_request: tellRequest(cleanup) };
+export const cleanupFields = ({ cleanup }: RemoteRun): Payload =>
+  cleanup === undefined ? {} : { cancellation_request: encodeCleanupRequest(cleanup) };
 
 export function parseDelivery(fields: Fields): Delivery {
   const sequence = whole(fields, "sequence", 1, MOST_STEP);
@@ -52,12 +52,12 @@ function operationOf(fields: Fields, isHandle: boolean, sequence: number): Deliv
 export function requestEvent(run: RemoteRun, { id, at, deadline, reason }: CleanupRequest): Payload {
   const names = { workflow_instance_id: run.workflowId, workflow_run_id: run.runId };
   const times = { requested_at: iso(at), cleanup_deadline_at: iso(deadline) };
-  const told = { reason: reason === "" ? null : reason };
+  const given = { reason: reason === "" ? null : reason };
   return {
     workflow_command_id: id,
     ...names,
     ...times,
-    ...told,
+    ...given,
     cancellation: {
       schema: CONTEXT,
       request_id: id,
@@ -65,7 +65,7 @@ export function requestEvent(run: RemoteRun, { id, at, deadline, reason }: Clean
       parent_request_id: null,
       root_workflow_instance_id: run.workflowId,
       root_workflow_run_id: run.runId,
-      ...told,
+      ...given,
       ...times,
       requester: { type: "api" },
       source: "control_plane",

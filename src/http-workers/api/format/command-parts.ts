@@ -5,7 +5,7 @@ import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { failureElsewhere, lastNews } from "../../../workflows/activities/failure.ts";
 import type { ParallelGroup } from "../../../workflows/engine/events.ts";
 import { modeOf, readSelection, SELECT_MODE } from "../../../workflows/history/selection.ts";
-import type { Command, LocalOutcome } from "../../command.ts";
+import type { LocalOutcome, WorkerCommand } from "../../command.ts";
 import { invalidField, Refused } from "../../refusal.ts";
 import { type Fields, isFields, list, oneOf, optionalText, text, whole, words } from "../fields.ts";
 import { readPayload } from "./payloads.ts";
@@ -83,7 +83,7 @@ function checkMode(mode: unknown, depth: number): void {
 /** The member of a selection to cancel, as its worker names it. */
 export function selectionMember(
   fields: Fields,
-): Omit<Extract<Command, { kind: "cancel_selection_operation" }>, "kind"> {
+): Omit<Extract<WorkerCommand, { kind: "cancel_selection_operation" }>, "kind"> {
   const { member_key: key } = fields;
   return {
     selection: text(fields, "selection_group_id"),
@@ -108,6 +108,6 @@ export function localOutcome(fields: Fields): LocalOutcome {
   const message = words(fields, "message") ?? "no message";
   const kind = FAILED[outcome];
   const failure = failureElsewhere(message, words(fields, "exception_type", 255), { kind, isFinal: true });
-  const news = lastNews(0, failure, attempts) as { readonly error: SerializedError };
-  return { failed: kind, error: news.error, attempts };
+  const event = lastNews(0, failure, attempts) as { readonly error: SerializedError };
+  return { failed: kind, error: event.error, attempts };
 }

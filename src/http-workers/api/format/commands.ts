@@ -7,7 +7,7 @@ import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { toWire } from "../../../kernel/values.ts";
 import { attributesProblem, isPlainOrList } from "../../../workflows/definition/attributes.ts";
 import type { ActivityOptionsTold, ParentClosePolicy } from "../../../workflows/engine/events.ts";
-import type { Command } from "../../command.ts";
+import type { WorkerCommand } from "../../command.ts";
 import { serializedFrom } from "../../commands.ts";
 import { invalidField, Refused } from "../../refusal.ts";
 import {
@@ -17,9 +17,9 @@ import {
   object,
   oneOf,
   optionalText,
+  optionalTexts,
   optionalWhole,
   text,
-  texts,
   whole,
   words,
 } from "../fields.ts";
@@ -34,7 +34,7 @@ const MOST_SECONDS = 3_155_760_000;
 /** Commands of the protocol that are rejected by name, before anything of their task is recorded. */
 export const REFUSED_COMMANDS = ["prepare_local_activity", "start_service_operation"] as const;
 
-export const COMMANDS = [
+export const COMMAND_NAMES = [
   "complete_workflow",
   "fail_workflow",
   "continue_as_new",
@@ -51,9 +51,9 @@ export const COMMANDS = [
   "cancel_selection_operation",
   "open_condition_wait",
   "open_signal_wait",
-] as const satisfies readonly Command["kind"][];
+] as const satisfies readonly WorkerCommand["kind"][];
 
-export function parseCommands(fields: Fields): Command[] {
+export function parseCommands(fields: Fields): WorkerCommand[] {
   const commands = list(fields, "commands");
   if (commands === undefined) throw invalidField("commands", "is required");
   if (commands.length > MOST_COMMANDS) {
@@ -66,10 +66,10 @@ export function parseCommands(fields: Fields): Command[] {
   return commands.map((command, i) => {
     if (!isFields(command)) throw invalidCommand(i, "must be an object");
     const { type } = command;
-    if (!COMMANDS.includes(type as never)) throw unknownCommand(i, type);
+    if (!COMMAND_NAMES.includes(type as never)) throw unknownCommand(i, type);
     try {
       refuseUnsupported(command);
-      return parseCommand(type as Command["kind"], command);
+      return parseCommand(type as WorkerCommand["kind"], command);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (error.reason === "unsupported_command") throw unsupported(i, String(type), error.message);
@@ -92,14 +92,14 @@ function unknownCommand(i: number, type: unknown): Refused {
 const unsupported = (i: number, command: string, problem: string): Refused =>
   new Refused(409, "unsupported_command", `commands[${i}]: ${problem}`, {
     unsupported: command,
-    supported_workflow_task_commands: COMMANDS,
+    supported_workflow_task_commands: COMMAND_NAMES,
     errors: { [`commands.${i}`]: [problem] },
   });
 
 const invalidCommand = (i: number, problem: string): Refused =>
   new Refused(409, "invalid_commands", `commands[${i}]: ${problem}`, { errors: { [`commands.${i}`]: [problem] } });
 
-function parseCommand(kind: Command["kind"], fields: Fields): Command {
+function parseCommand(kind: WorkerCommand["kind"], fields: Fields): WorkerCommand {
   switch (kind) {
     case "schedule_activity": {
       const name = nameOf(fields, "activity_type");
@@ -190,19 +190,19 @@ function milliseconds(fields: Fields, name: string): number | undefined {
 function activityOptions(fields: Fields): ActivityOptionsTold {
   const retry = object(fields, "retry_policy");
   const ms = (name: string): number | undefined => milliseconds(fields, name);
-  const told = {
+  const options = {
     queue: fields.queue == null ? undefined : nameOf(fields, "queue"),
     // A command without a retry policy has one attempt.
     attempts: retry === undefined ? 1 : optionalWhole(retry, "max_attempts", 1, 1_000_000),
     delays: retry === undefined ? undefined : delaysOf(retry),
-    nonRetryable: retry === undefined ? undefined : texts(retry, "non_retryable_error_types"),
+    nonRetryable: retry === undefined ? undefined : optionalTexts(retry, "non_retryable_error_types"),
     startToClose: ms("start_to_close_timeout"),
     scheduleToStart: ms("schedule_to_start_timeout"),
     scheduleToClose: ms("schedule_to_close_timeout"),
     heartbeat: ms("heartbeat_timeout"),
     onCancel: policyOf(fields, "try_cancel", ["abandon"]),
   };
-  return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)) as ActivityOptionsTold;
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as ActivityOptionsTold;
 }
 
 function delaysOf(retry: Fields): number[] | undefined {

@@ -13,7 +13,7 @@ import { deliveryEvent, requestEvent } from "./cleanup.ts";
 import { blobOf, CODEC, envelopeOf, inputToArguments } from "./payloads.ts";
 import { displayJson } from "./plain-values.ts";
 
-export interface ToldEvent {
+export interface EncodedEvent {
   readonly id: string;
   readonly sequence: number;
   readonly event_type: string;
@@ -27,8 +27,8 @@ export interface ToldEvent {
 type Payload = Record<string, unknown>;
 
 /** Events after the given one, up to another, and at most `most`. */
-export function tellHistory(run: RemoteRun, after: number, upTo: number, most: number): ToldEvent[] {
-  const told: ToldEvent[] = [];
+export function encodeHistory(run: RemoteRun, after: number, upTo: number, most: number): EncodedEvent[] {
+  const encoded: EncodedEvent[] = [];
   // Steps are in order, so a binary search finds the first relevant one.
   let [low, high] = [0, run.history.length];
   while (low < high) {
@@ -41,14 +41,14 @@ export function tellHistory(run: RemoteRun, after: number, upTo: number, most: n
     const { at, from, events } = run.history[i]!;
     for (const [j, event] of events.entries()) {
       const sequence = from + j;
-      if (sequence > upTo || told.length === most) return told;
-      if (sequence > after) told.push(tellEvent(run, event, sequence, at));
+      if (sequence > upTo || encoded.length === most) return encoded;
+      if (sequence > after) encoded.push(encodeEvent(run, event, sequence, at));
     }
   }
-  return told;
+  return encoded;
 }
 
-function tellEvent(run: RemoteRun, event: HistoryEvent, sequence: number, at: number): ToldEvent {
+function encodeEvent(run: RemoteRun, event: HistoryEvent, sequence: number, at: number): EncodedEvent {
   const payloadOf = PAYLOADS[event.kind] as (run: RemoteRun, event: HistoryEvent, at: number) => Payload;
   const when = isoMoment(at);
   return {
@@ -81,7 +81,8 @@ const typeOf = (event: HistoryEvent): string =>
   event.kind === "ChildRunFailed" ? childEnd(event.error) : (TYPES[event.kind] ?? event.kind);
 
 const withReason = (_run: RemoteRun, { reason }: { readonly reason: string }): Payload => ({ reason, message: reason });
-const withFailure = (_run: RemoteRun, event: { readonly error: SerializedError }): Payload => failure(event.error);
+const withFailure = (_run: RemoteRun, event: { readonly error: SerializedError }): Payload =>
+  failurePayload(event.error);
 const toTarget = (_run: RemoteRun, event: { readonly n: number; readonly workflowId: string }): Payload => ({
   ...step(event.n),
   target_workflow_id: event.workflowId,
@@ -114,18 +115,22 @@ const PAYLOADS: {
   ActivityCompleted: (run, { of, result }) => ({ ...activity(run, of), result: blobOf(result), payload_codec: CODEC }),
   ActivityFailed: (run, { of, error, attempts }) => ({
     ...activity(run, of),
-    ...failure(error),
+    ...failurePayload(error),
     attempt_number: attempts,
   }),
-  ActivityTimedOut: (run, { of, error }) => ({ ...activity(run, of), ...failure(error), failure_category: "timeout" }),
+  ActivityTimedOut: (run, { of, error }) => ({
+    ...activity(run, of),
+    ...failurePayload(error),
+    failure_category: "timeout",
+  }),
   ActivityCancelled: (run, { of, error }) => ({
     ...activity(run, of),
-    ...failure(error),
+    ...failurePayload(error),
     failure_category: "cancelled",
   }),
   ActivityRetryScheduled: (run, { of, error, attempts, pause }) => ({
     ...activity(run, of),
-    ...failure(error),
+    ...failurePayload(error),
     retry_attempt: attempts,
     retry_delay_seconds: pause / 1_000,
   }),
@@ -147,7 +152,7 @@ const PAYLOADS: {
     const result = blobOf(event.result);
     return { ...child(run, event.of), result, output: result, payload_codec: CODEC };
   },
-  ChildRunFailed: (run, { of, error }) => ({ ...child(run, of), ...failure(error) }),
+  ChildRunFailed: (run, { of, error }) => ({ ...child(run, of), ...failurePayload(error) }),
 
   SignalReceived: (_run, { id, name, input, wait }) => ({
     signal_id: id,
@@ -158,9 +163,9 @@ const PAYLOADS: {
   }),
   UpdateAccepted: (_run, event) => update(event),
   UpdateApplied: (_run, event) => ({ ...update(event), workflow_sequence: event.wait ?? null }),
-  UpdateRejected: (_run, { id, name, error }) => ({ update_id: id, update_name: name, ...failure(error) }),
+  UpdateRejected: (_run, { id, name, error }) => ({ update_id: id, update_name: name, ...failurePayload(error) }),
   UpdateCompleted: (_run, { id, result }) => ({ update_id: id, result: blobOf(result), payload_codec: CODEC }),
-  UpdateFailed: (_run, { id, error }) => ({ update_id: id, ...failure(error) }),
+  UpdateFailed: (_run, { id, error }) => ({ update_id: id, ...failurePayload(error) }),
 
   ConditionWaitOpened: (run, event) => ({
     ...step(event.n),
@@ -245,7 +250,7 @@ function member(run: RemoteRun, selection: Selection | undefined): Payload {
 
 function winner(run: RemoteRun, event: EventOf<"SelectionResolved">): Payload {
   const selection = selectionOf(run.steps.get(event.winner)?.group);
-  const decided = tellHistory(run, event.by - 1, event.by, 1)[0];
+  const decided = encodeHistory(run, event.by - 1, event.by, 1)[0];
   return {
     selection_group_base_sequence: selection?.base,
     selection_group_size: selection?.size,
@@ -313,7 +318,7 @@ function parallel(group: ParallelGroup | undefined): Payload {
 const isSelected = (group: ParallelGroup): boolean => selectionOf(group)?.id === group.id;
 
 /** The error without its stack, which never leaves a process. */
-export function failure({ message, error, errorCode, cause }: SerializedError): Payload {
+export function failurePayload({ message, error, errorCode, cause }: SerializedError): Payload {
   const name = error?.name ?? cause?.name ?? errorCode;
   return {
     message,

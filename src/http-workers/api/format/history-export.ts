@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import type { StoredRun } from "../../../ports/store/workflows.ts";
 import type { RemoteRun } from "../../../workflows/history/run-state.ts";
 import { isoTime as iso } from "../api-call.ts";
-import { type ToldEvent, tellHistory } from "./history-events.ts";
+import { type EncodedEvent, encodeHistory } from "./history-events.ts";
 import { argumentsOf, CODEC, envelopeOf } from "./payloads.ts";
 import { displayJson } from "./plain-values.ts";
 import { bucketWord, statusWord } from "./run-status.ts";
@@ -14,7 +14,7 @@ const SCHEMA = "durable-workflow.v2.history-export";
 const CANONICAL = "json-recursive-ksort-v1";
 
 export function exportBundle(stored: StoredRun, run: RemoteRun, now: number): Record<string, unknown> {
-  const events = tellHistory(run, 0, stored.events, Number.MAX_SAFE_INTEGER);
+  const events = encodeHistory(run, 0, stored.events, Number.MAX_SAFE_INTEGER);
   const end = JSON.parse(stored.result ?? "{}") as { result?: unknown; error?: { message?: string } };
   const isCompleted = stored.status === "completed";
   const bundle = {
@@ -59,7 +59,7 @@ export function exportBundle(stored: StoredRun, run: RemoteRun, now: number): Re
   return { ...bundle, integrity: integrityOf(bundle) };
 }
 
-const payloadOf = ({ payload }: ToldEvent): unknown => payload;
+const payloadOf = ({ payload }: EncodedEvent): unknown => payload;
 
 function integrityOf(bundle: unknown): Record<string, unknown> {
   return {

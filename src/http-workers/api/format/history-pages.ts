@@ -4,15 +4,15 @@ import type { RemoteRun } from "../../../workflows/history/run-state.ts";
 import { Refused } from "../../refusal.ts";
 import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "../cluster-info.ts";
 import { type Fields, optionalWhole, text } from "../fields.ts";
-import { tellHistory } from "./history-events.ts";
+import { encodeHistory } from "./history-events.ts";
 
-export const askedPage = (fields: Fields): number | undefined =>
+export const requestedPageSize = (fields: Fields): number | undefined =>
   optionalWhole(fields, "history_page_size", 1, MOST_HISTORY_PAGE);
-export const pageOf = (fields: Fields): number => askedPage(fields) ?? HISTORY_PAGE;
+export const pageSizeOf = (fields: Fields): number => requestedPageSize(fields) ?? HISTORY_PAGE;
 
 /** Events after the given one, their range, and the token of the next page. */
-export function tellPage(run: RemoteRun, after: number, last: number, size: number): Record<string, unknown> {
-  const events = tellHistory(run, after, last, size);
+export function encodePage(run: RemoteRun, after: number, last: number, size: number): Record<string, unknown> {
+  const events = encodeHistory(run, after, last, size);
   const end = after + events.length;
   return {
     first_history_sequence: after + 1,

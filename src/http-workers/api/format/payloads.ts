@@ -16,14 +16,14 @@ import { isFields } from "../fields.ts";
 export const CODEC = "avro";
 const NOTHING: Wire = { $: "undefined" };
 
-export interface Envelope {
+export interface PayloadEnvelope {
   readonly codec: typeof CODEC;
   readonly blob: string;
 }
 
 export const blobOf = (wire: Wire): string => encodeAvro(wire);
-export const envelopeOf = (wire: Wire): Envelope => ({ codec: CODEC, blob: blobOf(wire) });
-export const argumentsOf = (input: Wire): Envelope => envelopeOf(inputToArguments(input));
+export const envelopeOf = (wire: Wire): PayloadEnvelope => ({ codec: CODEC, blob: blobOf(wire) });
+export const argumentsOf = (input: Wire): PayloadEnvelope => envelopeOf(inputToArguments(input));
 
 /** Reads an envelope, or the blob alone. `what` names the field. */
 export function readPayload(payload: unknown, what: string): Wire {

@@ -1,7 +1,7 @@
 // The cause of a workflow task: the wait of its run, and the last event. A worker that replays its code needs
 // none of it; others find their position by it. Fields that do not apply are null. Pure.
-import type { WorkflowTask } from "../../task-claims.ts";
-import { type ToldEvent, tellHistory } from "./history-events.ts";
+import type { WorkflowTask } from "../../task-claimer.ts";
+import { type EncodedEvent, encodeHistory } from "./history-events.ts";
 
 const NOTHING = {
   workflow_wait_kind: null,
@@ -46,18 +46,18 @@ export function resumeContext(task: WorkflowTask): Record<string, unknown> {
       resume_source_id: id,
     };
   }
-  const [latest] = last > seen ? tellHistory(run, last - 1, last, 1) : [];
+  const [latest] = last > seen ? encodeHistory(run, last - 1, last, 1) : [];
   return latest === undefined ? open : { ...open, ...happened(latest) };
 }
 
 /** Empty for an event that the worker itself decided. */
-function happened({ event_type, payload }: ToldEvent): Record<string, unknown> {
-  const told = {
+function happened({ event_type, payload }: EncodedEvent): Record<string, unknown> {
+  const named = {
     workflow_event_type: event_type,
     workflow_sequence: payload.sequence ?? payload.workflow_sequence ?? null,
   };
   const source = (kind: string, id: unknown): Record<string, unknown> => ({
-    ...told,
+    ...named,
     resume_source_kind: kind,
     resume_source_id: id,
   });

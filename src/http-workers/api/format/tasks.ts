@@ -5,17 +5,17 @@ import { readBinding } from "../../../workflows/definition/bindings.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/engine/history-budget.ts";
 import type { RemoteRun } from "../../../workflows/history/run-state.ts";
 import type { ActivityTask } from "../../activities.ts";
-import type { WorkflowTask } from "../../task-claims.ts";
+import type { WorkflowTask } from "../../task-claimer.ts";
 import { isoTime } from "../api-call.ts";
-import { tellCleanup } from "./cleanup.ts";
-import { tellPage } from "./history-pages.ts";
+import { cleanupFields } from "./cleanup.ts";
+import { encodePage } from "./history-pages.ts";
 import { argumentsOf, CODEC } from "./payloads.ts";
 import { resumeContext } from "./resume-context.ts";
 
 /**
  * `takesTail`: the worker accepts only the events after those it has in memory, and may request the others.
  */
-export function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolean): Record<string, unknown> {
+export function encodeTask(task: WorkflowTask, pageSize: number, takesTail: boolean): Record<string, unknown> {
   const { run, stored, mode } = task;
   const after = takesTail && mode === "sticky_hit_expected" ? task.seen : 0;
   const sticky_worker_id = stored.stickyWorker ?? null;
@@ -31,7 +31,7 @@ export function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolea
     arguments: argumentsOf(run.started.input),
     run_status: run.next === 1 ? "pending" : "running",
     ...budgetOf(run, task.last),
-    ...tellPage(run, after, task.last, pageSize),
+    ...encodePage(run, after, task.last, pageSize),
     task_queue: stored.queue,
     connection: null,
     compatibility: readBinding(stored.bound).build ?? null,
@@ -48,7 +48,7 @@ export function tellTask(task: WorkflowTask, pageSize: number, takesTail: boolea
     },
     ...resumeContext(task),
     cancel_requested: false,
-    ...tellCleanup(run),
+    ...cleanupFields(run),
   };
 }
 
@@ -69,7 +69,7 @@ export function budgetOf(run: RemoteRun, events: number): Record<string, unknown
   };
 }
 
-export function tellActivity(task: ActivityTask): Record<string, unknown> {
+export function encodeActivity(task: ActivityTask): Record<string, unknown> {
   const { activity, startedAt } = task;
   const { options = {}, scheduledAt } = activity;
   const until = (from: number, ms: number | undefined): string | null => (ms === undefined ? null : isoTime(from + ms));

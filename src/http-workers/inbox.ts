@@ -15,7 +15,7 @@ export interface EndFromOutside {
   readonly error: SerializedError;
 }
 
-export interface Taken {
+export interface TakenMessages {
   readonly events: readonly HistoryEvent[];
   readonly taken: number;
   readonly at: number;
@@ -23,7 +23,7 @@ export interface Taken {
 }
 
 /** The capabilities that a run's worker registered. */
-export interface Able {
+export interface WorkerAbilities {
   /** The run has an update of that name. */
   hasUpdate(name: string): boolean;
   /** The worker can clean up after a cancelled run. If it cannot, the run ends at once. */
@@ -34,12 +34,17 @@ export interface Able {
  * Changes the run as if the events were written. A worker that waits for a condition gets one event at a
  * time, and reports its commands before the next one. Only then does its code do the same at a replay.
  */
-export function takeArrivals(run: RemoteRun, arrivals: readonly StoredInboxMessage[], now: number, able: Able): Taken {
+export function takeInbox(
+  run: RemoteRun,
+  messages: readonly StoredInboxMessage[],
+  now: number,
+  able: WorkerAbilities,
+): TakenMessages {
   const events: HistoryEvent[] = [];
   const from = run.last + 1;
   let [taken, at, isNudged] = [0, Math.max(run.at, now), false];
   let end: EndFromOutside | undefined;
-  for (const { number, data } of arrivals) {
+  for (const { number, data } of messages) {
     taken = number;
     const sent = readMessage(data);
     const { notBefore } = sent;
@@ -61,12 +66,12 @@ export function takeArrivals(run: RemoteRun, arrivals: readonly StoredInboxMessa
 }
 
 /** A worker that cannot clean up does not get the request: it would never continue the run. */
-function inReach(message: Message, { cleansUp }: Able): Message {
+function inReach(message: Message, { cleansUp }: WorkerAbilities): Message {
   if (message.kind !== "CleanupRequested" || cleansUp) return message;
   return { kind: "CancelRequested", reason: message.reason };
 }
 
-function happened(run: RemoteRun, message: Message, able: Able): HistoryEvent[] {
+function happened(run: RemoteRun, message: Message, able: WorkerAbilities): HistoryEvent[] {
   switch (message.kind) {
     case "LookAgain":
       return [];
@@ -93,17 +98,17 @@ const RESULTS: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
 ]);
 
 /** The event of a selection's winner stands in the history right after the event that decided it. */
-function resolved(run: RemoteRun, news: ExternalEvent): ExternalEvent[] {
-  if (!("of" in news) || !(FAILURES.has(news.kind) || RESULTS.has(news.kind))) return [];
-  const outcome = outcomeOf(run, news.of, FAILURES.has(news.kind));
+function resolved(run: RemoteRun, event: ExternalEvent): ExternalEvent[] {
+  if (!("of" in event) || !(FAILURES.has(event.kind) || RESULTS.has(event.kind))) return [];
+  const outcome = outcomeOf(run, event.of, FAILURES.has(event.kind));
   if (outcome === undefined) return [];
-  return [{ kind: "SelectionResolved", winner: news.of, outcome, by: run.last + 1 }];
+  return [{ kind: "SelectionResolved", winner: event.of, outcome, by: run.last + 1 }];
 }
 
 function requested(
   run: RemoteRun,
   { id, name, input }: Extract<Message, { kind: "UpdateRequested" }>,
-  able: Able,
+  able: WorkerAbilities,
 ): ExternalEvent[] {
   const accepted = { kind: "UpdateAccepted", id, name, input } as const;
   if (!run.wants(accepted)) return [];
@@ -113,11 +118,11 @@ function requested(
 }
 
 /** Adds the number of the wait that was open when the event arrived. */
-function withWait(run: RemoteRun, news: ExternalEvent): ExternalEvent {
+function withWait(run: RemoteRun, event: ExternalEvent): ExternalEvent {
   const { wait } = run;
-  if (wait === undefined) return news;
-  if (news.kind === "TimerFired") return wait.timer === news.of ? { ...news, wait: wait.n } : news;
-  return news.kind === "SignalReceived" ? { ...news, wait: wait.n } : news;
+  if (wait === undefined) return event;
+  if (event.kind === "TimerFired") return wait.timer === event.of ? { ...event, wait: wait.n } : event;
+  return event.kind === "SignalReceived" ? { ...event, wait: wait.n } : event;
 }
 
 function endBy(message: Message): EndFromOutside | undefined {

@@ -12,12 +12,12 @@ import { pauseAfter } from "../workflows/worker/blocked-task.ts";
 import type { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
 import { CompletionBuilder, closeWith } from "../workflows/worker/completion.ts";
 import { checkAttempts, Suspects } from "../workflows/worker/lost-attempts.ts";
-import { takeArrivals } from "./arrivals.ts";
 import { CLEANUP_CAPABILITY } from "./cleanup.ts";
+import { takeInbox } from "./inbox.ts";
 import { affinityLeft, type TaskWriter, type TaskWriterDeps } from "./task-writer.ts";
 import { contractOf, keepsRuns, type RemoteWorker, remoteCode } from "./worker.ts";
 
-export interface TaskClaimsDeps extends TaskWriterDeps {
+export interface TaskClaimerDeps extends TaskWriterDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -54,12 +54,12 @@ export interface WorkflowTask {
 /** Inbox messages in one task. */
 export const TAKE = 500;
 
-export class TaskClaims {
-  readonly #deps: TaskClaimsDeps;
+export class TaskClaimer {
+  readonly #deps: TaskClaimerDeps;
   readonly #writer: TaskWriter;
   readonly #suspects: Suspects;
 
-  constructor(deps: TaskClaimsDeps, writer: TaskWriter) {
+  constructor(deps: TaskClaimerDeps, writer: TaskWriter) {
     this.#deps = deps;
     this.#writer = writer;
     this.#suspects = new Suspects(deps.maxLostAttempts, deps);
@@ -100,7 +100,7 @@ export class TaskClaims {
       const run = await runs.get(task.ref, task.last, task.runId);
       if (stored === undefined || run === undefined) return undefined;
       run.bound = task.bound;
-      if (!(await this.#takeArrivals(task, stored, run, worker))) return undefined;
+      if (!(await this.#takeInbox(task, stored, run, worker))) return undefined;
       // A request to end the run was applied, which needs no code.
       checkAttempts(task, this.#deps.maxLostAttempts);
       const mode = modeFor(worker, task.mode, run);
@@ -134,7 +134,7 @@ export class TaskClaims {
   }
 
   /** True: the worker has work, and the task stays with it. */
-  async #takeArrivals(
+  async #takeInbox(
     { ref, token, taken, arrived }: ClaimedTask,
     stored: StoredRun,
     run: RemoteRun,
@@ -144,7 +144,7 @@ export class TaskClaims {
     const inbox = arrived > taken ? await store.inbox(ref, taken, TAKE) : [];
     const { last } = run;
     const updates = contractOf(worker, run.started.type)?.updates;
-    const took = takeArrivals(run, inbox, this.#deps.now(), {
+    const took = takeInbox(run, inbox, this.#deps.now(), {
       hasUpdate: (name) => updates?.includes(name) ?? true,
       cleansUp: worker.capabilities.includes(CLEANUP_CAPABILITY),
     });

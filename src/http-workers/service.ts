@@ -14,9 +14,9 @@ import { ClaimCounts } from "./claim-counts.ts";
 import { CLEANUP_CAPABILITY } from "./cleanup.ts";
 import { RemoteControl } from "./control.ts";
 import { PollAnswers } from "./poll-answers.ts";
-import { type Question, type QuestionKind, RemoteQuestions } from "./questions.ts";
+import { type QuestionKind, RemoteQuestions, type WorkerQuestion } from "./questions.ts";
 import { Refused } from "./refusal.ts";
-import type { WorkflowTask } from "./task-claims.ts";
+import type { WorkflowTask } from "./task-claimer.ts";
 import { RemoteTasks } from "./tasks.ts";
 import { contractOf, type RemoteWorker } from "./worker.ts";
 import { RemoteWorkers } from "./workers.ts";
@@ -44,7 +44,7 @@ const LOOK_MS = 1_000;
 const CACHE_BYTES = 64 * 1024 * 1024;
 const MOST_POLLS = 10_000;
 
-export class RemotePlane implements HttpWorkers {
+export class HttpWorkerService implements HttpWorkers {
   readonly workers: RemoteWorkers;
   readonly tasks: RemoteTasks;
   readonly activities: RemoteActivities;
@@ -55,7 +55,7 @@ export class RemotePlane implements HttpWorkers {
   readonly claims: ClaimCounts;
   readonly deps: HttpWorkersDeps;
   readonly #waiting: Waiting;
-  readonly #taskAnswers: PollAnswers<WorkflowTask | Question>;
+  readonly #taskAnswers: PollAnswers<WorkflowTask | WorkerQuestion>;
   readonly #activityAnswers: PollAnswers<ActivityTask>;
 
   constructor(deps: HttpWorkersDeps) {
@@ -113,7 +113,7 @@ export class RemotePlane implements HttpWorkers {
       now,
       dispatcherOf,
       start: (start, started, at) => deps.start(start, started, at),
-      arrive: (arrival) => deps.arrive(arrival),
+      deliver: (arrival) => deps.deliver(arrival),
       query: (run, name, input) => deps.query(run, name, input),
       validate: (run, name, input) => this.#validate(run, name, input),
       checkCleanup: (run) => this.#checkCleanup(run),
@@ -190,12 +190,12 @@ export class RemotePlane implements HttpWorkers {
   async pollTasks(
     poll: Poll,
     kinds: { readonly tasks: boolean; readonly validations: boolean },
-  ): Promise<Polled<WorkflowTask | Question>> {
+  ): Promise<Polled<WorkflowTask | WorkerQuestion>> {
     const worker = await this.#pollingWorker(poll);
     if (worker.workflowTypes.length === 0) return { task: undefined, status: "no_workflow_capability" };
-    const look = async (): Promise<PollAttempt<WorkflowTask | Question>> => {
+    const look = async (): Promise<PollAttempt<WorkflowTask | WorkerQuestion>> => {
       const found = kinds.validations ? this.questions.claim(worker, ["update_validation"]) : undefined;
-      return found === undefined && kinds.tasks ? this.tasks.claims.claim(worker) : { found };
+      return found === undefined && kinds.tasks ? this.tasks.claimer.claim(worker) : { found };
     };
     const task = await this.#poll(poll, "task", this.#taskAnswers, look, (found) =>
       "kind" in found ? this.questions.giveBack(found) : this.tasks.giveBack(found),
@@ -203,15 +203,15 @@ export class RemotePlane implements HttpWorkers {
     return { task, status: task === undefined ? "empty" : "leased" };
   }
 
-  async pollQuestions(poll: Poll, kinds: readonly QuestionKind[]): Promise<Polled<Question>> {
+  async pollQuestions(poll: Poll, kinds: readonly QuestionKind[]): Promise<Polled<WorkerQuestion>> {
     const worker = await this.#pollingWorker(poll);
-    const look = async (): Promise<PollAttempt<WorkflowTask | Question>> => ({
+    const look = async (): Promise<PollAttempt<WorkflowTask | WorkerQuestion>> => ({
       found: this.questions.claim(worker, kinds),
     });
     const task = await this.#poll(poll, kinds.join(), this.#taskAnswers, look, (found) =>
-      this.questions.giveBack(found as Question),
+      this.questions.giveBack(found as WorkerQuestion),
     );
-    return { task: task as Question | undefined, status: task === undefined ? "empty" : "leased" };
+    return { task: task as WorkerQuestion | undefined, status: task === undefined ? "empty" : "leased" };
   }
 
   async pollActivities(poll: Poll): Promise<Polled<ActivityTask>> {
