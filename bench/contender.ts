@@ -1,12 +1,15 @@
 // A contender seen from the outside: a child process that answers requests one at a time, each within a
 // limit.
 import { type ChildProcess, fork } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Contender, Measurement, Settings } from "./case.ts";
 import type { Answer, Order } from "./contender-process.ts";
 
 /** Far beyond the time of any step; a step that takes longer hangs. */
 const LIMIT_MS = { start: 120_000, run: 600_000, close: 60_000, kill: 2_000 } as const;
+
+const HERE = fileURLToPath(new URL("./", import.meta.url));
 
 export class ContenderProcess {
   readonly #child: ChildProcess;
@@ -21,12 +24,12 @@ export class ContenderProcess {
   }
 
   /** Resolves when the contender is warm. Its output goes to standard error. */
-  static async start(contender: Contender, settings: Settings): Promise<ContenderProcess> {
-    const child = fork(
-      fileURLToPath(new URL("./contender-process.ts", import.meta.url)),
-      [JSON.stringify([contender, settings])],
-      { execArgv: contender.gc ? ["--expose-gc"] : [], cwd: settings.folder, stdio: ["ignore", 2, 2, "ipc"] },
-    );
+  static async start(contender: Contender, settings: Settings, bench = HERE): Promise<ContenderProcess> {
+    const child = fork(join(bench, "contender-process.ts"), [JSON.stringify([contender, settings])], {
+      execArgv: contender.gc ? ["--expose-gc"] : [],
+      cwd: settings.folder,
+      stdio: ["ignore", 2, 2, "ipc"],
+    });
     const started = new ContenderProcess(child);
     try {
       await started.#answer(LIMIT_MS.start, "did not start");

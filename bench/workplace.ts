@@ -38,15 +38,16 @@ export class Workplace {
     return (await this.#postgres?.catch(() => undefined))?.version;
   }
 
-  async start(contender: Contender): Promise<Started> {
-    const started = await this.#unlessClosed(this.#start(contender));
+  /** `bench`: the folder of the contender's code, if it is not this one. */
+  async start(contender: Contender, bench?: string): Promise<Started> {
+    const started = await this.#unlessClosed(this.#start(contender, bench));
     return {
       run: () => this.#unlessClosed(started.run()),
       close: () => this.#unlessClosed(started.close()),
     };
   }
 
-  async #start(contender: Contender): Promise<Started> {
+  async #start(contender: Contender, bench?: string): Promise<Started> {
     if (contender.module.startsWith("peers/")) {
       this.#peers ??= installPeers(this.#say);
       const problem = await this.#peers;
@@ -56,12 +57,8 @@ export class Workplace {
     mkdirSync(folder);
     const server = contender.postgres ? await this.#server() : undefined;
     const database = await server?.createDatabase();
-    const started = await ContenderProcess.start(contender, {
-      ...this.#pace,
-      folder,
-      postgres: database ?? "",
-      params: contender.params ?? {},
-    });
+    const settings = { ...this.#pace, folder, postgres: database ?? "", params: contender.params ?? {} };
+    const started = await ContenderProcess.start(contender, settings, bench);
     this.#processes.add(started);
     return {
       run: () => started.run(),

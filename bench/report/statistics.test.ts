@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { rounded, spreadOf } from "./statistics.ts";
+import { intervalOf, rounded, spreadOf } from "./statistics.ts";
 
 test("nothing measured has no spread", () => {
   assert.equal(spreadOf([]), undefined);
@@ -37,4 +37,12 @@ test("values keep four digits", () => {
   assert.equal(rounded(1_234_567), 1_235_000);
   assert.equal(rounded(0.123456), 0.1235);
   assert.equal(rounded(0), 0);
+});
+
+test("the interval of the median follows the binomial ranks", () => {
+  const samples = (count: number) => Array.from({ length: count }, (_, i) => i + 1).reverse();
+  assert.deepEqual(intervalOf(samples(6)), [1, 6]);
+  assert.deepEqual(intervalOf(samples(15)), [4, 12]);
+  assert.deepEqual(intervalOf(samples(20)), [6, 15]);
+  assert.deepEqual(intervalOf(samples(2)), [1, 2]);
 });
