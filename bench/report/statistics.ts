@@ -17,8 +17,8 @@ export function spreadOf(samples: readonly number[]): Spread | undefined {
 }
 
 /**
- * The interval that contains the median of the distribution with a probability of at least 95 %, from the ranks of
- * the sorted samples. With fewer than six samples it is the whole range, which is less certain.
+ * The interval that contains the median of the distribution with a probability of at least 95 %, from the
+ * ranks of the sorted samples. With fewer than six samples it is the whole range, which is less certain.
  */
 export function intervalOf(samples: readonly number[]): readonly [low: number, high: number] {
   const sorted = [...samples].sort((a, b) => a - b);
