@@ -1,5 +1,5 @@
 // Remembered actors in a process that is alone, and in one that crashes. Several hosts are in
-// shard-remembered-hosts.test.ts.
+// remembered-hosts.test.ts.
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { Actor } from "../../actors/actor.ts";

@@ -4,16 +4,16 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { startPostgres, type TestServer } from "../../test/support/postgres.ts";
-import { Actor } from "../actors/actor.ts";
-import { sharded } from "../actors/options/sharded-options.ts";
-import type { App } from "../host/app.ts";
-import { eventually, TestApps } from "../host/cluster-kit.test.ts";
-import type { Store } from "../ports/store/store.ts";
-import { MemoryStore } from "../stores/memory/memory-store.ts";
-import { openPostgresStore } from "../stores/postgres/postgres-store.ts";
-import { openSqliteStore } from "../stores/sqlite/sqlite-store.ts";
-import { openWorld, type TestHost, type TestWorld } from "../testing.ts";
+import { startPostgres, type TestServer } from "../../../test/support/postgres.ts";
+import { Actor } from "../../actors/actor.ts";
+import { sharded } from "../../actors/options/sharded-options.ts";
+import type { App } from "../../host/app.ts";
+import { eventually, TestApps } from "../../host/cluster-kit.test.ts";
+import type { Store } from "../../ports/store/store.ts";
+import { MemoryStore } from "../../stores/memory/memory-store.ts";
+import { openPostgresStore } from "../../stores/postgres/postgres-store.ts";
+import { openSqliteStore } from "../../stores/sqlite/sqlite-store.ts";
+import { openWorld, type TestHost, type TestWorld } from "../../testing.ts";
 
 class Guard extends Actor<{ n: number }> {
   static options = {

@@ -2,10 +2,10 @@
 // of their number.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { App } from "../host/app.ts";
-import { Actor, type ActorOptions, daemons, sharded, singleton, sticky } from "../index.ts";
-import { MemoryStore } from "../stores/memory/memory-store.ts";
-import { openWorld, type TestHost, type TestWorld, testLimpet } from "../testing.ts";
+import type { App } from "../../host/app.ts";
+import { Actor, type ActorOptions, daemons, sharded, singleton, sticky } from "../../index.ts";
+import { MemoryStore } from "../../stores/memory/memory-store.ts";
+import { openWorld, type TestHost, type TestWorld, testLimpet } from "../../testing.ts";
 
 class Poller extends Actor<{ polls: number }> {
   static options = { placement: sharded({ rebalance: "1s", restartAfter: "1s" }) } satisfies ActorOptions;

@@ -2,7 +2,7 @@
 // reaction when the leader has another home for one of them. With a leader that a test plays.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { atHome, ID, OTHER, SHARD } from "./remembered-homes-kit.test.ts";
+import { atHome, ID, OTHER, SHARD } from "./played-leader-kit.test.ts";
 
 describe("a host whose shards a restored store has forgotten", () => {
   it("a host names the shards whose home it is on every new stream", async () => {

@@ -2,7 +2,7 @@
 // others. With a leader that a test plays, and a store under the control of the test.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { LimpetError } from "../kernel/errors.ts";
+import { LimpetError } from "../../kernel/errors.ts";
 import {
   ANOTHER,
   atHome,
@@ -15,7 +15,7 @@ import {
   RESTART_MS,
   Setting,
   SHARD,
-} from "./remembered-homes-kit.test.ts";
+} from "../host/played-leader-kit.test.ts";
 
 describe("a host that becomes the home of a shard", () => {
   it("a new home activates remembered actors once, also when it is notified twice", async () => {

@@ -2,9 +2,9 @@
 // and external assignments.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { eventually, TestApps } from "../host/cluster-kit.test.ts";
-import type { ShardHostInfo, ShardStrategy } from "../kernel/shard-strategy.ts";
-import { type Counting, callAll, counting, homesOf, ids, named, SHARDS, viewOf } from "./shard-kit.test.ts";
+import { eventually, TestApps } from "../../host/cluster-kit.test.ts";
+import type { ShardHostInfo, ShardStrategy } from "../../kernel/shard-strategy.ts";
+import { type Counting, callAll, counting, homesOf, ids, named, SHARDS, viewOf } from "../shard-kit.test.ts";
 
 const faultsIn = (text: string): string[] =>
   [...text.matchAll(/limpet_scheduler_shard_strategy_faults_total\{.*why="([^"]+)".*\} ([1-9]\d*)/g)].map(

@@ -1,13 +1,13 @@
 // Health of a host while calls wait for the home of a shard and no leader announces it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ControlStream } from "../ports/control.ts";
-import type { HostMessage } from "../ports/control-messages.ts";
-import { silentLog } from "../ports/log.ts";
-import { WAIT } from "../ports/placement.ts";
-import { VirtualClock } from "../world/virtual-clock.ts";
-import { RegionDriver, type RegionDriverDeps } from "./host/region-driver.ts";
-import { ID, joined } from "./remembered-homes-kit.test.ts";
+import type { ControlStream } from "../../ports/control.ts";
+import type { HostMessage } from "../../ports/control-messages.ts";
+import { silentLog } from "../../ports/log.ts";
+import { WAIT } from "../../ports/placement.ts";
+import { VirtualClock } from "../../world/virtual-clock.ts";
+import { ID, joined } from "./played-leader-kit.test.ts";
+import { RegionDriver, type RegionDriverDeps } from "./region-driver.ts";
 
 test("a host is unhealthy while calls have waited for a home for too long, and healthy again when the home is announced", async () => {
   const clock = new VirtualClock();

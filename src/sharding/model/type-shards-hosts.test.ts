@@ -1,8 +1,8 @@
 // The possible homes of shards, changed settings of a type, and views of moves.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ShardEffect, ShardHost, ShardSettings } from "./model/shard-effects.ts";
-import { TypeShards } from "./model/type-shards.ts";
+import type { ShardEffect, ShardHost, ShardSettings } from "./shard-effects.ts";
+import { TypeShards } from "./type-shards.ts";
 
 const SETTINGS: ShardSettings = {
   shards: 10,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { ShardHostInfo } from "../kernel/shard-strategy.ts";
-import { externalShards } from "./model/external-shards.ts";
-import { hashedShards } from "./model/hashed-shards.ts";
-import { leastShards } from "./model/least-shards.ts";
-import { checkedMoves, compareBuilds, type Move, type Strategy } from "./model/strategy.ts";
+import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
+import { externalShards } from "./external-shards.ts";
+import { hashedShards } from "./hashed-shards.ts";
+import { leastShards } from "./least-shards.ts";
+import { checkedMoves, compareBuilds, type Move, type Strategy } from "./strategy.ts";
 
 const NONE: ReadonlySet<number> = new Set();
 

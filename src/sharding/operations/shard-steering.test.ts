@@ -2,14 +2,14 @@
 // process.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Actor } from "../actors/actor.ts";
-import { sharded } from "../actors/options/sharded-options.ts";
-import type { App } from "../host/app.ts";
-import { eventually, SHORT_LEASES, TestApps } from "../host/cluster-kit.test.ts";
-import type { ShardsView } from "../ports/shard-admin.ts";
-import { newCandidate } from "../stores/contract/coordination-shared.contract.ts";
-import { resetShards } from "./operations/reset-shards.ts";
-import { callAll, counting, homesOf, ids, named, SHARDS, viewOf } from "./shard-kit.test.ts";
+import { Actor } from "../../actors/actor.ts";
+import { sharded } from "../../actors/options/sharded-options.ts";
+import type { App } from "../../host/app.ts";
+import { eventually, SHORT_LEASES, TestApps } from "../../host/cluster-kit.test.ts";
+import type { ShardsView } from "../../ports/shard-admin.ts";
+import { newCandidate } from "../../stores/contract/coordination-shared.contract.ts";
+import { callAll, counting, homesOf, ids, named, SHARDS, viewOf } from "../shard-kit.test.ts";
+import { resetShards } from "./reset-shards.ts";
 
 const countOf = (seen: ShardsView, name: string): number => homesOf(seen)[name] ?? 0;
 const BALANCED = { relativeLimit: 1 };
