@@ -1,20 +1,13 @@
 // Claims due reminders, as the claim plan decides. Claims run when a reminder is known to be due soon, when
 // the store notifies of writes by others, when this process gains types, and periodically.
 import { backoffMs } from "../kernel/backoff.ts";
-import type { Clock, Timer } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Random } from "../ports/random.ts";
-import type { ClaimedReminder, Reminders } from "../ports/store/reminders.ts";
+import type { Timer } from "../ports/clock.ts";
+import type { ClaimedReminder } from "../ports/store/reminders.ts";
 import { ClaimPlan, type ClaimSettings } from "./claim-plan.ts";
 import type { FairCapacity } from "./fair-capacity.ts";
-import type { StoreClock } from "./store-clock.ts";
+import type { ReminderPorts } from "./reminder-ports.ts";
 
-export interface ClaimLoopDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly store: Reminders;
-  readonly storeClock: StoreClock;
+export interface ClaimLoopDeps extends Omit<ReminderPorts, "instruments"> {
   /** The capacity for claimed reminders. */
   readonly capacity: FairCapacity;
   /** Types whose reminders this process can deliver now. */

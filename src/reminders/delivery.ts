@@ -1,16 +1,13 @@
 // Delivers a due tick: decides whether it runs, calls its handler, and derives the outcome from the result.
 // The processor writes the outcome.
 import { isLimpetError } from "../kernel/errors.ts";
-import type { Log } from "../ports/log.ts";
-import type { Random } from "../ports/random.ts";
 import type { ClaimedReminder, Settlement, Tick, TickOutcome } from "../ports/store/reminders.ts";
 import type { ClaimedEntry } from "./claimed.ts";
 import { afterTick, type Decision, deadLetterText, decideTick, isUndelivered } from "./decision.ts";
 import type { FairCapacity } from "./fair-capacity.ts";
-import type { ReminderInstruments } from "./instruments.ts";
+import type { ReminderPorts } from "./reminder-ports.ts";
 import { retryPause } from "./schedule/failure-policy.ts";
 import type { Plan } from "./schedule/plan.ts";
-import type { StoreClock } from "./store-clock.ts";
 
 /** One tick on its way to its actor. */
 export interface TickDelivery {
@@ -26,11 +23,7 @@ export interface TickDelivery {
  */
 export type Deliver = (delivery: TickDelivery) => Promise<boolean>;
 
-export interface DelivererDeps {
-  readonly random: Random;
-  readonly log: Log;
-  readonly storeClock: StoreClock;
-  readonly instruments: ReminderInstruments;
+export interface DelivererDeps extends ReminderPorts {
   /** Concurrent checks and deliveries. */
   readonly slots: FairCapacity;
   readonly deliver: Deliver;

@@ -1,13 +1,45 @@
-// Wakes claimed reminders at their time, by the store's clock. One timer serves the earliest of them. A type
-// without capacity is skipped until a delivery of it ends.
-import type { Clock, Timer } from "../ports/clock.ts";
+// Wakes claimed reminders at their time, by the store's clock. One timer serves the earliest of them. Each
+// type has its own queue, so that a type without capacity is skipped until a delivery of it ends.
+import { Heap } from "../kernel/heap.ts";
+import type { Timer } from "../ports/clock.ts";
 import type { ClaimedEntry } from "./claimed.ts";
-import { DueQueue } from "./due-queue.ts";
-import type { StoreClock } from "./store-clock.ts";
+import type { ReminderPorts } from "./reminder-ports.ts";
 
-export interface DueTimerDeps {
-  readonly clock: Clock;
-  readonly storeClock: StoreClock;
+/** The time does not change while the item is queued. */
+export interface QueueItem {
+  readonly wakeAt: number;
+}
+
+export class DueQueue<T extends QueueItem> {
+  /** Never contains an empty heap. */
+  readonly #types = new Map<string, Heap<T>>();
+
+  push(type: string, item: T): void {
+    const known = this.#types.get(type);
+    const heap = known ?? new Heap<T>((a, b) => a.wakeAt < b.wakeAt);
+    if (known === undefined) this.#types.set(type, heap);
+    heap.push(item);
+  }
+
+  /** The earliest item of a permitted type. */
+  first(may: (type: string) => boolean): T | undefined {
+    let first: T | undefined;
+    for (const [type, heap] of this.#types) {
+      const item = heap.peek()!;
+      if ((first === undefined || item.wakeAt < first.wakeAt) && may(type)) first = item;
+    }
+    return first;
+  }
+
+  /** Removes the earliest item of a type. */
+  pop(type: string): void {
+    const heap = this.#types.get(type);
+    heap?.pop();
+    if (heap?.size === 0) this.#types.delete(type);
+  }
+}
+
+export interface DueTimerDeps extends Pick<ReminderPorts, "clock" | "storeClock"> {
   /** Whether a check or a delivery of the type may begin now. */
   mayBegin(type: string): boolean;
   wake(entry: ClaimedEntry, now: number): void;

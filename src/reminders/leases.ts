@@ -1,28 +1,18 @@
 // Renews and verifies leases of claimed reminders. A reminder may have been replaced, cancelled, or claimed
 // by another process. The store reports all three as a lost lease.
 import { KeyedBatcher } from "../kernel/batch/keyed-batcher.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Reminders } from "../ports/store/reminders.ts";
 import type { ClaimedEntry } from "./claimed.ts";
-import type { ReminderInstruments } from "./instruments.ts";
-
-export interface LeaseDeps {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly store: Reminders;
-  readonly instruments: ReminderInstruments;
-}
+import type { ReminderPorts } from "./reminder-ports.ts";
 
 /** Renewals within one lease. */
 export const RENEWALS_PER_LEASE = 3;
 
 export class Leases {
-  readonly #deps: LeaseDeps;
+  readonly #deps: ReminderPorts;
   readonly #leaseMs: number;
   readonly #checking: KeyedBatcher<ClaimedEntry, number | undefined>;
 
-  constructor(leaseMs: number, deps: LeaseDeps) {
+  constructor(leaseMs: number, deps: ReminderPorts) {
     this.#leaseMs = leaseMs;
     this.#deps = deps;
     this.#checking = new KeyedBatcher({ clock: deps.clock, send: (batch) => this.#renew(batch) });

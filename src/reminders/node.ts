@@ -3,41 +3,28 @@
 import { LimpetError } from "../kernel/errors.ts";
 import { checkJobName, JOB_MARK } from "../kernel/names.ts";
 import type { ActorHost } from "../ports/actor-host.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
 import type { Meter } from "../ports/meter.ts";
-import type { Random } from "../ports/random.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import { handlerError, type ReminderInfo, type ReminderTick, readData, tickInfo } from "../ports/reminder-writer.ts";
-import type { OwnLease, ReminderContent, ReminderKey, Reminders } from "../ports/store/reminders.ts";
+import type { OwnLease, ReminderContent, ReminderKey } from "../ports/store/reminders.ts";
 import type { TickDelivery } from "./delivery.ts";
-import { ReminderGauges } from "./gauges.ts";
-import { reminderInstruments } from "./instruments.ts";
-import { Processor } from "./processor.ts";
+import { ReminderGauges, reminderInstruments } from "./metrics.ts";
+import { Processor, type ProcessorSettings } from "./processor.ts";
+import type { ReminderPorts } from "./reminder-ports.ts";
 import { looksLikeInstant } from "./schedule/instant.ts";
 import { decodePlan } from "./schedule/plan.ts";
 import { StoreClock } from "./store-clock.ts";
 import { BatchedReminderWriter } from "./writer.ts";
 
-export interface ReminderSettings {
-  readonly namespace: string;
-  readonly pollMs: number;
-  readonly aheadMs: number;
-  readonly batchSize: number;
-  readonly leaseMs: number;
-  readonly concurrency: number;
+export interface ReminderSettings extends ProcessorSettings {
   /** The process that sets a reminder delivers it if it is due soon. */
   readonly direct: boolean;
   readonly patienceMs: number;
   readonly drainMs: number;
 }
 
-export interface ReminderNodeDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+export interface ReminderNodeDeps extends Omit<ReminderPorts, "storeClock" | "instruments"> {
   readonly meter: Meter;
-  readonly store: Reminders;
   readonly catalog: ActorHost;
 }
 
@@ -62,25 +49,19 @@ export class ReminderNode {
   constructor(settings: ReminderSettings, deps: ReminderNodeDeps) {
     this.#settings = settings;
     this.#deps = deps;
-    const { clock, random, log, meter, store } = deps;
-    const storeClock = new StoreClock(clock);
+    const storeClock = new StoreClock(deps.clock);
     this.#storeClock = storeClock;
     this.#processor = new Processor(settings, {
-      clock,
-      random,
-      log,
-      store,
+      ...deps,
       storeClock,
-      instruments: reminderInstruments(meter, settings.namespace),
+      instruments: reminderInstruments(deps.meter, settings.namespace),
       types: () => this.#types(),
       delivers: (type) => this.#delivers(type),
       deliver: (delivery) => this.#deliver(delivery),
     });
-    this.#gauges = new ReminderGauges(settings.namespace, { clock, meter, store, size: () => this.#processor.size });
+    this.#gauges = new ReminderGauges(settings.namespace, { ...deps, size: () => this.#processor.size });
     this.writer = new BatchedReminderWriter({
-      clock,
-      random,
-      store,
+      ...deps,
       storeClock,
       patienceMs: settings.patienceMs,
       ownLease: (type, at) => this.#ownLease(type, at),

@@ -10,7 +10,7 @@ import type { Process } from "../world/process.ts";
 import { KIND } from "../world/timeline.ts";
 import { World } from "../world/world.ts";
 import type { TickDelivery } from "./delivery.ts";
-import { reminderInstruments } from "./instruments.ts";
+import { reminderInstruments } from "./metrics.ts";
 import { Processor, type ProcessorSettings } from "./processor.ts";
 import { StoreClock } from "./store-clock.ts";
 import { BatchedReminderWriter } from "./writer.ts";

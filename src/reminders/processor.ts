@@ -10,33 +10,24 @@
 // - A processor that cannot keep up returns late reminders and claims fewer for a while, because other
 //   processes may be idle.
 // - The store holds the truth: if the process ends, its leases expire, and another process continues.
-import type { Clock, Timer } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Random } from "../ports/random.ts";
-import type { ClaimedReminder, OwnLease, ReminderKey, Reminders, Tick, TickOutcome } from "../ports/store/reminders.ts";
+import type { Timer } from "../ports/clock.ts";
+import type { ClaimedReminder, OwnLease, ReminderKey, Tick, TickOutcome } from "../ports/store/reminders.ts";
 import { ClaimLoop } from "./claim-loop.ts";
 import type { ClaimSettings } from "./claim-plan.ts";
 import { ClaimedEntries, type ClaimedEntry, type ReminderClaim } from "./claimed.ts";
 import { type Deliver, Deliverer } from "./delivery.ts";
 import { DueTimer } from "./due-timer.ts";
 import { FairCapacity } from "./fair-capacity.ts";
-import type { ReminderInstruments } from "./instruments.ts";
 import { Leases, RENEWALS_PER_LEASE } from "./leases.ts";
+import type { ReminderPorts } from "./reminder-ports.ts";
 import { Settler } from "./settler.ts";
-import type { StoreClock } from "./store-clock.ts";
 
 export interface ProcessorSettings extends ClaimSettings {
   /** Concurrent deliveries. */
   readonly concurrency: number;
 }
 
-export interface ProcessorDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly store: Reminders;
-  readonly storeClock: StoreClock;
-  readonly instruments: ReminderInstruments;
+export interface ProcessorDeps extends ReminderPorts {
   /** Types whose reminders this process can deliver now. */
   types(): readonly string[];
   /** Whether this process can deliver the type now. */

@@ -1,25 +1,16 @@
 // Writes the outcomes of ticks, batched. A write is retried while its lease lasts, because the store rejects
 // it afterwards.
 import { KeyedBatcher } from "../kernel/batch/keyed-batcher.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Reminders, Settlement, TickOutcome } from "../ports/store/reminders.ts";
+import type { Settlement, TickOutcome } from "../ports/store/reminders.ts";
 import type { ClaimedEntry } from "./claimed.ts";
-import type { ReminderInstruments } from "./instruments.ts";
-
-export interface SettlerDeps {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly store: Reminders;
-  readonly instruments: ReminderInstruments;
-}
+import type { ReminderPorts } from "./reminder-ports.ts";
 
 export class Settler {
-  readonly #deps: SettlerDeps;
+  readonly #deps: ReminderPorts;
   readonly #batcher: KeyedBatcher<Settlement, boolean>;
   #isEnded = false;
 
-  constructor(deps: SettlerDeps) {
+  constructor(deps: ReminderPorts) {
     this.#deps = deps;
     this.#batcher = new KeyedBatcher({ clock: deps.clock, send: (batch) => deps.store.settle(batch) });
   }

@@ -7,8 +7,6 @@ import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { encodeValue } from "../kernel/values.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Random } from "../ports/random.ts";
 import type { ReminderOptions } from "../ports/reminder-options.ts";
 import {
   type ReminderInfo,
@@ -25,23 +23,18 @@ import {
   type ReminderKey,
   type ReminderOutcome,
   type ReminderQuery,
-  type Reminders,
   type ReminderWrite,
   type StoredReminder,
   type Tick,
 } from "../ports/store/reminders.ts";
+import type { ReminderPorts } from "./reminder-ports.ts";
 import { resolvePolicy } from "./schedule/failure-policy.ts";
 import { decodePlan, encodePlan } from "./schedule/plan.ts";
-import { rejectReminder } from "./schedule/rejection.ts";
+import { reject } from "./schedule/rejection.ts";
 import { resolveSchedule, type Schedule } from "./schedule/schedule.ts";
 import { LeasedReminders } from "./sent-reminders.ts";
-import type { StoreClock } from "./store-clock.ts";
 
-export interface ReminderWriterDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly store: Reminders;
-  readonly storeClock: StoreClock;
+export interface ReminderWriterDeps extends Omit<ReminderPorts, "log" | "instruments"> {
   /** The time for retries of a write when the store does not answer. */
   readonly patienceMs: number;
   /** A lease for a reminder of that type and due time, if this process is to deliver it itself. */
@@ -87,17 +80,16 @@ export class BatchedReminderWriter implements ReminderWriter {
   set(key: ReminderKey, options: ReminderOptions, isNew = false): SetReminder {
     const { data, onFailure, ...when } = options ?? {};
     if (typeof (options ?? {}) !== "object") {
-      rejectReminder("reminder", `${showValue(options)} is no object; write for example { due: "10m" }`);
+      reject("reminder", `${showValue(options)} is no object; write for example { due: "10m" }`);
     }
     for (const word of Object.keys(options ?? {})) {
-      if (!OPTIONS.includes(word))
-        rejectReminder("reminder", `there is no option "${word}"${didYouMean(word, OPTIONS)}`);
+      if (!OPTIONS.includes(word)) reject("reminder", `there is no option "${word}"${didYouMean(word, OPTIONS)}`);
     }
     const schedule = resolveSchedule(when, this.now());
     const policy = resolvePolicy(onFailure);
     const text = data === undefined ? undefined : encodeValue(data, "data", "REMINDER_INVALID");
     const bytes = text === undefined ? 0 : Buffer.byteLength(text);
-    if (bytes > LIMITS.reminderBytes) rejectReminder("data", `is ${bytes} bytes; the limit is ${LIMITS.reminderBytes}`);
+    if (bytes > LIMITS.reminderBytes) reject("data", `is ${bytes} bytes; the limit is ${LIMITS.reminderBytes}`);
     const mark = isNew ? this.#deps.random.id() : undefined;
     const tick = { at: schedule.first, due: schedule.first, number: 1, attempt: 0 };
     const content = { schedule: encodePlan({ schedule, policy, mark }), data: text };

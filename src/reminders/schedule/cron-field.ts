@@ -1,6 +1,6 @@
 // Parses one field of a cron expression into the set of allowed values.
 import { showValue } from "../../kernel/check.ts";
-import { rejectReminder } from "./rejection.ts";
+import { reject } from "./rejection.ts";
 
 export interface FieldKind {
   readonly name: string;
@@ -80,5 +80,5 @@ function allowedOf(kind: FieldKind): string {
 }
 
 function wrong(item: string, kind: FieldKind, why: string): never {
-  rejectReminder("cron", `${showValue(item)} in the field for the ${kind.name} ${why}`);
+  reject("cron", `${showValue(item)} in the field for the ${kind.name} ${why}`);
 }

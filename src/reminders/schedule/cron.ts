@@ -14,7 +14,7 @@ import { END_OF_TIME } from "../../kernel/durations.ts";
 import { DAY } from "./calendar.ts";
 import { FIELDS, parseField } from "./cron-field.ts";
 import { CronPattern } from "./cron-pattern.ts";
-import { checkText, rejectReminder } from "./rejection.ts";
+import { checkText, reject } from "./rejection.ts";
 import { type Zone, zoneOf } from "./zone.ts";
 
 export type Cron = CronPattern;
@@ -41,11 +41,9 @@ export function parseCron(text: string): Cron {
   checkText(text, "cron", INSTEAD);
   const trimmed = text.trim();
   const fields = (trimmed.startsWith("@") ? named(trimmed) : trimmed).split(/[ \t]+/);
-  if (fields[0]!.includes("="))
-    rejectReminder("cron", `${showValue(fields[0])} does not belong here; give "timezone" instead`);
+  if (fields[0]!.includes("=")) reject("cron", `${showValue(fields[0])} does not belong here; give "timezone" instead`);
   if (fields.length === 5) fields.unshift("0");
-  if (fields.length !== 6)
-    rejectReminder("cron", `${showValue(text)} has ${countOf(trimmed, fields.length)}; ${INSTEAD}`);
+  if (fields.length !== 6) reject("cron", `${showValue(text)} has ${countOf(trimmed, fields.length)}; ${INSTEAD}`);
   const cron = new CronPattern(
     text,
     FIELDS.map((kind, place) => parseField(fields[place]!, kind)),
@@ -59,8 +57,8 @@ function named(text: string): string {
   const fields = NAMED[text.toLowerCase()];
   if (fields !== undefined) return fields;
   if (/^@every\b/i.test(text))
-    rejectReminder("cron", `${showValue(text)} is an interval; give "every" instead, for example "5m"`);
-  rejectReminder("cron", `${showValue(text)} is not known; write ${Object.keys(NAMED).join(", ")}, or fields`);
+    reject("cron", `${showValue(text)} is an interval; give "every" instead, for example "5m"`);
+  reject("cron", `${showValue(text)} is not known; write ${Object.keys(NAMED).join(", ")}, or fields`);
 }
 
 const countOf = (text: string, fields: number): string =>

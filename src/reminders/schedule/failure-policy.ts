@@ -3,7 +3,7 @@ import { backoffMs } from "../../kernel/backoff.ts";
 import { showValue } from "../../kernel/check.ts";
 import { type Duration, parseDuration } from "../../kernel/durations.ts";
 import type { FailureOptions } from "../../ports/reminder-options.ts";
-import { rejectReminder } from "./rejection.ts";
+import { reject } from "./rejection.ts";
 
 export interface FailurePolicy {
   readonly attempts: number;
@@ -24,16 +24,16 @@ const KEYS = ["attempts", "pause", "longestPause", "giveUp"];
 export function resolvePolicy(options: FailureOptions | undefined): FailurePolicy {
   if (options === undefined) return DEFAULT_POLICY;
   if (typeof options !== "object" || options === null)
-    rejectReminder("onFailure", `must be an object, not ${showValue(options)}`);
+    reject("onFailure", `must be an object, not ${showValue(options)}`);
   for (const key of Object.keys(options)) {
-    if (!KEYS.includes(key)) rejectReminder("onFailure", `has no ${JSON.stringify(key)}; known are ${KEYS.join(", ")}`);
+    if (!KEYS.includes(key)) reject("onFailure", `has no ${JSON.stringify(key)}; known are ${KEYS.join(", ")}`);
   }
   const { attempts = DEFAULT_POLICY.attempts, pause, longestPause, giveUp = DEFAULT_POLICY.giveUp } = options;
   if (!Number.isSafeInteger(attempts) || attempts < 1) {
-    rejectReminder("onFailure.attempts", `must be a whole number of at least 1, not ${showValue(attempts)}`);
+    reject("onFailure.attempts", `must be a whole number of at least 1, not ${showValue(attempts)}`);
   }
   if (giveUp !== "keep" && giveUp !== "drop") {
-    rejectReminder("onFailure.giveUp", `must be "keep" or "drop", not ${showValue(giveUp)}`);
+    reject("onFailure.giveUp", `must be "keep" or "drop", not ${showValue(giveUp)}`);
   }
   const pauseMs = pause === undefined ? DEFAULT_POLICY.pauseMs : lengthOf(pause, "pause");
   const longest = longestPause === undefined ? undefined : lengthOf(longestPause, "longestPause");
@@ -52,7 +52,7 @@ function lengthOf(duration: Duration, what: string): number {
   try {
     return parseDuration(duration, what);
   } catch (error) {
-    return rejectReminder("onFailure", (error as Error).message);
+    return reject("onFailure", (error as Error).message);
   }
 }
 

@@ -5,7 +5,7 @@ import { END_OF_TIME } from "../../kernel/durations.ts";
 import { invariant } from "../../kernel/errors.ts";
 import { nextMatch, parseCron } from "./cron.ts";
 import { averageLength, isFixedPeriod, type Period, stepsFrom } from "./period.ts";
-import { rejectReminder } from "./rejection.ts";
+import { reject } from "./rejection.ts";
 import type { Missed, Schedule } from "./schedule.ts";
 import { zoneOf } from "./zone.ts";
 
@@ -54,29 +54,26 @@ export function composeSchedule(parts: Parts, now: number, names: Names): Schedu
 
 function checkRepetition({ due, every, cron, end, endName, times, missed }: Parts, names: Names): void {
   if (due === undefined && every === undefined && cron === undefined) {
-    rejectReminder(names.whole, `has neither a due time nor a repetition; give "${names.due}", ${names.repeat}`);
+    reject(names.whole, `has neither a due time nor a repetition; give "${names.due}", ${names.repeat}`);
   }
   if (every !== undefined && cron !== undefined) {
-    rejectReminder("cron", "excludes every; give one of them: cron for times of the day, every for a distance");
+    reject("cron", "excludes every; give one of them: cron for times of the day, every for a distance");
   }
   if (every !== undefined && isFixedPeriod(every) && every.ms < 1) {
-    rejectReminder(names.every, "must be longer than nothing; write at least 1 millisecond");
+    reject(names.every, "must be longer than nothing; write at least 1 millisecond");
   }
   if (every !== undefined && averageLength(every) > END_OF_TIME) {
-    rejectReminder(names.every, "is longer than there is time until the year 9999; write less");
+    reject(names.every, "is longer than there is time until the year 9999; write less");
   }
   if (times !== undefined && !(Number.isSafeInteger(times) && times >= 1)) {
-    rejectReminder(
-      "times",
-      `${showValue(times)} is not a number of ticks; write a whole number from 1, or leave it out`,
-    );
+    reject("times", `${showValue(times)} is not a number of ticks; write a whole number from 1, or leave it out`);
   }
   if (missed !== undefined && !MISSED.includes(missed)) {
-    rejectReminder("missed", `${showValue(missed)} is not known; write "once", "all" or "skip"`);
+    reject("missed", `${showValue(missed)} is not known; write "once", "all" or "skip"`);
   }
   if (every !== undefined || cron !== undefined) return;
   const [idle] = [end && endName, times !== undefined && "times", missed !== undefined && "missed"].filter(Boolean);
-  if (idle) rejectReminder(idle, `is about repetition, and nothing repeats; give ${names.repeat}, or leave it out`);
+  if (idle) reject(idle, `is about repetition, and nothing repeats; give ${names.repeat}, or leave it out`);
 }
 
 function firstOf({ due, every, cron, timezone = DEFAULT_ZONE }: Parts, now: number, names: Names): number {
@@ -89,7 +86,7 @@ function firstOf({ due, every, cron, timezone = DEFAULT_ZONE }: Parts, now: numb
   }
   if (cron !== undefined) {
     const match = nextMatch(parseCron(cron), timezone, due === undefined ? start : start - 1);
-    if (match === undefined) rejectReminder("cron", `${showValue(cron)} never matches; write a day that exists`);
+    if (match === undefined) reject("cron", `${showValue(cron)} never matches; write a day that exists`);
     return match;
   }
   if (due !== undefined) return start;
@@ -101,15 +98,14 @@ function untilOf({ end, endName, timezone = DEFAULT_ZONE }: Parts, first: number
   const moment = end.after === undefined ? end.at : stepsFrom(first, end.after, 1, zoneOf(timezone));
   const until = checkMoment(endName, moment);
   if (until >= first) return until;
-  rejectReminder(endName, `${iso(until)} is before the first tick at ${iso(first)}; write a later one`);
+  reject(endName, `${iso(until)} is before the first tick at ${iso(first)}; write a later one`);
 }
 
 const iso = (moment: number): string => new Date(moment).toISOString();
 
 function checkMoment(what: string, moment: number): number {
-  if (Number.isNaN(moment))
-    rejectReminder(what, 'is an invalid Date; write for example new Date("2026-03-01T09:00:00Z")');
-  if (moment < 0) rejectReminder(what, "is before 1970; write a moment between 1970 and 9999");
-  if (moment > END_OF_TIME) rejectReminder(what, "is after the year 9999; write a moment between 1970 and 9999");
+  if (Number.isNaN(moment)) reject(what, 'is an invalid Date; write for example new Date("2026-03-01T09:00:00Z")');
+  if (moment < 0) reject(what, "is before 1970; write a moment between 1970 and 9999");
+  if (moment > END_OF_TIME) reject(what, "is after the year 9999; write a moment between 1970 and 9999");
   return Math.trunc(moment);
 }

@@ -6,7 +6,7 @@ import type { Missed, ScheduleOptions } from "../../ports/reminder-options.ts";
 import { isLocalInstant, looksLikeInstant, parseInstant } from "./instant.ts";
 import { parseIsoDuration } from "./iso-duration.ts";
 import { exactly, isFixedPeriod, type Period } from "./period.ts";
-import { checkText, rejectReminder } from "./rejection.ts";
+import { checkText, reject } from "./rejection.ts";
 import { composeSchedule, type Moment, type Parts } from "./schedule-rules.ts";
 import { type Zone, zoneOf } from "./zone.ts";
 
@@ -36,20 +36,17 @@ const LOOKS_LIKE_A_MOMENT = 1e12;
 
 export function resolveSchedule(options: ScheduleOptions, now: number): Schedule {
   if (typeof options !== "object" || options === null) {
-    rejectReminder("schedule", `${showValue(options)} is not an object; write for example { every: "15m" }`);
+    reject("schedule", `${showValue(options)} is not an object; write for example { every: "15m" }`);
   }
   const { due, every, cron, timezone, ttl, until, times, missed } = options;
   if (timezone !== undefined) checkText(timezone, "timezone", 'write for example "Europe/Paris"');
   const zone = timezone === undefined ? undefined : zoneOf(timezone);
   if (ttl !== undefined && until !== undefined) {
-    rejectReminder("until", "excludes ttl; give one of them: until for a moment, ttl for a length of time");
+    reject("until", "excludes ttl; give one of them: until for a moment, ttl for a length of time");
   }
   const repetition = every === undefined ? undefined : readEvery(every);
   if (times !== undefined && repetition?.times !== undefined && repetition.times !== times) {
-    rejectReminder(
-      "times",
-      `${showValue(times)} is not the number in every: ${showValue(every)}; leave one of them out`,
-    );
+    reject("times", `${showValue(times)} is not the number in every: ${showValue(every)}; leave one of them out`);
   }
   const parts: Parts = {
     due: due === undefined ? undefined : readDue(due, zone),
@@ -63,7 +60,7 @@ export function resolveSchedule(options: ScheduleOptions, now: number): Schedule
   };
   const schedule = composeSchedule(parts, now, NAMES);
   if (timezone !== undefined && !needsZone(parts, due, until)) {
-    rejectReminder(
+    reject(
       "timezone",
       'nothing here depends on it; leave it out, or say calendar days as ISO 8601 ("P1D" and not "1d"), or a moment without an offset',
     );
@@ -82,37 +79,35 @@ function readDue(value: unknown, zone: Zone | undefined): Moment {
   if (value instanceof Date) return { at: value.getTime() };
   if (typeof value === "string" && looksLikeInstant(value)) return { at: readInstant("due", value, zone, "up") };
   const { period, times } = readLength("due", value, `${LENGTHS}, ${MOMENTS}`);
-  if (times !== undefined)
-    rejectReminder("due", `${showValue(value)} repeats, and what is due is due once; move it to every`);
+  if (times !== undefined) reject("due", `${showValue(value)} repeats, and what is due is due once; move it to every`);
   return { after: period };
 }
 
 function readEvery(value: unknown): { period: Period; times?: number } {
   if (typeof value === "string" && looksLikeInstant(value)) {
-    rejectReminder("every", `${showValue(value)} is a moment; write a length of time, for example ${LENGTHS}`);
+    reject("every", `${showValue(value)} is a moment; write a length of time, for example ${LENGTHS}`);
   }
   const length = readLength("every", value, `${LENGTHS}, "R5/PT10S"`);
-  if (length.times === 0)
-    rejectReminder("every", `${showValue(value)} never ticks; write R1 or more, or leave R0/ out`);
+  if (length.times === 0) reject("every", `${showValue(value)} never ticks; write R1 or more, or leave R0/ out`);
   return length;
 }
 
 function readTtl(value: unknown): Moment {
   if (value instanceof Date || (typeof value === "string" && looksLikeInstant(value))) {
-    rejectReminder(
+    reject(
       "ttl",
       `${showValue(value)} is a moment; give it as until, or write a length of time, for example ${LENGTHS}`,
     );
   }
   const { period, times } = readLength("ttl", value, LENGTHS);
-  if (times !== undefined) rejectReminder("ttl", `${showValue(value)} repeats; write it without R${times}/`);
+  if (times !== undefined) reject("ttl", `${showValue(value)} repeats; write it without R${times}/`);
   return { after: period };
 }
 
 function readUntil(value: unknown, zone: Zone | undefined): Moment {
   if (value instanceof Date) return { at: value.getTime() };
   if (typeof value !== "string" || !looksLikeInstant(value)) {
-    rejectReminder("until", `${showValue(value)} is not a moment; write ${MOMENTS}, or give a length of time as ttl`);
+    reject("until", `${showValue(value)} is not a moment; write ${MOMENTS}, or give a length of time as ttl`);
   }
   return { at: readInstant("until", value, zone, "down") };
 }
@@ -120,29 +115,22 @@ function readUntil(value: unknown, zone: Zone | undefined): Moment {
 function readInstant(what: string, text: string, zone: Zone | undefined, round: "up" | "down"): number {
   checkText(text, what, `write ${MOMENTS}`);
   const moment = parseInstant(text, zone, round);
-  if (moment === undefined) rejectReminder(what, `${showValue(text)} is not a moment; write ${MOMENTS}`);
+  if (moment === undefined) reject(what, `${showValue(text)} is not a moment; write ${MOMENTS}`);
   if (moment === "no zone") {
-    rejectReminder(
-      what,
-      `${showValue(text)} does not say where; add Z or an offset like +01:00 to it, or give timezone`,
-    );
+    reject(what, `${showValue(text)} does not say where; add Z or an offset like +01:00 to it, or give timezone`);
   }
   return moment;
 }
 
 function readLength(what: string, value: unknown, instead: string): { period: Period; times?: number } {
-  const wrong = (): never =>
-    rejectReminder(what, `${showValue(value)} is not understood; write for example ${instead}`);
+  const wrong = (): never => reject(what, `${showValue(value)} is not understood; write for example ${instead}`);
   if (typeof value === "number" && value >= LOOKS_LIKE_A_MOMENT && value <= END_OF_TIME) {
-    rejectReminder(
-      what,
-      `${value} looks like a moment; write new Date(${value}), or a length of time as text ("12000d")`,
-    );
+    reject(what, `${value} looks like a moment; write new Date(${value}), or a length of time as text ("12000d")`);
   }
   if (typeof value === "number") return { period: exactly(readDuration(value) ?? wrong()) };
   checkText(value, what, `write for example ${instead}`);
   if (/^R\d*$/.test(value)) {
-    rejectReminder(what, `${showValue(value)} has a count and no period; write for example "R5/PT10S"`);
+    reject(what, `${showValue(value)} has a count and no period; write for example "R5/PT10S"`);
   }
   if (/^[RP]/.test(value)) return parseIsoDuration(value) ?? wrong();
   return { period: exactly(readDuration(value) ?? wrong()) };

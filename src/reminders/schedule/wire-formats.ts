@@ -8,7 +8,7 @@ import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 import { looksLikeInstant, parseInstant } from "./instant.ts";
 import { formatIsoDuration, type IsoDuration, parseIsoDuration } from "./iso-duration.ts";
 import { exactly, isFixedPeriod, type Period } from "./period.ts";
-import { checkText, rejectReminder } from "./rejection.ts";
+import { checkText, reject } from "./rejection.ts";
 import type { Missed, Schedule } from "./schedule.ts";
 import { composeSchedule, type Moment } from "./schedule-rules.ts";
 
@@ -71,10 +71,10 @@ function readMoment(what: string, value: unknown, round: "up" | "down"): Moment 
   if (looksLikeInstant(value)) {
     const at = parseInstant(value, undefined, round);
     if (typeof at === "number") return { at };
-    rejectReminder(what, `${showValue(value)} is not a moment of RFC 3339; write for example ${MOMENTS}`);
+    reject(what, `${showValue(value)} is not a moment of RFC 3339; write for example ${MOMENTS}`);
   }
   const { period, times } = readLength(what, value, round, `${LENGTHS} or ${MOMENTS}`);
-  if (times !== undefined) rejectReminder(what, `${showValue(value)} repeats; only a period may begin with R${times}/`);
+  if (times !== undefined) reject(what, `${showValue(value)} repeats; only a period may begin with R${times}/`);
   return { after: period };
 }
 
@@ -84,11 +84,10 @@ function readPeriod(value: unknown): IsoDuration | undefined {
   const instead = `${LENGTHS}, or "R5/PT10S" for five times`;
   checkText(value, "period", `write for example ${instead}`);
   const length = readLength("period", value.replace(/^@every /, ""), "up", instead);
-  if (length.times === 0)
-    rejectReminder("period", `${showValue(value)} never ticks; write R1 or more, or leave R0/ out`);
+  if (length.times === 0) reject("period", `${showValue(value)} never ticks; write R1 or more, or leave R0/ out`);
   const nothing = isFixedPeriod(length.period) && length.period.ms === 0;
   if (nothing && length.times !== undefined) {
-    rejectReminder("period", `${showValue(value)} has nothing between the ticks; write for example "R5/PT10S"`);
+    reject("period", `${showValue(value)} has nothing between the ticks; write for example "R5/PT10S"`);
   }
   return nothing ? undefined : length;
 }
@@ -97,10 +96,9 @@ function readLength(what: string, text: string, round: "up" | "down", instead: s
   const iso = parseIsoDuration(text);
   if (iso !== undefined) return iso;
   const nanoseconds = parseGoDuration(text);
-  if (nanoseconds === undefined)
-    rejectReminder(what, `${showValue(text)} is not a duration; write for example ${instead}`);
+  if (nanoseconds === undefined) reject(what, `${showValue(text)} is not a duration; write for example ${instead}`);
   if (nanoseconds > 0n && nanoseconds < NANOSECONDS_PER_MS) {
-    rejectReminder(what, `${showValue(text)} is less than a millisecond; write at least "1ms"`);
+    reject(what, `${showValue(text)} is less than a millisecond; write at least "1ms"`);
   }
   const ms = nanoseconds / NANOSECONDS_PER_MS;
   const rounded = round === "up" && ms * NANOSECONDS_PER_MS < nanoseconds ? ms + 1n : ms;

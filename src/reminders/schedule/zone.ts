@@ -4,7 +4,7 @@
 
 import { showValue } from "../../kernel/check.ts";
 import { DAY } from "./calendar.ts";
-import { checkText, rejectReminder } from "./rejection.ts";
+import { checkText, reject } from "./rejection.ts";
 
 /**
  * The clocks are moved at `at`: until then they are `before` ahead of UTC, from then on `after`
@@ -157,7 +157,7 @@ export function zoneOf(name: string): Zone {
   try {
     format = new Intl.DateTimeFormat("en-US", { timeZone: name, timeZoneName: "longOffset" });
   } catch {
-    rejectReminder("timezone", `${showValue(name)} is not a time zone; ${instead}`);
+    reject("timezone", `${showValue(name)} is not a time zone; ${instead}`);
   }
   if (zones.size >= MAX_ZONES) zones.clear();
   const zone = new Zone(format);

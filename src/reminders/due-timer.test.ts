@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { DueQueue } from "./due-queue.ts";
+import { DueQueue } from "./due-timer.ts";
 
 interface Item {
   readonly wakeAt: number;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
+import { isSchedule } from "./plan.ts";
 import { resolveSchedule, type ScheduleOptions } from "./schedule.ts";
-import { isSchedule } from "./stored-schedule.ts";
 import { firstTick, tickAfter } from "./ticks.ts";
 
 const now = Date.parse("2026-01-31T12:00:00Z");
