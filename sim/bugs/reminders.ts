@@ -33,7 +33,7 @@ export const REMINDERS: readonly Bug[] = [
     changes: [
       {
         file: LIFE,
-        before: "this.#outbox?.rollback(turn.outer === undefined ? 0 : turn.outboxMark);",
+        before: "this.services?.rollback(turn.outer === undefined ? 0 : turn.outboxSavepoint);",
         after: "",
       },
     ],
@@ -46,9 +46,9 @@ export const REMINDERS: readonly Bug[] = [
     knownFrom: "every queue that acknowledges on receipt",
     changes: [
       {
-        file: LIFE,
+        file: "src/actors/outbox/remind.ts",
         before: "return result instanceof Promise ? result.then(() => undefined) : undefined;",
-        after: "if (result instanceof Promise) result.catch(() => {});\n    return undefined;",
+        after: "if (result instanceof Promise) result.catch(() => {});\n  return undefined;",
       },
     ],
   },

@@ -54,13 +54,13 @@ export const STORE: readonly Bug[] = [
       { file: "src/stores/memory/memory-store.ts", before: FENCE, after: "" },
       {
         file: "src/actors/activation/incarnation.ts",
-        before: "return this.#over || this.#deps.routing.mayCommit();",
+        before: "return this.isOver || this.deps.routing.mayCommit();",
         after: "return true;",
       },
       {
         file: "src/actors/activation/incarnation.ts",
-        before: "if (!this.#deps.routing.mayCommit()) {",
-        after: "if (this.#over && !this.#deps.routing.mayCommit()) {",
+        before: "if (!this.deps.routing.mayCommit()) {",
+        after: "if (this.isOver && !this.deps.routing.mayCommit()) {",
       },
     ],
   },
@@ -152,16 +152,16 @@ export const STORE: readonly Bug[] = [
       {
         file: "src/actors/activation/incarnation.ts",
         before: `turn.fail(error);
-    if (!this.#over) this.#activation.end(reason, this.#deps.clock.monotonic() - turn.startedAt);`,
+    if (!this.isOver) this.activation.end(reason, this.deps.clock.monotonic() - turn.startedAt);`,
         after: `const isUnknown = error instanceof LimpetError && error.code === "COMMIT_UNKNOWN";
     const again = isUnknown && turn.work === undefined && turn.cancelled === undefined;
     if (!again) turn.fail(error);
-    if (!this.#over) this.#activation.end(reason, this.#deps.clock.monotonic() - turn.startedAt);
+    if (!this.isOver) this.activation.end(reason, this.deps.clock.monotonic() - turn.startedAt);
     if (!again) return;
     turn.phase = "queued";
     turn.activation = undefined;
     turn.place = undefined;
-    this.#deps.routing.reroute(turn);`,
+    this.deps.routing.reroute(turn);`,
       },
     ],
   },

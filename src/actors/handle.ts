@@ -4,7 +4,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import type { CallOptions } from "../ports/host-admin.ts";
 
 import type { Activation } from "./activation/activation.ts";
-import type { Incarnation } from "./activation/incarnation.ts";
+import type { LifeContext } from "./activation/life-context.ts";
 import type { TypeInstruments } from "./instruments.ts";
 
 /** A callable type: of this host, or of another one. */
@@ -26,11 +26,11 @@ export type Send = (
   id: string,
   method: string,
   args: unknown[],
-  caller: Incarnation | undefined,
+  caller: LifeContext | undefined,
   options: CallOptions | undefined,
 ) => Promise<unknown>;
 
-export type HandleMaker = (id: string, caller: Incarnation | undefined, options: CallOptions | undefined) => object;
+export type HandleMaker = (id: string, caller: LifeContext | undefined, options: CallOptions | undefined) => object;
 
 // Method names belong to the user, so our own keys are symbols.
 const ID: unique symbol = Symbol("id");
@@ -58,17 +58,17 @@ function fallback(type: CallTarget, send: Send): object {
 
 interface Handle {
   readonly [ID]: string;
-  readonly [CALLER]: Incarnation | undefined;
+  readonly [CALLER]: LifeContext | undefined;
   readonly [OPTIONS]: CallOptions | undefined;
 }
 
 export function handleMaker(type: CallTarget, send: Send): HandleMaker {
   class ActorHandle implements Handle {
     readonly [ID]: string;
-    readonly [CALLER]: Incarnation | undefined;
+    readonly [CALLER]: LifeContext | undefined;
     readonly [OPTIONS]: CallOptions | undefined;
 
-    constructor(id: string, caller: Incarnation | undefined, options: CallOptions | undefined) {
+    constructor(id: string, caller: LifeContext | undefined, options: CallOptions | undefined) {
       this[ID] = id;
       this[CALLER] = caller;
       this[OPTIONS] = options;

@@ -10,7 +10,7 @@ import type { Log } from "../ports/log.ts";
 import type { ReminderKey, Settlement, Tick } from "../ports/store/reminders.ts";
 import type { Activation } from "./activation/activation.ts";
 import type { Deadlines } from "./activation/deadlines.ts";
-import type { Incarnation } from "./activation/incarnation.ts";
+import type { LifeContext } from "./activation/life-context.ts";
 import { cancelled, Turn } from "./activation/turn.ts";
 import type { ActorType } from "./actor-type.ts";
 import { type CallTarget, handleMaker, type Send } from "./handle.ts";
@@ -67,7 +67,7 @@ export class Ingress {
     this.#foreign.delete(oldest);
   }
 
-  handle(of: ActorClass | string, id: string, settings?: CallSettings, caller?: Incarnation): object {
+  handle(of: ActorClass | string, id: string, settings?: CallSettings, caller?: LifeContext): object {
     const type = typeof of === "string" ? this.target(of) : (this.#deps.typeOf(of) ?? this.target(nameOf(of)));
     checkId(id);
     const options = settings && readCallSettings(settings);
@@ -112,7 +112,7 @@ export class Ingress {
     }
   };
 
-  #reject(error: unknown, call: string, caller: Incarnation | undefined): Promise<never> {
+  #reject(error: unknown, call: string, caller: LifeContext | undefined): Promise<never> {
     const rejected = Promise.reject(error);
     if (caller !== undefined) {
       const { typeName: type, id, current } = caller;

@@ -15,9 +15,10 @@ import type { Timer } from "../../ports/clock.ts";
 import type { ActivationDeps } from "../activation-deps.ts";
 import type { ActorType } from "../actor-type.ts";
 import { REMIND } from "../outbox/remind.ts";
-import { Incarnation, lostLease } from "./incarnation.ts";
+import { Incarnation } from "./incarnation.ts";
 import { Mailbox } from "./mailbox.ts";
 import { type Admission, admit } from "./reentry.ts";
+import { lostLease } from "./reply.ts";
 import { type Place, Turn, type Work } from "./turn.ts";
 
 /** A fenced host backs off about as long as the new owner needs to commit its first turn. */

@@ -4,7 +4,7 @@
 import type { BatchCaller } from "../../kernel/batch/fenced-batcher.ts";
 import type { SentReminders } from "../../ports/reminder-writer.ts";
 import { type CommitOutcome, verdictOf } from "../../ports/store/store.ts";
-import type { Outgoing } from "../outbox/turn-outbox.ts";
+import type { TurnEffects } from "../outbox/turn-outbox.ts";
 import type { Incarnation } from "./incarnation.ts";
 import type { Turn } from "./turn.ts";
 
@@ -12,20 +12,20 @@ export class Committing implements BatchCaller<CommitOutcome> {
   readonly #life: Incarnation;
   readonly #turn: Turn;
   readonly #reply: unknown;
-  readonly #outgoing: Outgoing | undefined;
+  readonly #effects: TurnEffects | undefined;
   readonly #sent: SentReminders | undefined;
 
   constructor(
     life: Incarnation,
     turn: Turn,
     reply: unknown,
-    outgoing: Outgoing | undefined,
+    effects: TurnEffects | undefined,
     sent: SentReminders | undefined,
   ) {
     this.#life = life;
     this.#turn = turn;
     this.#reply = reply;
-    this.#outgoing = outgoing;
+    this.#effects = effects;
     this.#sent = sent;
   }
 
@@ -33,7 +33,7 @@ export class Committing implements BatchCaller<CommitOutcome> {
     const verdict = verdictOf(outcome);
     if (verdict !== "committed") this.#sent?.failed();
     else this.#sent?.committed(typeof outcome === "string" ? undefined : outcome.generations);
-    this.#life.committed(this.#turn, verdict, this.#reply, this.#outgoing);
+    this.#life.committed(this.#turn, verdict, this.#reply, this.#effects);
   }
 
   reject(error: unknown): void {

@@ -74,10 +74,10 @@ export class Turn extends RoutedCall implements CallOrigin {
   place: Place | undefined;
   /** Number of the turn for other hosts, while calls it made are there. */
   number = 0;
-  /** The outer turn of a reentrant call, and the marks of state and outbox when this turn began. */
+  /** The outer turn of a reentrant call, and the savepoints of state and outbox when this turn began. */
   outer: Turn | undefined;
-  mark = 0;
-  outboxMark = 0;
+  savepoint = 0;
+  outboxSavepoint = 0;
   /** Set when the code has ended while turns inside it still run. */
   ended: (() => void) | undefined;
   /** The error of a nested turn that could not be undone alone. */

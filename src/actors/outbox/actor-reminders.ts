@@ -25,7 +25,7 @@ export interface ActorReminderDeps {
   readonly namespace: string;
   readonly typeName: string;
   readonly id: string;
-  readonly book: ReminderWriter | undefined;
+  readonly writer: ReminderWriter | undefined;
   /** True: the class defines `onReminder`. */
   readonly hasHandler: boolean;
   /** The outbox of the running turn. Throws outside a turn. */
@@ -39,9 +39,9 @@ export class TurnReminders implements ActorReminders {
     this.#deps = deps;
   }
 
-  #book(): ReminderWriter {
-    const { book } = this.#deps;
-    if (book !== undefined) return book;
+  #writer(): ReminderWriter {
+    const { writer } = this.#deps;
+    if (writer !== undefined) return writer;
     throw new LimpetError("NOT_READY", "this process has no reminders");
   }
 
@@ -52,14 +52,14 @@ export class TurnReminders implements ActorReminders {
   }
 
   async set(name: string, options: ReminderOptions): Promise<void> {
-    const write = this.#book().set(this.#key(name), options);
+    const write = this.#writer().set(this.#key(name), options);
     const outbox = this.#deps.outbox();
     if (!this.#deps.hasHandler) throw noHandler(this.#deps.typeName);
     outbox.add(write);
   }
 
   async cancel(name: string): Promise<void> {
-    this.#book();
+    this.#writer();
     this.#deps.outbox().add({ kind: "cancel", key: this.#key(name) });
   }
 
@@ -67,17 +67,17 @@ export class TurnReminders implements ActorReminders {
     const key = this.#key(name);
     const write = this.#deps.outbox().find(name);
     if (write?.kind === "cancel") return undefined;
-    return write === undefined ? this.#book().get(key) : this.#book().shown(write);
+    return write === undefined ? this.#writer().get(key) : this.#writer().shown(write);
   }
 
   async list(): Promise<ReminderInfo[]> {
     const outbox = this.#deps.outbox();
     const { namespace, typeName, id } = this.#deps;
-    const book = this.#book();
-    const stored = await book.list({ namespace, type: typeName, id });
+    const writer = this.#writer();
+    const stored = await writer.list({ namespace, type: typeName, id });
     const own = outbox.reminders();
     const kept = stored.filter(({ name }) => !own.some(({ key }) => key.name === name));
-    const set = own.flatMap((write) => (write.kind === "set" ? [book.shown(write)] : []));
+    const set = own.flatMap((write) => (write.kind === "set" ? [writer.shown(write)] : []));
     return [...kept, ...set].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 }

@@ -37,17 +37,17 @@ export interface ActorWorkflows {
 }
 
 export class TurnWorkflows implements ActorWorkflows {
-  readonly #book: WorkflowWriter | undefined;
+  readonly #writer: WorkflowWriter | undefined;
   readonly #outbox: () => TurnOutbox;
 
   /** `outbox` returns the outbox of the running turn, and throws outside a turn. */
-  constructor(book: WorkflowWriter | undefined, outbox: () => TurnOutbox) {
-    this.#book = book;
+  constructor(writer: WorkflowWriter | undefined, outbox: () => TurnOutbox) {
+    this.#writer = writer;
     this.#outbox = outbox;
   }
 
   get #known(): WorkflowWriter {
-    if (this.#book !== undefined) return this.#book;
+    if (this.#writer !== undefined) return this.#writer;
     throw new LimpetError("NOT_READY", "this process has no workflows");
   }
 

@@ -4,6 +4,8 @@
 import { invariant, LimpetError } from "../../kernel/errors.ts";
 import { handlerError, type ReminderTick, readData } from "../../ports/reminder-writer.ts";
 import type { Settlement, Tick } from "../../ports/store/reminders.ts";
+import { Actor } from "../actor.ts";
+import type { AnyActor } from "../routing/remote.ts";
 
 export const REMIND = "$remind";
 
@@ -52,6 +54,15 @@ export function dataOf(args: RemindArguments): unknown {
   } catch (error) {
     throw new UnreadableData("REMINDER_DAMAGED", (error as Error).message, { cause: error });
   }
+}
+
+/** Runs the handler of a tick. Its return value is ignored. */
+export function handleTick(instance: AnyActor, args: RemindArguments, type: string): unknown {
+  const data = dataOf(args);
+  // A row may be older than this code. The tick fails by its policy, and its dead letter names the reason.
+  if (instance.onReminder === Actor.prototype.onReminder) throw noHandler(type);
+  const result = instance.onReminder(args[0], data, tickOf(args));
+  return result instanceof Promise ? result.then(() => undefined) : undefined;
 }
 
 export const tickOf = ([, due, number, attempt]: RemindArguments): ReminderTick => ({ due, number, attempt });

@@ -4,7 +4,7 @@ import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type { Commit } from "../../ports/store/store.ts";
 import type { InboxMessage, RunStart } from "../../ports/store/workflows.ts";
 
-export type Outgoing = Pick<Commit, "reminders" | "starts" | "arrivals">;
+export type TurnEffects = Pick<Commit, "reminders" | "starts" | "arrivals">;
 
 type Entry =
   | { readonly kind: "reminder"; readonly write: ReminderWrite }
@@ -31,12 +31,12 @@ export class TurnOutbox {
     return this.reminders().find(({ key }) => key.name === name);
   }
 
-  mark(): number {
+  savepoint(): number {
     return this.#entries.length;
   }
 
-  rollback(mark: number): void {
-    this.#entries.length = mark;
+  rollback(savepoint: number): void {
+    this.#entries.length = savepoint;
   }
 
   /** The last write to each reminder. */
@@ -46,7 +46,7 @@ export class TurnOutbox {
   }
 
   /** Ends the turn: returns the buffered writes, or `undefined` if there are none. */
-  take(): Outgoing | undefined {
+  take(): TurnEffects | undefined {
     if (this.#entries.length === 0) return undefined;
     const reminders = this.reminders();
     const starts = this.#entries.flatMap((entry) => (entry.kind === "start" ? [entry.start] : []));

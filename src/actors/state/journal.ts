@@ -163,7 +163,7 @@ export class Journal {
   }
 
   /** A point to return to when a nested turn fails. */
-  mark(): number {
+  savepoint(): number {
     this.settle();
     return this.#undo.length;
   }
@@ -254,14 +254,14 @@ export class Journal {
     else if (!Array.isArray(holder.raw)) holder.touchKey(key, true);
   }
 
-  /** Undoes every change after `mark`. False: not everything could be restored. */
-  rollback(mark: number): boolean {
+  /** Undoes every change after `savepoint`. False: not everything could be restored. */
+  rollback(savepoint: number): boolean {
     this.settle();
-    for (let i = this.#undo.length - 1; i >= mark; i--) this.#undo[i]!();
-    this.#undo.length = mark;
-    // The effects of a key on the order before and after the mark can no longer be distinguished.
+    for (let i = this.#undo.length - 1; i >= savepoint; i--) this.#undo[i]!();
+    this.#undo.length = savepoint;
+    // The effects of a key on the order before and after the savepoint can no longer be distinguished.
     for (const node of this.#allNodes()) if (node.keys?.values().some((how) => how === "moved")) node.rewrite();
-    if (mark === 0) this.dirty = false;
+    if (savepoint === 0) this.dirty = false;
     return !this.lost;
   }
 

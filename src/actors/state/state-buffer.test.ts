@@ -170,12 +170,12 @@ describe("the state of an activation", () => {
               let lost = false;
               actions.forEach(both);
               if (inside !== null) {
-                const mark = buffer.mark();
+                const savepoint = buffer.savepoint();
                 const before = structuredClone(next);
                 inside.forEach(both);
                 if (insideFails) {
                   next = before;
-                  lost = !buffer.rollback(mark);
+                  lost = !buffer.rollback(savepoint);
                 }
                 if (!lost) actions.forEach(both);
               }
@@ -444,11 +444,11 @@ describe("the state of an activation", () => {
     const draft = buffer.draft as unknown as { list: number[]; map: Map<string, number>; start: number };
     draft.list.push(2);
     draft.map.delete("a");
-    const mark = buffer.mark();
+    const savepoint = buffer.savepoint();
     draft.list.unshift(0);
     draft.map.set("a", 5);
     draft.start = 2;
-    assert.equal(buffer.rollback(mark), true);
+    assert.equal(buffer.rollback(savepoint), true);
     commit(buffer, rows);
     const expected = ordered({ filler: "x".repeat(5_000), list: [1, 2], map: new Map([["b", 2]]), start: 1 });
     assert.deepEqual(view(buffer), expected);

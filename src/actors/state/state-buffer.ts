@@ -87,13 +87,13 @@ export class StateBuffer {
     return this.#whole <= LIMITS.inlineStateBytes;
   }
 
-  mark(): number {
-    return this.#journal?.mark() ?? 0;
+  savepoint(): number {
+    return this.#journal?.savepoint() ?? 0;
   }
 
-  /** Undoes the changes since `mark`, within the turn. False: not everything could be restored. */
-  rollback(mark: number): boolean {
-    return this.#journal?.rollback(mark) ?? true;
+  /** Undoes the changes since `savepoint`, within the turn. False: not everything could be restored. */
+  rollback(savepoint: number): boolean {
+    return this.#journal?.rollback(savepoint) ?? true;
   }
 
   /** Undoes the whole turn and ends it. False: the state must be read from the store again. */
