@@ -1,7 +1,7 @@
 // Exports of "limpet/client": calls actors from a process that hosts none, over HTTP through any host, or
 // directly to the hosts that own them.
 
-import { addressed, messageIdOf, type Region } from "./actors/message-id.ts";
+import { addressed, messageIdOf, type TypeRegion } from "./actors/message-id.ts";
 import { readCallSettings } from "./actors/options/call-settings.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./actors/routing/remote.ts";
 import { addressProblem, keyProblem } from "./config/places.ts";
@@ -13,7 +13,7 @@ import { checkId, checkMethod, checkNamespace, checkType } from "./kernel/names.
 import { callOverHttp, type HttpCall } from "./wire/http/client/remote-call.ts";
 import { ServerList } from "./wire/http/client/server-list.ts";
 
-export type { Envelope, Region } from "./actors/message-id.ts";
+export type { MessageEnvelope as Envelope, TypeRegion as Region } from "./actors/message-id.ts";
 export type { ActorClass, CallSettings, Remote } from "./actors/routing/remote.ts";
 export type { Duration } from "./kernel/durations.ts";
 export type { ErrorCode, Verdict } from "./kernel/errors.ts";
@@ -60,8 +60,8 @@ export interface Client extends AsyncDisposable {
    * All actors of a class: each call goes to the actor that its message names, by the `messageId` of the
    * class or in an envelope. With only the name of the type, messages are envelopes.
    */
-  region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): Region<A>;
-  region<A extends AnyActor = never>(type: string, settings?: CallSettings): Region<A>;
+  region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): TypeRegion<A>;
+  region<A extends AnyActor = never>(type: string, settings?: CallSettings): TypeRegion<A>;
   /** Rejects new calls and resolves when the calls in progress have ended. */
   close(): Promise<void>;
 }

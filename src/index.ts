@@ -2,12 +2,12 @@
 
 export type { ActorTimers, TimerSchedule } from "./actors/activation/timers.ts";
 export { Actor } from "./actors/actor.ts";
-export type { Envelope, MessageId, Region } from "./actors/message-id.ts";
+export type { MessageEnvelope as Envelope, MessageId, TypeRegion as Region } from "./actors/message-id.ts";
 export type { ActorOptions } from "./actors/options/actor-options.ts";
 export { daemons, singleton } from "./actors/options/daemons.ts";
 export type { ShardedOptions, ShardedPlacement } from "./actors/options/sharded-options.ts";
 export { sharded } from "./actors/options/sharded-options.ts";
-export type { Placement, StickyOptions, StickyPlacement } from "./actors/options/sticky-options.ts";
+export type { PlacementOption as Placement, StickyOptions, StickyPlacement } from "./actors/options/sticky-options.ts";
 export { sticky } from "./actors/options/sticky-options.ts";
 export type { ActorReminders } from "./actors/outbox/actor-reminders.ts";
 export type { ActorWorkflows } from "./actors/outbox/actor-workflows.ts";

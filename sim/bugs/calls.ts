@@ -34,7 +34,7 @@ export const CALLS: readonly Bug[] = [
         before: "new OutboundCall(turn, to, isWorthCaching, this);",
         after: `const departure = new OutboundCall(turn, to, isWorthCaching, this);
     this.#clock.after(100, () => {
-      if (turn.place === departure) this.links.call(to, this.describe(turn), departure);
+      if (turn.holder === departure) this.links.call(to, this.describe(turn), departure);
     });`,
       },
     ],

@@ -207,7 +207,7 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
       },
       {
         file: "src/actors/routing/waiting-queue.ts",
-        before: "const ms = forMs ?? this.#way.lookAgainMs?.(type) ?? LOOK_AGAIN_MS;",
+        before: "const ms = forMs ?? this.#deps.lookAgainMs?.(type) ?? LOOK_AGAIN_MS;",
         after: "const ms = forMs ?? 86_400_000;",
       },
     ],

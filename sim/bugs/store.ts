@@ -160,7 +160,7 @@ export const STORE: readonly Bug[] = [
     if (!again) return;
     turn.phase = "queued";
     turn.activation = undefined;
-    turn.place = undefined;
+    turn.holder = undefined;
     this.deps.routing.reroute(turn);`,
       },
     ],

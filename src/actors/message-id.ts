@@ -8,7 +8,7 @@ import { readCallSettings } from "./options/call-settings.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "./routing/remote.ts";
 
 /** An id, and the payload for that actor. */
-export interface Envelope<Message = unknown> {
+export interface MessageEnvelope<Message = unknown> {
   readonly id: string;
   /** Replaces the envelope as the first argument. Left out: the call has no first argument. */
   readonly message?: Message;
@@ -19,11 +19,11 @@ export interface Envelope<Message = unknown> {
  * payload.
  */
 // biome-ignore lint/suspicious/noExplicitAny: messages are the application's.
-export type MessageId = (message: any, method: string) => string | Envelope;
+export type MessageId = (message: any, method: string) => string | MessageEnvelope;
 
 // biome-ignore lint/suspicious/noExplicitAny: a method with any arguments at all.
 type Enveloped<M> = M extends (first: infer First, ...rest: any[]) => infer Result
-  ? (message: unknown extends First ? Envelope : First | Envelope<First>, ...rest: Rest<M>) => Result
+  ? (message: unknown extends First ? MessageEnvelope : First | MessageEnvelope<First>, ...rest: Rest<M>) => Result
   : never;
 
 // biome-ignore lint/suspicious/noExplicitAny: a method with any arguments at all.
@@ -33,7 +33,7 @@ type Rest<M> = M extends (first: any, ...rest: infer Others) => unknown ? Others
  * All actors of a class at once, as `app.region(Counter)` returns them. Each call goes to the actor that its
  * first argument names.
  */
-export type Region<A extends AnyActor> = { readonly [K in keyof Remote<A>]: Enveloped<Remote<A>[K]> };
+export type TypeRegion<A extends AnyActor> = { readonly [K in keyof Remote<A>]: Enveloped<Remote<A>[K]> };
 
 /**
  * The receiver and the arguments of a call. `own`: the extractor of the type. Throws ARGUMENT_INVALID or
@@ -71,8 +71,8 @@ function extract(type: string, method: string, message: unknown, own: MessageId)
   }
 }
 
-const isEnvelope = (value: unknown): value is Envelope =>
-  typeof value === "object" && value !== null && typeof (value as Partial<Envelope>).id === "string";
+const isEnvelope = (value: unknown): value is MessageEnvelope =>
+  typeof value === "object" && value !== null && typeof (value as Partial<MessageEnvelope>).id === "string";
 
 function invalid(type: string, method: string, own: MessageId | undefined, got: unknown): LimpetError {
   const given =

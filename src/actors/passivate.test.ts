@@ -2,27 +2,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { Actor, type DeactivationReason } from "../index.ts";
+import { Actor } from "../index.ts";
 import { testLimpet } from "../testing.ts";
 import { sharded } from "./options/sharded-options.ts";
+import { events, Recorded } from "./recorded-kit.test.ts";
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-let events: string[] = [];
 
-class Guest extends Actor<{ n: number }> {
-  initial() {
-    return { n: 0 };
-  }
-  override onActivate() {
-    events.push(`+${this.id}`);
-  }
-  override async onDeactivate(reason: DeactivationReason) {
-    await tick();
-    events.push(`-${this.id} ${reason}`);
-  }
-  inc() {
-    return ++this.state.n;
-  }
+class Guest extends Recorded {
   incAndPassivate() {
     this.passivate();
     return ++this.state.n;
@@ -59,7 +46,7 @@ class Remembered extends Guest {
 for (const type of [Guest, Sharded, Sticky, Remembered]) {
   describe(`passivate() of a ${type.name}`, () => {
     const open = () => {
-      events = [];
+      events.length = 0;
       return testLimpet({ actors: [type] });
     };
 
@@ -162,7 +149,7 @@ describe("passivate()", () => {
   });
 
   it("passivate() in the tick of a timer makes the actor leave", async () => {
-    events = [];
+    events.length = 0;
     class Ticking extends Guest {
       override onActivate() {
         super.onActivate();
@@ -178,7 +165,7 @@ describe("passivate()", () => {
 
 describe("sharded actors", () => {
   it("sharded actors leave memory after their idle timeout, except for remembered ones", async () => {
-    events = [];
+    events.length = 0;
     class Idle extends Guest {
       static options = { idleTimeout: "1m", placement: sharded() };
     }

@@ -3,7 +3,7 @@
 
 import { isActorClass } from "../actors/actor-type.ts";
 import { Catalog } from "../actors/catalog.ts";
-import { type Region, regionOf } from "../actors/message-id.ts";
+import { regionOf, type TypeRegion } from "../actors/message-id.ts";
 import type { ActorClass, AnyActor, CallSettings, Remote } from "../actors/routing/remote.ts";
 import { storeKind } from "../config/places.ts";
 import { weaknessesOf } from "../config/relations.ts";
@@ -86,8 +86,8 @@ export interface App extends AsyncDisposable {
    * All actors of a class: each call goes to the actor that its first argument names. See `messageId` of
    * `sharded()`, and `Envelope`.
    */
-  region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): Region<A>;
-  region<A extends AnyActor = never>(type: string, settings?: CallSettings): Region<A>;
+  region<A extends AnyActor>(type: ActorClass<A>, settings?: CallSettings): TypeRegion<A>;
+  region<A extends AnyActor = never>(type: string, settings?: CallSettings): TypeRegion<A>;
   /** Address of the HTTP server, if it is enabled. */
   readonly url: string | undefined;
   /** The interface of the servers: calls by name, listings, explanations. */

@@ -46,7 +46,7 @@ export const LIMITS = {
   /** Hosts that may reject a call as "not owner" before its caller gets NOT_SETTLED. */
   hops: 16,
   /** Calls of one type that may wait on a host for their route. */
-  waitingRoom: 10_000,
+  waitingCalls: 10_000,
   /** One frame of a link. The largest call, with the names of the longest chain, fits. */
   linkFrameBytes: 16 * MiB,
   /** Calls that may wait for their answer on one link. */

@@ -17,9 +17,9 @@ import type { ActorType } from "../actor-type.ts";
 import { REMIND } from "../outbox/remind.ts";
 import { Incarnation } from "./incarnation.ts";
 import { Mailbox } from "./mailbox.ts";
-import { type Admission, admit } from "./reentry.ts";
+import { admit, type ReentryDecision } from "./reentry.ts";
 import { lostLease } from "./reply.ts";
-import { type Place, Turn, type Work } from "./turn.ts";
+import { Turn, type TurnHolder, type Work } from "./turn.ts";
 
 /** A fenced host backs off about as long as the new owner needs to commit its first turn. */
 const SHORTEST_STAND_BACK_MS = 1;
@@ -28,7 +28,7 @@ const LONGEST_SPREAD_MS = 1_000;
 /** About the time until the leader notifies a host that it is no longer the home of a shard. */
 const NOT_HOME_MS = 200;
 
-export class Activation implements ActiveActor, Place {
+export class Activation implements ActiveActor, TurnHolder {
   readonly type: ActorType;
   readonly id: string;
   readonly #deps: ActivationDeps;
@@ -89,7 +89,7 @@ export class Activation implements ActiveActor, Place {
 
   submit(turn: Turn): void {
     turn.activation = this;
-    turn.place = this;
+    turn.holder = this;
     if (turn.parent !== undefined) {
       const admission = admit(turn, this.running, this.type.options.reentrant);
       if (admission !== "queue") {
@@ -117,7 +117,7 @@ export class Activation implements ActiveActor, Place {
     if (this.phase === "cold") void this.#activate();
   }
 
-  #comeBack(turn: Turn, admission: Exclude<Admission, "queue">): void {
+  #comeBack(turn: Turn, admission: Exclude<ReentryDecision, "queue">): void {
     if (admission === "enter") this.life!.enter(turn);
     else if (admission === "wait") this.life!.waitInside(turn);
     else this.#refuse(turn, admission);
@@ -187,7 +187,7 @@ export class Activation implements ActiveActor, Place {
   /** The tick of a timer ends with its life; a call is routed again. */
   #handBack(turn: Turn): void {
     turn.activation = undefined;
-    turn.place = undefined;
+    turn.holder = undefined;
     if (turn.work === undefined) this.#deps.routing.reroute(turn);
     else turn.fail(new LimpetError("LEASE_LOST", `${this.label} does not run here at the moment`));
   }

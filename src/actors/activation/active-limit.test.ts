@@ -1,29 +1,16 @@
 // The limit on actors of one type in memory.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Actor, type DeactivationReason } from "../../index.ts";
+import { Actor } from "../../index.ts";
 import { testLimpet } from "../../testing.ts";
 import { sharded } from "../options/sharded-options.ts";
+import { events, Recorded } from "../recorded-kit.test.ts";
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-let events: string[] = [];
 let hold = Promise.withResolvers<void>();
 
-class Guest extends Actor<{ n: number }> {
+class Guest extends Recorded {
   static options = { placement: sharded({ maxActive: 3 }), idleTimeout: "1d" };
-  initial() {
-    return { n: 0 };
-  }
-  override onActivate() {
-    events.push(`+${this.id}`);
-  }
-  override async onDeactivate(reason: DeactivationReason) {
-    await tick();
-    events.push(`-${this.id} ${reason}`);
-  }
-  inc() {
-    return ++this.state.n;
-  }
   async wait() {
     await hold.promise;
     return ++this.state.n;
@@ -37,7 +24,7 @@ class Other extends Actor {
 }
 
 function open() {
-  events = [];
+  events.length = 0;
   hold = Promise.withResolvers();
   return testLimpet({ actors: [Guest, Other] });
 }

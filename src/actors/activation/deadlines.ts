@@ -90,7 +90,7 @@ export class Deadlines {
     for (const [key, line] of this.#lines) {
       for (let turn = line.first; turn !== undefined && due(turn) <= now; turn = line.first) {
         this.remove(turn);
-        turn.cancel(turn.place?.late?.(turn) ?? tooLate(turn));
+        turn.cancel(turn.holder?.late?.(turn) ?? tooLate(turn));
       }
       if (line.first === undefined) this.#lines.delete(key);
       else next = Math.min(next, due(line.first));

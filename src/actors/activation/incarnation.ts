@@ -21,10 +21,10 @@ import type { TurnEffects } from "../outbox/turn-outbox.ts";
 import { MissingMethod } from "../routing/missing-method.ts";
 import { StateBuffer } from "../state/state-buffer.ts";
 import { Committing } from "./committing.ts";
-import { codeOf, LifeContext } from "./life-context.ts";
+import { LifeContext, runningCode } from "./life-context.ts";
 import { LONG_MS } from "./long-turns.ts";
 import { NestedTurns } from "./nested-turns.ts";
-import { lostLease, notForgotten, promiseOf, reminderVoid, replyOf, takenOver } from "./reply.ts";
+import { fencedTurn, lostLease, notForgotten, promiseOf, reminderVoid, replyOf } from "./reply.ts";
 import type { Turn } from "./turn.ts";
 
 const KEEP: StateWrite = { kind: "keep" };
@@ -105,7 +105,7 @@ export class Incarnation extends LifeContext {
   // Closures are in methods of their own: a function that contains one allocates its context in every call.
 
   #executeInside(turn: Turn): unknown {
-    return codeOf.run(turn, () => this.#execute(turn));
+    return runningCode.run(turn, () => this.#execute(turn));
   }
 
   #await(turn: Turn, promise: Promise<unknown>): void {
@@ -187,7 +187,7 @@ export class Incarnation extends LifeContext {
 
   #failed(turn: Turn, error: unknown): void {
     const { type, id, phase } = this.activation;
-    if (this.parting === turn) this.parting = undefined;
+    if (this.passivating === turn) this.passivating = undefined;
     type.instruments.failed.add(1);
     this.deps.log.debug("turn.failed", { type: type.name, id, method: turn.method, err: error });
     const restored = this.#takeBack(turn, error);
@@ -238,7 +238,7 @@ export class Incarnation extends LifeContext {
     if (outcome === "fenced") {
       const { type, label } = this.activation;
       type.instruments.fenced.add(1);
-      this.lost(turn, "fenced", takenOver(label));
+      this.lost(turn, "fenced", fencedTurn(label));
       return;
     }
     if (outcome === "void") {
@@ -267,13 +267,13 @@ export class Incarnation extends LifeContext {
   }
 
   #succeeded(turn: Turn, reply: unknown): void {
-    if (this.parting !== turn || !this.#part(turn, reply)) this.#conclude(turn, reply);
+    if (this.passivating !== turn || !this.#passivate(turn, reply)) this.#conclude(turn, reply);
   }
 
   /** The actor leaves memory. True: the reply waits until the actor is no longer remembered. */
-  #part(turn: Turn, reply: unknown): boolean {
+  #passivate(turn: Turn, reply: unknown): boolean {
     // A nested turn counts only after its outer turn has succeeded.
-    this.parting = turn.outer;
+    this.passivating = turn.outer;
     if (turn.outer !== undefined || this.isOver) return false;
     this.activation.deactivate("explicit");
     const forgotten = this.activation.forget();

@@ -15,7 +15,7 @@ import type { Turn } from "./turn.ts";
 
 // A reentrant actor has several nested turns in progress, and a call belongs to the turn of the code that
 // makes it. Asking the runtime costs as much as the rest of a call, so only reentrant actors pay for it.
-export const codeOf = new AsyncLocalStorage<Turn>();
+export const runningCode = new AsyncLocalStorage<Turn>();
 
 const neverAborted = new AbortController().signal;
 
@@ -30,7 +30,7 @@ export abstract class LifeContext implements ActorContext, ServedLife {
   protected buffer: StateBuffer | undefined;
   protected services: LifeServices | undefined;
   /** The turn that called `passivate()`. */
-  protected parting: Turn | undefined;
+  protected passivating: Turn | undefined;
 
   constructor(activation: Activation, deps: ActivationDeps) {
     this.activation = activation;
@@ -115,7 +115,7 @@ export abstract class LifeContext implements ActorContext, ServedLife {
     if (turn === undefined || this.isOver) {
       throw new LimpetError("STATE_OUTSIDE_TURN", `${this.activation.label} called passivate() outside a turn`);
     }
-    this.parting = turn;
+    this.passivating = turn;
   }
 
   handle(type: ActorClass | string, id: string, settings: CallSettings | undefined): object {
@@ -125,7 +125,7 @@ export abstract class LifeContext implements ActorContext, ServedLife {
   /** The turn whose code runs at this moment. */
   get current(): Turn | undefined {
     if (!this.activation.type.options.reentrant) return this.running;
-    const turn = codeOf.getStore();
+    const turn = runningCode.getStore();
     return turn?.activation === this.activation && turn.phase === "running" ? turn : this.running;
   }
 }

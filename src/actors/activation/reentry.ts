@@ -10,9 +10,9 @@ import type { Turn } from "./turn.ts";
  * - `wait`: it runs inside a turn of its chain, after the nested turn that runs there now.
  * - an error: the call could never be answered, or the chain is too long.
  */
-export type Admission = "queue" | "enter" | "wait" | LimpetError;
+export type ReentryDecision = "queue" | "enter" | "wait" | LimpetError;
 
-export function admit(call: Turn, running: Turn | undefined, reentrant: boolean): Admission {
+export function admit(call: Turn, running: Turn | undefined, reentrant: boolean): ReentryDecision {
   const cause = call.parent;
   if (cause === undefined) return "queue";
   let length = 0;

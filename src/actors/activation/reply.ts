@@ -25,7 +25,7 @@ export const lostLease = ({ label }: Turn): LimpetError =>
   new LimpetError("LEASE_LOST", `this host lost its lease while ${label} ran; nothing of this turn was kept`);
 
 /** `actor`: label of the actor. */
-export const takenOver = (actor: string): LimpetError =>
+export const fencedTurn = (actor: string): LimpetError =>
   new LimpetError("FENCED", `${actor} was taken over by another activation; nothing of this turn was kept`);
 
 /** The tick was replaced, cancelled or claimed by another process. */

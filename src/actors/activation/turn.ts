@@ -19,7 +19,7 @@ export function cancelled(label: string, reason: unknown): LimpetError {
 }
 
 /** A turn waits in a place before it begins: a mailbox, the waiting queue, another host. */
-export interface Place {
+export interface TurnHolder {
   /** The caller gave up. */
   withdraw(turn: Turn): void;
   /** A more precise error for a turn that times out here; undefined: CALL_TIMEOUT. */
@@ -71,7 +71,7 @@ export class Turn extends RoutedCall implements CallOrigin {
   /** The actor that runs the turn, once routed. */
   activation: Activation | undefined;
   /** The queue that holds the turn, until it begins. */
-  place: Place | undefined;
+  holder: TurnHolder | undefined;
   /** Number of the turn for other hosts, while calls it made are there. */
   number = 0;
   /** The outer turn of a reentrant call, and the savepoints of state and outbox when this turn began. */
@@ -204,7 +204,7 @@ export class Turn extends RoutedCall implements CallOrigin {
     if (this.phase === "done" || this.#cancelled !== undefined) return;
     this.#cancelled = reason;
     if (this.phase === "queued") {
-      this.place?.withdraw(this);
+      this.holder?.withdraw(this);
       this.phase = "done";
     }
     this.#settle("error", reason);

@@ -12,7 +12,7 @@ import {
   type ShardedPlacement,
   type ShardingDefaults,
 } from "./sharded-options.ts";
-import type { Placement, StickyTypes } from "./sticky-options.ts";
+import type { PlacementOption, StickySetting } from "./sticky-options.ts";
 import { resolveSticky } from "./sticky-options.ts";
 
 export interface ActorOptions {
@@ -47,7 +47,7 @@ export interface ActorOptions {
    * })`: the same, with rules for hosts that are lost or full. The setting `sticky` outweighs the class.
    * `sharded({ … })`: the actor belongs to a shard, a group of actors that moves as a whole.
    */
-  readonly placement?: Placement | ShardedPlacement;
+  readonly placement?: PlacementOption | ShardedPlacement;
 }
 
 /** The host's values for options that a class leaves out. */
@@ -56,7 +56,7 @@ export interface ActorDefaults {
   readonly callTimeoutMs: number;
   readonly mailboxLimit: number;
   /** Outweighs the class; left out, the class decides. */
-  readonly sticky?: StickyTypes | undefined;
+  readonly sticky?: StickySetting | undefined;
   /** Defaults for sharded types. */
   readonly sharding?: ShardingDefaults | undefined;
 }

@@ -5,12 +5,12 @@ import type { ResolvedSticky } from "../../ports/actor-host.ts";
 import { testLimpet } from "../../testing.ts";
 import { Actor } from "../actor.ts";
 import { type ActorOptions, resolveOptions } from "./actor-options.ts";
-import { type Placement, type StickyTypes, sticky } from "./sticky-options.ts";
+import { type PlacementOption, type StickySetting, sticky } from "./sticky-options.ts";
 
 const DEFAULTS = { idleTimeoutMs: 1, callTimeoutMs: 1, mailboxLimit: 1 };
 const PLAIN: ResolvedSticky = { lost: 0, limit: Number.POSITIVE_INFINITY, full: "oldest" };
 
-const resolved = (options: ActorOptions, types?: StickyTypes): ResolvedSticky | undefined =>
+const resolved = (options: ActorOptions, types?: StickySetting): ResolvedSticky | undefined =>
   resolveOptions("Player", options, { ...DEFAULTS, sticky: types }).sticky;
 
 function refused(make: () => unknown): string {
@@ -24,7 +24,7 @@ function refused(make: () => unknown): string {
 }
 
 /** A placement that a program without types may pass. */
-const wrong = (placement: unknown): string => refused(() => resolved({ placement: placement as Placement }));
+const wrong = (placement: unknown): string => refused(() => resolved({ placement: placement as PlacementOption }));
 const wrongly = (options: unknown): string => wrong(sticky(options as Parameters<typeof sticky>[0]));
 
 test("a class without a placement, or with hash, follows the ring", () => {

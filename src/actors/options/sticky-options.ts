@@ -47,10 +47,10 @@ export interface StickyPlacement extends StickyOptions {
  * How the host of an actor is chosen: by `"hash"` of its id, the default, or `"sticky"`, the host that
  * activated it first.
  */
-export type Placement = "hash" | "sticky" | StickyPlacement;
+export type PlacementOption = "hash" | "sticky" | StickyPlacement;
 
 /** The sticky types: as their classes declare, all, none, or exactly these. */
-export type StickyTypes = "by class" | "all" | "none" | readonly string[];
+export type StickySetting = "by class" | "all" | "none" | readonly string[];
 
 /**
  * For `static options`: actors of this class stay on the host that activated them while that host lives, also
@@ -70,9 +70,9 @@ export function sticky(options: StickyOptions = {}): StickyPlacement {
  */
 export function resolveSticky(
   name: string,
-  placement: Placement | undefined,
+  placement: PlacementOption | undefined,
   where: string,
-  types: StickyTypes = "by class",
+  types: StickySetting = "by class",
 ): ResolvedSticky | undefined {
   const byClass = readPlacement(placement, where);
   if (types === "by class") return byClass;

@@ -7,7 +7,7 @@ import type { Activation } from "../activation/activation.ts";
  * Bucket of activations for which the application's `shardOf` fails now. They leave together with the first
  * shard that leaves.
  */
-const NOBODY_KNOWS = -1;
+const UNKNOWN_SHARD = -1;
 
 export class ByShard implements ActorsByShard {
   readonly #shardOf: (id: string) => number;
@@ -42,13 +42,13 @@ export class ByShard implements ActorsByShard {
     try {
       return this.#shardOf(id);
     } catch {
-      return NOBODY_KNOWS;
+      return UNKNOWN_SHARD;
     }
   }
 
   /** Activations that must leave this host together with the shard. */
   leavingWith(shard: number): Activation[] {
-    return [...(this.#shards.get(shard) ?? []), ...(this.#shards.get(NOBODY_KNOWS) ?? [])];
+    return [...(this.#shards.get(shard) ?? []), ...(this.#shards.get(UNKNOWN_SHARD) ?? [])];
   }
 
   size(shard: number): number {

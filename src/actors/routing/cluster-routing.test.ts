@@ -73,10 +73,10 @@ function caller(
     retain() {},
     async close() {},
   };
-  const router = new ClusterRouting(catalog, { placement, links, clock: time });
-  catalog.join(router);
+  const routing = new ClusterRouting(catalog, { placement, links, clock: time });
+  catalog.join(routing);
   const call = (id = "a") => catalog.calls.call("Cart", id, "add", [], undefined);
-  return { router, call };
+  return { routing, call };
 }
 
 /** The same, with all actors in one shard, and hosts that answer on command of the test. */
@@ -146,20 +146,20 @@ describe("calls to a shard that has moved", () => {
 });
 
 describe("calls over one connection", () => {
-  const belief = { term: 1, version: 5, owner: "owner:1" };
+  const ownership = { term: 1, version: 5, owner: "owner:1" };
   const came = { namespace: "n", type: "Cart", id: "a", method: "add", args: [], timeoutMs: 10_000 };
 
   it("a call behind a rejected one to the same shard is rejected, until its caller has received the rejection", async (t) => {
-    const { router, place, sent, settle } = shardedCaller();
-    t.after(() => router.close());
+    const { routing, place, sent, settle } = shardedCaller();
+    t.after(() => routing.close());
     const answers: string[] = [];
     const serve = (name: string, hops: number, line: object) =>
-      router.inbound.serve(
+      routing.inbound.serve(
         { ...came, hops, passOn: false, causes: [] },
         {
           value: () => void answers.push(`${name} ran`),
           error: (error) => void answers.push(`${name}: ${error}`),
-          notOwner: (owner) => void answers.push(`${name} went back ${owner.owner === belief.owner}`),
+          notOwner: (answered) => void answers.push(`${name} went back ${answered.owner === ownership.owner}`),
         },
         line,
       );
@@ -177,7 +177,7 @@ describe("calls over one connection", () => {
     serve("four", 0, line);
     await settle();
     assert.equal(answers.length, 2, "these wait");
-    assert.equal(router.waiting, 3);
+    assert.equal(routing.waiting, 3);
     assert.equal(sent.length, 0);
   });
 });
@@ -206,12 +206,12 @@ describe("a rejected call", () => {
 
   it("a rejected call that cannot be sent is retried until this process stops", async () => {
     let asked = 0;
-    const { call, router } = caller((its) => {
-      if (++asked === 3) router.close();
+    const { call, routing } = caller((its) => {
+      if (++asked === 3) routing.close();
       its.unsent(new LimpetError("UNREACHABLE", "nobody is there"));
     });
     await assert.rejects(call(), { code: "STOPPING" });
     assert.equal(asked, 3);
-    assert.equal(router.waiting, 0);
+    assert.equal(routing.waiting, 0);
   });
 });

@@ -15,7 +15,7 @@ import { CallOrder, shardIn } from "./call-order.ts";
 import { InboundCalls } from "./inbound-calls.ts";
 import { type MissingMethod, MissingMethods } from "./missing-method.ts";
 import { OutboundCall, type OutboundCallDeps } from "./outbound-call.ts";
-import { AGAIN, REJECT, Router, UNREACHABLE_PAUSE_MS, type Verdict } from "./router.ts";
+import { AGAIN, REJECT, Router, type RoutingVerdict, UNREACHABLE_PAUSE_MS } from "./router.ts";
 import { LOOK_AGAIN_MS, WaitingQueue } from "./waiting-queue.ts";
 
 /** How often a stopping host checks whether its calls are answered. */
@@ -61,7 +61,7 @@ export class ClusterRouting implements ActorRouting, OutboundCallDeps {
       leave: (turn) => catalog.calls.deliver(turn),
       problem: () => placement.problem,
       shardOf: ({ type, id }) => shardIn(placement.inShards(type.name), id),
-      capacity: (type) => this.#sharding(type)?.bufferSize ?? LIMITS.waitingRoom,
+      capacity: (type) => this.#sharding(type)?.bufferSize ?? LIMITS.waitingCalls,
       lookAgainMs: (type) => this.#sharding(type)?.retryMs ?? LOOK_AGAIN_MS,
       full: (type) => this.#full(type),
     });
@@ -86,7 +86,7 @@ export class ClusterRouting implements ActorRouting, OutboundCallDeps {
   #full(type: string): LimpetError {
     const sharding = this.#sharding(type);
     if (sharding === undefined)
-      return new LimpetError("NOT_READY", `${LIMITS.waitingRoom} calls already wait for a host of ${type}`);
+      return new LimpetError("NOT_READY", `${LIMITS.waitingCalls} calls already wait for a host of ${type}`);
     this.#refused?.(type);
     const cure = "try again later, or raise sharding.bufferSize";
     return new LimpetError(
@@ -105,7 +105,7 @@ export class ClusterRouting implements ActorRouting, OutboundCallDeps {
     this.route(turn);
   }
 
-  #act(turn: Turn, verdict: Verdict): void {
+  #act(turn: Turn, verdict: RoutingVerdict): void {
     if (typeof verdict === "string") this.#send(turn, verdict);
     else if (verdict === HERE) this.#wake(turn);
     else if (verdict === WAIT) this.#queue.add(turn);

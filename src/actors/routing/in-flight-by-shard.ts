@@ -95,8 +95,8 @@ export class InFlightByShard {
     this.#awaited.add(lane);
   }
 
-  /** True: calls wait for this lane. Resets the mark. */
-  told(lane: number): boolean {
+  /** True: calls wait for this lane. Resets it. */
+  takeAwaited(lane: number): boolean {
     return this.#awaited.size > 0 && this.#awaited.delete(lane);
   }
 }

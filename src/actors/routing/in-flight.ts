@@ -68,7 +68,7 @@ export class InFlightCalls {
     turn.lanes = undefined;
     this.#count--;
     if (!lanes.leave(lane, to)) return undefined;
-    const isAwaited = lanes.told(lane);
+    const isAwaited = lanes.takeAwaited(lane);
     if (!lanes.areShards && lanes.isEmpty(lane)) (lanes as InFlightByActor).forget(turn.id);
     return isAwaited ? { type: lanes.type, key: lanes.areShards ? lane : turn.id } : undefined;
   }

@@ -87,7 +87,7 @@ export class MissingMethods {
       let open = hosts.length;
       if (open === 0) resolve(undefined);
       const late = clock.after(ANSWER_MS, () => resolve(undefined));
-      const heard = (host: string, hasIt: boolean): void => {
+      const onAnswer = (host: string, hasIt: boolean): void => {
         open--;
         if (hasIt) resolve(host);
         else if (open === 0) resolve(undefined);
@@ -97,7 +97,7 @@ export class MissingMethods {
         links.call(
           host,
           call,
-          asking((hasIt) => heard(host, hasIt)),
+          asking((hasIt) => onAnswer(host, hasIt)),
         );
       if (open === 0) late.cancel();
     });
@@ -105,9 +105,9 @@ export class MissingMethods {
 }
 
 /** Any answer other than yes counts as no. */
-function asking(heard: (hasIt: boolean) => void): RemoteCaller {
-  const no = (): void => heard(false);
-  return { value: (result) => heard(result === true), error: no, notOwner: no, unsent: no, lost: no };
+function asking(onAnswer: (hasIt: boolean) => void): RemoteCaller {
+  const no = (): void => onAnswer(false);
+  return { value: (result) => onAnswer(result === true), error: no, notOwner: no, unsent: no, lost: no };
 }
 
 function elsewhere(turn: Turn, host: string, missing: MissingMethod): LimpetError {

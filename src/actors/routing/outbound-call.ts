@@ -2,7 +2,7 @@
 // connection. A delivered call is never sent again. A call that certainly was not delivered is routed again.
 import type { LimpetError } from "../../kernel/errors.ts";
 import type { Cancel, Links, Ownership, RemoteCall, RemoteCaller } from "../../ports/links.ts";
-import type { Place, Turn } from "../activation/turn.ts";
+import type { Turn, TurnHolder } from "../activation/turn.ts";
 
 export interface OutboundCallDeps {
   readonly links: Links;
@@ -15,7 +15,7 @@ export interface OutboundCallDeps {
   unsent(turn: Turn, error: LimpetError): void;
 }
 
-export class OutboundCall implements RemoteCaller, Place {
+export class OutboundCall implements RemoteCaller, TurnHolder {
   readonly #turn: Turn;
   readonly #to: string;
   readonly #deps: OutboundCallDeps;
@@ -29,7 +29,7 @@ export class OutboundCall implements RemoteCaller, Place {
     this.#to = to;
     this.#isWorthCaching = isWorthCaching;
     this.#deps = deps;
-    turn.place = this;
+    turn.holder = this;
     this.#cancel = deps.links.call(to, deps.describe(turn), this);
   }
 
@@ -67,7 +67,7 @@ export class OutboundCall implements RemoteCaller, Place {
   #end(): boolean {
     if (this.#over) return false;
     this.#over = true;
-    this.#turn.place = undefined;
+    this.#turn.holder = undefined;
     this.#deps.returned(this.#turn, this.#to);
     return true;
   }

@@ -29,7 +29,7 @@ export const REJECT: unique symbol = Symbol("reject");
  * - A text: send the call to the host with this address.
  * - An object: the call fails.
  */
-export type Verdict =
+export type RoutingVerdict =
   | typeof HERE
   | typeof WAIT
   | typeof AGAIN
@@ -61,7 +61,7 @@ export class Router {
     this.#deps = deps;
   }
 
-  route(turn: Turn): Verdict {
+  route(turn: Turn): RoutingVerdict {
     const { placement, chains, order } = this.#deps;
     const cameFrom = turn.parent && chains.hostThatWaits(turn);
     if (cameFrom !== undefined) return cameFrom;
@@ -87,7 +87,7 @@ export class Router {
     return this.#deps.host.types.get(type.name)?.activations.has(id) === true;
   }
 
-  #activate(turn: Turn): Verdict {
+  #activate(turn: Turn): RoutingVerdict {
     const { host, placement, clock } = this.#deps;
     // All actors have left or are about to leave, so no actor is activated any more.
     if (host.stopping) return turn.rejectNotOwner === undefined ? { error: stopped(turn) } : REJECT;
@@ -102,7 +102,7 @@ export class Router {
    * not, it may be activated here. A host without a lease cannot route, so it rejects calls of other hosts
    * instead of queueing them.
    */
-  #await(turn: Turn): Verdict {
+  #await(turn: Turn): RoutingVerdict {
     const { placement, clock } = this.#deps;
     const before = placement.ownerBefore(turn.type.name, turn.id);
     if (before !== undefined) return before;
@@ -128,7 +128,7 @@ export class Router {
   }
 
   /** Another host rejected the call, with the owner that it knows. */
-  rejected(turn: Turn, from: string, ownership: Ownership): Verdict {
+  rejected(turn: Turn, from: string, ownership: Ownership): RoutingVerdict {
     const { placement } = this.#deps;
     const { name } = turn.type;
     turn.obstacle = `${from} does not run it`;
@@ -151,7 +151,7 @@ export class Router {
    * Tables do not show the owner of a sticky actor. The rejecting host may know the owner. Otherwise the
    * leader is asked again, because the cached owner is invalidated here.
    */
-  #rejectedSticky(turn: Turn, from: string, { version, owner }: Ownership): Verdict {
+  #rejectedSticky(turn: Turn, from: string, { version, owner }: Ownership): RoutingVerdict {
     const { placement, order } = this.#deps;
     const { name } = turn.type;
     const sharding = placement.inShards(name);

@@ -62,9 +62,9 @@ function callTo(id: string, clock: Clock): Turn {
 test("a process stays alive while calls wait, and waiting calls retry by themselves", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
-  const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
+  const queue = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
   const turn = callTo("a", clock);
-  room.add(turn);
+  queue.add(turn);
   const [alarm, ...more] = [...clock.alarms];
   assert.equal(more.length, 0);
   assert.equal(alarm!.background, false);
@@ -77,7 +77,7 @@ test("a call whose caller gave up while others left is not routed", () => {
   const clock = new StandingClock();
   const [first, second] = [callTo("a", clock), callTo("b", clock)];
   const left: Turn[] = [];
-  const room = new WaitingQueue(clock, {
+  const queue = new WaitingQueue(clock, {
     leave(turn) {
       left.push(turn);
       second.cancel(cancelled(second.label, "enough"));
@@ -85,54 +85,54 @@ test("a call whose caller gave up while others left is not routed", () => {
     problem,
   });
   void second.promise(undefined).catch(() => {});
-  room.add(first);
-  room.add(second);
-  room.release("Cart");
+  queue.add(first);
+  queue.add(second);
+  queue.release("Cart");
   assert.deepEqual(left, [first]);
 });
 
 test("when the queue closes, own calls fail and calls of other hosts are rejected", async () => {
   const clock = new StandingClock();
-  const room = new WaitingQueue(clock, { leave: () => assert.fail("nobody leaves"), problem });
+  const queue = new WaitingQueue(clock, { leave: () => assert.fail("nobody leaves"), problem });
   const [own, late] = [callTo("a", clock), callTo("b", clock)];
   const foreign = callTo("c", clock);
   let turnedBack = 0;
   foreign.rejectNotOwner = () => turnedBack++;
-  room.add(own);
-  room.add(foreign);
-  room.close();
-  room.add(late);
+  queue.add(own);
+  queue.add(foreign);
+  queue.close();
+  queue.add(late);
   await assert.rejects(own.promise(undefined), { code: "STOPPING" });
   await assert.rejects(late.promise(undefined), { code: "STOPPING" });
   assert.equal(turnedBack, 1);
-  assert.equal(room.size, 0);
+  assert.equal(queue.size, 0);
   assert.ok([...clock.alarms].every(({ background }) => background));
 });
 
 test("a call that timed out in the queue names the reason", () => {
   const clock = new StandingClock();
   let why: string | undefined = "no scheduler leads";
-  const room = new WaitingQueue(clock, { leave() {}, problem: () => why });
+  const queue = new WaitingQueue(clock, { leave() {}, problem: () => why });
   const turn = callTo("a", clock);
-  assert.match(room.late(turn).message, /no scheduler leads/);
+  assert.match(queue.late(turn).message, /no scheduler leads/);
   why = undefined;
   turn.obstacle = "10.0.0.7:41 cannot be reached";
-  assert.match(room.late(turn).message, /10\.0\.0\.7:41 cannot be reached/);
+  assert.match(queue.late(turn).message, /10\.0\.0\.7:41 cannot be reached/);
 });
 
 test("each call waits for its own time, even if others retry sooner", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
-  const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
+  const queue = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
   const [patient, hasty] = [callTo("a", clock), callTo("b", clock)];
-  room.add(patient, 200);
-  room.add(hasty, 5);
+  queue.add(patient, 200);
+  queue.add(hasty, 5);
   clock.pass(5);
   assert.deepEqual(left, [hasty]);
-  room.add(hasty, 5);
-  room.release("Cart");
+  queue.add(hasty, 5);
+  queue.release("Cart");
   assert.deepEqual(left, [hasty, patient, hasty]);
-  room.add(patient, 200);
+  queue.add(patient, 200);
   clock.pass(199);
   assert.equal(left.length, 3);
   clock.pass(1);
@@ -143,14 +143,14 @@ test("each call waits for its own time, even if others retry sooner", () => {
 test("all calls to one actor leave together in order of arrival when one of them is due", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
-  const room = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
+  const queue = new WaitingQueue(clock, { leave: (turn) => void left.push(turn), problem });
   const [first, second, other] = [callTo("a", clock), callTo("a", clock), callTo("b", clock)];
-  room.add(first, 200);
-  room.add(second, 5);
-  room.add(other, 200);
+  queue.add(first, 200);
+  queue.add(second, 5);
+  queue.add(other, 200);
   clock.pass(5);
   assert.deepEqual(left, [first, second]);
-  assert.equal(room.size, 1);
+  assert.equal(queue.size, 1);
 });
 
 test("a call that must wait again stays in front of later ones, and they do not leave before it", () => {
@@ -158,21 +158,21 @@ test("a call that must wait again stays in front of later ones, and they do not 
   const [first, second] = [callTo("a", clock), callTo("a", clock)];
   const left: Turn[] = [];
   let isOpen = false;
-  const room = new WaitingQueue(clock, {
+  const queue = new WaitingQueue(clock, {
     leave(turn) {
-      if (!isOpen || room.isBehind(turn)) room.add(turn);
+      if (!isOpen || queue.isBehind(turn)) queue.add(turn);
       else left.push(turn);
     },
     problem,
   });
-  room.add(first);
-  room.add(second);
-  room.release("Cart");
+  queue.add(first);
+  queue.add(second);
+  queue.release("Cart");
   assert.deepEqual(left, []);
-  assert.equal(room.isBehind(second), true);
-  assert.equal(room.isBehind(first), false);
+  assert.equal(queue.isBehind(second), true);
+  assert.equal(queue.isBehind(first), false);
   isOpen = true;
-  room.release("Cart");
+  queue.release("Cart");
   assert.deepEqual(left, [first, second]);
 });
 
@@ -181,22 +181,22 @@ test("a call made by a leaving call queues behind the ones still to leave, and f
   const [first, second, third] = [callTo("a", clock), callTo("a", clock), callTo("a", clock)];
   const left: Turn[] = [];
   const arrive = (turn: Turn): void => {
-    room.number(turn);
-    if (room.isBehind(turn)) room.add(turn);
+    queue.number(turn);
+    if (queue.isBehind(turn)) queue.add(turn);
     else left.push(turn);
   };
-  const room = new WaitingQueue(clock, {
+  const queue = new WaitingQueue(clock, {
     leave(turn) {
       arrive(turn);
       if (turn === first) arrive(third);
     },
     problem,
   });
-  room.add(first);
-  room.add(second);
-  room.release("Cart");
+  queue.add(first);
+  queue.add(second);
+  queue.release("Cart");
   assert.deepEqual(left, [first, second, third]);
-  assert.equal(room.size, 0);
+  assert.equal(queue.size, 0);
 });
 
 test("the calls that wait for a shard leave when its home is known, and others stay", () => {
@@ -204,13 +204,13 @@ test("the calls that wait for a shard leave when its home is known, and others s
   const left: Turn[] = [];
   const leave = (turn: Turn): void => void left.push(turn);
   const shardOf = ({ id }: Turn): number | undefined => (id === "?" ? undefined : Number(id));
-  const room = new WaitingQueue(clock, { leave, problem, shardOf });
+  const queue = new WaitingQueue(clock, { leave, problem, shardOf });
   const [one, two, unknown] = [callTo("1", clock), callTo("2", clock), callTo("?", clock)];
-  for (const turn of [one, two, unknown]) room.add(turn);
-  room.release("Cart", 1);
+  for (const turn of [one, two, unknown]) queue.add(turn);
+  queue.release("Cart", 1);
   assert.deepEqual(left, [one, unknown]);
-  assert.equal(room.waiting("Cart"), 1);
-  room.releaseAll();
+  assert.equal(queue.waiting("Cart"), 1);
+  queue.releaseAll();
   assert.deepEqual(left, [one, unknown, two]);
 });
 
@@ -219,27 +219,27 @@ test("each call of a line is tried, also behind one that returns at once, and th
   const [first, second, third] = ["a", "a", "a"].map((id) => callTo(id, clock)) as [Turn, Turn, Turn];
   const tried: Turn[] = [];
   let stays: readonly Turn[] = [first, third];
-  const room: WaitingQueue = new WaitingQueue(clock, {
+  const queue: WaitingQueue = new WaitingQueue(clock, {
     leave(turn) {
       tried.push(turn);
-      if (stays.includes(turn)) room.add(turn);
+      if (stays.includes(turn)) queue.add(turn);
     },
     problem,
   });
-  for (const turn of [first, second, third]) room.add(turn);
-  room.release("Cart");
+  for (const turn of [first, second, third]) queue.add(turn);
+  queue.release("Cart");
   assert.deepEqual(tried, [first, second, third]);
-  assert.equal(room.size, 2);
+  assert.equal(queue.size, 2);
   stays = [];
-  room.release("Cart");
+  queue.release("Cart");
   assert.deepEqual(tried.slice(3), [first, third]);
-  assert.equal(room.size, 0);
+  assert.equal(queue.size, 0);
 });
 
 test("the waiting calls of a type are limited by its capacity, and each retries at the interval of the type", () => {
   const clock = new StandingClock();
   const left: Turn[] = [];
-  const room = new WaitingQueue(clock, {
+  const queue = new WaitingQueue(clock, {
     leave: (turn) => void left.push(turn),
     problem,
     capacity: () => 2,
@@ -252,8 +252,8 @@ test("the waiting calls of a type are limited by its capacity, and each retries 
       (error: Error) => error.message,
     ),
   );
-  for (const turn of turns) room.add(turn);
-  assert.equal(room.size, 2);
+  for (const turn of turns) queue.add(turn);
+  assert.equal(queue.size, 2);
   clock.pass(249);
   assert.equal(left.length, 0);
   clock.pass(1);

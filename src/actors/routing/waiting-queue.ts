@@ -7,7 +7,7 @@ import { formatDuration } from "../../kernel/durations.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
-import type { Place, Turn } from "../activation/turn.ts";
+import type { Turn, TurnHolder } from "../activation/turn.ts";
 
 /** Retry interval without a change, in case a change was missed. */
 export const LOOK_AGAIN_MS = 1_000;
@@ -22,18 +22,18 @@ interface ByShard {
 }
 
 interface Entry {
-  readonly bench: ByShard;
+  readonly byShard: ByShard;
   /** Time of the next retry. */
   readonly at: number;
 }
 
 /** The waiting calls of one type. */
 interface ByType {
-  readonly benches: Map<number, ByShard>;
+  readonly shards: Map<number, ByShard>;
   waiting: number;
 }
 
-export interface WayOut {
+export interface WaitingQueueDeps {
   /** Routes a turn again; it may return at once. */
   leave(turn: Turn): void;
   /** Why this host cannot route at the moment; undefined: it can. */
@@ -51,30 +51,30 @@ export interface WayOut {
 /** Key of calls without a known shard. */
 const NO_SHARD = -1;
 
-export class WaitingQueue implements Place {
+export class WaitingQueue implements TurnHolder {
   readonly #clock: Clock;
-  readonly #way: WayOut;
-  readonly #spots = new Map<Turn, Entry>();
-  readonly #halls = new Map<string, ByType>();
+  readonly #deps: WaitingQueueDeps;
+  readonly #entries = new Map<Turn, Entry>();
+  readonly #types = new Map<string, ByType>();
   #lastArrival = 0;
   #closed = false;
 
-  constructor(clock: Clock, way: WayOut) {
+  constructor(clock: Clock, deps: WaitingQueueDeps) {
     this.#clock = clock;
-    this.#way = way;
+    this.#deps = deps;
   }
 
   get size(): number {
-    return this.#spots.size;
+    return this.#entries.size;
   }
 
   waiting(type: string): number {
-    return this.#halls.get(type)?.waiting ?? 0;
+    return this.#types.get(type)?.waiting ?? 0;
   }
 
   /** True: calls wait for this actor. */
   has(type: string, id: string, shard = NO_SHARD): boolean {
-    return this.#halls.get(type)?.benches.get(shard)?.lines.has(id) === true;
+    return this.#types.get(type)?.shards.get(shard)?.lines.has(id) === true;
   }
 
   /** Assigns the arrival number, which orders the turn before later ones. */
@@ -84,98 +84,98 @@ export class WaitingQueue implements Place {
 
   /** True: an earlier call waits for the same actor. */
   isBehind(turn: Turn): boolean {
-    const hall = this.#halls.get(turn.type.name);
-    if (hall === undefined) return false;
-    const first = hall.benches.get(this.#shardOf(turn))?.lines.get(turn.id)?.[0];
+    const byType = this.#types.get(turn.type.name);
+    if (byType === undefined) return false;
+    const first = byType.shards.get(this.#shardOf(turn))?.lines.get(turn.id)?.[0];
     return first !== undefined && first.arrival < turn.arrival;
   }
 
   /** `forMs`: the call may not need a change, so it retries after this time. */
   add(turn: Turn, forMs?: number): void {
     if (this.#closed) {
-      this.#sendAway(turn);
+      this.#rejectStopping(turn);
       return;
     }
     const type = turn.type.name;
     // A call that was admitted before keeps its right to wait.
-    if (!turn.waited && this.waiting(type) >= (this.#way.capacity?.(type) ?? LIMITS.waitingRoom)) {
-      turn.fail(this.#way.full?.(type) ?? full(type));
+    if (!turn.waited && this.waiting(type) >= (this.#deps.capacity?.(type) ?? LIMITS.waitingCalls)) {
+      turn.fail(this.#deps.full?.(type) ?? full(type));
       return;
     }
     this.number(turn);
-    turn.place = this;
+    turn.holder = this;
     turn.waited = true;
-    const ms = forMs ?? this.#way.lookAgainMs?.(type) ?? LOOK_AGAIN_MS;
+    const ms = forMs ?? this.#deps.lookAgainMs?.(type) ?? LOOK_AGAIN_MS;
     const at = this.#clock.monotonic() + ms;
-    const bench = this.#seat(turn);
-    this.#spots.set(turn, { bench, at });
-    if (at < bench.timerAt) this.#arm(bench, at, ms);
+    const byShard = this.#insert(turn);
+    this.#entries.set(turn, { byShard, at });
+    if (at < byShard.timerAt) this.#arm(byShard, at, ms);
   }
 
   #shardOf(turn: Turn): number {
-    return this.#way.shardOf?.(turn) ?? NO_SHARD;
+    return this.#deps.shardOf?.(turn) ?? NO_SHARD;
   }
 
-  #seat(turn: Turn): ByShard {
+  #insert(turn: Turn): ByShard {
     const type = turn.type.name;
-    let hall = this.#halls.get(type);
-    if (hall === undefined) {
-      hall = { benches: new Map(), waiting: 0 };
-      this.#halls.set(type, hall);
+    let byType = this.#types.get(type);
+    if (byType === undefined) {
+      byType = { shards: new Map(), waiting: 0 };
+      this.#types.set(type, byType);
     }
-    hall.waiting++;
+    byType.waiting++;
     const shard = this.#shardOf(turn);
-    let bench = hall.benches.get(shard);
-    if (bench === undefined) {
-      bench = { type, shard, lines: new Map(), timer: undefined, timerAt: Number.POSITIVE_INFINITY };
-      hall.benches.set(shard, bench);
+    let byShard = byType.shards.get(shard);
+    if (byShard === undefined) {
+      byShard = { type, shard, lines: new Map(), timer: undefined, timerAt: Number.POSITIVE_INFINITY };
+      byType.shards.set(shard, byShard);
     }
-    const line = bench.lines.get(turn.id);
-    if (line === undefined) bench.lines.set(turn.id, [turn]);
+    const line = byShard.lines.get(turn.id);
+    if (line === undefined) byShard.lines.set(turn.id, [turn]);
     else line.splice(placeIn(line, turn), 0, turn);
-    return bench;
+    return byShard;
   }
 
   /** False: the turn no longer waits here. */
   #take(turn: Turn): boolean {
-    const bench = this.#spots.get(turn)?.bench;
-    if (bench === undefined) return false;
-    this.#spots.delete(turn);
-    const line = bench.lines.get(turn.id)!;
+    const byShard = this.#entries.get(turn)?.byShard;
+    if (byShard === undefined) return false;
+    this.#entries.delete(turn);
+    const line = byShard.lines.get(turn.id)!;
     line.splice(line.indexOf(turn), 1);
-    if (line.length === 0) bench.lines.delete(turn.id);
-    const hall = this.#halls.get(bench.type)!;
-    if (bench.lines.size === 0) {
-      bench.timer?.cancel();
-      hall.benches.delete(bench.shard);
+    if (line.length === 0) byShard.lines.delete(turn.id);
+    const byType = this.#types.get(byShard.type)!;
+    if (byShard.lines.size === 0) {
+      byShard.timer?.cancel();
+      byType.shards.delete(byShard.shard);
     }
-    if (--hall.waiting === 0) this.#halls.delete(bench.type);
+    if (--byType.waiting === 0) this.#types.delete(byShard.type);
     return true;
   }
 
-  #arm(bench: ByShard, at: number, ms: number): void {
-    bench.timer?.cancel();
-    bench.timerAt = at;
-    bench.timer = this.#clock.after(ms, () => this.#ring(bench));
+  #arm(byShard: ByShard, at: number, ms: number): void {
+    byShard.timer?.cancel();
+    byShard.timerAt = at;
+    byShard.timer = this.#clock.after(ms, () => this.#retryDue(byShard));
   }
 
   /**
    * Releases only due turns and the lines they stand in: a later arrival must not make earlier turns retry
    * sooner.
    */
-  #ring(bench: ByShard): void {
+  #retryDue(byShard: ByShard): void {
     // A timer may be a hair early.
-    const now = Math.max(this.#clock.monotonic(), bench.timerAt);
+    const now = Math.max(this.#clock.monotonic(), byShard.timerAt);
     const due: string[] = [];
     let next = Number.POSITIVE_INFINITY;
-    for (const [id, line] of bench.lines) {
-      const at = line.reduce((first, turn) => Math.min(first, this.#spots.get(turn)!.at), Number.POSITIVE_INFINITY);
+    for (const [id, line] of byShard.lines) {
+      const at = line.reduce((first, turn) => Math.min(first, this.#entries.get(turn)!.at), Number.POSITIVE_INFINITY);
       if (at <= now) due.push(id);
       else if (at < next) next = at;
     }
-    bench.timerAt = Number.POSITIVE_INFINITY;
-    if (next < Number.POSITIVE_INFINITY) this.#arm(bench, next, next - now);
-    for (const id of due) this.#sendOff(bench, id);
+    byShard.timerAt = Number.POSITIVE_INFINITY;
+    if (next < Number.POSITIVE_INFINITY) this.#arm(byShard, next, next - now);
+    for (const id of due) this.#releaseLine(byShard, id);
   }
 
   withdraw(turn: Turn): void {
@@ -185,26 +185,26 @@ export class WaitingQueue implements Place {
   /** The call was never sent, so it certainly had no effect. */
   late(turn: Turn): LimpetError {
     const waited = formatDuration(turn.timeoutMs);
-    const why = this.#way.problem() ?? turn.obstacle ?? "its actor is moving";
+    const why = this.#deps.problem() ?? turn.obstacle ?? "its actor is moving";
     const message = `${turn.label} waited ${waited} for a host that may run it; nothing happened. The reason: ${why}`;
     return new LimpetError("NOT_READY", message);
   }
 
   /** Routes the waiting calls of this type, or of this shard, again, in order. */
   release(type: string, shard?: number): void {
-    const benches = this.#halls.get(type)?.benches;
-    if (benches === undefined) return;
-    const some = shard === undefined ? [...benches.values()] : [benches.get(shard), benches.get(NO_SHARD)];
-    for (const bench of some) {
-      if (bench !== undefined) for (const id of [...bench.lines.keys()]) this.#sendOff(bench, id);
+    const shards = this.#types.get(type)?.shards;
+    if (shards === undefined) return;
+    const some = shard === undefined ? [...shards.values()] : [shards.get(shard), shards.get(NO_SHARD)];
+    for (const byShard of some) {
+      if (byShard !== undefined) for (const id of [...byShard.lines.keys()]) this.#releaseLine(byShard, id);
     }
   }
 
   /** Routes the waiting calls of this actor again, in order; or rejects them with `error`. */
   releaseOne(type: string, id: string, error?: LimpetError): void {
-    for (const bench of [...(this.#halls.get(type)?.benches.values() ?? [])]) {
-      if (error === undefined) this.#sendOff(bench, id);
-      else for (const turn of [...(bench.lines.get(id) ?? [])]) if (this.#take(turn)) turn.fail(error);
+    for (const byShard of [...(this.#types.get(type)?.shards.values() ?? [])]) {
+      if (error === undefined) this.#releaseLine(byShard, id);
+      else for (const turn of [...(byShard.lines.get(id) ?? [])]) if (this.#take(turn)) turn.fail(error);
     }
   }
 
@@ -213,30 +213,30 @@ export class WaitingQueue implements Place {
    * Each turn gets one try, even behind one that returns at once: a call of another host may be rejected to
    * it while a call of this host must wait.
    */
-  #sendOff({ lines }: ByShard, id: string): void {
+  #releaseLine({ lines }: ByShard, id: string): void {
     let last = 0;
     for (let turn = nextIn(lines.get(id), last); turn !== undefined; turn = nextIn(lines.get(id), last)) {
       last = turn.arrival;
       this.#take(turn);
-      turn.place = undefined;
-      if (turn.phase === "queued") this.#way.leave(turn);
+      turn.holder = undefined;
+      if (turn.phase === "queued") this.#deps.leave(turn);
     }
   }
 
   /** The process stops: no call may wait here any more. */
   close(): void {
     this.#closed = true;
-    for (const turn of [...this.#spots.keys()]) if (this.#take(turn)) this.#sendAway(turn);
+    for (const turn of [...this.#entries.keys()]) if (this.#take(turn)) this.#rejectStopping(turn);
   }
 
-  #sendAway(turn: Turn): void {
-    turn.place = undefined;
+  #rejectStopping(turn: Turn): void {
+    turn.holder = undefined;
     if (turn.rejectNotOwner !== undefined) turn.rejectNotOwner();
     else turn.fail(new LimpetError("STOPPING", `this process stops; nothing of ${turn.label} has happened`));
   }
 
   releaseAll(): void {
-    for (const type of [...this.#halls.keys()]) this.release(type);
+    for (const type of [...this.#types.keys()]) this.release(type);
   }
 }
 
@@ -260,4 +260,4 @@ function nextIn(line: readonly Turn[] | undefined, last: number): Turn | undefin
 }
 
 const full = (type: string): LimpetError =>
-  new LimpetError("NOT_READY", `${LIMITS.waitingRoom} calls already wait for a host of ${type}`);
+  new LimpetError("NOT_READY", `${LIMITS.waitingCalls} calls already wait for a host of ${type}`);

@@ -1,7 +1,7 @@
 // The draft of an array. Every change is a splice or a reordering, so a push or a shift costs one entry in
 // the journal, and not one for each later item. Arrays never have holes or keys of their own.
 import { RAW, unwrap } from "../../kernel/values.ts";
-import { Draft, inward, NODE, outward, refuse } from "./draft.ts";
+import { Draft, inward, NODE, outward, rejectChange } from "./draft.ts";
 import { splice } from "./splice.ts";
 
 export class ArrayNode extends Draft {
@@ -18,12 +18,12 @@ export class ArrayNode extends Draft {
     if (key === "length") {
       const length = Number(value);
       if (length < target.length) this.splice(length, target.length - length, []);
-      else if (length > target.length) refuse("an array cannot have holes");
+      else if (length > target.length) rejectChange("an array cannot have holes");
       return true;
     }
     const index = typeof key === "string" ? Number(key) : Number.NaN;
-    if (!Number.isInteger(index) || index < 0 || String(index) !== key) refuse("an array has no other keys");
-    if (index > target.length) refuse("an array cannot have holes");
+    if (!Number.isInteger(index) || index < 0 || String(index) !== key) rejectChange("an array has no other keys");
+    if (index > target.length) rejectChange("an array cannot have holes");
     const next = inward(this.journal, value);
     if (index < target.length && Object.is(target[index], next)) return true;
     this.splice(index, index < target.length ? 1 : 0, [next]);
@@ -31,7 +31,7 @@ export class ArrayNode extends Draft {
   }
 
   deleteProperty(target: unknown[], key: PropertyKey): boolean {
-    if (Object.hasOwn(target, key)) refuse("an array cannot have holes; use splice");
+    if (Object.hasOwn(target, key)) rejectChange("an array cannot have holes; use splice");
     return true;
   }
 

@@ -9,7 +9,7 @@
 //   ["~", path, start, removed, items] splice the array at the path
 import { invariant } from "../../kernel/errors.ts";
 import { copyValue, fromWire, putOwn, toWire } from "../../kernel/values.ts";
-import type { Journal, Node } from "./journal.ts";
+import type { ChangeJournal, Node } from "./journal.ts";
 import { splice } from "./splice.ts";
 
 type Key = string | number | readonly [unknown];
@@ -25,7 +25,7 @@ type Step =
  * are replaced by copies after the commit, so that no outside code shares them; this registers the
  * replacements in the journal.
  */
-export function encodeChanges(journal: Journal): string | undefined {
+export function encodeChanges(journal: ChangeJournal): string | undefined {
   const root = journal.root;
   if (journal.replaced || root === undefined || isWhole(root)) return undefined;
   const steps: Step[] = [];

@@ -1,6 +1,6 @@
 // The drafts of a Map and a Set.
 import { RAW, unwrap } from "../../kernel/values.ts";
-import { Draft, inward, NODE, outward, refuse } from "./draft.ts";
+import { Draft, inward, NODE, outward, rejectChange } from "./draft.ts";
 import { MAP_KEY, type Node } from "./journal.ts";
 
 /** A proxy cannot reach the contents of Maps and Sets, so every method is replaced. */
@@ -18,7 +18,7 @@ abstract class CollectionNode extends Draft {
   }
 
   override set(): boolean {
-    refuse("a Map or Set has no keys of its own");
+    rejectChange("a Map or Set has no keys of its own");
   }
 
   outward(key: unknown, value: unknown): unknown {

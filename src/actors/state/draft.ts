@@ -3,13 +3,13 @@
 // made only for touched containers, and end with their turn. Dates and bytes are handed out as they are.
 import { LimpetError } from "../../kernel/errors.ts";
 import { isJsonPrimitive, unwrap } from "../../kernel/values.ts";
-import type { Container, Journal } from "./journal.ts";
+import type { ChangeJournal, Container } from "./journal.ts";
 import { Node } from "./journal.ts";
 
 /** A draft answers this key with its node. */
 export const NODE: unique symbol = Symbol("limpet.node");
 
-export function draftOf(journal: Journal, raw: Container, parent: Node | undefined, key: unknown): object {
+export function draftOf(journal: ChangeJournal, raw: Container, parent: Node | undefined, key: unknown): object {
   const node = journal.nodeOf(raw, parent, key);
   node.draft ??= new Proxy(raw, node as ProxyHandler<Container>);
   return node.draft;
@@ -34,7 +34,7 @@ export function outward(node: Node, key: unknown, value: unknown): unknown {
 }
 
 /** The value stored in a container when user code puts `value` there. */
-export function inward(journal: Journal, value: unknown): unknown {
+export function inward(journal: ChangeJournal, value: unknown): unknown {
   if (typeof value !== "object" || value === null) {
     if (!isJsonPrimitive(value)) journal.special = true;
     return value;
@@ -43,18 +43,18 @@ export function inward(journal: Journal, value: unknown): unknown {
   return unwrap(value);
 }
 
-export function refuse(what: string): never {
+export function rejectChange(what: string): never {
   throw new LimpetError("STATE_INVALID", `state must stay plain data: ${what}`);
 }
 
 /** Traps with the same meaning for every kind of container. */
 export abstract class Draft extends Node {
   setPrototypeOf(): boolean {
-    refuse("its prototype cannot be changed");
+    rejectChange("its prototype cannot be changed");
   }
 
   preventExtensions(): boolean {
-    refuse("it cannot be frozen or sealed");
+    rejectChange("it cannot be frozen or sealed");
   }
 
   getOwnPropertyDescriptor(target: object, key: PropertyKey): PropertyDescriptor | undefined {
@@ -69,7 +69,7 @@ export abstract class Draft extends Node {
     const plain = descriptor.get === undefined && descriptor.set === undefined;
     // Assigning to a draft through Reflect.set or to an inheriting object ends here with only a value.
     const full = descriptor.writable !== false && descriptor.enumerable !== false && descriptor.configurable !== false;
-    if (!plain || !full) refuse(`${String(key)} cannot be an accessor, read-only or hidden`);
+    if (!plain || !full) rejectChange(`${String(key)} cannot be an accessor, read-only or hidden`);
     return this.set(target, key, descriptor.value);
   }
 }

@@ -21,7 +21,7 @@ export interface Splice {
 
 /** A container that was touched in this turn. It is also the handler of its draft. */
 export abstract class Node {
-  readonly journal: Journal;
+  readonly journal: ChangeJournal;
   readonly raw: Container;
   readonly parent: Node | undefined;
   /** Position in its parent; may be out of date after the parent was reordered. */
@@ -35,7 +35,7 @@ export abstract class Node {
   /** The container is written whole: too many changes, or changes without an address. */
   rewritten = false;
 
-  constructor(journal: Journal, raw: Container, parent: Node | undefined, key: unknown) {
+  constructor(journal: ChangeJournal, raw: Container, parent: Node | undefined, key: unknown) {
     this.journal = journal;
     this.raw = raw;
     this.parent = parent;
@@ -92,9 +92,9 @@ const COPY_BEFORE_DELETE = 256;
 
 type Undo = () => void;
 
-export type NodeMaker = (journal: Journal, raw: Container, parent: Node | undefined, key: unknown) => Node;
+export type NodeMaker = (journal: ChangeJournal, raw: Container, parent: Node | undefined, key: unknown) => Node;
 
-export class Journal {
+export class ChangeJournal {
   readonly #newNode: NodeMaker;
   /** True: the state will be written whole, so changes are not tracked in detail. */
   readonly coarse: boolean;

@@ -1,6 +1,6 @@
 // The draft of a plain object.
 import { putOwn, RAW } from "../../kernel/values.ts";
-import { Draft, inward, NODE, outward, refuse } from "./draft.ts";
+import { Draft, inward, NODE, outward, rejectChange } from "./draft.ts";
 
 export class ObjectNode extends Draft {
   get(target: Record<string, unknown>, key: PropertyKey): unknown {
@@ -13,7 +13,7 @@ export class ObjectNode extends Draft {
 
   override set(target: Record<string, unknown>, key: PropertyKey, value: unknown): boolean {
     this.journal.assertOpen();
-    if (typeof key === "symbol") refuse("a symbol cannot be a key");
+    if (typeof key === "symbol") rejectChange("a symbol cannot be a key");
     const name = key as string;
     const next = inward(this.journal, value);
     if (name === "$") this.journal.special = true;

@@ -429,7 +429,7 @@ describe("the state of an activation", () => {
     assert.deepEqual(view(buffer), ordered({ n: 9 }));
   });
 
-  it("a rollback to a mark keeps the changes before it", () => {
+  it("a rollback to a savepoint keeps the changes before it", () => {
     const buffer = new StateBuffer(undefined, () => ({
       filler: "x".repeat(5_000),
       list: [1],

@@ -10,7 +10,7 @@ import type { StateWrite, StoredState } from "../../ports/store/store.ts";
 import { applyChanges, encodeChanges } from "./changes.ts";
 import { draftOf } from "./draft.ts";
 import { openJournal } from "./drafts.ts";
-import type { Journal } from "./journal.ts";
+import type { ChangeJournal } from "./journal.ts";
 
 /** The cost of an appended change beyond its text: a row and its key. */
 const CHANGE_OVERHEAD = 64;
@@ -24,7 +24,7 @@ export class StateBuffer {
   #bytes = 0;
   /** The stored whole had no tags, so the tree is plain JSON unless this turn changed that. */
   #plain = false;
-  #journal: Journal | undefined;
+  #journal: ChangeJournal | undefined;
   /** The turn cleared the stored state, and has not changed the fresh one. */
   #cleared = false;
   #prepared: StateWrite | undefined;
@@ -118,7 +118,7 @@ export class StateBuffer {
     return this.#prepared;
   }
 
-  #describe(journal: Journal): StateWrite {
+  #describe(journal: ChangeJournal): StateWrite {
     if (!this.#small) {
       const data = encodeChanges(journal);
       // Near the limit the state is written whole, because the growth by one change is not known.
