@@ -1,7 +1,7 @@
 // The process of a leader: a scheduler without hosts. It answers every request with its processor time in
 // milliseconds.
 import { resolveSettings } from "../src/config/settings.ts";
-import { openScheduler } from "../src/host/scheduler-app.ts";
+import { openScheduler } from "../src/host/app.ts";
 import { silentLog } from "../src/ports/log.ts";
 import { beTheOther } from "./cluster/other-process.ts";
 import type { LeaderOptions } from "./leader.ts";

@@ -1,6 +1,6 @@
 // Draws the workflows of a plan from its seed: workers, operations and scripts. These draws do not change any
 // other draw from the seed.
-import type { WorkerSettings } from "../../src/config/worker-options.ts";
+import type { WorkerBlock } from "../../src/config/worker-options.ts";
 import type { Prng } from "../../src/kernel/prng.ts";
 import { LEDGERS } from "../application.ts";
 import type {
@@ -23,7 +23,7 @@ const DEEPEST = 2;
 
 export interface DrawnWorkflows {
   readonly plan: { readonly workflows: WorkflowPlan; readonly deeds: readonly PlannedDeed[] };
-  readonly settings: { readonly worker: WorkerSettings };
+  readonly settings: { readonly worker: WorkerBlock };
   readonly calls: readonly PlannedCall[];
 }
 
@@ -105,7 +105,7 @@ function drawWorkers(callers: readonly PlannedHost[], chance: Prng): Record<stri
   return workers;
 }
 
-function drawSettings(chance: Prng): WorkerSettings {
+function drawSettings(chance: Prng): WorkerBlock {
   const lease = Math.floor(chance.between(600, chance.chance(0.6) ? 5_000 : 30_000));
   return {
     lease,

@@ -3,18 +3,18 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { runCli, tempFolder } from "../../test/support/cli.ts";
 import { OTHER_ENV } from "../config/options.ts";
-import { COMMANDS } from "./registry.ts";
+import { CLI_COMMANDS } from "./registry.ts";
 
 test("limpet without arguments, and help in any form, shows the commands", async () => {
   for (const argv of [[], ["help"], ["--help"], ["-h"]]) {
     const { code, stdout, stderr } = await runCli(argv);
     assert.deepEqual([code, stderr], [0, ""], argv.join(" "));
-    for (const { name } of COMMANDS) assert.ok(stdout.includes(`  ${name}`), name);
+    for (const { name } of CLI_COMMANDS) assert.ok(stdout.includes(`  ${name}`), name);
   }
 });
 
 test("every command has help in two forms and as JSON, equal to the list", async () => {
-  for (const { name, summary, load } of COMMANDS) {
+  for (const { name, summary, load } of CLI_COMMANDS) {
     const command = await load();
     assert.deepEqual([command.name, command.summary], [name, summary]);
     const first = await runCli([name, "--help"]);
@@ -109,7 +109,7 @@ test("colours appear only on a terminal", async () => {
 
 test("docs/cli.md covers every command and every variable of the command line", () => {
   const text = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
-  for (const { name } of COMMANDS) {
+  for (const { name } of CLI_COMMANDS) {
     assert.ok(text.includes(name === "help" ? "limpet help" : `## limpet ${name}`), name);
   }
   for (const name of OTHER_ENV) assert.ok(text.includes(`| \`${name}\` |`), name);

@@ -6,7 +6,7 @@ import { didYouMean } from "../kernel/nearest.ts";
 import { parseArguments } from "./common/arguments.ts";
 import { asFailure, EXIT, type Failure, wrongUsage } from "./common/failure.ts";
 import { type Env, type Stream, safe, Terminal } from "./common/terminal.ts";
-import { COMMANDS } from "./registry.ts";
+import { CLI_COMMANDS } from "./registry.ts";
 
 export interface CliEnvironment {
   readonly stdout: Stream;
@@ -42,9 +42,9 @@ async function dispatch(argv: readonly string[], terminal: Terminal, env: Env, c
     return EXIT.ok;
   }
   const name = split === -1 ? "help" : argv[split]!;
-  const listed = COMMANDS.find((candidate) => candidate.name === name);
+  const listed = CLI_COMMANDS.find((candidate) => candidate.name === name);
   if (listed === undefined) {
-    const known = COMMANDS.map((candidate) => candidate.name);
+    const known = CLI_COMMANDS.map((candidate) => candidate.name);
     throw wrongUsage(
       `${JSON.stringify(name)} is not a command${didYouMean(name, known, (hit) => `limpet ${hit}`)}`,
       `Commands: ${known.join(", ")}. More: limpet help`,

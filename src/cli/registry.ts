@@ -1,14 +1,14 @@
 // The list of commands. Each is loaded only when it runs: `limpet call` must not wait for a database driver.
 
-import type { Command } from "./common/command.ts";
+import type { CliCommand } from "./common/command.ts";
 
 export interface ListedCommand {
   readonly name: string;
   readonly summary: string;
-  load(): Promise<Command>;
+  load(): Promise<CliCommand>;
 }
 
-export const COMMANDS: readonly ListedCommand[] = [
+export const CLI_COMMANDS: readonly ListedCommand[] = [
   {
     name: "dev",
     summary: "Run a module that exports actors or workflows",

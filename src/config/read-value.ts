@@ -32,13 +32,13 @@ export function readValue(entry: Entry): Settings[SettingKey] {
 }
 
 function readText(option: Option, { key, value, origin }: Entry): string {
-  if (typeof value !== "string") throw refuse(key, origin, value, "is not text");
+  if (typeof value !== "string") throw refuseValue(key, origin, value, "is not text");
   if (option.choices !== undefined && !option.choices.includes(value)) {
     const choices = option.choices.join(", ");
-    throw refuse(key, origin, value, `is not one of ${choices}${didYouMean(value, option.choices)}`);
+    throw refuseValue(key, origin, value, `is not one of ${choices}${didYouMean(value, option.choices)}`);
   }
   const problem = option.problem?.(value);
-  if (problem !== undefined) throw refuse(key, origin, value, problem);
+  if (problem !== undefined) throw refuseValue(key, origin, value, problem);
   return value;
 }
 
@@ -46,9 +46,10 @@ function readNumber(option: Option, { key, value, origin }: Entry): number {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = option;
   const number = typeof value === "string" && /^\d{1,16}$/.test(value.trim()) ? Number(value) : value;
   if (typeof number !== "number" || !Number.isInteger(number)) {
-    throw refuse(key, origin, value, `is not a whole number; allowed is ${min} to ${max}`);
+    throw refuseValue(key, origin, value, `is not a whole number; allowed is ${min} to ${max}`);
   }
-  if (number < min || number > max) throw refuse(key, origin, value, `is out of range; allowed is ${min} to ${max}`);
+  if (number < min || number > max)
+    throw refuseValue(key, origin, value, `is out of range; allowed is ${min} to ${max}`);
   return number;
 }
 
@@ -57,10 +58,15 @@ function readDuration(option: Option, { key, value, origin }: Entry): number {
   // In code a number is milliseconds. Other sources need a unit, because seconds and milliseconds would be
   // ambiguous.
   if (typeof value === "number" && !IN_CODE.has(origin.source)) {
-    throw refuse(key, origin, value, `has no unit; write "${value}s" for seconds or "${value}ms" for milliseconds`);
+    throw refuseValue(
+      key,
+      origin,
+      value,
+      `has no unit; write "${value}s" for seconds or "${value}ms" for milliseconds`,
+    );
   }
   if (typeof value === "string" && /^\s*\d+\s*$/.test(value)) {
-    throw refuse(
+    throw refuseValue(
       key,
       origin,
       value,
@@ -68,12 +74,12 @@ function readDuration(option: Option, { key, value, origin }: Entry): number {
     );
   }
   if (typeof value !== "number" && typeof value !== "string") {
-    throw refuse(key, origin, value, 'is not a duration; write for example "30s", "1h30m" or "250ms"');
+    throw refuseValue(key, origin, value, 'is not a duration; write for example "30s", "1h30m" or "250ms"');
   }
   const ms = parseDuration(value, describeOrigin(origin));
-  if (ms < min) throw refuse(key, origin, value, `is too short; allowed is ${formatDuration(min)} and more`);
+  if (ms < min) throw refuseValue(key, origin, value, `is too short; allowed is ${formatDuration(min)} and more`);
   if (max !== undefined && ms > max) {
-    throw refuse(key, origin, value, `is too long; allowed is ${formatDuration(max)} and less`);
+    throw refuseValue(key, origin, value, `is too long; allowed is ${formatDuration(max)} and less`);
   }
   return ms;
 }
@@ -83,7 +89,7 @@ export function readYesNo({ key, value, origin }: Entry): boolean {
   const word = typeof value === "string" ? value.trim().toLowerCase() : "";
   if (YES.has(word)) return true;
   if (NO.has(word)) return false;
-  throw refuse(key, origin, value, "is neither yes nor no; write true or false");
+  throw refuseValue(key, origin, value, "is neither yes nor no; write true or false");
 }
 
 function readList(option: Option, { key, value, origin }: Entry): string | readonly string[] {
@@ -94,18 +100,19 @@ function readList(option: Option, { key, value, origin }: Entry): string | reado
   const parts = repeated ? value.flatMap(split) : typeof value === "string" ? split(value) : value;
   const words = option.choices?.join(", ");
   if (!Array.isArray(parts)) {
-    throw refuse(key, origin, value, `is ${words === undefined ? "not" : `neither ${words} nor`} a list of texts`);
+    throw refuseValue(key, origin, value, `is ${words === undefined ? "not" : `neither ${words} nor`} a list of texts`);
   }
-  if (parts.length === 0 && option.whenEmpty !== undefined) throw refuse(key, origin, value, option.whenEmpty);
+  if (parts.length === 0 && option.whenEmpty !== undefined) throw refuseValue(key, origin, value, option.whenEmpty);
   // In a real list, every item is a name.
   if (parts.length === 1 && (repeated || typeof value === "string")) {
     const word = readWord(option.choices ?? [], { key, value: parts[0], origin });
     if (word !== undefined) return word;
   }
   for (const part of parts) {
-    if (typeof part !== "string") throw refuse(key, origin, part, "is not text, as every item of the list must be");
+    if (typeof part !== "string")
+      throw refuseValue(key, origin, part, "is not text, as every item of the list must be");
     const problem = part === "" ? "has an empty item" : option.problem?.(part);
-    if (problem !== undefined) throw refuse(key, origin, part, problem);
+    if (problem !== undefined) throw refuseValue(key, origin, part, problem);
   }
   return [...new Set(parts as string[])];
 }
@@ -118,15 +125,15 @@ function readWord(words: readonly string[], { key, value, origin }: Entry): stri
   if (word === value) return word;
   // As a name, either would silently have the wrong meaning.
   const known = words.join(", ");
-  if (word !== undefined) throw refuse(key, origin, value, `is not one of ${known}; did you mean "${word}"?`);
+  if (word !== undefined) throw refuseValue(key, origin, value, `is not one of ${known}; did you mean "${word}"?`);
   if (YES.has(plain(value)) || NO.has(plain(value))) {
-    throw refuse(key, origin, value, `is neither one of ${known} nor a name`);
+    throw refuseValue(key, origin, value, `is neither one of ${known} nor a name`);
   }
   return undefined;
 }
 
 /** `what` follows the value: "is not text". */
-export function refuse(key: SettingKey, origin: Origin, value: unknown, what: string): LimpetError {
+export function refuseValue(key: SettingKey, origin: Origin, value: unknown, what: string): LimpetError {
   return new LimpetError("OPTION_INVALID", `${describeOrigin(origin)}: ${shownValue(key, value)} ${what}`);
 }
 

@@ -1,38 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
-import { isLimpetError } from "../kernel/errors.ts";
+import { test } from "node:test";
 import type { LimpetSettings } from "./options.ts";
-import { weaknessesOf } from "./relations.ts";
-import { type ResolvedSettings, resolveSettings, resolveWithOrigins, type SettingSources } from "./settings.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "limpet-settings-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
-let files = 0;
-const KEY = "one-key-of-the-cluster";
-
-function yaml(text: string): string {
-  const file = join(folder, `limpet-${files++}.yaml`);
-  writeFileSync(file, text);
-  return file;
-}
-
-/** Isolated from the settings of the machine that runs the test. */
-function resolved(sources: SettingSources): ResolvedSettings {
-  return resolveWithOrigins({ file: false, env: {}, ...sources });
-}
-
-function refused(sources: SettingSources): string {
-  try {
-    resolved(sources);
-  } catch (error) {
-    assert.ok(isLimpetError(error, "OPTION_INVALID"), String(error));
-    return error.message;
-  }
-  return assert.fail("nothing was refused");
-}
+import { resolveSettings, resolveWithOrigins } from "./settings.ts";
+import { folder, KEY, refused, resolved, yaml } from "./settings-kit.test.ts";
 
 test("the defaults apply without any settings", () => {
   const { settings, origins, file } = resolved({});
@@ -531,170 +503,10 @@ test("a value that a later source overrides is still checked", () => {
   assert.match(refused({ env: { LIMPET_HTTP_PORT: "x" }, flags: { port: "1" } }), /LIMPET_HTTP_PORT/);
 });
 
-test("storeTimeout must not be longer than callTimeout", () => {
-  const message = refused({ flags: { "call-timeout": "5s" } });
-  assert.match(message, /^storeTimeout \(default\) is 10s and --call-timeout is 5s; /);
-  assert.equal(resolved({ flags: { "call-timeout": "5s", "store-timeout": "5s" } }).settings.storeTimeout, 5_000);
-});
-
-test("an HTTP address that other machines can reach needs a token", () => {
-  assert.match(
-    refused({ flags: { host: "0.0.0.0" } }),
-    /^--host is "0\.0\.0\.0", which others can reach, so a token is needed/,
-  );
-  assert.equal(resolved({ flags: { host: "0.0.0.0", token: ["secret"] } }).settings.httpHost, "0.0.0.0");
-  assert.equal(resolved({ flags: { host: "localhost" } }).settings.httpHost, "localhost");
-});
-
-test("the cluster is on by default, and an object holds its options", () => {
-  assert.equal(resolved({ code: { cluster: false } }).settings.cluster, false);
-  assert.equal(resolved({ code: { cluster: {} } }).settings.cluster, true);
-  assert.equal(resolved({ file: yaml("cluster: no\n") }).settings.cluster, false);
-  assert.equal(resolved({ code: { cluster: { port: 1 } }, flags: { cluster: false } }).settings.cluster, false);
-  assert.match(refused({ file: yaml("cluster:\n  leese: 5s\n") }), /:2\): .* did you mean "cluster\.lease"\?/);
-  assert.match(refused({ file: yaml("lease: 5s\n") }), /did you mean "cluster\.lease"\?/);
-  assert.match(refused({ file: yaml("linkPort: 5\n") }), /did you mean "cluster\.port"\?/);
-});
-
-test("durations of the cluster have their bounds", () => {
-  assert.match(refused({ flags: { lease: "999ms" } }), /^--lease: "999ms" is too short; allowed is 1s and more/);
-  assert.equal(refused({ flags: { lease: "301s" } }), '--lease: "301s" is too long; allowed is 5m and less');
-  assert.match(refused({ flags: { "leader-lease": "299ms" } }), /is too short; allowed is 300ms and more/);
-  assert.match(refused({ flags: { "replication-factor": "0" } }), /allowed is 1 to 1000/);
-  assert.match(refused({ flags: { failover: "slow" } }), /is not one of auto, lease, fast/);
-});
-
-test("times of the cluster must fit each other, and the error states the reason", () => {
-  assert.equal(
-    refused({ flags: { lease: "5s", "round-timeout": "4s" } }),
-    "cluster.leaderLease (default) is 3s and --lease is 5s; cluster.leaderLease must be at most half of cluster.lease, " +
-      "or hosts lose their lease before another scheduler leads",
-  );
-  assert.match(
-    refused({ flags: { "round-timeout": "10s" } }),
-    /^--round-timeout is 10s and cluster\.lease \(default\) is 10s; cluster\.roundTimeout must be shorter than cluster\.lease/,
-  );
-  assert.match(
-    refused({ env: { LIMPET_CLUSTER_MOVE_TIMEOUT: "8s" } }),
-    /^LIMPET_CLUSTER_MOVE_TIMEOUT \(environment\) is 8s and .* cluster\.moveTimeout must be shorter than cluster\.roundTimeout/,
-  );
-  const fitting = { lease: "6s", "leader-lease": "3s", "round-timeout": "5s", "move-timeout": "4s" };
-  assert.equal(resolved({ flags: fitting }).settings.lease, 6_000);
-});
-
-test("a cluster address or a scheduler beyond this machine needs a cluster key", () => {
-  assert.equal(
-    refused({ flags: { "cluster-host": "10.0.0.5" } }),
-    '--cluster-host is "10.0.0.5", which others can reach, so a key of the cluster is needed; set LIMPET_CLUSTER_KEYS ' +
-      "or cluster.keys, or use 127.0.0.1",
-  );
-  assert.match(
-    refused({ flags: { schedulers: ["127.0.0.1:7400", "ten:7400"] } }),
-    /^--schedulers names "ten:7400", which is not this machine, so a key of the cluster is needed/,
-  );
-  const env = { LIMPET_CLUSTER_KEYS: KEY };
-  assert.equal(resolved({ env, flags: { "cluster-host": "10.0.0.5" } }).settings.clusterHost, "10.0.0.5");
-  assert.deepEqual(resolved({ env, flags: { schedulers: ["ten:7400"] } }).settings.schedulers, ["ten:7400"]);
-  assert.equal(resolved({ flags: { "cluster-host": "::1" } }).settings.clusterHost, "::1");
-});
-
-test('the address of a host must be reachable, which "all addresses" is not', () => {
-  for (const host of ["0.0.0.0", "::", "[::]", "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0", "0"]) {
-    const message = refused({ env: { LIMPET_CLUSTER_KEYS: KEY }, flags: { "cluster-host": host } });
-    assert.match(message, /is no address that others could call; write the one at which they reach this machine/, host);
-  }
-});
-
-test("a key has a minimum length, a scheduler is host:port, and a name is valid", () => {
-  assert.equal(
-    refused({ flags: { "cluster-key": ["fifteen-letters"] } }),
-    "--cluster-key: (hidden) must have at least 16 characters",
-  );
-  for (const address of ["10.0.0.1", "7400", ":7400", "http://x:7400", "::1:7400", "x:", "x:7400/y", ""]) {
-    assert.match(refused({ code: { schedulers: [address] } }), /^schedulers \(code\): /, address);
-  }
-  assert.match(refused({ code: { schedulers: ["a:0"] } }), /must have a port from 1 to 65535/);
-  assert.match(refused({ code: { schedulers: ["0.0.0.0:7400"] } }), /no address that others could call/);
-  assert.match(refused({ code: { cluster: { name: "a/b" } } }), /^cluster\.name \(code\): "a\/b" must not contain/);
-});
-
-test("sticky types are given by a word or by their names", () => {
-  for (const word of ["by class", "all", "none"] as const) {
-    for (const sources of [
-      { code: { sticky: word } },
-      { file: yaml(`sticky: ${word}\n`) },
-      { env: { LIMPET_STICKY: word } },
-      { flags: { sticky: [word] } },
-    ]) {
-      assert.equal(resolved(sources).settings.sticky, word);
-    }
-  }
-  assert.deepEqual(resolved({ code: { sticky: ["Cart"] } }).settings.sticky, ["Cart"]);
-  assert.deepEqual(resolved({ file: yaml("sticky: Cart\n") }).settings.sticky, ["Cart"]);
-  assert.deepEqual(resolved({ env: { LIMPET_STICKY: "Cart" } }).settings.sticky, ["Cart"]);
-  assert.deepEqual(resolved({ flags: { sticky: ["Cart,Player", "Cart"] } }).settings.sticky, ["Cart", "Player"]);
-  assert.deepEqual(resolved({ code: { sticky: ["Yes", "All"] } }).settings.sticky, ["Yes", "All"], "names in a list");
-});
-
-test("a later source replaces the whole list of sticky types of an earlier one", () => {
-  const code: LimpetSettings = { sticky: ["Cart"] };
-  const file = yaml("sticky: [Player]\n");
-  assert.deepEqual(resolved({ code, file }).settings.sticky, ["Cart"]);
-  assert.equal(resolved({ code, file, env: { LIMPET_STICKY: "none" } }).settings.sticky, "none");
-  const { settings, origins } = resolved({ file, env: { LIMPET_STICKY: "none" }, flags: { sticky: ["by class"] } });
-  assert.equal(settings.sticky, "by class");
-  assert.deepEqual(origins.sticky, { source: "flag", name: "--sticky" });
-});
-
-test("a value that is neither a word nor type names is rejected, even one similar to a word", () => {
-  assert.equal(
-    refused({ code: { sticky: [] } }),
-    'sticky (code): [] names no type; write "none" if no type is to be sticky',
-  );
-  assert.equal(
-    refused({ code: { sticky: true as unknown as "all" } }),
-    "sticky (code): true is neither by class, all, none nor a list of texts",
-  );
-  assert.match(
-    refused({ file: yaml("sticky: { enabled: true }\n") }),
-    /is neither by class, all, none nor a list of texts$/,
-  );
-  assert.equal(
-    refused({ flags: { sticky: ["by-class"] } }),
-    '--sticky: "by-class" is not one of by class, all, none; did you mean "by class"?',
-  );
-  assert.match(refused({ env: { LIMPET_STICKY: "All" } }), /did you mean "all"\?$/);
-  assert.match(refused({ env: { LIMPET_STICKY: "true" } }), /"true" is neither one of by class, all, none nor a name$/);
-  assert.equal(
-    refused({ flags: { sticky: ["Cart", "all"] } }),
-    '--sticky: "all" stands in the place of a list and not in one',
-  );
-  assert.match(refused({ code: { sticky: ["none"] } }), /"none" stands in the place of a list/);
-  assert.match(refused({ code: { sticky: ["a/b"] } }), /^sticky \(code\): "a\/b" must not contain/);
-  assert.match(refused({ env: { LIMPET_STICKY: "Cart,,Player" } }), /empty item/);
-  assert.match(refused({ code: { sticky: [5 as unknown as string] } }), /5 is not text/);
-});
-
 test("the name of a build is a text that every store keeps unchanged", () => {
   assert.match(
     refused({ code: { worker: { build: "a\0b" } } }),
     /^worker\.build .* must not contain control characters/,
   );
   assert.match(refused({ code: { worker: { compatibleBuilds: ["a", "x".repeat(10_000)] } } }), /at most \d+ bytes/);
-});
-
-test("short tokens and keys on reachable addresses get a warning that does not repeat them", () => {
-  const weak = (code: LimpetSettings): string[] =>
-    weaknessesOf(resolved({ code }).settings).map(({ option, why }) => `${option}: ${why}`);
-  const open = { http: { host: "0.0.0.0", tokens: ["x"] }, cluster: { host: "10.0.0.1", keys: ["sixteen-letters!"] } };
-  const [token, key, ...more] = weak(open);
-  assert.match(token!, /^http\.tokens: a token of 1 characters can be guessed;/);
-  assert.match(key!, /^cluster\.keys: a key of 16 characters can be guessed;/);
-  assert.ok(!key!.includes("sixteen-letters!") && more.length === 0);
-  const strong = "0123456789abcdef0123456789abcdef";
-  assert.deepEqual(
-    weak({ http: { ...open.http, tokens: [strong] }, cluster: { ...open.cluster, keys: [strong] } }),
-    [],
-  );
-  assert.deepEqual(weak({ http: { tokens: ["x"] }, cluster: { keys: ["sixteen-letters!"] } }), []);
 });

@@ -10,7 +10,7 @@
 import { LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import { describeOrigin, type Entry, type Origin } from "./origin.ts";
-import { readValue, readYesNo, refuse } from "./read-value.ts";
+import { readValue, readYesNo, refuseValue } from "./read-value.ts";
 import { STICKY_WORDS } from "./sticky-types.ts";
 
 type OriginOf = (path: readonly string[]) => Origin;
@@ -32,7 +32,7 @@ export function blockEntry(block: Values, originOf: OriginOf): Entry | undefined
   const { kind } = block;
   if (isSet(kind) && kind !== KIND) {
     const hint = typeof kind === "string" ? didYouMean(kind, [KIND]) : "";
-    throw refuse("sticky", originOf(["kind"]), kind, `is not ${KIND}, the one kind that is understood${hint}`);
+    throw refuseValue("sticky", originOf(["kind"]), kind, `is not ${KIND}, the one kind that is understood${hint}`);
   }
   below(block, ["metadata"], ["name"], originOf);
   let at: Values | undefined = block;
@@ -64,7 +64,7 @@ function stickinessEntry(stickiness: Values, originOf: OriginOf): Entry {
 function namedTypes(byType: unknown, enabled: boolean, origin: Origin): unknown {
   const types = byType ?? [];
   if (!Array.isArray(types)) {
-    throw refuse("sticky", origin, byType, "is not a list of types; write for example [Player, Cart]");
+    throw refuseValue("sticky", origin, byType, "is not a list of types; write for example [Player, Cart]");
   }
   if (types.length === 0) {
     if (!enabled) return undefined;
@@ -77,7 +77,7 @@ function namedTypes(byType: unknown, enabled: boolean, origin: Origin): unknown 
   const word = types.find((type) => STICKY_WORDS.includes(type));
   if (word !== undefined) {
     const what = 'leave byType out to mean all types, or write "enabled: false" to mean none';
-    throw refuse("sticky", origin, word, `is not the name of a type here; ${what}`);
+    throw refuseValue("sticky", origin, word, `is not the name of a type here; ${what}`);
   }
   return readValue({ key: "sticky", value: types, origin });
 }
@@ -90,7 +90,12 @@ function below(map: Values, path: readonly string[], known: readonly string[], o
   if (!isSet(value)) return undefined;
   const full = (key: string): string => [...path, key].join(".");
   if (typeof value !== "object" || Array.isArray(value)) {
-    throw refuse("sticky", originOf(path), value, `is no block; below it belongs ${known.map(full).join(" and ")}`);
+    throw refuseValue(
+      "sticky",
+      originOf(path),
+      value,
+      `is no block; below it belongs ${known.map(full).join(" and ")}`,
+    );
   }
   for (const key of Object.keys(value)) {
     if (known.includes(key)) continue;

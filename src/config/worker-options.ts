@@ -7,7 +7,7 @@ import { nameProblem, textProblem } from "../kernel/names.ts";
 import type { Option } from "./option.ts";
 
 export const PINNINGS = ["build", "definition"] as const;
-export type Pinning = (typeof PINNINGS)[number];
+export type PinningSetting = (typeof PINNINGS)[number];
 
 /** The values as the program uses them: every value present, durations in milliseconds. */
 export interface WorkerValues {
@@ -15,7 +15,7 @@ export interface WorkerValues {
   readonly workerQueue: string;
   readonly workerBuild: string;
   readonly workerCompatibleBuilds: readonly string[];
-  readonly workerPinning: Pinning;
+  readonly workerPinning: PinningSetting;
   readonly workerConcurrency: number;
   readonly workerLease: number;
   readonly workerHttpLease: number;
@@ -31,7 +31,7 @@ export interface WorkerValues {
 }
 
 /** Settings in code under `worker`. */
-export interface WorkerSettings {
+export interface WorkerBlock {
   /** The queue of its workflows and activities, and of workflows that this process starts. */
   readonly queue?: string | undefined;
   /**
@@ -45,7 +45,7 @@ export interface WorkerSettings {
    * The pinning of a run by the worker that claims it first: its build, if it has one, or also the definition
    * of its workflow. Workers with another text of that definition then skip it.
    */
-  readonly pinning?: Pinning | undefined;
+  readonly pinning?: PinningSetting | undefined;
   /** Runs in progress at once, and activities that run at once. */
   readonly concurrency?: number | undefined;
   /** How long other workers wait for a task when its worker dies; renewed while it lives. */

@@ -19,18 +19,19 @@ import type { Host, ServerHost } from "../ports/host-admin.ts";
 import type { Log } from "../ports/log.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store/store.ts";
-import { ReminderNode, type ReminderSettings } from "../reminders/node.ts";
+import { ReminderNode } from "../reminders/node.ts";
 import { openAlone } from "../sharding/remembered/manager.ts";
 import { type HttpServer, openHttpServer } from "../wire/http/server.ts";
 import { checkActivities, type StandIn } from "../workflows/activities/runner.ts";
 import type { WorkflowClient } from "../workflows/client/client.ts";
 import type { ActivityFunction } from "../workflows/definition/context.ts";
 import { type AnyWorkflow, checkDefinitions } from "../workflows/definition/definition.ts";
-import { WorkflowNode, type WorkflowSettings } from "../workflows/node.ts";
+import { WorkflowNode } from "../workflows/node.ts";
 import { type AppJobs, type AppReminders, appJobs, appReminders } from "./app-reminders.ts";
 import { type AppShards, appShards } from "./app-shards.ts";
 import { agreeOnShards, openCluster } from "./cluster.ts";
 import { type ClusterWire, systemWire } from "./cluster-wire.ts";
+import { catalogSettings, reminderSettings, workflowSettings } from "./feature-settings.ts";
 import { HostNode } from "./host.ts";
 import { LoopWatch } from "./loop-watch.ts";
 import { openStore } from "./open-store.ts";
@@ -133,6 +134,11 @@ export async function openApp(definitions: Definitions, settings: Settings, extr
     await shutDown(parts);
     throw error;
   }
+}
+
+/** A dedicated scheduler: a process without actors, preferred as leader over the schedulers inside hosts. */
+export function openScheduler(settings: Settings, extras: Extras = {}): Promise<App> {
+  return openApp({ actors: [] }, settings, { ...extras, dedicated: true });
 }
 
 /** The parts of a process that are open, in the order in which they opened. */
@@ -281,9 +287,6 @@ const claimOf =
 /** Any interval keeps the process alive. */
 const ALIVE_MS = 2 ** 30;
 
-/** Share of the drain timeout for activities and reminders; actors get the rest. */
-const DRAIN_FIRST = 0.5;
-
 function checkClasses(actors: readonly ActorClass[]): void {
   if (!Array.isArray(actors)) {
     throw new LimpetError("OPTION_INVALID", "actors must be a list of classes: limpet({ actors: [Cart] })");
@@ -306,66 +309,6 @@ function openServer(
   const listen = { host: httpHost, port: httpPort, tokens: httpTokens };
   const routes = [workerApi(workflows, () => host.status())];
   return openHttpServer(host, listen, { meter, renderMetrics: () => meter.render(), log, routes });
-}
-
-function catalogSettings(settings: Settings): ConstructorParameters<typeof Catalog>[1] {
-  return {
-    namespace: settings.namespace,
-    idleTimeoutMs: settings.idleTimeout,
-    callTimeoutMs: settings.callTimeout,
-    mailboxLimit: settings.mailboxLimit,
-    maxResident: settings.maxResident,
-    sticky: settings.sticky,
-    sharding: {
-      rebalanceThreshold: settings.shardingRebalanceThreshold,
-      bufferSize: settings.shardingBufferSize,
-      retryMs: settings.shardingRetryInterval,
-      startMs: settings.shardingStartTimeout,
-      minHosts: settings.shardingMinHosts,
-    },
-    drainTimeoutMs: settings.drainTimeout,
-    storeTimeoutMs: settings.storeTimeout,
-    unhandledCallsCrash: settings.unhandledCalls === "crash",
-  };
-}
-
-function reminderSettings(settings: Settings): ReminderSettings {
-  return {
-    namespace: settings.namespace,
-    pollMs: settings.reminderPollInterval,
-    aheadMs: settings.reminderFetchAhead,
-    batchSize: settings.reminderBatchSize,
-    leaseMs: settings.reminderLease,
-    concurrency: settings.reminderConcurrency,
-    direct: settings.reminderDirect,
-    patienceMs: settings.storeTimeout,
-    drainMs: settings.drainTimeout * DRAIN_FIRST,
-  };
-}
-
-function workflowSettings(settings: Settings, random: Random): WorkflowSettings {
-  return {
-    namespace: settings.namespace,
-    workerId: random.id(),
-    queue: settings.workerQueue,
-    build: settings.workerBuild,
-    compatible: settings.workerCompatibleBuilds,
-    pinning: settings.workerPinning,
-    leaseMs: settings.workerLease,
-    httpLeaseMs: settings.workerHttpLease,
-    httpActivityLeaseMs: settings.workerHttpActivityLease,
-    callTimeoutMs: settings.callTimeout,
-    pollMs: settings.workerPollInterval,
-    concurrency: settings.workerConcurrency,
-    cacheRuns: settings.workerCacheRuns,
-    cacheBytes: settings.workerCacheMegabytes * 1024 * 1024,
-    historyLimit: { events: settings.workerHistoryEvents, bytes: settings.workerHistoryMegabytes * 1024 * 1024 },
-    maxLostAttempts: settings.workerMaxLostAttempts,
-    isSticky: settings.workerSticky,
-    stickyMs: settings.workerStickyTtl,
-    drainMs: settings.drainTimeout * DRAIN_FIRST,
-    patienceMs: settings.storeTimeout,
-  };
 }
 
 class LimpetApp implements App {

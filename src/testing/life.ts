@@ -5,7 +5,7 @@ import type { Clock } from "../ports/clock.ts";
 /** Pending for ever: for requests of an ended process. */
 export const never = (): Promise<never> => new Promise(() => {});
 
-export class Life {
+export class AppLife {
   readonly #end = Promise.withResolvers<void>();
   #isOver = false;
 
@@ -32,7 +32,7 @@ export class Life {
 }
 
 /** The clock, as long as the process lives. */
-export const mortalClock = (clock: Clock, life: Life): Clock => ({
+export const mortalClock = (clock: Clock, life: AppLife): Clock => ({
   now: () => clock.now(),
   monotonic: () => clock.monotonic(),
   after: (ms, fn, background) => clock.after(ms, life.guard(fn), background),

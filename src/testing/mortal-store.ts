@@ -15,13 +15,13 @@ import type {
   Workflows,
 } from "../ports/store/workflows.ts";
 import type { AtStep } from "./durable-steps.ts";
-import { type Life, never } from "./life.ts";
+import { type AppLife, never } from "./life.ts";
 import { ProcessLeases } from "./process-leases.ts";
 import { appendText, arrivalText, closingText, reminderText, settlementText, startText } from "./step-text.ts";
 
 export interface MortalStoreDeps {
   readonly store: Store;
-  readonly life: Life;
+  readonly life: AppLife;
   step(text: string): AtStep;
   /** Ends the process here. */
   end(): void;

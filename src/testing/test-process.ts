@@ -10,7 +10,7 @@ import type { WorkflowNode } from "../workflows/node.ts";
 import type { VirtualClock } from "../world/virtual-clock.ts";
 import type { ActivityMocks } from "./activity-mock.ts";
 import type { DurableSteps } from "./durable-steps.ts";
-import { Life, mortalClock, never } from "./life.ts";
+import { AppLife, mortalClock, never } from "./life.ts";
 import { MortalStore } from "./mortal-store.ts";
 
 /** Dependencies that the processes of one test share. */
@@ -27,7 +27,7 @@ export interface TestProcessDeps {
 const HOUR_MS = 3_600_000;
 
 export class TestProcess {
-  readonly life = new Life();
+  readonly life = new AppLife();
   /** The store as this process sees it. */
   readonly store: Store;
   readonly #mortal: MortalStore;

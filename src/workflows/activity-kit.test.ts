@@ -7,7 +7,7 @@ import { LimpetError } from "../kernel/errors.ts";
 import { type Log, silentLog } from "../ports/log.ts";
 import type { Store } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
-import { Life, mortalClock } from "../testing/life.ts";
+import { AppLife, mortalClock } from "../testing/life.ts";
 import { MortalStore, type MortalStoreDeps } from "../testing/mortal-store.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
 import type { ActivityFunction } from "./definition/context.ts";
@@ -27,7 +27,7 @@ export class TestProcesses implements AsyncDisposable {
   readonly store = new MemoryStore(() => this.clock.now());
   /** The store does not answer. */
   isAway = false;
-  readonly #apps = new Map<App, Life>();
+  readonly #apps = new Map<App, AppLife>();
 
   /** Seconds since the beginning. */
   get seconds(): number {
@@ -42,7 +42,7 @@ export class TestProcesses implements AsyncDisposable {
     log,
     checksReplay = true,
   }: TestProcessOptions): Promise<App> {
-    const life = new Life();
+    const life = new AppLife();
     const world: MortalStoreDeps = { store: this.#reached(), life, step: () => "writes", end: () => {} };
     const settings = resolveSettings({
       code: {

@@ -29,18 +29,18 @@ export interface Patience {
 /** Requests of an end to the network. */
 export interface Carriage {
   /** Delivers in order on its connection, in the process of the receiver. */
-  deliver(from: End, message: unknown, arrive: () => void): void;
-  forget(end: End): void;
+  deliver(from: WorldEnd, message: unknown, arrive: () => void): void;
+  forget(end: WorldEnd): void;
 }
 
 /** One end of a connection. */
-export class End {
+export class WorldEnd {
   readonly station: Station;
   readonly toPlace: number;
   readonly patience: Patience;
   readonly #network: Carriage;
   receiver: Receiver | undefined;
-  peer: End | undefined;
+  peer: WorldEnd | undefined;
   isOpen = true;
   isConnecting = true;
   isWatched = false;

@@ -8,7 +8,7 @@ import type { TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ReminderProcessing } from "../../src/config/reminder-options.ts";
 import type { ClusterSettings } from "../../src/config/settings.ts";
-import type { WorkerSettings } from "../../src/config/worker-options.ts";
+import type { WorkerBlock } from "../../src/config/worker-options.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { type App, limpet } from "../../src/index.ts";
 import type { Store } from "../../src/ports/store/store.ts";
@@ -45,7 +45,7 @@ export interface Attempt {
 export interface HandOptions {
   /** Module with its workflows, activities and actors. */
   readonly module?: string;
-  readonly worker?: WorkerSettings;
+  readonly worker?: WorkerBlock;
   readonly cluster?: ClusterSettings | false;
   readonly settings?: object;
 }
@@ -56,18 +56,18 @@ export class Workshop implements AsyncDisposable {
   /** The app of this process, which runs no workflows. */
   readonly app: App;
   readonly store: Store;
-  readonly #worker: WorkerSettings;
+  readonly #worker: WorkerBlock;
   readonly #processes: ClusterProcess[] = [];
   #finished = false;
 
-  static async open(test: TestContext, place: Place, worker: WorkerSettings): Promise<Workshop> {
+  static async open(test: TestContext, place: Place, worker: WorkerBlock): Promise<Workshop> {
     const { store } = place;
     const apart = { cluster: false, reminders: false, logLevel: "error", storeTimeout: "20s" } as const;
     const app = await limpet({ actors: [], store, ...apart });
     return new Workshop(test, place, worker, app, await openStore(store));
   }
 
-  private constructor(test: TestContext, place: Place, worker: WorkerSettings, app: App, store: Store) {
+  private constructor(test: TestContext, place: Place, worker: WorkerBlock, app: App, store: Store) {
     this.#test = test;
     this.#place = place;
     this.#worker = worker;

@@ -3,14 +3,14 @@
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { ActorSummary } from "../../ports/host-admin.ts";
 import { askJson } from "../common/ask.ts";
-import { type Command, type Context, textFlag } from "../common/command.ts";
+import { type CliCommand, type Context, textFlag } from "../common/command.ts";
 import { EXIT } from "../common/failure.ts";
 import { LISTING_FLAGS, type Listing, readLimit, showListing } from "../common/listing.ts";
 import { formatBytes } from "../common/phrases.ts";
 import { resolveTarget, TARGET_FLAGS, type Target } from "../common/target.ts";
 import { safe } from "../common/terminal.ts";
 
-export const actorsCommand: Command = {
+export const actorsCommand: CliCommand = {
   name: "actors",
   summary: "List actors",
   about: "Actors with stored state, and those that are in memory now, by type and id.",

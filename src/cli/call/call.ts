@@ -3,13 +3,13 @@
 import { formatDuration } from "../../kernel/durations.ts";
 import { checkId, checkMethod, checkType } from "../../kernel/names.ts";
 import { ask } from "../common/ask.ts";
-import type { Command } from "../common/command.ts";
+import type { CliCommand } from "../common/command.ts";
 import { asUsage, EXIT, Failure, wrongUsage } from "../common/failure.ts";
 import { shellWord } from "../common/phrases.ts";
 import { printResult } from "../common/result-text.ts";
 import { resolveTarget, TARGET_FLAGS } from "../common/target.ts";
 
-export const callCommand: Command = {
+export const callCommand: CliCommand = {
   name: "call",
   summary: "Call a method of an actor",
   about: "Arguments are JSON. The result is JSON on stdout; a method without a result prints nothing.",

@@ -2,14 +2,14 @@
 // Lists and raw values have their own paths, in listing.ts and the commands.
 import type { AdminAnswer, AdminRequest } from "../../ports/admin.ts";
 import type { ShardSteering } from "../../ports/shard-admin.ts";
-import { ask, parseAnswer, type Question } from "./ask.ts";
+import { ask, type HttpQuestion, parseAnswer } from "./ask.ts";
 import type { Target } from "./target.ts";
 
 type RequestOf<Kind> = Extract<AdminRequest, { kind: Kind }>;
 
-const get = (...path: readonly string[]): Question => ({ verb: "GET", path: pathOf("inspect", path) });
+const get = (...path: readonly string[]): HttpQuestion => ({ verb: "GET", path: pathOf("inspect", path) });
 
-const post = (path: readonly string[], body: object): Question => {
+const post = (path: readonly string[], body: object): HttpQuestion => {
   return { verb: "POST", path: pathOf("control", path), body: JSON.stringify(body) };
 };
 
@@ -56,7 +56,7 @@ export async function askAdmin<R extends RequestOf<keyof typeof QUESTIONS>>(
   target: Target,
   request: R,
 ): Promise<AdminAnswer<R>> {
-  const write = QUESTIONS[request.kind] as (request: R) => Question;
+  const write = QUESTIONS[request.kind] as (request: R) => HttpQuestion;
   const question = write(request);
   const text = await ask(target, question);
   // Requests that change state have an empty answer.

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { parseArguments } from "./arguments.ts";
-import type { Command } from "./command.ts";
+import type { CliCommand } from "./command.ts";
 import { EXIT, Failure } from "./failure.ts";
 
-const command: Command = {
+const command: CliCommand = {
   name: "fetch",
   summary: "",
   arguments: [
@@ -21,7 +21,7 @@ const command: Command = {
   examples: ["limpet fetch x"],
   run: async () => 0,
 };
-const fixed: Command = { ...command, arguments: [{ name: "one", help: "" }], examples: [] };
+const fixed: CliCommand = { ...command, arguments: [{ name: "one", help: "" }], examples: [] };
 
 function refused(argv: string[], of = command): Failure {
   try {

@@ -3,7 +3,7 @@
 
 import { parseArgs } from "node:util";
 import { didYouMean } from "../../kernel/nearest.ts";
-import { type Command, type Flag, type FlagValues, flagsOf, usageOf } from "./command.ts";
+import { type CliCommand, type Flag, type FlagValues, flagsOf, usageOf } from "./command.ts";
 import { type Failure, wrongUsage } from "./failure.ts";
 
 export interface ParsedArguments {
@@ -11,7 +11,7 @@ export interface ParsedArguments {
   readonly flags: FlagValues;
 }
 
-export function parseArguments(command: Command, argv: readonly string[]): ParsedArguments {
+export function parseArguments(command: CliCommand, argv: readonly string[]): ParsedArguments {
   const known = new Map(flagsOf(command).flatMap((flag) => namesOf(flag).map((name) => [name, flag] as const)));
   const { tokens } = parseArgs({ args: [...argv], options: optionsOf(known), strict: false, tokens: true });
   const args: string[] = [];
@@ -43,7 +43,7 @@ interface OptionToken {
 }
 
 function take(
-  command: Command,
+  command: CliCommand,
   flag: Flag,
   token: OptionToken,
   into: Record<string, string | boolean | string[]>,
@@ -62,7 +62,7 @@ function take(
   else into[flag.name] = [...((into[flag.name] as string[] | undefined) ?? []), token.value];
 }
 
-function checkCount(command: Command, args: readonly string[]): void {
+function checkCount(command: CliCommand, args: readonly string[]): void {
   const missing = command.arguments.filter((argument, index) => !argument.optional && index >= args.length);
   if (missing.length > 0) {
     const names = missing.map(({ name }) => `<${name}>`).join(" and ");
@@ -74,14 +74,14 @@ function checkCount(command: Command, args: readonly string[]): void {
   }
 }
 
-function usageHint(command: Command): string {
+function usageHint(command: CliCommand): string {
   const example = command.examples[0];
   return example === undefined ? `Usage: ${usageOf(command)}` : `Usage: ${usageOf(command)}\nFor example: ${example}`;
 }
 
-const helpHint = (command: Command): string => `All options: limpet ${command.name} --help`;
+const helpHint = (command: CliCommand): string => `All options: limpet ${command.name} --help`;
 
-function unknownFlag(command: Command, typed: string, known: Iterable<string>): Failure {
+function unknownFlag(command: CliCommand, typed: string, known: Iterable<string>): Failure {
   const name = typed.replace(/=.*$/s, "");
   // A single letter has no close match worth suggesting.
   const guess = name.length > 2 ? didYouMean(name.replace(/^-+/, ""), known, (hit) => `--${hit}`) : "";

@@ -9,7 +9,7 @@ import { Failure } from "./failure.ts";
 import { SHARDED_RECIPE, STICKY_RECIPE } from "./phrases.ts";
 import { shownUrl, type Target } from "./target.ts";
 
-export interface Question {
+export interface HttpQuestion {
   readonly verb: "GET" | "POST" | "DELETE";
   /** Names are encoded already. */
   readonly path: string;
@@ -22,13 +22,13 @@ const ANSWER_BYTES = 256 * 1024 * 1024;
 const GRACE_MS = 1_000;
 
 /** Returns the text of a successful answer; everything else is a Failure. */
-export async function ask(target: Target, question: Question): Promise<string> {
+export async function ask(target: Target, question: HttpQuestion): Promise<string> {
   const { status, text } = await exchange(target, question);
   if (status >= 200 && status < 300) return text;
   throw refusal(target, status, text);
 }
 
-export async function askJson<T>(target: Target, question: Question): Promise<T> {
+export async function askJson<T>(target: Target, question: HttpQuestion): Promise<T> {
   return parseAnswer(target, await ask(target, question)) as T;
 }
 
@@ -40,7 +40,7 @@ export function parseAnswer(target: Target, text: string): unknown {
   }
 }
 
-function exchange(target: Target, question: Question): Promise<{ status: number; text: string }> {
+function exchange(target: Target, question: HttpQuestion): Promise<{ status: number; text: string }> {
   const { url, token, timeoutMs } = target;
   const path = url.pathname.replace(/\/$/, "") + question.path;
   const headers: Record<string, string> = { accept: "application/json", ...question.headers };

@@ -20,7 +20,7 @@ export interface Argument {
   readonly rest?: true;
 }
 
-export interface Command {
+export interface CliCommand {
   readonly name: string;
   readonly summary: string;
   /** A few lines under the usage that extend the summary. */
@@ -53,11 +53,11 @@ export const COMMON_FLAGS: readonly Flag[] = [
   { name: "help", short: "h", kind: "switch", help: "Show this help." },
 ];
 
-export function flagsOf(command: Command): readonly Flag[] {
+export function flagsOf(command: CliCommand): readonly Flag[] {
   return [...command.flags, ...(command.settings ?? []), ...COMMON_FLAGS];
 }
 
-export function usageOf(command: Command): string {
+export function usageOf(command: CliCommand): string {
   const parts = command.arguments.map(({ name, optional, rest }) => {
     const dots = rest ? "…" : "";
     return optional ? `[${name}${dots}]` : `<${name}${dots}>`;

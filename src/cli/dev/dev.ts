@@ -1,7 +1,7 @@
 // limpet dev <module>
 
 import { resolveWithOrigins } from "../../config/settings.ts";
-import { type Command, type Context, textFlag } from "../common/command.ts";
+import { type CliCommand, type Context, textFlag } from "../common/command.ts";
 import { settingsOrUsage } from "../common/failure.ts";
 import { SETTING_FLAGS } from "../common/setting-flags.ts";
 import { findModule } from "./load-module.ts";
@@ -10,7 +10,7 @@ import { mainOfOtherCopy } from "./other-copy.ts";
 import { runApp } from "./run-app.ts";
 import { WATCHED_ENV, watchApp } from "./watch.ts";
 
-export const devCommand: Command = {
+export const devCommand: CliCommand = {
   name: "dev",
   summary: "Run a module that exports actors or workflows",
   about:

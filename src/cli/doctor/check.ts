@@ -7,6 +7,6 @@ export interface Check {
   readonly hint?: string | undefined;
 }
 
-export const ok = (name: string, message: string): Check => ({ name, status: "ok", message });
+export const passed = (name: string, message: string): Check => ({ name, status: "ok", message });
 export const warn = (name: string, message: string, hint?: string): Check => ({ name, status: "warn", message, hint });
 export const fail = (name: string, message: string, hint?: string): Check => ({ name, status: "fail", message, hint });

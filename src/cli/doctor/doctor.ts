@@ -4,7 +4,7 @@ import { storeKind } from "../../config/places.ts";
 import { type ResolvedSettings, resolveWithOrigins } from "../../config/settings.ts";
 import { isLimpetError } from "../../kernel/errors.ts";
 import { columns } from "../common/columns.ts";
-import { type Command, type Context, textFlag } from "../common/command.ts";
+import { type CliCommand, type Context, textFlag } from "../common/command.ts";
 import { EXIT } from "../common/failure.ts";
 import { plural } from "../common/phrases.ts";
 import { SETTING_FLAGS } from "../common/setting-flags.ts";
@@ -15,7 +15,7 @@ import { checkHost, checkPort } from "./port-check.ts";
 import { checkSettings, type ShownSetting, shownSettings } from "./settings-check.ts";
 import { checkWorkflows } from "./workflow-check.ts";
 
-export const doctorCommand: Command = {
+export const doctorCommand: CliCommand = {
   name: "doctor",
   summary: "Check that everything limpet needs is there",
   about:

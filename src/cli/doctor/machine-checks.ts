@@ -1,7 +1,7 @@
 // Checks Node and the clocks of this machine.
 
 import { setTimeout as pause } from "node:timers/promises";
-import { type Check, fail, ok, warn } from "./check.ts";
+import { type Check, fail, passed, warn } from "./check.ts";
 
 const OLDEST_NODE = 24;
 const WATCHED_MS = 200;
@@ -12,7 +12,7 @@ const EARLIEST = Date.UTC(2025, 0, 1);
 
 export function checkNode(version = process.versions.node): Check {
   const major = Number(version.split(".")[0]);
-  if (major >= OLDEST_NODE) return ok("Node", version);
+  if (major >= OLDEST_NODE) return passed("Node", version);
   return fail(
     "Node",
     `${version} is too old; limpet needs ${OLDEST_NODE} or newer`,
@@ -39,5 +39,5 @@ export async function checkClock(clocks: Clocks = SYSTEM): Promise<Check> {
     const message = `the wall clock moved by ${Math.round(drift)} ms against the steady one within ${WATCHED_MS} ms`;
     return warn("Clock", message, "A program adjusts it now; if this happens often, check NTP.");
   }
-  return ok("Clock", `${shown}, running evenly`);
+  return passed("Clock", `${shown}, running evenly`);
 }

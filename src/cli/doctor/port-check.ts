@@ -9,16 +9,16 @@ import { Failure } from "../common/failure.ts";
 import { listenProblem } from "../common/process/listen-problem.ts";
 import type { Target } from "../common/target.ts";
 import { safe } from "../common/terminal.ts";
-import { type Check, fail, ok, warn } from "./check.ts";
+import { type Check, fail, passed, warn } from "./check.ts";
 
 const ASK_MS = 2_000;
 
 export async function checkPort(settings: Settings, origin: Origin): Promise<Check> {
   const { httpHost, httpPort } = settings;
   const place = `${hostInUrl(httpHost)}:${httpPort}`;
-  if (httpPort === 0) return ok("Port", "any free one will be taken");
+  if (httpPort === 0) return passed("Port", "any free one will be taken");
   const problem = await listenProblem(httpHost, httpPort);
-  if (problem === undefined) return ok("Port", `${place} is free`);
+  if (problem === undefined) return passed("Port", `${place} is free`);
   if (problem === "EADDRNOTAVAIL" || problem === "ENOTFOUND") {
     return fail(
       "Port",
@@ -30,7 +30,7 @@ export async function checkPort(settings: Settings, origin: Origin): Promise<Che
     return fail("Port", `this user may not listen on ${place}`, "Choose a port above 1023 with --port.");
   if (problem !== "EADDRINUSE") return fail("Port", `cannot listen on ${place} (${problem})`);
   const holder = await whoHolds(settings);
-  if (holder !== undefined) return ok("Port", `${place} is held by ${holder}`);
+  if (holder !== undefined) return passed("Port", `${place} is held by ${holder}`);
   const hint = "Choose another with --port, or stop the other program.";
   const message = `${place} is held by another program`;
   // The default port is only a suggestion: `limpet dev` takes the next one.
@@ -72,7 +72,7 @@ export async function checkHost(settings: Settings): Promise<Check[]> {
   if (settings.httpPort === 0) return [];
   try {
     await ask(targetOf(settings), { verb: "GET", path: "/v1.0/healthz" });
-    return [ok("Host", "the local process is ready")];
+    return [passed("Host", "the local process is ready")];
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (error.errorCode !== "NOT_READY") return [];

@@ -6,7 +6,7 @@ import { faultOf } from "../../stores/postgres/connection/faults.ts";
 import { checkEntrance, type Entrance, enter } from "../../stores/postgres/connection/pooler.ts";
 import { type PostgresSettings, postgresSettings } from "../../stores/postgres/connection/settings.ts";
 import { MIGRATIONS } from "../../stores/postgres/migrations.ts";
-import { type Check, fail, ok, warn } from "./check.ts";
+import { type Check, fail, passed, warn } from "./check.ts";
 
 const TIMEOUT_MS = 5_000;
 const PINGS = 5;
@@ -66,7 +66,7 @@ async function checkServer(client: pg.Client, { location, schema }: PostgresSett
   if (state.problem !== undefined) return fail("Store", `${here}: ${state.problem}`, state.hint);
   if (!server.fsync)
     return warn("Store", `${here}: fsync is off`, "A crash of the server may lose acknowledged state.");
-  return ok("Store", `${here}: ${state.message}`);
+  return passed("Store", `${here}: ${state.message}`);
 }
 
 async function schemaState(client: pg.Client, table: string, { table: found, create }: Server) {
@@ -103,7 +103,7 @@ async function checkLatency(client: pg.Client): Promise<Check> {
   const message = `a query of the store takes ${median.toFixed(1)} ms`;
   return median > SLOW_MS
     ? warn("Latency", message, "Each turn that changes state waits for the store; move the process closer to it.")
-    : ok("Latency", message);
+    : passed("Latency", message);
 }
 
 /** The middle of the round trip is the best estimate of the time at which the server read its clock. */
@@ -116,5 +116,5 @@ async function checkClockOffset(client: pg.Client): Promise<Check> {
   const message = `the store's clock is ${Math.abs(offset)} ms ${offset < 0 ? "behind" : "ahead of"} this machine's`;
   return Math.abs(offset) > CLOCK_OFFSET_MS
     ? warn("Store clock", message, "Set both by NTP.")
-    : ok("Store clock", message);
+    : passed("Store clock", message);
 }

@@ -6,13 +6,13 @@ import type { ResolvedSettings } from "../../config/settings.ts";
 import { formatDuration } from "../../kernel/durations.ts";
 import { nearest } from "../../kernel/nearest.ts";
 import type { Env } from "../common/terminal.ts";
-import { type Check, ok, warn } from "./check.ts";
+import { type Check, passed, warn } from "./check.ts";
 
 const SHORT_TOKEN = 16;
 
 export function checkSettings({ settings, file }: ResolvedSettings, env: Env): Check[] {
   const checks = [
-    ok("Settings", file === undefined ? "valid; there is no limpet.yaml here" : `valid; ${file} was read`),
+    passed("Settings", file === undefined ? "valid; there is no limpet.yaml here" : `valid; ${file} was read`),
   ];
   const known = [...SETTING_KEYS.map((key) => OPTIONS[key].env), ...OTHER_ENV];
   for (const name of Object.keys(env)) {

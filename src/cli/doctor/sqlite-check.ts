@@ -5,7 +5,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { formatBytes } from "../common/phrases.ts";
-import { type Check, fail, ok, warn } from "./check.ts";
+import { type Check, fail, passed, warn } from "./check.ts";
 
 const BUSY_MS = 2_000;
 const MiB = 1024 * 1024;
@@ -18,7 +18,7 @@ export function checkSqlite(location: string, cwd: string): Check[] {
   const writable = checkWritable(file, folder);
   if (writable !== undefined) return [writable];
   return [
-    existsSync(file) ? checkFile(file, location) : ok("Store", `${location} is created at the first start`),
+    existsSync(file) ? checkFile(file, location) : passed("Store", `${location} is created at the first start`),
     checkRoom(folder),
   ];
 }
@@ -58,12 +58,12 @@ function checkFile(file: string, shown: string): Check {
     const tables = db.prepare("SELECT count(*) AS count FROM sqlite_schema WHERE name = 'actors'").get()?.count;
     // Proves that the file can be locked and written; some network file systems only pretend to.
     db.exec("BEGIN IMMEDIATE; ROLLBACK");
-    if (schema === 0) return ok("Store", `${shown} is empty; its tables are created at the first start`);
+    if (schema === 0) return passed("Store", `${shown} is empty; its tables are created at the first start`);
     if (tables === 0) return fail("Store", `${shown} belongs to another program`, "Choose another file with --store.");
     const size = formatBytes(statSync(file).size);
     if (mode !== "wal")
       return warn("Store", `${shown} has no write-ahead log (${mode})`, "It gets one at the next start.");
-    return ok("Store", `${shown}: SQLite ${process.versions.sqlite}, schema ${schema}, write-ahead log, ${size}`);
+    return passed("Store", `${shown}: SQLite ${process.versions.sqlite}, schema ${schema}, write-ahead log, ${size}`);
   } catch (error) {
     return fail(
       "Store",
@@ -90,5 +90,5 @@ function checkRoom(folder: string): Check {
   const free = bavail * bsize;
   const message = `${formatBytes(free)} free in ${folder}`;
   if (free < NO_ROOM) return fail("Disk", message, "Free disk space: without it no commit is possible.");
-  return free < LITTLE_ROOM ? warn("Disk", message, "Free disk space soon.") : ok("Disk", message);
+  return free < LITTLE_ROOM ? warn("Disk", message, "Free disk space soon.") : passed("Disk", message);
 }

@@ -9,7 +9,7 @@ import { askAdmin } from "../common/admin.ts";
 import { Failure } from "../common/failure.ts";
 import { formatSpan, plural, sentenceList } from "../common/phrases.ts";
 import { safe } from "../common/terminal.ts";
-import { type Check, ok, warn } from "./check.ts";
+import { type Check, passed, warn } from "./check.ts";
 import { targetOf } from "./port-check.ts";
 
 /** Fewer tasks than this are not significant. */
@@ -38,7 +38,7 @@ export function workflowChecks(overview: WorkerOverview): Check[] {
   const live = workers.filter(({ isLive }) => isLive);
   const state = `${running} running on ${plural(live.length, "worker")}${blocked === 0 ? "" : `, ${blocked} blocked`}`;
   return [
-    ...(trouble.length === 0 ? [ok("Workflows", state)] : trouble),
+    ...(trouble.length === 0 ? [passed("Workflows", state)] : trouble),
     ...staleChecks(workers),
     ...stickyChecks(overview, live),
     ...pressureChecks(live),
@@ -98,13 +98,13 @@ function staleChecks(workers: readonly WorkerSummary[]): Check[] {
 
 /** Share of tasks that found their warm run. */
 function stickyChecks({ sticky, lastMinute }: WorkerOverview, live: readonly WorkerSummary[]): Check[] {
-  if (!sticky.isEnabled) return [ok("Warm runs", "disabled (worker.sticky): every task is replayed")];
+  if (!sticky.isEnabled) return [passed("Warm runs", "disabled (worker.sticky): every task is replayed")];
   const { sticky_hit_expected: expected, forced_cold_replay: forced, miss } = lastMinute;
   const tasks = expected + forced;
   if (tasks < ENOUGH_TASKS) return [];
   const rate = Math.max(0, expected - miss) / tasks;
   const percent = `${Math.round(rate * 100)}% of ${tasks} tasks of the last minute found their run in memory`;
-  if (rate >= GOOD_RATE) return [ok("Warm runs", percent)];
+  if (rate >= GOOD_RATE) return [passed("Warm runs", percent)];
   const numbers = `${percent}; ${miss} missed it, ${forced} were replayed on another worker`;
   const causes = causesOf(miss, forced, sticky.ttlMs, live);
   if (rate >= BAD_RATE) return [warn("Warm runs", numbers, causes)];

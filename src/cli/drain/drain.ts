@@ -1,12 +1,12 @@
 // limpet drain <host>
 
 import { askAdmin } from "../common/admin.ts";
-import type { Command } from "../common/command.ts";
+import type { CliCommand } from "../common/command.ts";
 import { EXIT, wrongUsage } from "../common/failure.ts";
 import { resolveTarget, TARGET_FLAGS } from "../common/target.ts";
 import { safe } from "../common/terminal.ts";
 
-export const drainCommand: Command = {
+export const drainCommand: CliCommand = {
   name: "drain",
   summary: "Have a host hand over its actors to the others",
   about:

@@ -3,13 +3,13 @@
 import { checkId, checkType } from "../../kernel/names.ts";
 import type { Explanation } from "../../ports/host-admin.ts";
 import { askAdmin } from "../common/admin.ts";
-import type { Command } from "../common/command.ts";
+import type { CliCommand } from "../common/command.ts";
 import { asUsage, EXIT } from "../common/failure.ts";
 import { ago, formatBytes, formatSpan, moment, plural, sentenceList } from "../common/phrases.ts";
 import { resolveTarget, TARGET_FLAGS } from "../common/target.ts";
 import { type Paint, safe } from "../common/terminal.ts";
 
-export const explainCommand: Command = {
+export const explainCommand: CliCommand = {
   name: "explain",
   summary: "Show the work of one actor, and what it waits for",
   arguments: [

@@ -3,7 +3,7 @@
 import { OPTIONS, SETTING_KEYS } from "../../config/options.ts";
 import { kindOf, shownDefault } from "../../config/options-table.ts";
 import { columns } from "../common/columns.ts";
-import { COMMON_FLAGS, type Command, type Flag, usageOf } from "../common/command.ts";
+import { type CliCommand, COMMON_FLAGS, type Flag, usageOf } from "../common/command.ts";
 import type { Paint } from "../common/terminal.ts";
 import type { ListedCommand } from "../registry.ts";
 
@@ -19,7 +19,7 @@ export function overview(commands: readonly ListedCommand[], version: string, pa
   ].join("\n");
 }
 
-export function commandHelp(command: Command, paint: Paint): string {
+export function commandHelp(command: CliCommand, paint: Paint): string {
   const args = command.arguments.map(({ name, help }) => [paint("cyan", `<${name}>`), help]);
   return [
     `${paint("bold", `limpet ${command.name}`)}: ${command.summary}`,

@@ -3,12 +3,12 @@
 import { OPTIONS, SETTING_KEYS } from "../../config/options.ts";
 import { VERSION } from "../../host/version.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
-import { type Command, flagsOf, usageOf } from "../common/command.ts";
+import { type CliCommand, flagsOf, usageOf } from "../common/command.ts";
 import { EXIT, wrongUsage } from "../common/failure.ts";
-import { COMMANDS } from "../registry.ts";
+import { CLI_COMMANDS } from "../registry.ts";
 import { commandHelp, optionsHelp, overview } from "./help-text.ts";
 
-export const helpCommand: Command = {
+export const helpCommand: CliCommand = {
   name: "help",
   summary: "Show help for a command, or all settings",
   arguments: [{ name: "topic", optional: true, help: 'A command, or "options" for all settings.' }],
@@ -17,9 +17,9 @@ export const helpCommand: Command = {
   async run({ args, json, terminal }) {
     const topic = args[0];
     if (topic === undefined) {
-      const commands = COMMANDS.map(({ name, summary }) => ({ name, summary }));
+      const commands = CLI_COMMANDS.map(({ name, summary }) => ({ name, summary }));
       if (json) terminal.json({ version: VERSION, commands });
-      else terminal.line(overview(COMMANDS, VERSION, terminal.paint));
+      else terminal.line(overview(CLI_COMMANDS, VERSION, terminal.paint));
       return EXIT.ok;
     }
     if (topic === "options" || topic === "settings") {
@@ -27,9 +27,9 @@ export const helpCommand: Command = {
       else terminal.line(optionsHelp(terminal.paint));
       return EXIT.ok;
     }
-    const listed = COMMANDS.find(({ name }) => name === topic);
+    const listed = CLI_COMMANDS.find(({ name }) => name === topic);
     if (listed === undefined) {
-      const known = [...COMMANDS.map(({ name }) => name), "options"];
+      const known = [...CLI_COMMANDS.map(({ name }) => name), "options"];
       throw wrongUsage(
         `${JSON.stringify(topic)} is not a help topic${didYouMean(topic, known)}`,
         `Topics: ${known.join(", ")}`,
@@ -42,7 +42,7 @@ export const helpCommand: Command = {
   },
 };
 
-function asData(shown: Command) {
+function asData(shown: CliCommand) {
   const { name, summary, about, examples } = shown;
   return { name, summary, about, usage: usageOf(shown), arguments: shown.arguments, flags: flagsOf(shown), examples };
 }

@@ -4,14 +4,14 @@
 import type { ClusterHost, ClusterTable, ClusterView } from "../../ports/host-admin.ts";
 import { askAdmin } from "../common/admin.ts";
 import { type Column, filledColumns, NOTHING } from "../common/columns.ts";
-import type { Command } from "../common/command.ts";
+import type { CliCommand } from "../common/command.ts";
 import { EXIT } from "../common/failure.ts";
 import { formatSpan } from "../common/phrases.ts";
 import { resolveTarget, TARGET_FLAGS } from "../common/target.ts";
 import { type Paint, safe, type Tint } from "../common/terminal.ts";
 import { countOf } from "../sticky/sticky-text.ts";
 
-export const psCommand: Command = {
+export const psCommand: CliCommand = {
   name: "ps",
   summary: "Show the schedulers, the hosts and the tables of the cluster",
   about: "Any process of the cluster can answer; it requests the leading scheduler.",

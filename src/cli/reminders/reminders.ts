@@ -3,7 +3,7 @@
 import { checkId, checkReminderName, checkType, checkTypeFilter } from "../../kernel/names.ts";
 import type { ReminderName } from "../../ports/reminder-admin.ts";
 import { ask, askJson } from "../common/ask.ts";
-import { type Command, type Context, textFlag } from "../common/command.ts";
+import { type CliCommand, type Context, textFlag } from "../common/command.ts";
 import { asUsage, EXIT, wrongUsage } from "../common/failure.ts";
 import { LISTING_FLAGS, readLimit } from "../common/listing.ts";
 import { shellWord } from "../common/phrases.ts";
@@ -21,7 +21,7 @@ interface Act {
 /** Reminders cannot be listed by an id prefix. */
 const PAGING = LISTING_FLAGS.filter(({ name }) => name !== "prefix");
 
-export const remindersCommand: Command = {
+export const remindersCommand: CliCommand = {
   name: "reminders",
   summary: "Show reminders, their due times, and dead reminders",
   about:

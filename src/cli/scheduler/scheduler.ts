@@ -2,9 +2,9 @@
 
 import { describeOrigin } from "../../config/origin.ts";
 import { type ResolvedSettings, resolveWithOrigins } from "../../config/settings.ts";
-import { openScheduler } from "../../host/scheduler-app.ts";
+import { openScheduler } from "../../host/app.ts";
 import { VERSION } from "../../host/version.ts";
-import { type Command, type Context, textFlag } from "../common/command.ts";
+import { type CliCommand, type Context, textFlag } from "../common/command.ts";
 import { asFailure, settingsOrUsage, wrongUsage } from "../common/failure.ts";
 import { glanceAtCluster } from "../common/process/cluster-glance.ts";
 import { openSomewhere } from "../common/process/free-port.ts";
@@ -17,7 +17,7 @@ import { ownAddress, type SchedulerReady, schedulerBanner } from "./banner.ts";
 /** A fixed port, so that `schedulers` can name it without a lookup. */
 const USUAL_PORT = 7400;
 
-export const schedulerCommand: Command = {
+export const schedulerCommand: CliCommand = {
   name: "scheduler",
   summary: "Run a dedicated scheduler",
   about:

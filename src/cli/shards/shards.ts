@@ -6,7 +6,7 @@ import { checkType } from "../../kernel/names.ts";
 import type { ShardPlace, ShardsSummary } from "../../ports/shard-admin.ts";
 import { askAdmin } from "../common/admin.ts";
 import { askJson } from "../common/ask.ts";
-import { type Command, type Context, type FlagValues, textFlag } from "../common/command.ts";
+import { type CliCommand, type Context, type FlagValues, textFlag } from "../common/command.ts";
 import { asFailure, asUsage, EXIT, settingsOrUsage, wrongUsage } from "../common/failure.ts";
 import { SHARDED_RECIPE } from "../common/phrases.ts";
 import { SETTING_FLAGS } from "../common/setting-flags.ts";
@@ -20,7 +20,7 @@ type Act = (typeof ACTS)[number];
 /** Number of finished moves in the default view. */
 const HISTORY = 10;
 
-export const shardsCommand: Command = {
+export const shardsCommand: CliCommand = {
   name: "shards",
   summary: "Show the homes and moves of shards; move them, or pause rebalancing",
   about:

@@ -5,7 +5,7 @@ import { didYouMean } from "../../kernel/nearest.ts";
 import type { StickyActor } from "../../ports/host-admin.ts";
 import { askAdmin } from "../common/admin.ts";
 import { askJson } from "../common/ask.ts";
-import { type Command, type Context, textFlag } from "../common/command.ts";
+import { type CliCommand, type Context, textFlag } from "../common/command.ts";
 import { asUsage, EXIT, Failure, wrongUsage } from "../common/failure.ts";
 import { LISTING_FLAGS, readLimit, showListing } from "../common/listing.ts";
 import { STICKY_RECIPE, shellWord } from "../common/phrases.ts";
@@ -13,7 +13,7 @@ import { resolveTarget, TARGET_FLAGS, type Target } from "../common/target.ts";
 import { safe } from "../common/terminal.ts";
 import { releasedText, STICKY_SHAPE, stickyActorText, stickyRow, stickySummary, stickyTables } from "./sticky-text.ts";
 
-export const stickyCommand: Command = {
+export const stickyCommand: CliCommand = {
   name: "sticky",
   summary: "Show sticky actors and their hosts, or release one",
   about:

@@ -4,14 +4,14 @@
 import { checkId, checkType } from "../../kernel/names.ts";
 import type { Whereabouts } from "../../ports/host-admin.ts";
 import { askAdmin } from "../common/admin.ts";
-import type { Command } from "../common/command.ts";
+import type { CliCommand } from "../common/command.ts";
 import { asUsage, EXIT } from "../common/failure.ts";
 import { moment, showHost } from "../common/phrases.ts";
 import { resolveTarget, TARGET_FLAGS } from "../common/target.ts";
 import { type Paint, safe } from "../common/terminal.ts";
 import { awayText } from "../sticky/sticky-text.ts";
 
-export const whereCommand: Command = {
+export const whereCommand: CliCommand = {
   name: "where",
   summary: "Show the host of an actor, and why",
   about: "Shows the view of the requested process. The actor need not exist yet.",

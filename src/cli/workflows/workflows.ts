@@ -1,7 +1,7 @@
 // limpet workflows [id]
 
 import { checkWorkflowId } from "../../workflows/definition/definition.ts";
-import { type Command, type Context, textFlag } from "../common/command.ts";
+import { type CliCommand, type Context, textFlag } from "../common/command.ts";
 import { asUsage, EXIT, wrongUsage } from "../common/failure.ts";
 import { LISTING_FLAGS, readLimit } from "../common/listing.ts";
 import { shellWord } from "../common/phrases.ts";
@@ -26,7 +26,7 @@ const OF_ACTS: Readonly<Record<string, readonly Act[]>> = {
   "total-timeout": ["start"],
 };
 
-export const workflowsCommand: Command = {
+export const workflowsCommand: CliCommand = {
   name: "workflows",
   summary: "Show workflows, their waits and their history; start, signal, query and end them",
   about:

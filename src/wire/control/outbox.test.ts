@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
-import { Outbox } from "./outbox.ts";
+import { StreamOutbox } from "./outbox.ts";
 
 /** Each item consists of as many chunks as its field states. */
 const outbox = (most = 10) =>
-  new Outbox<{ readonly pieces: number }, number>(most, ({ pieces }) => Array.from({ length: pieces }, (_, i) => i));
+  new StreamOutbox<{ readonly pieces: number }, number>(most, ({ pieces }) =>
+    Array.from({ length: pieces }, (_, i) => i),
+  );
 
 describe("control outbox", () => {
   it("an outbox delivers chunks in order, whether chunk or reader waits", async () => {
@@ -70,7 +72,7 @@ describe("control outbox", () => {
   });
 
   it("an outbox fails with the error of an item that cannot be serialized", async () => {
-    const box = new Outbox<object, number>(1, () => {
+    const box = new StreamOutbox<object, number>(1, () => {
       throw new LimpetError("INVARIANT", "it cannot be sent");
     });
     const waiting = assert.rejects(box.next(), /it cannot be sent/);

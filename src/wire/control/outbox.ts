@@ -1,7 +1,7 @@
 // Bounded queue of one stream, as the async iterator that the library reads. `push` reports a full queue. A
 // queued item must not change; it is serialized into chunks when its turn comes.
 
-export class Outbox<In extends object, Out> implements AsyncIterableIterator<Out> {
+export class StreamOutbox<In extends object, Out> implements AsyncIterableIterator<Out> {
   readonly #most: number;
   readonly #write: (item: In) => readonly Out[];
   readonly #items: In[] = [];

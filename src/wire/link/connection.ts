@@ -6,11 +6,11 @@ import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { ByteBudget } from "../byte-budget.ts";
 import { FrameReader, type FrameSink } from "./frame-reader.ts";
 import { FrameWriter } from "./frame-writer.ts";
-import { type Hello, readHello, writeHello } from "./hello.ts";
+import { type LinkHello, readHello, writeHello } from "./hello.ts";
 import type { LinkLimits } from "./limits.ts";
 import { broken, MessageReader } from "./message-reader.ts";
-import { KIND } from "./messages.ts";
-import { Outbox, type Outgoing } from "./outbox.ts";
+import { FRAME_KIND } from "./messages.ts";
+import { LinkOutbox, type OutgoingFrame } from "./outbox.ts";
 import { Sign } from "./sign.ts";
 
 /** The owner of a connection: the calling side or the serving side. */
@@ -20,7 +20,7 @@ export interface LinkConnectionDeps {
   /** The connection stops reading while more bytes than this wait to be sent. */
   readonly unsentBytes: number;
   /** The peer has sent its hello, and messages may be sent. */
-  opened(hello: Hello): void;
+  opened(hello: LinkHello): void;
   /** Reads the fields of one message after its kind. Throws when they are invalid. */
   message(kind: number, fields: number, reader: MessageReader): void;
   /** All received bytes have been read. */
@@ -32,18 +32,18 @@ export interface LinkConnectionDeps {
 /** One writer serves all connections: a frame is begun and finished without interruption. */
 const writer = new FrameWriter();
 
-export class Connection implements FrameSink {
+export class LinkConnection implements FrameSink {
   readonly #socket: Socket;
-  readonly #own: Hello;
+  readonly #own: LinkHello;
   readonly #limits: LinkLimits;
   readonly #deps: LinkConnectionDeps;
   readonly #reader = new MessageReader();
   readonly #frames: FrameReader;
   readonly #timers: NodeJS.Timeout[] = [];
-  readonly outbox = new Outbox();
-  readonly #ping = new Sign(KIND.ping);
-  readonly #pong = new Sign(KIND.pong);
-  readonly #bye = new Sign(KIND.bye);
+  readonly outbox = new LinkOutbox();
+  readonly #ping = new Sign(FRAME_KIND.ping);
+  readonly #pong = new Sign(FRAME_KIND.pong);
+  readonly #bye = new Sign(FRAME_KIND.bye);
   /** `ended`: this side has closed its end and waits for the peer to close. */
   #state: "new" | "open" | "ended" | "closed" = "new";
   #serves = false;
@@ -55,7 +55,7 @@ export class Connection implements FrameSink {
   #owingChecks = 0;
   #pinged = false;
 
-  constructor(socket: Socket, own: Hello, limits: LinkLimits, deps: LinkConnectionDeps, held?: ByteBudget) {
+  constructor(socket: Socket, own: LinkHello, limits: LinkLimits, deps: LinkConnectionDeps, held?: ByteBudget) {
     this.#socket = socket;
     this.#own = own;
     this.#limits = limits;
@@ -97,7 +97,7 @@ export class Connection implements FrameSink {
     return this.#state === "open" && !this.#blocked;
   }
 
-  say(item: Outgoing): void {
+  say(item: OutgoingFrame): void {
     this.outbox.push(item);
     if (!this.isReady) return;
     // Gives the peer work while this process continues.
@@ -142,16 +142,16 @@ export class Connection implements FrameSink {
     for (let i = 0; i < messages && this.#state === "open"; i++) {
       const fields = reader.list();
       const kind = reader.uint();
-      if (kind !== KIND.ping && kind !== KIND.pong) this.#deps.message(kind, fields, reader);
+      if (kind !== FRAME_KIND.ping && kind !== FRAME_KIND.pong) this.#deps.message(kind, fields, reader);
       else if (fields !== 1) throw broken("a ping or pong has the wrong number of fields");
-      else if (kind === KIND.ping) this.#sign(this.#pong);
+      else if (kind === FRAME_KIND.ping) this.#sign(this.#pong);
     }
     if (this.#state !== "open") return false;
     reader.close();
     return true;
   }
 
-  #open(hello: Hello): void {
+  #open(hello: LinkHello): void {
     this.#state = "open";
     this.#frames.maxBytes = this.#limits.frameBytes;
     this.#deps.opened(hello);
@@ -243,6 +243,6 @@ export class Connection implements FrameSink {
 }
 
 /** One function for all flushes, so no flush allocates a closure. */
-const flush = (connection: Connection): void => connection.flushed();
+const flush = (connection: LinkConnection): void => connection.flushed();
 
 const hungUp = (why: string): LimpetError => new LimpetError("ANSWER_LOST", why);

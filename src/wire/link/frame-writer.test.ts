@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { Packr, Unpackr } from "msgpackr";
 import { FrameWriter } from "./frame-writer.ts";
 import { MessageReader } from "./message-reader.ts";
-import { KIND, type Primitive } from "./messages.ts";
+import { FRAME_KIND, type Primitive } from "./messages.ts";
 
 const primitive: fc.Arbitrary<Primitive> = fc.oneof(
   fc.constantFrom(0, -0, 1, -1, 127, 128, 255, 256, 65_535, 65_536, 2 ** 32 - 1, 2 ** 32, 2 ** 53, -(2 ** 31)),
@@ -18,7 +18,7 @@ const primitive: fc.Arbitrary<Primitive> = fc.oneof(
 function frameOf(messages: readonly (readonly Primitive[])[], writer = new FrameWriter()): Buffer {
   writer.begin();
   for (const fields of messages) {
-    writer.message(fields.length + 1, KIND.call);
+    writer.message(fields.length + 1, FRAME_KIND.call);
     for (const field of fields) writer.primitive(field);
   }
   return writer.finish();
@@ -29,7 +29,7 @@ function messagesOf(frame: Buffer): Primitive[][] {
   reader.open(frame, 4, frame.length);
   const messages = Array.from({ length: reader.list() }, () => {
     const fields = reader.list();
-    assert.equal(reader.uint(), KIND.call);
+    assert.equal(reader.uint(), FRAME_KIND.call);
     return Array.from({ length: fields - 1 }, () => reader.primitive());
   });
   reader.close();
@@ -50,7 +50,7 @@ test("a frame is its length and one array that any MessagePack reader understand
     fc.property(fc.array(fc.array(primitive, { maxLength: 20 }), { maxLength: 30 }), (messages) => {
       const frame = frameOf(messages);
       assert.equal(frame.readUInt32BE(0), frame.length - 4);
-      const expected = messages.map((fields) => [KIND.call, ...fields]);
+      const expected = messages.map((fields) => [FRAME_KIND.call, ...fields]);
       assert.deepEqual(unpackr.unpack(frame.subarray(4)), expected);
     }),
   );
@@ -103,7 +103,7 @@ test("a frame grows as needed, and the place of a sent frame is reused", () => {
 test("the size of a frame is known while it grows", () => {
   const writer = new FrameWriter();
   writer.begin();
-  writer.message(2, KIND.call);
+  writer.message(2, FRAME_KIND.call);
   writer.text("x".repeat(1_000));
   assert.equal(writer.count, 1);
   assert.equal(writer.bytes, writer.finish().length);

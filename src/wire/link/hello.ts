@@ -3,9 +3,9 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import type { FrameWriter } from "./frame-writer.ts";
 import { broken, type MessageReader } from "./message-reader.ts";
-import { KIND, PROTOCOL } from "./messages.ts";
+import { FRAME_KIND, PROTOCOL } from "./messages.ts";
 
-export interface Hello {
+export interface LinkHello {
   readonly namespace: string;
   /** The address for calls to this host, or "" when it accepts none. */
   readonly address: string;
@@ -15,9 +15,13 @@ export interface Hello {
 
 const FIELDS = 5;
 
-export function writeHello(writer: FrameWriter, { namespace, address, version }: Hello, protocol = PROTOCOL): Buffer {
+export function writeHello(
+  writer: FrameWriter,
+  { namespace, address, version }: LinkHello,
+  protocol = PROTOCOL,
+): Buffer {
   writer.begin();
-  writer.message(FIELDS, KIND.hello);
+  writer.message(FIELDS, FRAME_KIND.hello);
   writer.uint(protocol);
   writer.text(namespace);
   writer.text(address);
@@ -26,10 +30,10 @@ export function writeHello(writer: FrameWriter, { namespace, address, version }:
 }
 
 /** Reads the hello of the peer. Throws PROTOCOL when it is invalid or incompatible. */
-export function readHello(reader: MessageReader, own: Hello): Hello {
+export function readHello(reader: MessageReader, own: LinkHello): LinkHello {
   if (reader.list() !== 1) throw broken("its first frame is not a hello");
   const fields = reader.list();
-  if (fields < 2 || reader.uint() !== KIND.hello) throw broken("its first frame is not a hello");
+  if (fields < 2 || reader.uint() !== FRAME_KIND.hello) throw broken("its first frame is not a hello");
   const protocol = reader.uint();
   if (protocol !== PROTOCOL) {
     throw new LimpetError("PROTOCOL", `it uses link protocol ${protocol}; this host uses ${PROTOCOL}`);

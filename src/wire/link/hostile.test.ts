@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { LINK_LIMITS } from "./limits.ts";
 import { ask, frame, hello, Lines, NAMESPACE, Pair, RawPeer, RawServer, Service, until } from "./link-kit.test.ts";
 import { openLinks } from "./links.ts";
-import { KIND, PROTOCOL } from "./messages.ts";
+import { FRAME_KIND, PROTOCOL } from "./messages.ts";
 
 const echo = () => new Service((call, answer) => answer.value(call.args[0]));
 const SECRET = "hunter2";
@@ -19,7 +19,7 @@ function framed(...bytes: readonly (number | Buffer)[]): Buffer {
 }
 
 const call = (number: number, args: string | readonly string[] = []) =>
-  frame([KIND.call, number, "Cart", "ada", "add", 1_000, args]);
+  frame([FRAME_KIND.call, number, "Cart", "ada", "add", 1_000, args]);
 
 const length = (bytes: number): Buffer => {
   const head = Buffer.alloc(4);
@@ -34,12 +34,12 @@ const BAD_HELLOS: Record<string, Buffer> = {
   "a hello of a megabyte": length(1_000_000),
   "an empty frame": length(0),
   "a call before hello": call(0, [SECRET]),
-  "a hello with too few fields": frame([KIND.hello, PROTOCOL, NAMESPACE]),
+  "a hello with too few fields": frame([FRAME_KIND.hello, PROTOCOL, NAMESPACE]),
   "a hello with bytes behind it": framed(hello().subarray(4), 0),
-  "two messages in the first frame": frame([KIND.hello, PROTOCOL, NAMESPACE, "", ""], [KIND.ping]),
+  "two messages in the first frame": frame([FRAME_KIND.hello, PROTOCOL, NAMESPACE, "", ""], [FRAME_KIND.ping]),
   "another namespace": hello("elsewhere"),
-  "another protocol": frame([KIND.hello, 77, NAMESPACE, "", ""]),
-  "a hello with a text as protocol": frame([KIND.hello, "one", NAMESPACE, "", ""]),
+  "another protocol": frame([FRAME_KIND.hello, 77, NAMESPACE, "", ""]),
+  "a hello with a text as protocol": frame([FRAME_KIND.hello, "one", NAMESPACE, "", ""]),
 };
 
 const BAD_FRAMES: Record<string, Buffer> = {
@@ -55,26 +55,26 @@ const BAD_FRAMES: Record<string, Buffer> = {
   "a message without a kind": framed(0x91, 0x90),
   "an unknown kind": frame([99, 1]),
   "a second hello": hello(),
-  "an answer without a call": frame([KIND.value, 0, SECRET]),
-  "a bye to the host": frame([KIND.bye]),
-  "a ping with a field": frame([KIND.ping, SECRET]),
-  "a call with too few fields": frame([KIND.call, 0, "Cart", SECRET]),
-  "a call with too many fields": frame([KIND.call, 0, "Cart", "ada", "add", 1, [], 0, false, [], SECRET]),
-  "a call with a number as type": frame([KIND.call, 0, 5, "ada", "add", 1, []]),
-  "a call with a text as timeout": frame([KIND.call, 0, "Cart", "ada", "add", SECRET, []]),
-  "a call with a negative timeout": frame([KIND.call, 0, "Cart", "ada", "add", -1.5, []]),
-  "a call with NaN as timeout": frame([KIND.call, 0, "Cart", "ada", "add", Number.NaN, []]),
-  "a call with a number as arguments": frame([KIND.call, 0, "Cart", "ada", "add", 1, 5]),
+  "an answer without a call": frame([FRAME_KIND.value, 0, SECRET]),
+  "a bye to the host": frame([FRAME_KIND.bye]),
+  "a ping with a field": frame([FRAME_KIND.ping, SECRET]),
+  "a call with too few fields": frame([FRAME_KIND.call, 0, "Cart", SECRET]),
+  "a call with too many fields": frame([FRAME_KIND.call, 0, "Cart", "ada", "add", 1, [], 0, false, [], SECRET]),
+  "a call with a number as type": frame([FRAME_KIND.call, 0, 5, "ada", "add", 1, []]),
+  "a call with a text as timeout": frame([FRAME_KIND.call, 0, "Cart", "ada", "add", SECRET, []]),
+  "a call with a negative timeout": frame([FRAME_KIND.call, 0, "Cart", "ada", "add", -1.5, []]),
+  "a call with NaN as timeout": frame([FRAME_KIND.call, 0, "Cart", "ada", "add", Number.NaN, []]),
+  "a call with a number as arguments": frame([FRAME_KIND.call, 0, "Cart", "ada", "add", 1, 5]),
   "arguments that are not JSON": call(0, `{${SECRET}`),
   "arguments that are not a list": call(0, `{"a":"${SECRET}"}`),
   "arguments nested too deep": call(0, "[".repeat(5_000) + "]".repeat(5_000)),
   "arguments with an invalid tag": call(0, '[{"$":"map","v":5}]'),
   "arguments with a number that takes minutes to parse": call(0, `[{"$":"bigint","v":"${"9".repeat(100_000)}"}]`),
-  "incomplete causes": frame([KIND.call, 0, "Cart", "ada", "add", 1, [], 0, false, ["host"]]),
+  "incomplete causes": frame([FRAME_KIND.call, 0, "Cart", "ada", "add", 1, [], 0, false, ["host"]]),
   "the same number twice": Buffer.concat([call(7), call(7)]),
   "a number beyond the limit": call(LINK_LIMITS.calls),
-  "a cancellation beyond the limit": frame([KIND.cancel, LINK_LIMITS.calls]),
-  "a cancellation without a number": frame([KIND.cancel, SECRET]),
+  "a cancellation beyond the limit": frame([FRAME_KIND.cancel, LINK_LIMITS.calls]),
+  "a cancellation without a number": frame([FRAME_KIND.cancel, SECRET]),
 };
 
 for (const [what, bytes] of Object.entries(BAD_HELLOS)) {
@@ -118,7 +118,7 @@ test("a hello that never ends is cut off in time, even while bytes keep arriving
 
 test("random bytes only close their own connection", async () => {
   await using pair = await Pair.open(echo());
-  const good = [hello(), call(1, ["x"]), call(2, '[{"a":1}]'), frame([KIND.cancel, 1]), frame([KIND.ping])];
+  const good = [hello(), call(1, ["x"]), call(2, '[{"a":1}]'), frame([FRAME_KIND.cancel, 1]), frame([FRAME_KIND.ping])];
   const noise = fc.array(
     fc.oneof(
       fc.constantFrom(...good),
@@ -161,7 +161,7 @@ test("immediately cancelled calls do not accumulate", async () => {
   await until("it said hello", () => peer.received.length > 0);
   // The peer reads none of the final answers.
   peer.socket.pause();
-  const round = Buffer.concat([call(0), frame([KIND.cancel, 0]), frame([KIND.ping])]);
+  const round = Buffer.concat([call(0), frame([FRAME_KIND.cancel, 0]), frame([FRAME_KIND.ping])]);
   const many = Buffer.concat(Array.from({ length: 2_000 }, () => round));
   for (let i = 0; i < 100; i++) peer.socket.write(many);
   await until("the door stops to read", () => peer.socket.writableLength > 0 && service.served.length > 0);
@@ -190,15 +190,15 @@ test("connections above the limit are rejected", async () => {
 });
 
 const BAD_ANSWERS: Record<string, Buffer> = {
-  "an answer to a call that was not made": frame([KIND.value, 5, "x"]),
-  "a second answer": frame([KIND.value, 0, "first"], [KIND.value, 0, "second"]),
-  "an answer with too many fields": frame([KIND.value, 0, "x", "y"]),
-  "a text that is not a value": frame([KIND.text, 0, `{${SECRET}`]),
-  "a text that is a number": frame([KIND.text, 0, 5]),
-  "an error without fields": frame([KIND.error, 0, `"${SECRET}"`]),
-  "an error that is not JSON": frame([KIND.error, 0, SECRET]),
-  "a not-owner answer without an owner": frame([KIND.notOwner, 0, 1, 2]),
-  "the end of a call that was not cancelled": frame([KIND.givenUp, 0]),
+  "an answer to a call that was not made": frame([FRAME_KIND.value, 5, "x"]),
+  "a second answer": frame([FRAME_KIND.value, 0, "first"], [FRAME_KIND.value, 0, "second"]),
+  "an answer with too many fields": frame([FRAME_KIND.value, 0, "x", "y"]),
+  "a text that is not a value": frame([FRAME_KIND.text, 0, `{${SECRET}`]),
+  "a text that is a number": frame([FRAME_KIND.text, 0, 5]),
+  "an error without fields": frame([FRAME_KIND.error, 0, `"${SECRET}"`]),
+  "an error that is not JSON": frame([FRAME_KIND.error, 0, SECRET]),
+  "a not-owner answer without an owner": frame([FRAME_KIND.notOwner, 0, 1, 2]),
+  "the end of a call that was not cancelled": frame([FRAME_KIND.givenUp, 0]),
   "a call": call(0),
   "an unknown kind": frame([42, 0]),
   "a huge frame": length(0xffff_ffff),

@@ -10,17 +10,17 @@ import type { Counter } from "../../ports/meter.ts";
 import type { ByteBudget } from "../byte-budget.ts";
 import type { RefusalLog } from "../refusal-log.ts";
 import { ServedCalls } from "./call-numbers.ts";
-import { Connection, type LinkConnectionDeps } from "./connection.ts";
-import type { Hello } from "./hello.ts";
+import { LinkConnection, type LinkConnectionDeps } from "./connection.ts";
+import type { LinkHello } from "./hello.ts";
 import { type LinkLimits, messageLimit } from "./limits.ts";
 import { broken, type MessageReader } from "./message-reader.ts";
-import { KIND } from "./messages.ts";
+import { FRAME_KIND } from "./messages.ts";
 import { decodeArguments } from "./payloads.ts";
 import { ServedCall, type Server } from "./served-call.ts";
 
 /** Values that all connections of a link server share. */
 export interface InboundLimits {
-  readonly own: Hello;
+  readonly own: LinkHello;
   readonly service: LinkService;
   readonly limits: LinkLimits;
   readonly log: Log;
@@ -37,7 +37,7 @@ export class Inbound implements LinkConnectionDeps, Server {
   readonly #shares: InboundLimits;
   readonly #namespace: string;
   readonly #peer: string;
-  readonly #connection: Connection;
+  readonly #connection: LinkConnection;
   readonly #calls: ServedCalls<ServedCall>;
   #arrived = 0;
   readonly unsentBytes: number;
@@ -51,7 +51,7 @@ export class Inbound implements LinkConnectionDeps, Server {
     this.#calls = new ServedCalls(limits.calls);
     this.unsentBytes = limits.unsentBytes;
     this.resultBytes = messageLimit(limits) - 64;
-    this.#connection = new Connection(socket, own, limits, this, held);
+    this.#connection = new LinkConnection(socket, own, limits, this, held);
   }
 
   start(): void {
@@ -72,13 +72,13 @@ export class Inbound implements LinkConnectionDeps, Server {
     this.#connection.fail(new LimpetError("STOPPING", "this host is stopping"));
   }
 
-  opened({ address, version }: Hello): void {
+  opened({ address, version }: LinkHello): void {
     this.#shares.log.debug("link.open", { peer: this.#peer, address, version });
   }
 
   message(kind: number, fields: number, reader: MessageReader): void {
-    if (kind === KIND.call && (fields === 7 || fields === 10)) this.#called(fields, reader);
-    else if (kind === KIND.cancel && fields === 2) this.#cancelled(reader.uint());
+    if (kind === FRAME_KIND.call && (fields === 7 || fields === 10)) this.#called(fields, reader);
+    else if (kind === FRAME_KIND.cancel && fields === 2) this.#cancelled(reader.uint());
     else throw broken("a message has an unknown kind or the wrong number of fields");
   }
 

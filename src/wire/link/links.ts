@@ -11,7 +11,7 @@ import { parseAddress } from "./address.ts";
 import { unreachable } from "./connect.ts";
 import { LINK_LIMITS, type LinkLimits } from "./limits.ts";
 import { Outbound, type OutboundDeps, type OutboundSettings } from "./outbound.ts";
-import { refuse } from "./outgoing-call.ts";
+import { refuseCall } from "./outgoing-call.ts";
 
 export interface LinksSettings {
   /** The address for calls to this host; "" when it accepts none. */
@@ -42,11 +42,11 @@ class HostLinks implements Links {
 
   call(address: string, call: RemoteCall, caller: RemoteCaller): Cancel {
     const { log } = this.#settings;
-    if (this.#isClosed) return refuse("unsent", caller, stopping(), log);
+    if (this.#isClosed) return refuseCall("unsent", caller, stopping(), log);
     let link = this.#links.get(address);
     if (link === undefined) {
       const at = parseAddress(address);
-      if (at === undefined) return refuse("unsent", caller, unreachable(address, "it is not an address"), log);
+      if (at === undefined) return refuseCall("unsent", caller, unreachable(address, "it is not an address"), log);
       link = new Link(address, at, this.#settings, this.#outside, () => this.#links.delete(address));
       this.#links.set(address, link);
     }
@@ -100,7 +100,7 @@ class Link implements OutboundDeps {
   call(call: RemoteCall, caller: RemoteCaller): Cancel {
     if (this.#current === undefined) {
       const paused = this.#pauseProblem();
-      if (paused !== undefined) return refuse("unsent", caller, paused, this.#settings.log);
+      if (paused !== undefined) return refuseCall("unsent", caller, paused, this.#settings.log);
       this.#current = this.#outside(() => new Outbound(this.#address, this.#at, this.#settings, this));
     }
     return this.#current.call(call, caller);

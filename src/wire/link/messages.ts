@@ -20,7 +20,7 @@
 /** Raised when old and new hosts could not understand each other. */
 export const PROTOCOL = 1;
 
-export const KIND = {
+export const FRAME_KIND = {
   hello: 0,
   call: 1,
   cancel: 2,

@@ -22,7 +22,7 @@ import {
   Wire,
 } from "./link-kit.test.ts";
 import { openLinks } from "./links.ts";
-import { KIND } from "./messages.ts";
+import { FRAME_KIND } from "./messages.ts";
 
 const echo = () => new Service((call, answer) => answer.value(call.args[0]));
 
@@ -83,7 +83,7 @@ test("a peer of another namespace is rejected on both sides before a call is sen
 });
 
 test("a peer of another protocol is rejected with its number", async () => {
-  await using server = await RawServer.open((socket) => socket.write(frame([KIND.hello, 99, "anything"])));
+  await using server = await RawServer.open((socket) => socket.write(frame([FRAME_KIND.hello, 99, "anything"])));
   await using links = linksWith();
   assertUnreachable(await ask(links, server.address), /link protocol 99/);
 });

@@ -10,16 +10,16 @@ import type { Log } from "../../ports/log.ts";
 import type { ClusterSecurity } from "../cluster-security.ts";
 import { SentCalls } from "./call-numbers.ts";
 import { type Connecting, openSocket } from "./connect.ts";
-import { Connection, type LinkConnectionDeps } from "./connection.ts";
-import type { Hello } from "./hello.ts";
+import { LinkConnection, type LinkConnectionDeps } from "./connection.ts";
+import type { LinkHello } from "./hello.ts";
 import { type LinkLimits, messageLimit } from "./limits.ts";
 import { broken, type MessageReader } from "./message-reader.ts";
-import { KIND, type Primitive } from "./messages.ts";
-import { CancelMessage, type Carrier, OutgoingCall, refuse } from "./outgoing-call.ts";
-import { decodeText, encodeArguments, fits } from "./payloads.ts";
+import { FRAME_KIND, type Primitive } from "./messages.ts";
+import { CancelMessage, type Carrier, OutgoingCall, refuseCall } from "./outgoing-call.ts";
+import { decodeText, encodeArguments, fitsFrame } from "./payloads.ts";
 
 export interface OutboundSettings {
-  readonly own: Hello;
+  readonly own: LinkHello;
   readonly security: ClusterSecurity;
   readonly log: Log;
   readonly limits: LinkLimits;
@@ -40,7 +40,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
   readonly #settings: OutboundSettings;
   readonly #owner: OutboundDeps;
   readonly #connecting: Connecting;
-  readonly #connection: Connection;
+  readonly #connection: LinkConnection;
   readonly #sent = new SentCalls<OutgoingCall>();
   /** Calls that were not handed to the socket. */
   #waiting = 0;
@@ -66,7 +66,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
       else this.#connection.fail(failure);
     });
     this.#connecting.socket.unref();
-    this.#connection = new Connection(this.#connecting.socket, own, limits, this);
+    this.#connection = new LinkConnection(this.#connecting.socket, own, limits, this);
   }
 
   get underWay(): number {
@@ -79,18 +79,18 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     const pending = this.#waiting + this.#sent.size;
     if (pending >= limits.calls || connection.outbox.bytes > limits.waitingBytes) {
       const why = `${pending} calls to ${this.#address} are waiting, which is the limit; retry later`;
-      return refuse("unsent", caller, new LimpetError("LINK_FULL", why), log);
+      return refuseCall("unsent", caller, new LimpetError("LINK_FULL", why), log);
     }
     if (call.namespace !== own.namespace) {
       const why = `a host of another namespace cannot send a call of namespace ${JSON.stringify(call.namespace)}`;
-      return refuse("unsent", caller, new LimpetError("PROTOCOL", why), log);
+      return refuseCall("unsent", caller, new LimpetError("PROTOCOL", why), log);
     }
     let args: readonly Primitive[] | string;
     try {
       args = this.#encode(call);
     } catch (error) {
       // No other connection could send this call either.
-      return refuse("error", caller, argumentProblem(error), log);
+      return refuseCall("error", caller, argumentProblem(error), log);
     }
     const outgoing = new OutgoingCall(this, call, args, caller, connection.isReady ? 0 : performance.now());
     if (pending === 0) this.#connecting.socket.ref();
@@ -124,7 +124,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
     });
   }
 
-  opened({ version }: Hello): void {
+  opened({ version }: LinkHello): void {
     this.log.debug("link.open", { address: this.#address, version });
   }
 
@@ -133,7 +133,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
       this.#isProven = true;
       this.#owner.proven();
     }
-    if (kind === KIND.bye && fields === 1) this.#told();
+    if (kind === FRAME_KIND.bye && fields === 1) this.#told();
     else this.#answered(kind, fields, reader);
   }
 
@@ -160,9 +160,10 @@ export class Outbound implements LinkConnectionDeps, Carrier {
 
   #encode(call: RemoteCall): readonly Primitive[] | string {
     const args = encodeArguments(call.args);
-    if (!fits(args, LIMITS.callBytes)) throw callTooLarge("the arguments", "ARGUMENT_INVALID");
+    if (!fitsFrame(args, LIMITS.callBytes)) throw callTooLarge("the arguments", "ARGUMENT_INVALID");
     const most = messageLimit(this.#settings.limits) - ENVELOPE * (1 + call.causes.length);
-    if (!fits(args, most)) throw new LimpetError("ARGUMENT_INVALID", `the arguments are larger than ${most} bytes`);
+    if (!fitsFrame(args, most))
+      throw new LimpetError("ARGUMENT_INVALID", `the arguments are larger than ${most} bytes`);
     return args;
   }
 
@@ -184,33 +185,33 @@ export class Outbound implements LinkConnectionDeps, Carrier {
    * call.
    */
   #answered(kind: number, fields: number, reader: MessageReader): void {
-    if (fields !== ANSWER_FIELDS[kind] && !(kind === KIND.value && fields === 2))
+    if (fields !== ANSWER_FIELDS[kind] && !(kind === FRAME_KIND.value && fields === 2))
       throw broken("an answer has an unknown kind or the wrong number of fields");
     const number = reader.uint();
     const call = this.#sent.get(number);
     if (call === undefined) throw broken("it answered an unknown call");
     switch (kind) {
-      case KIND.value: {
+      case FRAME_KIND.value: {
         const result = fields === 2 ? undefined : reader.primitive();
         this.#sent.remove(number);
         call.hearValue(result);
         break;
       }
-      case KIND.text: {
+      case FRAME_KIND.text: {
         const text = reader.text();
         const result = call.state === "over" ? undefined : decodeText(text);
         this.#sent.remove(number);
         call.hearValue(result);
         break;
       }
-      case KIND.error: {
+      case FRAME_KIND.error: {
         const error = deserializeError(JSON.parse(reader.text()));
         if (error === undefined) throw broken("it sent an invalid error");
         this.#sent.remove(number);
         call.hear("error", error);
         break;
       }
-      case KIND.notOwner: {
+      case FRAME_KIND.notOwner: {
         const term = reader.number();
         const version = reader.number();
         const owner = reader.textOrNil();
@@ -218,7 +219,7 @@ export class Outbound implements LinkConnectionDeps, Carrier {
         call.hear("notOwner", { term, version, owner });
         break;
       }
-      case KIND.givenUp:
+      case FRAME_KIND.givenUp:
         if (call.state !== "over") throw broken("it ended a call as cancelled that was not cancelled");
         this.#sent.remove(number);
         break;
@@ -254,11 +255,11 @@ export class Outbound implements LinkConnectionDeps, Carrier {
 }
 
 const ANSWER_FIELDS: Readonly<Record<number, number>> = {
-  [KIND.value]: 3,
-  [KIND.text]: 3,
-  [KIND.error]: 3,
-  [KIND.notOwner]: 5,
-  [KIND.givenUp]: 2,
+  [FRAME_KIND.value]: 3,
+  [FRAME_KIND.text]: 3,
+  [FRAME_KIND.error]: 3,
+  [FRAME_KIND.notOwner]: 5,
+  [FRAME_KIND.givenUp]: 2,
 };
 
 /** The largest size of the names and numbers of a call, or of one of its causes. */

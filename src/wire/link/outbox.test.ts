@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { FrameWriter } from "./frame-writer.ts";
-import { Outbox, type Outgoing } from "./outbox.ts";
+import { LinkOutbox, type OutgoingFrame } from "./outbox.ts";
 
-class Item implements Outgoing {
+class Item implements OutgoingFrame {
   readonly name: number;
   readonly bytes = 10;
   takenOut = false;
@@ -28,7 +28,7 @@ test("every message is written once and in order, except messages that were take
   });
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 200 }), (given, fullBytes) => {
-      const outbox = new Outbox();
+      const outbox = new LinkOutbox();
       const writer = new FrameWriter();
       const written: number[] = [];
       const expected: number[] = [];
@@ -61,7 +61,7 @@ test("every message is written once and in order, except messages that were take
 });
 
 test("a full frame leaves the remaining messages for the next one", () => {
-  const outbox = new Outbox();
+  const outbox = new LinkOutbox();
   const written: number[] = [];
   for (let i = 0; i < 100; i++) outbox.push(new Item(i, written));
   const writer = new FrameWriter();
@@ -80,7 +80,7 @@ test("a full frame leaves the remaining messages for the next one", () => {
 });
 
 test("an outbox that never becomes empty does not keep sent messages", () => {
-  const outbox = new Outbox();
+  const outbox = new LinkOutbox();
   const written: number[] = [];
   const writer = new FrameWriter();
   for (let i = 0; i < 100_000; i++) {

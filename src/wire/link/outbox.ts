@@ -1,7 +1,7 @@
 // Messages that wait for a connection, in order, until the connection sends them.
 import type { FrameWriter } from "./frame-writer.ts";
 
-export interface Outgoing {
+export interface OutgoingFrame {
   /** Approximate size; it must not change while the message waits. */
   readonly bytes: number;
   /** The message must not be sent any more. */
@@ -13,8 +13,8 @@ export interface Outgoing {
 /** This many entries that no longer wait may stay before a clean-up. */
 const SLACK = 1_024;
 
-export class Outbox {
-  #items: Outgoing[] = [];
+export class LinkOutbox {
+  #items: OutgoingFrame[] = [];
   /** Entries before this index were sent. */
   #next = 0;
   #takenOut = 0;
@@ -34,13 +34,13 @@ export class Outbox {
     return this.#items.length;
   }
 
-  push(item: Outgoing): void {
+  push(item: OutgoingFrame): void {
     this.#items.push(item);
     this.#bytes += item.bytes;
   }
 
   /** Called once, after a waiting item has become one that is taken out. */
-  takeOut(item: Outgoing): void {
+  takeOut(item: OutgoingFrame): void {
     this.#bytes -= item.bytes;
     this.#takenOut++;
     this.#tidy();
@@ -64,13 +64,13 @@ export class Outbox {
   }
 
   /** Removes and returns all waiting messages. */
-  takeAll(): Outgoing[] {
+  takeAll(): OutgoingFrame[] {
     const waiting = this.#waiting();
     this.#empty();
     return waiting;
   }
 
-  #waiting(): Outgoing[] {
+  #waiting(): OutgoingFrame[] {
     return this.#items.slice(this.#next).filter(({ takenOut }) => !takenOut);
   }
 

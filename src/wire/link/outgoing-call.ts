@@ -4,8 +4,8 @@ import type { LimpetError } from "../../kernel/errors.ts";
 import type { RemoteCall, RemoteCaller, RemoteCause } from "../../ports/links.ts";
 import type { Log } from "../../ports/log.ts";
 import type { FrameWriter } from "./frame-writer.ts";
-import { KIND, type Primitive } from "./messages.ts";
-import type { Outgoing } from "./outbox.ts";
+import { FRAME_KIND, type Primitive } from "./messages.ts";
+import type { OutgoingFrame } from "./outbox.ts";
 import { sizeOf } from "./payloads.ts";
 
 /** The connection that carries the call. */
@@ -20,7 +20,7 @@ export interface Carrier {
 /** Approximate size of names, numbers and their framing. */
 const ENVELOPE = 64;
 
-export class OutgoingCall implements Outgoing {
+export class OutgoingCall implements OutgoingFrame {
   readonly #carrier: Carrier;
   readonly #call: RemoteCall;
   readonly #args: readonly Primitive[] | string;
@@ -65,7 +65,7 @@ export class OutgoingCall implements Outgoing {
     this.state = "sent";
     this.number = this.#carrier.sent(this);
     const isPlain = hops === 0 && !passOn && causes.length === 0;
-    writer.message(isPlain ? 7 : 10, KIND.call);
+    writer.message(isPlain ? 7 : 10, FRAME_KIND.call);
     writer.uint(this.number);
     writer.text(type);
     writer.text(id);
@@ -118,7 +118,7 @@ function tell<How extends Outcome>(
 }
 
 /** Rejects a call before any connection carries it. The caller is notified after `call` has returned. */
-export function refuse(how: "unsent" | "error", caller: RemoteCaller, why: LimpetError, log: Log): () => void {
+export function refuseCall(how: "unsent" | "error", caller: RemoteCaller, why: LimpetError, log: Log): () => void {
   let waits = true;
   queueMicrotask(() => {
     if (waits) tell(caller, how, why, log);
@@ -129,7 +129,7 @@ export function refuse(how: "unsent" | "error", caller: RemoteCaller, why: Limpe
 }
 
 /** Notifies the peer that the caller no longer waits for the call. */
-export class CancelMessage implements Outgoing {
+export class CancelMessage implements OutgoingFrame {
   readonly bytes = 8;
   readonly takenOut = false;
   readonly #number: number;
@@ -139,7 +139,7 @@ export class CancelMessage implements Outgoing {
   }
 
   write(writer: FrameWriter): void {
-    writer.message(2, KIND.cancel);
+    writer.message(2, FRAME_KIND.cancel);
     writer.uint(this.#number);
   }
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { Primitive } from "./messages.ts";
-import { decodeArguments, decodeText, encodeArguments, encodeResult, fits, isPrimitive } from "./payloads.ts";
+import { decodeArguments, decodeText, encodeArguments, encodeLinkResult, fitsFrame, isPrimitive } from "./payloads.ts";
 
 const value = fc.anything({
   withBigInt: true,
@@ -29,7 +29,7 @@ test("arguments are decoded exactly as they were encoded", () => {
 test("results are decoded exactly as they were encoded", () => {
   fc.assert(
     fc.property(value, (result) => {
-      const back = isPrimitive(result) ? result : decodeText(encodeResult(result));
+      const back = isPrimitive(result) ? result : decodeText(encodeLinkResult(result));
       assert.deepEqual(back, result);
     }),
     { numRuns: 500 },
@@ -73,8 +73,8 @@ test("texts that no encoder produces are rejected", () => {
 });
 
 test("the size limit counts encoded bytes", () => {
-  assert.ok(fits("ä".repeat(50), 100));
-  assert.ok(!fits("ä".repeat(51), 100));
-  assert.ok(fits(["a".repeat(90), 1], 110));
-  assert.ok(!fits(["ä".repeat(90), 1], 110));
+  assert.ok(fitsFrame("ä".repeat(50), 100));
+  assert.ok(!fitsFrame("ä".repeat(51), 100));
+  assert.ok(fitsFrame(["a".repeat(90), 1], 110));
+  assert.ok(!fitsFrame(["ä".repeat(90), 1], 110));
 });

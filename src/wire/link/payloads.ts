@@ -46,7 +46,7 @@ export function decodeArguments(encoded: Primitive[] | string): readonly unknown
   return args;
 }
 
-export function encodeResult(result: unknown): string {
+export function encodeLinkResult(result: unknown): string {
   return encodeValue(result, "the result", "RESULT_INVALID");
 }
 
@@ -66,7 +66,7 @@ export function sizeOf(encoded: readonly Primitive[] | string): number {
 }
 
 /** Checks the size limit. Nearly always the estimate decides without counting bytes. */
-export function fits(encoded: readonly Primitive[] | string, maxBytes: number): boolean {
+export function fitsFrame(encoded: readonly Primitive[] | string, maxBytes: number): boolean {
   if (sizeOf(encoded) * 3 <= maxBytes) return true;
   if (typeof encoded === "string") return Buffer.byteLength(encoded) <= maxBytes;
   let bytes = 0;

@@ -4,9 +4,9 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
 import type { Cancel, Ownership, RemoteAnswer } from "../../ports/links.ts";
 import type { FrameWriter } from "./frame-writer.ts";
-import { KIND, type Primitive } from "./messages.ts";
-import type { Outgoing } from "./outbox.ts";
-import { encodeResult, fits, isPrimitive } from "./payloads.ts";
+import { FRAME_KIND, type Primitive } from "./messages.ts";
+import type { OutgoingFrame } from "./outbox.ts";
+import { encodeLinkResult, fitsFrame, isPrimitive } from "./payloads.ts";
 
 /** The connection that carries the call. */
 export interface Server {
@@ -18,7 +18,7 @@ export interface Server {
 
 const ENVELOPE = 32;
 
-export class ServedCall implements RemoteAnswer, Outgoing {
+export class ServedCall implements RemoteAnswer, OutgoingFrame {
   readonly #server: Server;
   readonly number: number;
   readonly takenOut = false;
@@ -36,41 +36,41 @@ export class ServedCall implements RemoteAnswer, Outgoing {
 
   value(result: unknown): void {
     if (this.#isOver) return;
-    if (result === undefined || isPrimitive(result)) this.#say(KIND.value, result);
+    if (result === undefined || isPrimitive(result)) this.#say(FRAME_KIND.value, result);
     else this.#encode(result);
   }
 
   error(error: unknown): void {
     if (this.#isOver) return;
     const text = JSON.stringify(serializeError(error));
-    if (fits(text, this.#server.resultBytes)) this.#say(KIND.error, text);
+    if (fitsFrame(text, this.#server.resultBytes)) this.#say(FRAME_KIND.error, text);
     else this.error(new LimpetError("RESULT_INVALID", `the error is larger than ${this.#server.resultBytes} bytes`));
   }
 
   notOwner(belief: Ownership): void {
     if (this.#isOver) return;
     this.#belief = belief;
-    this.#say(KIND.notOwner, undefined);
+    this.#say(FRAME_KIND.notOwner, undefined);
   }
 
   /** Registers the cancellation to run when the caller no longer waits. */
   underWay(cancel: Cancel): void {
     if (!this.#isOver) this.#cancel = cancel;
     // The call was cancelled while it began.
-    else if (this.#kind === KIND.givenUp) cancel();
+    else if (this.#kind === FRAME_KIND.givenUp) cancel();
   }
 
   /** The caller no longer waits for the call. */
   giveUp(): void {
     if (this.#isOver) return;
     const cancel = this.#cancel;
-    this.#say(KIND.givenUp, undefined);
+    this.#say(FRAME_KIND.givenUp, undefined);
     cancel?.();
   }
 
   write(writer: FrameWriter): void {
     const kind = this.#kind;
-    if (kind === KIND.notOwner) {
+    if (kind === FRAME_KIND.notOwner) {
       const { term, version, owner } = this.#belief!;
       writer.message(5, kind);
       writer.uint(this.number);
@@ -88,16 +88,16 @@ export class ServedCall implements RemoteAnswer, Outgoing {
   #encode(result: unknown): void {
     let text: string;
     try {
-      text = encodeResult(result);
+      text = encodeLinkResult(result);
     } catch (error) {
       this.error(error);
       return;
     }
-    this.#say(KIND.text, text);
+    this.#say(FRAME_KIND.text, text);
   }
 
   #say(kind: number, payload: Primitive | undefined): void {
-    if (typeof payload === "string" && !fits(payload, this.#server.resultBytes)) {
+    if (typeof payload === "string" && !fitsFrame(payload, this.#server.resultBytes)) {
       this.error(new LimpetError("RESULT_INVALID", `the result is larger than ${this.#server.resultBytes} bytes`));
       return;
     }

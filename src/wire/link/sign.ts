@@ -1,8 +1,8 @@
 // A message that consists only of its kind: ping, pong, bye. One that already waits is not queued twice.
 import type { FrameWriter } from "./frame-writer.ts";
-import type { Outgoing } from "./outbox.ts";
+import type { OutgoingFrame } from "./outbox.ts";
 
-export class Sign implements Outgoing {
+export class Sign implements OutgoingFrame {
   readonly bytes = 8;
   readonly takenOut = false;
   readonly #kind: number;

@@ -13,7 +13,7 @@ interface Entry {
 
 type Part = Record<string, (...args: unknown[]) => unknown>;
 
-export class Journal {
+export class DatabaseJournal {
   readonly #now: () => number;
   readonly #entries: Entry[] = [];
   /** The time of the entry that is replayed. */

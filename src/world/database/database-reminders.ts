@@ -16,13 +16,13 @@ import type {
   StoredReminder,
 } from "../../ports/store/reminders.ts";
 import type { Station } from "../network/network.ts";
-import type { Ask, Database, DatabaseWatcher, Listening, Question } from "./database.ts";
+import type { Ask, Database, DatabaseListening, DatabaseWatcher, Question } from "./database.ts";
 
 export class RemindersClient implements Reminders {
   readonly #database: Database;
   readonly #station: Station;
   readonly #askStore: Ask;
-  readonly #listening = new Set<Listening>();
+  readonly #listening = new Set<DatabaseListening>();
 
   constructor(database: Database, station: Station, ask: Ask) {
     this.#database = database;
@@ -105,7 +105,7 @@ export class RemindersClient implements Reminders {
     const hear = (): void => {
       if (this.#listening.has(mine)) listener();
     };
-    const mine: Listening = { station: this.#station, namespace, hear };
+    const mine: DatabaseListening = { station: this.#station, namespace, hear };
     this.#listening.add(mine);
     this.#database.listening.add(mine);
     return () => this.#stop(mine);
@@ -116,7 +116,7 @@ export class RemindersClient implements Reminders {
     for (const one of this.#listening) this.#stop(one);
   }
 
-  #stop(one: Listening): void {
+  #stop(one: DatabaseListening): void {
     this.#listening.delete(one);
     this.#database.listening.delete(one);
   }

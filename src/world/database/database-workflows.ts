@@ -24,13 +24,13 @@ import type {
   Workflows,
 } from "../../ports/store/workflows.ts";
 import type { Station } from "../network/network.ts";
-import type { Ask, Database, DatabaseWatcher, Listening, Question } from "./database.ts";
+import type { Ask, Database, DatabaseListening, DatabaseWatcher, Question } from "./database.ts";
 
 export class WorkflowsClient implements Workflows {
   readonly #database: Database;
   readonly #station: Station;
   readonly #askStore: Ask;
-  readonly #listening = new Set<Listening>();
+  readonly #listening = new Set<DatabaseListening>();
 
   constructor(database: Database, station: Station, ask: Ask) {
     this.#database = database;
@@ -172,7 +172,7 @@ export class WorkflowsClient implements Workflows {
     const hear = (): void => {
       if (this.#listening.has(mine)) listener();
     };
-    const mine: Listening = { station: this.#station, namespace, hear };
+    const mine: DatabaseListening = { station: this.#station, namespace, hear };
     this.#listening.add(mine);
     this.#database.following.add(mine);
     return () => this.#stop(mine);
@@ -183,7 +183,7 @@ export class WorkflowsClient implements Workflows {
     for (const one of this.#listening) this.#stop(one);
   }
 
-  #stop(one: Listening): void {
+  #stop(one: DatabaseListening): void {
     this.#listening.delete(one);
     this.#database.following.delete(one);
   }

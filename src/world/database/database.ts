@@ -26,7 +26,7 @@ import { BEGINNING } from "../local-clock.ts";
 import type { Station } from "../network/network.ts";
 import { KIND, type Timeline } from "../timeline.ts";
 import { CoordinationClient } from "./database-coordination.ts";
-import { Journal } from "./database-journal.ts";
+import { DatabaseJournal } from "./database-journal.ts";
 import { type DatabaseWatcher, failure, type Question, WRITES } from "./database-questions.ts";
 import { RemindersClient } from "./database-reminders.ts";
 import { ShardsClient } from "./database-shards.ts";
@@ -66,7 +66,7 @@ const PATIENCE_MS = 5_000;
  * A process that wants notifications about reminders that others write, or about tasks that others make
  * ready.
  */
-export interface Listening {
+export interface DatabaseListening {
   readonly station: Station;
   readonly namespace: string;
   readonly hear: () => void;
@@ -83,10 +83,10 @@ export class Database {
   /** True if it notifies watching processes of changes by others. Some databases cannot. */
   tellsNews = true;
   /** For reminders and for workflows. */
-  readonly listening = new Set<Listening>();
-  readonly following = new Set<Listening>();
+  readonly listening = new Set<DatabaseListening>();
+  readonly following = new Set<DatabaseListening>();
   readonly #store: MemoryStore;
-  #journal: Journal | undefined;
+  #journal: DatabaseJournal | undefined;
   readonly #keys = new Map<number, ActorKey>();
   /** Increases whenever the database goes down: requests in flight at that time are lost. */
   #life = 0;
@@ -109,7 +109,7 @@ export class Database {
 
   /** Enables backups; must be called before anything is stored. */
   keepJournal(): void {
-    this.#journal ??= new Journal(() => this.now);
+    this.#journal ??= new DatabaseJournal(() => this.now);
   }
 
   /**
@@ -164,7 +164,7 @@ export class Database {
     if (namespaces.size > 0) this.#tell(from, this.following, namespaces);
   }
 
-  #tell(from: Station, listening: Iterable<Listening>, namespaces: ReadonlySet<string>): void {
+  #tell(from: Station, listening: Iterable<DatabaseListening>, namespaces: ReadonlySet<string>): void {
     for (const { station, namespace, hear } of listening) {
       if (station === from || !namespaces.has(namespace)) continue;
       const { failsAfter } = this.troubles;

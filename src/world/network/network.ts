@@ -3,10 +3,10 @@
 // and are lost when the connection breaks. A cut line causes no notification: each end detects it by silence,
 // as real ends do.
 import type { Prng } from "../../kernel/prng.ts";
-import { type Carriage, End, type Patience, type Receiver, type Station } from "../end.ts";
+import { type Carriage, type Patience, type Receiver, type Station, WorldEnd } from "../end.ts";
 import { KIND, type Timeline } from "../timeline.ts";
 
-export { End, type Ending, type Patience, type Receiver, type Station } from "../end.ts";
+export { type Ending, type Patience, type Receiver, type Station, WorldEnd as End } from "../end.ts";
 
 /** One direction between two places. */
 export interface Line {
@@ -27,13 +27,13 @@ const RESENDS = 6;
  */
 const LONGEST_MS = 20_000;
 
-export interface Listening {
+export interface NetworkListening {
   close(): void;
 }
 
 interface Listener {
   readonly station: Station;
-  readonly accept: (end: End) => Receiver;
+  readonly accept: (end: WorldEnd) => Receiver;
 }
 
 /** Notifications for observers of the network. */
@@ -51,7 +51,7 @@ export class Network implements Carriage {
   readonly #lines = new Map<number, Line>();
   /** Messages that wait for a line to open, by line. */
   readonly #waiting = new Map<number, (() => void)[]>();
-  readonly #ends = new Map<Station, Set<End>>();
+  readonly #ends = new Map<Station, Set<WorldEnd>>();
 
   constructor(timeline: Timeline, chance: Prng) {
     this.timeline = timeline;
@@ -60,7 +60,7 @@ export class Network implements Carriage {
 
   // ——— Connections.
 
-  listen(address: string, station: Station, accept: (end: End) => Receiver): Listening {
+  listen(address: string, station: Station, accept: (end: WorldEnd) => Receiver): NetworkListening {
     const listener = { station, accept };
     this.#listeners.set(address, listener);
     return {
@@ -74,8 +74,8 @@ export class Network implements Carriage {
     return this.#listeners.has(address);
   }
 
-  connect(station: Station, address: string, patience: Patience, receiver: Receiver): End {
-    const near = new End(this, station, placeOf(address), patience);
+  connect(station: Station, address: string, patience: Patience, receiver: Receiver): WorldEnd {
+    const near = new WorldEnd(this, station, placeOf(address), patience);
     near.receiver = receiver;
     if (station.hasEnded) {
       // Actions of a process at the moment of its end have no effect.
@@ -97,7 +97,7 @@ export class Network implements Carriage {
         });
         return;
       }
-      const far = new End(this, listener.station, station.place, patience);
+      const far = new WorldEnd(this, listener.station, station.place, patience);
       far.peer = near;
       far.isConnecting = false;
       // A connection to a hanging process succeeds: its kernel answers.
@@ -127,18 +127,18 @@ export class Network implements Carriage {
     return near;
   }
 
-  #keep(end: End): void {
+  #keep(end: WorldEnd): void {
     const ends = this.#ends.get(end.station) ?? new Set();
     this.#ends.set(end.station, ends.add(end));
   }
 
-  forget(end: End): void {
+  forget(end: WorldEnd): void {
     const ends = this.#ends.get(end.station);
     ends?.delete(end);
     if (ends?.size === 0) this.#ends.delete(end.station);
   }
 
-  endsOf(station: Station): readonly End[] {
+  endsOf(station: Station): readonly WorldEnd[] {
     return [...(this.#ends.get(station) ?? [])];
   }
 
@@ -152,7 +152,7 @@ export class Network implements Carriage {
   // ——— Messages in flight.
 
   /** Delivers in order on its connection, in the process of the receiver. */
-  deliver(from: End, message: unknown, arrive: () => void): void {
+  deliver(from: WorldEnd, message: unknown, arrive: () => void): void {
     const to = from.peer;
     if (to === undefined) return;
     if (message !== undefined)
@@ -165,7 +165,7 @@ export class Network implements Carriage {
    * Messages arrive in the order in which they were sent, whatever their latency. Messages on a line when it
    * is cut have to be sent again.
    */
-  #send(from: End, to: End): void {
+  #send(from: WorldEnd, to: WorldEnd): void {
     const [here, there] = [from.station.place, to.station.place];
     this.#travel(here, there, () => {
       const at = Math.max(from.arrival, this.timeline.now + this.#takes(here, there));
@@ -179,7 +179,7 @@ export class Network implements Carriage {
   }
 
   /** Packets of a handshake between the kernels. */
-  #carry(near: End, arrive: () => void): void {
+  #carry(near: WorldEnd, arrive: () => void): void {
     const { place } = near.station;
     this.#travel(place, near.toPlace, () =>
       this.timeline.plan(this.timeline.now + this.#takes(place, near.toPlace), KIND.network, undefined, arrive),
@@ -187,7 +187,7 @@ export class Network implements Carriage {
   }
 
   /** `far`: its messages arrive after this. */
-  #carryBack(near: End, arrive: () => void, far?: End): void {
+  #carryBack(near: WorldEnd, arrive: () => void, far?: WorldEnd): void {
     const { place } = near.station;
     this.#travel(near.toPlace, place, () => {
       const at = this.timeline.now + this.#takes(near.toPlace, place);
@@ -248,19 +248,19 @@ export class Network implements Carriage {
     this.#noticeSilence((end) => end.peer?.station === station);
   }
 
-  #noticeSilence(isAffected: (end: End) => boolean): void {
+  #noticeSilence(isAffected: (end: WorldEnd) => boolean): void {
     for (const ends of [...this.#ends.values()])
       for (const end of [...ends]) if (isAffected(end)) this.#watchSilence(end);
   }
 
-  #hearsNothing(end: End): boolean {
+  #hearsNothing(end: WorldEnd): boolean {
     const { peer } = end;
     if (peer === undefined) return false;
     return !this.line(peer.station.place, end.station.place).isOpen || !peer.station.isAwake;
   }
 
   /** Checks as often as the real ends, and only while there is something to detect. */
-  #watchSilence(end: End): void {
+  #watchSilence(end: WorldEnd): void {
     if (end.isWatched || !this.#hearsNothing(end)) return;
     end.isWatched = true;
     const { tickMs, silentTicks } = end.patience;

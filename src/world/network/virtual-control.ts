@@ -10,7 +10,7 @@ import type { SchedulerClient } from "../../wire/control/client/watched-schedule
 import { asLimpetError } from "../../wire/control/codec/status.ts";
 import { CONTROL_LIMITS } from "../../wire/control/limits.ts";
 import { KIND } from "../timeline.ts";
-import type { End, Ending, Listening, Network, Patience, Receiver, Station } from "./network.ts";
+import type { End, Ending, Network, NetworkListening, Patience, Receiver, Station } from "./network.ts";
 
 const PATIENCE: Patience = {
   connectMs: CONTROL_LIMITS.connectMs,
@@ -167,7 +167,7 @@ export class VirtualScheduler implements SchedulerClient {
 export class VirtualControlServer {
   readonly address: string;
   readonly #service: ControlService;
-  readonly #listening: Listening;
+  readonly #listening: NetworkListening;
   /** Open streams, with the function that ends each when the scheduler stops. */
   readonly #ends = new Map<End, () => void>();
 

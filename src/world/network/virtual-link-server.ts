@@ -5,7 +5,7 @@ import { serializeError } from "../../kernel/serialized-error.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Cancel, LinkService } from "../../ports/links.ts";
 import { LINK_LIMITS } from "../../wire/link/limits.ts";
-import { decodeArguments, encodeResult } from "../../wire/link/payloads.ts";
+import { decodeArguments, encodeLinkResult } from "../../wire/link/payloads.ts";
 import type { Said, Travelling } from "./link-messages.ts";
 import type { End, Network, Station } from "./network.ts";
 
@@ -117,7 +117,7 @@ class Served {
     let answer = said;
     if (said.kind === "value" && result !== undefined) {
       try {
-        answer = { ...said, text: encodeResult(result) };
+        answer = { ...said, text: encodeLinkResult(result) };
       } catch (error) {
         answer = { kind: "error", number: said.number, text: JSON.stringify(serializeError(error)) };
       }

@@ -19,7 +19,7 @@ export interface Opened {
   readonly banner: string;
 }
 
-export interface Life {
+export interface ProcessLife {
   open(): Promise<Opened>;
   /** Maps an uncaught error during opening. */
   openingFailed(error: unknown): unknown;
@@ -31,7 +31,7 @@ export interface Life {
 }
 
 /** Resolves with the exit code. */
-export async function live(context: Context, life: Life): Promise<number> {
+export async function live(context: Context, life: ProcessLife): Promise<number> {
   const { terminal, json } = context;
   const stopping = stopRequest({ catchErrors: true });
   const first = await Promise.race([life.open(), stopping]);

@@ -10,12 +10,12 @@ import type { HostMessage, SchedulerMessage } from "../../../ports/control-messa
 import type { Log } from "../../../ports/log.ts";
 import type { ClusterSecurity } from "../../cluster-security.ts";
 import { Scheduler } from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { parseAddress } from "../codec/checks.ts";
+import { parseControlAddress } from "../codec/checks.ts";
 import { readSchedulerList } from "../codec/cluster-codec.ts";
 import { leaderMethod } from "../codec/leader-methods.ts";
 import { fromStatus } from "../codec/status.ts";
 import { CONTROL_LIMITS, type ControlLimits } from "../limits.ts";
-import { Connection } from "./connection.ts";
+import { SchedulerConnection } from "./connection.ts";
 import { SchedulerStream } from "./scheduler-stream.ts";
 
 export interface ControlClientOptions {
@@ -46,7 +46,7 @@ export interface ControlClient extends LeaderAdmin {
 }
 
 export function controlClient(options: ControlClientOptions, limits: ControlLimits = CONTROL_LIMITS): ControlClient {
-  if (parseAddress(options.address) === undefined || !URL.canParse(`http://${options.address}`)) {
+  if (parseControlAddress(options.address) === undefined || !URL.canParse(`http://${options.address}`)) {
     throw new LimpetError(
       "OPTION_INVALID",
       `the address of a scheduler must be like 10.0.0.7:7400; got "${options.address}"`,
@@ -59,7 +59,7 @@ class GrpcClient implements ControlClient {
   readonly #address: string;
   readonly #log: Log;
   readonly #limits: ControlLimits;
-  readonly #connection: Connection;
+  readonly #connection: SchedulerConnection;
   readonly #scheduler: Client<typeof Scheduler>;
   /** A client with a larger limit for answers. */
   readonly #describer: Client<typeof Scheduler>;
@@ -71,7 +71,7 @@ class GrpcClient implements ControlClient {
     this.#address = address;
     this.#log = log;
     this.#limits = limits;
-    this.#connection = new Connection(address, security, limits);
+    this.#connection = new SchedulerConnection(address, security, limits);
     this.#scheduler = this.#client(limits.messageBytes);
     this.#describer = this.#client(limits.viewBytes);
   }

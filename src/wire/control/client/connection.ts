@@ -13,7 +13,7 @@ import { type ClusterSecurity, clientTls, connectFailure, keysOrSecret } from ".
 import { keepAlive } from "../keep-alive.ts";
 import type { ControlLimits } from "../limits.ts";
 
-export class Connection {
+export class SchedulerConnection {
   readonly authority: string;
   readonly #address: string;
   readonly #security: ClusterSecurity;

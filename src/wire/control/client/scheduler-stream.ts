@@ -8,7 +8,7 @@ import type { HostReport, SchedulerReply } from "../../proto/gen/limpet/control/
 import { ReplyReader, writeFailure, writeHostMessage } from "../codec/message-codec.ts";
 import { fromStatus } from "../codec/status.ts";
 import type { ControlLimits } from "../limits.ts";
-import { Outbox } from "../outbox.ts";
+import { StreamOutbox } from "../outbox.ts";
 
 type Parting = { readonly code: string; readonly message: string };
 
@@ -23,7 +23,7 @@ export class SchedulerStream implements ControlStream<HostMessage> {
   readonly #listener: ControlListener<SchedulerMessage>;
   readonly #log: Log;
   readonly #limits: ControlLimits;
-  readonly #outbox: Outbox<HostMessage | Parting, HostReport>;
+  readonly #outbox: StreamOutbox<HostMessage | Parting, HostReport>;
   readonly #gone = new AbortController();
   readonly #reader = new ReplyReader();
   #linger: NodeJS.Timeout | undefined;
@@ -40,7 +40,7 @@ export class SchedulerStream implements ControlStream<HostMessage> {
     this.#listener = listener;
     this.#log = needs.log;
     this.#limits = needs.limits;
-    this.#outbox = new Outbox(needs.limits.queue, (item) => [
+    this.#outbox = new StreamOutbox(needs.limits.queue, (item) => [
       "kind" in item ? writeHostMessage(item) : writeFailure(item),
     ]);
     this.over = this.#listen(open);

@@ -4,14 +4,14 @@ import { invariant, LimpetError } from "../../../kernel/errors.ts";
 import { LIMITS } from "../../../kernel/limits.ts";
 import { nameProblem } from "../../../kernel/names.ts";
 
-export function refuse(what: string): never {
+export function refuseMessage(what: string): never {
   throw new LimpetError("PROTOCOL", what);
 }
 
 const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 
 export function readWhole(value: bigint, what: string): number {
-  if (value < 0n || value > MOST) refuse(`${what} must be a whole number from 0 to ${MOST}`);
+  if (value < 0n || value > MOST) refuseMessage(`${what} must be a whole number from 0 to ${MOST}`);
   return Number(value);
 }
 
@@ -23,12 +23,12 @@ export function writeWhole(value: number, what: string): bigint {
 /** Reads a namespace or an actor type. */
 export function readWord(value: string, what: string): string {
   const problem = nameProblem(value, LIMITS.wordBytes);
-  return problem === undefined ? value : refuse(`${what} ${problem}`);
+  return problem === undefined ? value : refuseMessage(`${what} ${problem}`);
 }
 
 export function readActorId(value: string): string {
   const problem = nameProblem(value, LIMITS.idBytes);
-  return problem === undefined ? value : refuse(`actor id ${problem}`);
+  return problem === undefined ? value : refuseMessage(`actor id ${problem}`);
 }
 
 /**
@@ -36,7 +36,7 @@ export function readActorId(value: string): string {
  * integers.
  */
 export function readTime(value: number): number {
-  return isTime(value) ? value : refuse("a time must be a whole number of milliseconds since 1970");
+  return isTime(value) ? value : refuseMessage("a time must be a whole number of milliseconds since 1970");
 }
 
 export function writeTime(value: number): number {
@@ -48,9 +48,9 @@ const isTime = (value: number): boolean => Number.isSafeInteger(value) && value 
 
 /** Reads actor types without duplicates. */
 export function readTypes(values: readonly string[], most = Number.POSITIVE_INFINITY): readonly string[] {
-  if (values.length > most) refuse(`${values.length} actor types are more than the limit of ${most} per host`);
+  if (values.length > most) refuseMessage(`${values.length} actor types are more than the limit of ${most} per host`);
   for (const value of values) readWord(value, "actor type");
-  if (new Set(values).size < values.length) refuse("an actor type is given twice");
+  if (new Set(values).size < values.length) refuseMessage("an actor type is given twice");
   return values;
 }
 
@@ -61,14 +61,14 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 /** Reads a text that only people, or the process that wrote it, interpret. */
 export function readText(value: string, what: string): string {
   if (value.length * 3 > LIMITS.idBytes && Buffer.byteLength(value) > LIMITS.idBytes) {
-    refuse(`${what} must be at most ${LIMITS.idBytes} bytes`);
+    refuseMessage(`${what} must be at most ${LIMITS.idBytes} bytes`);
   }
-  if (CONTROL.test(value)) refuse(`${what} must not contain control characters`);
+  if (CONTROL.test(value)) refuseMessage(`${what} must not contain control characters`);
   return value;
 }
 
 export function readId(value: string, what: string): string {
-  return value === "" ? refuse(`${what} is missing`) : readText(value, what);
+  return value === "" ? refuseMessage(`${what} is missing`) : readText(value, what);
 }
 
 /** Truncates a reason for display to its size limit. */
@@ -82,26 +82,27 @@ export function cutReason(value: string): string {
 const ADDRESS = /^(?<host>\[[0-9a-f:.]+(?:%[\w.-]+)?\]|[^\s:[\]/?#@\\]+):(?<port>[1-9]\d{0,4})$/i;
 
 /** Host and port of an address, with IPv6 in brackets; undefined when the text is not an address. */
-export function parseAddress(address: string): { readonly host: string; readonly port: number } | undefined {
+export function parseControlAddress(address: string): { readonly host: string; readonly port: number } | undefined {
   const { host, port } = ADDRESS.exec(address)?.groups ?? {};
   return host === undefined || Number(port) > 65_535 ? undefined : { host, port: Number(port) };
 }
 
 export function readAddress(value: string, what: string): string {
-  if (parseAddress(readText(value, what)) === undefined) refuse(`${what} must be an address like 10.0.0.7:7400`);
+  if (parseControlAddress(readText(value, what)) === undefined)
+    refuseMessage(`${what} must be an address like 10.0.0.7:7400`);
   return value;
 }
 
 /** Reads an address and its separate port, the form in which hosts are introduced. */
 export function readHostAddress(name: string, port: bigint): string {
   const address = readAddress(name, "the address of a host");
-  if (BigInt(parseAddress(address)!.port) !== port)
-    refuse(`host ${address} has another port in its port field: ${port}`);
+  if (BigInt(parseControlAddress(address)!.port) !== port)
+    refuseMessage(`host ${address} has another port in its port field: ${port}`);
   return address;
 }
 
 export function writePort(address: string): bigint {
-  const parsed = parseAddress(address);
+  const parsed = parseControlAddress(address);
   invariant(parsed !== undefined, `a host has an address, not ${JSON.stringify(address)}`);
   return BigInt(parsed.port);
 }

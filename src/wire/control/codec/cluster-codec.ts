@@ -5,7 +5,7 @@ import { invariant } from "../../../kernel/errors.ts";
 import type { SchedulerHost, SchedulerList } from "../../../ports/cluster/control-service.ts";
 import type { ClusterHost, ClusterSticky, ClusterTable, ClusterView } from "../../../ports/host-admin.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { readAddress, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
+import { readAddress, readId, readText, readTypes, readWhole, readWord, refuseMessage, writeWhole } from "./checks.ts";
 import { readRule, writeRule } from "./sticky-codec.ts";
 
 export function writeSchedulerList({ term, hosts }: SchedulerList): proto.WatchHostsResponse {
@@ -14,7 +14,7 @@ export function writeSchedulerList({ term, hosts }: SchedulerList): proto.WatchH
 
 export function readSchedulerList({ term, hosts }: proto.WatchHostsResponse): SchedulerList {
   const schedulers = hosts.map(readScheduler);
-  if (schedulers.filter(({ leader }) => leader).length > 1) refuse("more than one scheduler leads");
+  if (schedulers.filter(({ leader }) => leader).length > 1) refuseMessage("more than one scheduler leads");
   return { term: readWhole(term, "a term"), hosts: schedulers };
 }
 
@@ -67,7 +67,7 @@ const PHASES: Record<ClusterTable["phase"], proto.ClusterTable_Phase> = {
 
 function wordOf<Word extends string>(codes: Record<Word, number>, code: number, what: string): Word {
   const found = Object.entries(codes).find(([, known]) => known === code);
-  return found === undefined ? refuse(`${code} is not a ${what}`) : (found[0] as Word);
+  return found === undefined ? refuseMessage(`${code} is not a ${what}`) : (found[0] as Word);
 }
 
 function writeHost(host: ClusterHost): proto.ClusterHost {
@@ -81,7 +81,7 @@ function writeHost(host: ClusterHost): proto.ClusterHost {
 }
 
 function readHost(host: proto.ClusterHost): ClusterHost {
-  if (!Number.isFinite(host.leaseLeftMs)) refuse("the remaining time of a lease must be a number");
+  if (!Number.isFinite(host.leaseLeftMs)) refuseMessage("the remaining time of a lease must be a number");
   return {
     namespace: readWord(host.namespace, "namespace"),
     address: readAddress(host.address, "the address of a host"),

@@ -13,7 +13,7 @@ import {
   readTypes,
   readWhole,
   readWord,
-  refuse,
+  refuseMessage,
   writePort,
   writeWhole,
 } from "./checks.ts";
@@ -157,7 +157,7 @@ export function readHostMessage({ report }: proto.HostReport): HostMessage {
     case "goodbye":
       return { kind: "goodbye" };
     default:
-      return refuse("a report of a host has an unknown kind");
+      return refuseMessage("a report of a host has an unknown kind");
   }
 }
 
@@ -251,7 +251,7 @@ export class ReplyReader {
   /** Returns the message, unless more parts of it follow. */
   read({ reply }: proto.SchedulerReply): SchedulerMessage | undefined {
     if (reply.case === "order") return this.#parts.add(reply.value);
-    if (this.#parts.open) refuse("an order is interrupted before its last part");
+    if (this.#parts.open) refuseMessage("an order is interrupted before its last part");
     switch (reply.case) {
       case "welcome":
         return {
@@ -277,7 +277,7 @@ export class ReplyReader {
       case "shardCount":
         return readShardReply(reply);
       default:
-        return refuse("a reply of the scheduler has an unknown kind");
+        return refuseMessage("a reply of the scheduler has an unknown kind");
     }
   }
 }

@@ -20,7 +20,7 @@ import {
   readTypes,
   readWhole,
   readWord,
-  refuse,
+  refuseMessage,
   writePort,
   writeWhole,
 } from "./checks.ts";
@@ -35,7 +35,7 @@ const CODES: Record<Operation, proto.PlacementOrder_Operation> = {
 export const writeOperation = (operation: Operation): proto.PlacementOrder_Operation => CODES[operation];
 
 export function readOperation(code: proto.PlacementOrder_Operation): Operation {
-  return OPERATIONS.find((operation) => CODES[operation] === code) ?? refuse(`${code} is not an operation`);
+  return OPERATIONS.find((operation) => CODES[operation] === code) ?? refuseMessage(`${code} is not an operation`);
 }
 
 export function writeVersion({ term, number }: TableVersion): { term: bigint; number: bigint } {
@@ -159,8 +159,8 @@ export class OrderParts {
   add(part: proto.PlacementOrder): PlacementOrder | undefined {
     const order = readPart(part);
     const parts = this.#parts;
-    if (parts.length > 0 && !isSame(parts[0]!, order)) refuse("the parts of an order do not belong together");
-    if (parts.length === LIMITS.controlParts) refuse(`an order comes in more than ${LIMITS.controlParts} parts`);
+    if (parts.length > 0 && !isSame(parts[0]!, order)) refuseMessage("the parts of an order do not belong together");
+    if (parts.length === LIMITS.controlParts) refuseMessage(`an order comes in more than ${LIMITS.controlParts} parts`);
     parts.push(order);
     if (part.more) return undefined;
     this.#parts = [];
@@ -182,10 +182,10 @@ function join(parts: readonly PlacementOrder[]): PlacementOrder {
 function readPart(order: proto.PlacementOrder): PlacementOrder {
   const { entries = {}, replicationFactor = 0n } = order.tables ?? {};
   if (replicationFactor > BigInt(LIMITS.replicationFactor)) {
-    refuse(`a replication factor must be at most ${LIMITS.replicationFactor}, not ${replicationFactor}`);
+    refuseMessage(`a replication factor must be at most ${LIMITS.replicationFactor}, not ${replicationFactor}`);
   }
   for (const type of Object.keys(order.versions)) {
-    if (!Object.hasOwn(entries, type)) refuse(`the version of ${readWord(type, "actor type")} has no table`);
+    if (!Object.hasOwn(entries, type)) refuseMessage(`the version of ${readWord(type, "actor type")} has no table`);
   }
   return {
     kind: "order",
@@ -203,12 +203,13 @@ function readTables(entries: Record<string, proto.PlacementTable>, versions: Rec
   const lists = new Map<string, readonly TableHost[]>();
   for (const [type, table] of Object.entries(entries)) {
     if (table.sameHostsAs === "") lists.set(type, readHosts(table));
-    else if (Object.keys(table.hosts).length > 0) refuse("a table has its own hosts and refers to another table");
+    else if (Object.keys(table.hosts).length > 0)
+      refuseMessage("a table has its own hosts and refers to another table");
   }
   return Object.entries(entries)
     .map(([type, table]) => {
       const hosts =
-        lists.get(table.sameHostsAs || type) ?? refuse("a table refers to the hosts of a table that lists none");
+        lists.get(table.sameHostsAs || type) ?? refuseMessage("a table refers to the hosts of a table that lists none");
       return readTable(type, table, hosts, versions);
     })
     .sort((a, b) => byText(a.type, b.type));
@@ -228,7 +229,7 @@ function readTable(
   readWord(type, "actor type");
   // A later release may know more reasons. The reason becomes a label of a metric, so it is one of few.
   const reason = CHANGE_REASONS.find((known) => known === table.reason);
-  if (!Object.hasOwn(versions, type)) refuse(`the table of ${type} has no version`);
+  if (!Object.hasOwn(versions, type)) refuseMessage(`the table of ${type} has no version`);
   return {
     type,
     version: readVersion({ term: table.term, number: versions[type]! }),
@@ -242,7 +243,7 @@ function readTable(
 }
 
 function readHost(key: string, host: proto.TableHost): TableHost {
-  if (key !== host.name) refuse("a table lists a host under the name of another");
+  if (key !== host.name) refuseMessage("a table lists a host under the name of another");
   return readTableHost(host);
 }
 

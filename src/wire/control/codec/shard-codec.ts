@@ -7,7 +7,7 @@ import { SHARDING, type ShardedRule, type ShardedRules, type StrategyRule } from
 import { MOST_SHARDS } from "../../../kernel/shards.ts";
 import type { ShardOrder, ShardRegionEntry, ShardReport } from "../../../ports/control-messages.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { cutReason, readId, readText, readTypes, readWhole, readWord, refuse, writeWhole } from "./checks.ts";
+import { cutReason, readId, readText, readTypes, readWhole, readWord, refuseMessage, writeWhole } from "./checks.ts";
 import { readTableHost, writeTableHost } from "./order-codec.ts";
 import { STRATEGY_OF_WIRE, WIRE_STRATEGY } from "./shard-words.ts";
 
@@ -52,7 +52,8 @@ export function readShardedRules(rules: Record<string, proto.ShardedRule>): { re
   const entries = Object.entries(rules);
   if (entries.length === 0) return {};
   const most = LIMITS.typesPerHost;
-  if (entries.length > most) refuse(`${entries.length} sharded types are more than the limit of ${most} per host`);
+  if (entries.length > most)
+    refuseMessage(`${entries.length} sharded types are more than the limit of ${most} per host`);
   return { sharded: new Map(entries.map(([type, rule]) => [readWord(type, "actor type"), readRule(rule)])) };
 }
 
@@ -66,7 +67,7 @@ function readRule({
   minHosts,
   startTimeoutMs,
 }: proto.ShardedRule): ShardedRule {
-  if (shards < 1 || shards > MOST_SHARDS) refuse(`a type must have 1 to ${MOST_SHARDS} shards; got ${shards}`);
+  if (shards < 1 || shards > MOST_SHARDS) refuseMessage(`a type must have 1 to ${MOST_SHARDS} shards; got ${shards}`);
   return {
     shards,
     ownShards,
@@ -81,10 +82,10 @@ function readRule({
 }
 
 function readStrategy(strategy: proto.ShardedRule["strategy"]): StrategyRule {
-  if (strategy.case === undefined) return refuse("a sharded type has no strategy");
+  if (strategy.case === undefined) return refuseMessage("a sharded type has no strategy");
   if (strategy.case !== "least") return { kind: STRATEGY_OF_WIRE[strategy.case] };
   const { absoluteLimit, relativeLimit, threshold } = strategy.value;
-  if (!(relativeLimit >= 0 && relativeLimit <= 1)) refuse("the relative limit of moves must be from 0 to 1");
+  if (!(relativeLimit >= 0 && relativeLimit <= 1)) refuseMessage("the relative limit of moves must be from 0 to 1");
   return { kind: "least", absoluteLimit, relativeLimit, threshold: threshold || SHARDING.rebalanceThreshold };
 }
 
@@ -114,7 +115,7 @@ const writeStep = ({ type, shard, move }: Step): proto.ShardStep =>
   create(proto.ShardStepSchema, { actorType: type, shard, move: writeWhole(move, "a move") });
 
 function readStep(step: proto.ShardStep | undefined): Step {
-  if (step === undefined) return refuse("a shard message does not name its shard");
+  if (step === undefined) return refuseMessage("a shard message does not name its shard");
   return {
     type: readWord(step.actorType, "actor type"),
     shard: readShard(step.shard),
@@ -122,10 +123,11 @@ function readStep(step: proto.ShardStep | undefined): Step {
   };
 }
 
-const readShard = (shard: number): number => (shard < MOST_SHARDS ? shard : refuse(`there is no shard ${shard}`));
+const readShard = (shard: number): number =>
+  shard < MOST_SHARDS ? shard : refuseMessage(`there is no shard ${shard}`);
 
 function readShards(shards: readonly number[]): readonly number[] {
-  if (shards.length > MOST_SHARDS) refuse(`${shards.length} shards are more than the limit of ${MOST_SHARDS}`);
+  if (shards.length > MOST_SHARDS) refuseMessage(`${shards.length} shards are more than the limit of ${MOST_SHARDS}`);
   return shards.map(readShard);
 }
 
@@ -203,7 +205,7 @@ export function readShardReport(report: Report): ShardReport {
       return readAdvice(report.value);
     case "shardCounts": {
       const [shards, actors] = [readShards(report.value.shards), report.value.actors];
-      if (actors.length !== shards.length) refuse("the number of actor counts must equal the number of shards");
+      if (actors.length !== shards.length) refuseMessage("the number of actor counts must equal the number of shards");
       return { kind: "shardStats", ...readAsked(report.value), shards, actors };
     }
   }
@@ -221,7 +223,7 @@ function writeAdvice(message: Advice): proto.ShardAdvice {
 
 function readAdvice(advice: proto.ShardAdvice): Advice {
   const { choices, problem } = advice;
-  if (choices.length > MOST_SHARDS) refuse(`${choices.length} shards are more than the limit of ${MOST_SHARDS}`);
+  if (choices.length > MOST_SHARDS) refuseMessage(`${choices.length} shards are more than the limit of ${MOST_SHARDS}`);
   return {
     kind: "strategyAnswer",
     ...readAsked(advice),
@@ -246,7 +248,7 @@ export const writeRegion = (region: ShardRegionEntry): proto.ShardRegion => {
 };
 
 export function readRegion({ host, build, shards }: proto.ShardRegion): ShardRegionEntry {
-  if (host === undefined) return refuse("a list of shards does not name its host");
+  if (host === undefined) return refuseMessage("a list of shards does not name its host");
   return { ...readTableHost(host), build: readText(build, "the build of a host"), shards: readShards(shards) };
 }
 
@@ -263,7 +265,7 @@ function writeQuestion(message: Question): proto.ShardAdviceRequest {
 
 function readQuestion(question: proto.ShardAdviceRequest): Question {
   const { regions, moving, wanted } = question;
-  if (wanted.length > MOST_SHARDS) refuse(`${wanted.length} shards are more than the limit of ${MOST_SHARDS}`);
+  if (wanted.length > MOST_SHARDS) refuseMessage(`${wanted.length} shards are more than the limit of ${MOST_SHARDS}`);
   return {
     kind: "askStrategy",
     ...readAsked(question),
@@ -303,7 +305,7 @@ export function readShardReply(reply: Reply): ShardOrder {
   switch (reply.case) {
     case "shardHomes": {
       const { actorType, homes, confirm } = reply.value;
-      if (homes.length > MOST_SHARDS) refuse(`${homes.length} shards are more than the limit of ${MOST_SHARDS}`);
+      if (homes.length > MOST_SHARDS) refuseMessage(`${homes.length} shards are more than the limit of ${MOST_SHARDS}`);
       return {
         kind: "shardHomes",
         type: readWord(actorType, "actor type"),

@@ -12,12 +12,12 @@ import {
   type ShardsView,
 } from "../../../ports/shard-admin.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { readId, readText, readTime, readWhole, readWord, refuse, writeTime, writeWhole } from "./checks.ts";
+import { readId, readText, readTime, readWhole, readWord, refuseMessage, writeTime, writeWhole } from "./checks.ts";
 import { readRegion, writeRegion } from "./shard-codec.ts";
 import { PHASE_OF_WIRE, STRATEGY_OF_WIRE, WIRE_PHASE, WIRE_STRATEGY } from "./shard-words.ts";
 
 function oneOf<T extends string>(word: string, words: readonly T[], what: string): T {
-  return words.find((each) => each === word) ?? refuse(`unknown value of ${what}: ${word.slice(0, 50)}`);
+  return words.find((each) => each === word) ?? refuseMessage(`unknown value of ${what}: ${word.slice(0, 50)}`);
 }
 
 /** Translates a word of the wire. */
@@ -27,10 +27,10 @@ function wordOf<Word extends string, T>(word: string, words: Readonly<Record<Wor
 
 const readReason = (reason: string): MoveReason => oneOf(reason, MOVE_REASONS, "the reason of a move");
 const atMost = <T>(list: readonly T[]): readonly T[] =>
-  list.length <= MOST_SHARDS ? list : refuse(`${list.length} shards are more than the limit of ${MOST_SHARDS}`);
+  list.length <= MOST_SHARDS ? list : refuseMessage(`${list.length} shards are more than the limit of ${MOST_SHARDS}`);
 const maybe = (host: string | undefined): string | undefined => (host === undefined ? undefined : readHost(host));
 const readMs = (ms: number): number =>
-  ms >= 0 && Number.isFinite(ms) ? ms : refuse("a duration must be a finite number of milliseconds from 0");
+  ms >= 0 && Number.isFinite(ms) ? ms : refuseMessage("a duration must be a finite number of milliseconds from 0");
 const readHost = (host: string): string => readId(host, "a host");
 
 // ——— Views.
@@ -93,10 +93,10 @@ export function readShardsView(type: string, response: proto.DescribeShardsRespo
 }
 
 function readShardHost({ region, leaving, actors, silent }: proto.DescribedShardHost): ShardsOfHost {
-  if (region === undefined) return refuse("a list of shards does not name its host");
+  if (region === undefined) return refuseMessage("a list of shards does not name its host");
   const read = readRegion(region);
   if (!silent && actors.length !== read.shards.length)
-    refuse("the number of actor counts must equal the number of shards");
+    refuseMessage("the number of actor counts must equal the number of shards");
   return { ...read, leaving, actors: silent ? undefined : actors };
 }
 
@@ -163,13 +163,15 @@ function readAct(act: proto.SteerShardsRequest["act"]): ShardSteering {
   switch (act.case) {
     case "move": {
       const { shard, host } = readPlace(act.value);
-      return host === undefined ? refuse("a shard move does not name its target host") : { kind: "move", shard, host };
+      return host === undefined
+        ? refuseMessage("a shard move does not name its target host")
+        : { kind: "move", shard, host };
     }
     case "pause":
       return { kind: "pause", paused: act.value };
     case "allocate":
       return { kind: "allocate", places: atMost(act.value.places).map(readPlace) };
     default:
-      return refuse("a shard request has an unknown kind");
+      return refuseMessage("a shard request has an unknown kind");
   }
 }

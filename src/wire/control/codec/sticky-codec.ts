@@ -15,7 +15,16 @@ import {
   type StickyWish,
 } from "../../../ports/control-messages.ts";
 import * as proto from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { cutReason, readActorId, readTime, readWhole, readWord, refuse, writeTime, writeWhole } from "./checks.ts";
+import {
+  cutReason,
+  readActorId,
+  readTime,
+  readWhole,
+  readWord,
+  refuseMessage,
+  writeTime,
+  writeWhole,
+} from "./checks.ts";
 import { readTableHost, writeTableHost } from "./order-codec.ts";
 
 // ——— Rules.
@@ -29,7 +38,7 @@ export function writeRule(lost: LostRule): proto.StickyRule {
 export function readRule(rule: proto.StickyRule | undefined): LostRule {
   if (rule?.lost.case === "afterMs") return readWhole(rule.lost.value, "a delay");
   if (rule?.lost.case === "never" && rule.lost.value) return "never";
-  return refuse("a sticky type has no rule for lost hosts");
+  return refuseMessage("a sticky type has no rule for lost hosts");
 }
 
 export function writeRules(rules: StickyRules | undefined): Record<string, proto.StickyRule> {
@@ -41,7 +50,8 @@ export function readRules(rules: Record<string, proto.StickyRule>): { readonly s
   const entries = Object.entries(rules);
   if (entries.length === 0) return {};
   const most = LIMITS.typesPerHost;
-  if (entries.length > most) refuse(`${entries.length} sticky types are more than the limit of ${most} per host`);
+  if (entries.length > most)
+    refuseMessage(`${entries.length} sticky types are more than the limit of ${most} per host`);
   return { sticky: new Map(entries.map(([type, rule]) => [readWord(type, "actor type"), readRule(rule)])) };
 }
 
@@ -56,7 +66,7 @@ function fewEnough<T>(list: readonly T[]): T[] {
 
 function readCount(count: number): void {
   const most = LIMITS.stickyChunk;
-  if (count > most) refuse(`${count} sticky actors are more than the limit of ${most} per message`);
+  if (count > most) refuseMessage(`${count} sticky actors are more than the limit of ${most} per message`);
 }
 
 interface Some {
@@ -79,7 +89,7 @@ export function writeActorKey({ type, id }: { readonly type: string; readonly id
 }
 
 export function readActorKey(key: proto.StickyActorKey | undefined): { readonly type: string; readonly id: string } {
-  if (key === undefined) return refuse(KEYLESS);
+  if (key === undefined) return refuseMessage(KEYLESS);
   return { type: readWord(key.actorType, "actor type"), id: readActorId(key.actorId) };
 }
 
@@ -119,7 +129,7 @@ export function readStickyReport(report: Report): HostSays {
     }
     case "stickyClaims": {
       const { part, actorIds, since } = report.value;
-      if (actorIds.length !== since.length) refuse(`${actorIds.length} ids have ${since.length} times`);
+      if (actorIds.length !== since.length) refuseMessage(`${actorIds.length} ids have ${since.length} times`);
       const some = readSome(report.value);
       for (const time of since) readTime(time);
       return { kind: "claims", part: readWhole(part, "a part"), ...some, since };
@@ -139,7 +149,7 @@ const writeWish = (wish: StickyWish): proto.StickyAcquisition =>
   });
 
 function readWish({ correlationId, actorKey, since }: proto.StickyAcquisition): StickyWish {
-  if (actorKey === undefined) return refuse(KEYLESS);
+  if (actorKey === undefined) return refuseMessage(KEYLESS);
   return {
     correlation: readWhole(correlationId, "a correlation"),
     type: readWord(actorKey.actorType, "actor type"),
@@ -214,10 +224,11 @@ function readAnswer({ correlationId, result }: proto.StickyAcquisitionResponse):
   const correlation = readWhole(correlationId, "a correlation");
   if (result.case === "granted" && result.value) return { correlation, kind: "granted" };
   if (result.case === "ownerHost") return { correlation, kind: "owner", host: readTableHost(result.value) };
-  if (result.case !== "refusal") return refuse("an answer about a sticky actor has an unknown kind");
+  if (result.case !== "refusal") return refuseMessage("an answer about a sticky actor has an unknown kind");
   const { code, message } = result.value;
   return { correlation, kind: "refused", code: readRefusal(code), why: cutReason(message) };
 }
 
 const readRefusal = (code: string): StickyRefusal =>
-  STICKY_REFUSALS.find((known) => known === code) ?? refuse("the refusal of a sticky actor has an unknown reason");
+  STICKY_REFUSALS.find((known) => known === code) ??
+  refuseMessage("the refusal of a sticky actor has an unknown reason");

@@ -11,7 +11,7 @@ import {
   readTime,
   readWhole,
   readWord,
-  refuse,
+  refuseMessage,
   writeTime,
   writeWhole,
 } from "./checks.ts";
@@ -36,8 +36,9 @@ export function readStickyQuery(request: proto.ListStickyRequest): {
 } {
   const { namespace, actorType, actorId, prefix, after } = request;
   const limit = readWhole(request.limit, "the limit of a page");
-  if (limit === 0) refuse("the limit of a page must be at least 1");
-  if (actorId !== undefined && actorType === undefined) refuse("a request for one sticky actor must name its type");
+  if (limit === 0) refuseMessage("the limit of a page must be at least 1");
+  if (actorId !== undefined && actorType === undefined)
+    refuseMessage("a request for one sticky actor must name its type");
   return {
     namespace: readWord(namespace, "namespace"),
     query: {
@@ -60,7 +61,7 @@ export function writeStickyPage({ actors, next }: StickyPage): proto.ListStickyR
 
 export function readStickyPage({ actors, next }: proto.ListStickyResponse): StickyPage {
   const most = LIMITS.listPage;
-  if (actors.length > most) refuse(`${actors.length} rows are more than the limit of ${most} per page`);
+  if (actors.length > most) refuseMessage(`${actors.length} rows are more than the limit of ${most} per page`);
   return { actors: actors.map(readActor), next: next && readActorKey(next) };
 }
 

@@ -10,11 +10,11 @@ import type { ControlListener, ControlStream } from "../../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../../ports/control-messages.ts";
 import type { Log } from "../../../ports/log.ts";
 import type { HostReport, SchedulerReply } from "../../proto/gen/limpet/control/v1/control_pb.js";
-import { parseAddress, refuse } from "../codec/checks.ts";
+import { parseControlAddress, refuseMessage } from "../codec/checks.ts";
 import { readHostMessage, writeSchedulerMessage } from "../codec/message-codec.ts";
 import { asLimpetError, fromStatus, rebuildError, toStatus } from "../codec/status.ts";
 import type { ControlLimits } from "../limits.ts";
-import { Outbox } from "../outbox.ts";
+import { StreamOutbox } from "../outbox.ts";
 
 export interface HostStreamDeps {
   readonly service: ControlService;
@@ -29,7 +29,7 @@ export interface HostStreamDeps {
 
 export class HostStream implements ControlStream<SchedulerMessage> {
   readonly #deps: HostStreamDeps;
-  readonly #outbox: Outbox<SchedulerMessage, SchedulerReply>;
+  readonly #outbox: StreamOutbox<SchedulerMessage, SchedulerReply>;
   readonly #listener: ControlListener<HostMessage>;
   /** Timer for the first message. */
   readonly #patience: NodeJS.Timeout | undefined;
@@ -41,7 +41,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
   constructor(deps: HostStreamDeps) {
     const { limits, over, service, peer } = deps;
     this.#deps = deps;
-    this.#outbox = new Outbox(limits.queue, (message) => writeSchedulerMessage(message, this.#isShort));
+    this.#outbox = new StreamOutbox(limits.queue, (message) => writeSchedulerMessage(message, this.#isShort));
     this.#listener = service.report(this, peer);
     // A follower has closed the stream by now.
     if (this.#closed) return;
@@ -91,7 +91,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
     }
     const message = readHostMessage({ report, ...rest });
     if ((message.kind === "hello") === this.#greeted) {
-      refuse(
+      refuseMessage(
         this.#greeted ? "a host must send one hello, got a second one" : "the first message of a host must be a hello",
       );
     }
@@ -107,7 +107,7 @@ export class HostStream implements ControlStream<SchedulerMessage> {
 
   #greet(address: string): void {
     const { peer } = this.#deps;
-    if (!peer.sameMachine && isLoopback(parseAddress(address)!.host)) throw unfindable(address, peer);
+    if (!peer.sameMachine && isLoopback(parseControlAddress(address)!.host)) throw unfindable(address, peer);
     this.#greeted = true;
     clearTimeout(this.#patience);
   }

@@ -8,7 +8,7 @@ import { writeSchedulerList } from "../codec/cluster-codec.ts";
 import { LEADER_METHODS } from "../codec/leader-methods.ts";
 import { asLimpetError, toStatus } from "../codec/status.ts";
 import type { ControlLimits } from "../limits.ts";
-import { Outbox } from "../outbox.ts";
+import { StreamOutbox } from "../outbox.ts";
 import { exchangeOf } from "./exchange.ts";
 import { HostStream } from "./host-stream.ts";
 
@@ -59,7 +59,7 @@ export class Methods {
 
   #watch(context: HandlerContext) {
     return this.#open("watch", context, () => {
-      const outbox = new Outbox<SchedulerList, WatchHostsResponse>(1, (list) => [writeSchedulerList(list)]);
+      const outbox = new StreamOutbox<SchedulerList, WatchHostsResponse>(1, (list) => [writeSchedulerList(list)]);
       const unwatch = this.#service.watch((list) => outbox.replace(list));
       const over = () => {
         outbox.cut();
