@@ -153,18 +153,18 @@ interface Parts {
   reminders?: ReminderNode;
   flows?: WorkflowNode;
   host?: HostNode;
-  door?: HttpServer | undefined;
+  server?: HttpServer | undefined;
 }
 
 /** Closes the open parts in reverse order, and continues after a failure. Returns the failures. */
 async function shutDown(parts: Parts): Promise<ShutDown> {
-  const { log, ownStore, alive, catalog, withdrawClaim, loop, reminders, flows, host, door } = parts;
+  const { log, ownStore, alive, catalog, withdrawClaim, loop, reminders, flows, host, server } = parts;
   const shut = new ShutDown(log);
   host?.close();
   // Activities and reminders may still call actors.
   await shut.close({ workflows: flows && (() => flows.stop()), reminders: reminders && (() => reminders.stop()) });
   const stopped = host?.stop() ?? catalog?.stop();
-  await shut.close({ host: () => stopped, http: door && (() => door.close(stopped)) });
+  await shut.close({ host: () => stopped, http: server && (() => server.close(stopped)) });
   await shut.close({ store: ownStore && (() => ownStore.close()) });
   clearInterval(alive);
   withdrawClaim?.();
@@ -264,7 +264,7 @@ async function open(
   }
   // Actors that start without a call find every component ready.
   catalog.features.remembering?.start();
-  parts.door = settings.http ? await openServer(host, service, settings, meter, log) : undefined;
+  parts.server = settings.http ? await openServer(host, service, settings, meter, log) : undefined;
   // An app keeps its process alive until it stops. In a cluster its sockets do so; the clock of a test does
   // not run.
   if (clock === systemClock) {
@@ -323,7 +323,7 @@ class LimpetApp implements App {
   #stopped: Promise<void> | undefined;
 
   constructor(parts: Parts & Required<Pick<Parts, "catalog" | "host" | "reminders" | "flows">>, meter: Metrics) {
-    const { catalog, host, reminders, flows, door } = parts;
+    const { catalog, host, reminders, flows, server } = parts;
     this.#parts = parts;
     this.#catalog = catalog;
     this.#meter = meter;
@@ -331,7 +331,7 @@ class LimpetApp implements App {
     this.reminders = appReminders(reminders, catalog);
     this.jobs = appJobs(reminders);
     this.workflows = flows.client;
-    this.url = door?.url;
+    this.url = server?.url;
   }
 
   actor(type: ActorClass | string, id: string, settings?: CallSettings): never {

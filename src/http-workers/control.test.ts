@@ -7,7 +7,7 @@ import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
 import { RemoteControl, type RemoteControlDeps, type StartRequest } from "./control.ts";
 
-const WISH: StartRequest = {
+const REQUEST: StartRequest = {
   workflowId: "x",
   type: "order",
   queue: "default",
@@ -40,8 +40,8 @@ function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () =
 }
 
 it("a duplicate start is rejected as certain only if every attempt at it was answered", async () => {
-  await assert.rejects(control({ isNew: false }).start(WISH), { reason: "duplicate_not_allowed", retry: "never" });
-  await assert.rejects(control({ isNew: false, isInDoubt: true }).start(WISH), {
+  await assert.rejects(control({ isNew: false }).start(REQUEST), { reason: "duplicate_not_allowed", retry: "never" });
+  await assert.rejects(control({ isNew: false, isInDoubt: true }).start(REQUEST), {
     code: "COMMIT_UNKNOWN",
     retry: "unknown",
   });
@@ -51,5 +51,5 @@ it("a start that was applied is not reported as untouched when its run cannot be
   const find = async (): Promise<never> => {
     throw new LimpetError("STORE_UNAVAILABLE", "not now");
   };
-  await assert.rejects(control({ isNew: true }, find).start(WISH), { code: "COMMIT_UNKNOWN", retry: "unknown" });
+  await assert.rejects(control({ isNew: true }, find).start(REQUEST), { code: "COMMIT_UNKNOWN", retry: "unknown" });
 });

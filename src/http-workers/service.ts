@@ -9,15 +9,15 @@ import type { HttpWorkers, HttpWorkersDeps } from "../workflows/http-workers.ts"
 import { type PollAttempt, Waiting } from "../workflows/inbox/waiting.ts";
 import { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
 import { type StickyFigures, stickyFigures } from "../workflows/worker/sticky-figures.ts";
-import { type ActivityTask, RemoteActivities } from "./activities.ts";
 import { ClaimCounts } from "./claim-counts.ts";
-import { CLEANUP_CAPABILITY } from "./cleanup.ts";
+import { CLEANUP_CAPABILITY } from "./commands/cleanup.ts";
 import { RemoteControl } from "./control.ts";
-import { PollAnswers } from "./poll-answers.ts";
-import { type QuestionKind, RemoteQuestions, type WorkerQuestion } from "./questions.ts";
 import { Refused } from "./refusal.ts";
-import type { WorkflowTask } from "./task-claimer.ts";
-import { RemoteTasks } from "./tasks.ts";
+import { type ActivityTask, RemoteActivities } from "./tasks/activities.ts";
+import { PollAnswers } from "./tasks/poll-answers.ts";
+import { type QuestionKind, RemoteQuestions, type WorkerQuestion } from "./tasks/questions.ts";
+import type { WorkflowTask } from "./tasks/task-claimer.ts";
+import { RemoteTasks } from "./tasks/tasks.ts";
 import { contractOf, type RemoteWorker } from "./worker.ts";
 import { RemoteWorkers } from "./workers.ts";
 

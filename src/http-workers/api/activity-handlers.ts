@@ -4,8 +4,8 @@
 import { toWire } from "../../kernel/values.ts";
 import { type ActivityFailure, failureElsewhere } from "../../workflows/activities/failure.ts";
 import { checkPayload } from "../../workflows/engine/payload-size.ts";
-import type { ActivityHolder } from "../activities.ts";
 import { invalidField, Refused } from "../refusal.ts";
+import type { ActivityHolder } from "../tasks/activities.ts";
 import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
 import { flag, object, oneOf, text, words } from "./fields.ts";
 import { readPayload } from "./format/payloads.ts";

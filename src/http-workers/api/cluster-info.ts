@@ -7,7 +7,7 @@ import {
   HISTORY_SUGGESTED_EVENTS,
   type HistoryLimit,
 } from "../../workflows/engine/history-budget.ts";
-import { MEMO_LIMITS } from "../memo.ts";
+import { MEMO_LIMITS } from "../commands/memo.ts";
 import { HEARTBEAT_SECONDS, STALE_SECONDS } from "../workers.ts";
 import { COMMAND_NAMES, MOST_COMMANDS, REFUSED_COMMANDS } from "./format/commands.ts";
 

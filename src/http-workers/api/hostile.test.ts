@@ -22,8 +22,8 @@ describe("moments beyond all dates", () => {
   for (const field of ["timeout", "runTimeout", "delay"]) {
     it(`a ${field} beyond all dates is the end of time, and the workflow can be read`, async (t: TestContext) => {
       const api = await openApi(t);
-      const wish = { type: "order", id: "o", queue: "orders", [field]: FOREVER };
-      assert.equal((await steer(api, "start", wish)).status, 200);
+      const request = { type: "order", id: "o", queue: "orders", [field]: FOREVER };
+      assert.equal((await steer(api, "start", request)).status, 200);
       const { status, body } = await api.get("/workflows/o");
       assert.equal(status, 200);
       if (field !== "delay") {

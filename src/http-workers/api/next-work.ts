@@ -1,7 +1,7 @@
 // Sends more work with the answer to a completed task: the next workflow task (of the same run, if there is
 // one), and activities, such as newly scheduled ones. Only workers that announce capacity get it. The
 // completion stays valid, whatever the outcome here.
-import { offerWork } from "../offers.ts";
+import { offerWork } from "../tasks/offers.ts";
 import type { ApiCall } from "./api-call.ts";
 import { flag, optionalText, optionalWhole } from "./fields.ts";
 import { pageSizeOf } from "./format/history-pages.ts";

@@ -3,9 +3,9 @@
 
 import type { StoredRun } from "../../ports/store/workflows.ts";
 import type { RemoteRun } from "../../workflows/history/run-state.ts";
-import type { QuestionHolder, QuestionKind, WorkerQuestion } from "../questions.ts";
 import { Refused } from "../refusal.ts";
 import type { HttpWorkerService } from "../service.ts";
+import type { QuestionHolder, QuestionKind, WorkerQuestion } from "../tasks/questions.ts";
 import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
 import { flag, object, text, whole, words } from "./fields.ts";
 import { encodePage, pageSizeOf, readToken, requestedPageSize } from "./format/history-pages.ts";

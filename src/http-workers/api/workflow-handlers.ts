@@ -6,7 +6,7 @@ import type { RunQuery, RunStatus, StoredRun } from "../../ports/store/workflows
 import type { RunName } from "../../ports/workflow-admin.ts";
 import { attributesProblem, isPlainOrList } from "../../workflows/definition/attributes.ts";
 import { readBinding } from "../../workflows/definition/bindings.ts";
-import { CLEANUP_SECONDS } from "../cleanup.ts";
+import { CLEANUP_SECONDS } from "../commands/cleanup.ts";
 import type { UpdateStage } from "../control.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import { contractOf } from "../worker.ts";

@@ -5,7 +5,7 @@ import type { Affinity } from "../../ports/store/workflows.ts";
 import type { RemoteRun } from "../../workflows/history/run-state.ts";
 import { Refused } from "../refusal.ts";
 import type { HttpWorkerService } from "../service.ts";
-import type { TaskHolder } from "../tasks.ts";
+import type { TaskHolder } from "../tasks/tasks.ts";
 import { keepsRuns, type RemoteWorker } from "../worker.ts";
 import { type ApiAnswer, type ApiCall, isoTime, okAnswer, type TaskCall } from "./api-call.ts";
 import {

@@ -15,7 +15,11 @@ test("errors of the HTTP parser become Limpet errors", () => {
 });
 
 test("further garbage does not cut the final answer short", () => {
-  const socket = { writableEnded: true, destroy: () => assert.fail("destroyed"), end: () => assert.fail("said twice") };
+  const socket = {
+    writableEnded: true,
+    destroy: () => assert.fail("destroyed"),
+    end: () => assert.fail("answered twice"),
+  };
   assert.equal(refuseBroken(new TypeError("garbage"), socket as unknown as Socket, [], LIMITS), undefined);
 });
 

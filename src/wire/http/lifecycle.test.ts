@@ -34,8 +34,8 @@ test("the URL leads to the HTTP server, also on IPv6 and by name", async (t) => 
     .flat()
     .some((network) => network?.address === "::1");
   for (const host of ["127.0.0.1", "localhost", ...(hasIPv6 ? ["::1"] : [])]) {
-    const door = await openTestServer(t, undefined, { settings: { host } });
-    assert.equal((await fetch(`${door.url}/v1.0/healthz`)).status, 204);
+    const server = await openTestServer(t, undefined, { settings: { host } });
+    assert.equal((await fetch(`${server.url}/v1.0/healthz`)).status, 204);
   }
 });
 

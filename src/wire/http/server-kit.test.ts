@@ -251,14 +251,14 @@ export async function openTestServer(
   host: ServerHost = new FakeHost(),
   more: { settings?: Partial<HttpServerSettings>; needs?: Partial<HttpServerDeps>; limits?: Partial<HttpLimits> } = {},
 ) {
-  const door = await openHttpServer(
+  const server = await openHttpServer(
     host,
     { host: "127.0.0.1", port: 0, tokens: [], ...more.settings },
     { meter: silentMeter, renderMetrics: () => "", log: silentLog, ...more.needs },
     { ...HTTP_LIMITS, ...more.limits },
   );
-  t.after(() => door.close());
-  return { ...door, port: Number(new URL(door.url).port) };
+  t.after(() => server.close());
+  return { ...server, port: Number(new URL(server.url).port) };
 }
 
 export interface Wire {

@@ -3,7 +3,7 @@
 
 import { isoMoment as iso } from "../../../kernel/durations.ts";
 import type { CleanupRequest, Delivery, RemoteRun } from "../../../workflows/history/run-state.ts";
-import { CALL_KINDS } from "../../cleanup.ts";
+import { CALL_KINDS } from "../../commands/cleanup.ts";
 import { invalidField } from "../../refusal.ts";
 import { type Fields, oneOf, optionalWhole, text, whole } from "../fields.ts";
 

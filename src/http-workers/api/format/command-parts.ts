@@ -5,7 +5,7 @@ import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { failureElsewhere, lastNews } from "../../../workflows/activities/failure.ts";
 import type { ParallelGroup } from "../../../workflows/engine/events.ts";
 import { modeOf, readSelection, SELECT_MODE } from "../../../workflows/history/selection.ts";
-import type { LocalOutcome, WorkerCommand } from "../../command.ts";
+import type { LocalOutcome, WorkerCommand } from "../../commands/command.ts";
 import { invalidField, Refused } from "../../refusal.ts";
 import { type Fields, isFields, list, oneOf, optionalText, text, whole, words } from "../fields.ts";
 import { readPayload } from "./payloads.ts";

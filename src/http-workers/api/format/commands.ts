@@ -7,8 +7,8 @@ import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { toWire } from "../../../kernel/values.ts";
 import { attributesProblem, isPlainOrList } from "../../../workflows/definition/attributes.ts";
 import type { ActivityOptionsTold, ParentClosePolicy } from "../../../workflows/engine/events.ts";
-import type { WorkerCommand } from "../../command.ts";
-import { serializedFrom } from "../../commands.ts";
+import type { WorkerCommand } from "../../commands/command.ts";
+import { serializedFrom } from "../../commands/commands.ts";
 import { invalidField, Refused } from "../../refusal.ts";
 import {
   type Fields,

@@ -8,7 +8,7 @@ import { readBinding } from "../../../workflows/definition/bindings.ts";
 import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/engine/events.ts";
 import type { RemoteRun } from "../../../workflows/history/run-state.ts";
 import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../workflows/history/selection.ts";
-import { readableMemo } from "../../memo.ts";
+import { readableMemo } from "../../commands/memo.ts";
 import { deliveryEvent, requestEvent } from "./cleanup.ts";
 import { blobOf, CODEC, envelopeOf, inputToArguments } from "./payloads.ts";
 import { displayJson } from "./plain-values.ts";

@@ -1,6 +1,6 @@
 // The cause of a workflow task: the wait of its run, and the last event. A worker that replays its code needs
 // none of it; others find their position by it. Fields that do not apply are null. Pure.
-import type { WorkflowTask } from "../../task-claimer.ts";
+import type { WorkflowTask } from "../../tasks/task-claimer.ts";
 import { type EncodedEvent, encodeHistory } from "./history-events.ts";
 
 const NOTHING = {

@@ -4,8 +4,8 @@
 import { readBinding } from "../../../workflows/definition/bindings.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/engine/history-budget.ts";
 import type { RemoteRun } from "../../../workflows/history/run-state.ts";
-import type { ActivityTask } from "../../activities.ts";
-import type { WorkflowTask } from "../../task-claimer.ts";
+import type { ActivityTask } from "../../tasks/activities.ts";
+import type { WorkflowTask } from "../../tasks/task-claimer.ts";
 import { isoTime } from "../api-call.ts";
 import { cleanupFields } from "./cleanup.ts";
 import { encodePage } from "./history-pages.ts";

@@ -198,8 +198,8 @@ test("an invalid body is rejected, and no workflow is changed", async (t) => {
     ["wake", { id: "o", run: "r" }, "BODY_INVALID"],
   ];
   for (const [act, body, expected] of wrong) {
-    const [status, said] = await code("POST", `${CONTROL}/${act}`, body);
-    assert.deepEqual([status, said], [400, expected], `${act} ${JSON.stringify(body)}`);
+    const [status, answered] = await code("POST", `${CONTROL}/${act}`, body);
+    assert.deepEqual([status, answered], [400, expected], `${act} ${JSON.stringify(body)}`);
   }
   assert.deepEqual(await code("GET", `${CONTROL}/start`), [405, "VERB_NOT_ALLOWED"]);
   assert.deepEqual(workflows.asked, []);

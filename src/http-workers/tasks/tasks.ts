@@ -1,21 +1,21 @@
 // Applies the requests of remote workers about their tasks. The store holds all state: the worker of a task,
 // its attempt and the end of its lease. The task id contains the run and the token of the lease, so any
 // process can serve the next request about it. A worker that lost the lease cannot change the run.
-import { isLimpetError } from "../kernel/errors.ts";
-import type { Affinity, StoredRun, TaskCompletion } from "../ports/store/workflows.ts";
-import { readMessage } from "../workflows/definition/messages.ts";
-import type { HistoryEvent } from "../workflows/engine/events.ts";
-import { isCommandEvent } from "../workflows/engine/events.ts";
-import { type HistoryLimit, isBeyond } from "../workflows/engine/history-budget.ts";
-import type { Delivery, RemoteRun } from "../workflows/history/run-state.ts";
-import { arrivalOf } from "../workflows/inbox/inbox-messages.ts";
-import { pauseAfter } from "../workflows/worker/blocked-task.ts";
-import { CompletionBuilder, closeBy } from "../workflows/worker/completion.ts";
-import { isDelivered, stopsOf } from "./cleanup.ts";
-import type { WorkerCommand } from "./command.ts";
-import { decide } from "./commands.ts";
+import { isLimpetError } from "../../kernel/errors.ts";
+import type { Affinity, StoredRun, TaskCompletion } from "../../ports/store/workflows.ts";
+import { readMessage } from "../../workflows/definition/messages.ts";
+import type { HistoryEvent } from "../../workflows/engine/events.ts";
+import { isCommandEvent } from "../../workflows/engine/events.ts";
+import { type HistoryLimit, isBeyond } from "../../workflows/engine/history-budget.ts";
+import type { Delivery, RemoteRun } from "../../workflows/history/run-state.ts";
+import { arrivalOf } from "../../workflows/inbox/inbox-messages.ts";
+import { pauseAfter } from "../../workflows/worker/blocked-task.ts";
+import { CompletionBuilder, closeBy } from "../../workflows/worker/completion.ts";
+import { isDelivered, stopsOf } from "../commands/cleanup.ts";
+import type { WorkerCommand } from "../commands/command.ts";
+import { decide } from "../commands/commands.ts";
+import { Refused } from "../refusal.ts";
 import { checkLease, notFound, notLeased } from "./leases.ts";
-import { Refused } from "./refusal.ts";
 import { TAKE, TaskClaimer, type TaskClaimerDeps, type WorkflowTask } from "./task-claimer.ts";
 import { affinityLeft, TaskWriter } from "./task-writer.ts";
 

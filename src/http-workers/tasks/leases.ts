@@ -1,6 +1,6 @@
 // Rejects requests about a task that the worker does not hold, or no longer holds. Pure.
-import type { StoredRun } from "../ports/store/workflows.ts";
-import { Refused } from "./refusal.ts";
+import type { StoredRun } from "../../ports/store/workflows.ts";
+import { Refused } from "../refusal.ts";
 
 /** Throws unless that worker still holds the task, at that attempt. */
 export function checkLease(stored: StoredRun, taskId: string, worker: string, attempt: number, now: number) {

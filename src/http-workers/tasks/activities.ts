@@ -1,16 +1,16 @@
 // Hands out activities to remote workers. The task id contains the key of the row and the token of the claim,
 // so any process can serve the next request about it. A worker that lost the claim cannot change the row.
-import { isLimpetError } from "../kernel/errors.ts";
-import type { Random } from "../ports/random.ts";
-import type { ReminderKey, Reminders } from "../ports/store/reminders.ts";
-import type { ActivityFailure } from "../workflows/activities/failure.ts";
-import { deadlineOf } from "../workflows/activities/limits.ts";
-import type { ActivityTasks, ClaimedActivity } from "../workflows/activities/tasks.ts";
-import { activityType, type QueuedActivity, readActivity } from "../workflows/definition/messages.ts";
-import type { Wire } from "../workflows/engine/events.ts";
-import type { PollAttempt } from "../workflows/inbox/waiting.ts";
-import { Refused } from "./refusal.ts";
-import type { RemoteWorker } from "./worker.ts";
+import { isLimpetError } from "../../kernel/errors.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ReminderKey, Reminders } from "../../ports/store/reminders.ts";
+import type { ActivityFailure } from "../../workflows/activities/failure.ts";
+import { deadlineOf } from "../../workflows/activities/limits.ts";
+import type { ActivityTasks, ClaimedActivity } from "../../workflows/activities/tasks.ts";
+import { activityType, type QueuedActivity, readActivity } from "../../workflows/definition/messages.ts";
+import type { Wire } from "../../workflows/engine/events.ts";
+import type { PollAttempt } from "../../workflows/inbox/waiting.ts";
+import { Refused } from "../refusal.ts";
+import type { RemoteWorker } from "../worker.ts";
 
 export interface RemoteActivitiesDeps {
   readonly random: Random;

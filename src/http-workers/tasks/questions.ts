@@ -2,13 +2,13 @@
 // until a worker of the run claims and answers it, or the caller's time is over. A claimed query stays with
 // its worker. A claimed validation goes to another worker when the first one is silent. Nothing of it is
 // durable.
-import type { Clock } from "../ports/clock.ts";
-import type { Random } from "../ports/random.ts";
-import type { StoredRun } from "../ports/store/workflows.ts";
-import { fits, readBinding } from "../workflows/definition/bindings.ts";
-import type { Wire } from "../workflows/engine/events.ts";
-import { Refused } from "./refusal.ts";
-import { type RemoteWorker, remoteCode } from "./worker.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { StoredRun } from "../../ports/store/workflows.ts";
+import { fits, readBinding } from "../../workflows/definition/bindings.ts";
+import type { Wire } from "../../workflows/engine/events.ts";
+import { Refused } from "../refusal.ts";
+import { type RemoteWorker, remoteCode } from "../worker.ts";
 
 export type QuestionKind = "query" | "update_validation";
 

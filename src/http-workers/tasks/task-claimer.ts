@@ -1,21 +1,21 @@
 // Claims workflow tasks for remote workers. A claimed task first moves the inbox of its run into the history,
 // so that the worker sees everything that has arrived. A task without work for the worker ends here.
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Random } from "../ports/random.ts";
-import type { ClaimedTask, ReplayMode, StoredRun } from "../ports/store/workflows.ts";
-import { type Pinning, typeClaim } from "../workflows/definition/bindings.ts";
-import { isCommandEvent } from "../workflows/engine/events.ts";
-import type { AcceptedUpdate, RemoteRun } from "../workflows/history/run-state.ts";
-import type { PollAttempt } from "../workflows/inbox/waiting.ts";
-import { pauseAfter } from "../workflows/worker/blocked-task.ts";
-import type { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
-import { CompletionBuilder, closeWith } from "../workflows/worker/completion.ts";
-import { checkAttempts, Suspects } from "../workflows/worker/lost-attempts.ts";
-import { CLEANUP_CAPABILITY } from "./cleanup.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ClaimedTask, ReplayMode, StoredRun } from "../../ports/store/workflows.ts";
+import { type Pinning, typeClaim } from "../../workflows/definition/bindings.ts";
+import { isCommandEvent } from "../../workflows/engine/events.ts";
+import type { AcceptedUpdate, RemoteRun } from "../../workflows/history/run-state.ts";
+import type { PollAttempt } from "../../workflows/inbox/waiting.ts";
+import { pauseAfter } from "../../workflows/worker/blocked-task.ts";
+import type { CommandDispatcher } from "../../workflows/worker/command-dispatcher.ts";
+import { CompletionBuilder, closeWith } from "../../workflows/worker/completion.ts";
+import { checkAttempts, Suspects } from "../../workflows/worker/lost-attempts.ts";
+import { CLEANUP_CAPABILITY } from "../commands/cleanup.ts";
+import { contractOf, keepsRuns, type RemoteWorker, remoteCode } from "../worker.ts";
 import { takeInbox } from "./inbox.ts";
 import { affinityLeft, type TaskWriter, type TaskWriterDeps } from "./task-writer.ts";
-import { contractOf, keepsRuns, type RemoteWorker, remoteCode } from "./worker.ts";
 
 export interface TaskClaimerDeps extends TaskWriterDeps {
   readonly clock: Clock;

@@ -6,9 +6,9 @@
 //    once, and never changes.
 // 3. The code cleans up with further steps, and ends. After the deadline the run is closed as cancelled,
 //    whether its code has ended or not.
-import { LimpetError } from "../kernel/errors.ts";
-import type { CommandEvent } from "../workflows/engine/events.ts";
-import { type Delivery, interrupted, type RemoteRun, type StepDecision } from "../workflows/history/run-state.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { CommandEvent } from "../../workflows/engine/events.ts";
+import { type Delivery, interrupted, type RemoteRun, type StepDecision } from "../../workflows/history/run-state.ts";
 
 /** The capability that a worker must register to receive cleanup requests. */
 export const CLEANUP_CAPABILITY = "cooperative_cancellation";

@@ -1,13 +1,13 @@
 // Moves inbox messages of a remote worker's run into its history before the worker sees it. Pure.
-import { LimpetError } from "../kernel/errors.ts";
-import { type SerializedError, serializeError } from "../kernel/serialized-error.ts";
-import type { StoredInboxMessage } from "../ports/store/workflows.ts";
-import { type Message, readMessage } from "../workflows/definition/messages.ts";
-import type { ExternalEvent, HistoryEvent } from "../workflows/engine/events.ts";
-import { writeEventBatch } from "../workflows/engine/events.ts";
-import { isMeant } from "../workflows/engine/family.ts";
-import type { RemoteRun } from "../workflows/history/run-state.ts";
-import { outcomeOf } from "../workflows/history/selection.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
+import type { StoredInboxMessage } from "../../ports/store/workflows.ts";
+import { type Message, readMessage } from "../../workflows/definition/messages.ts";
+import type { ExternalEvent, HistoryEvent } from "../../workflows/engine/events.ts";
+import { writeEventBatch } from "../../workflows/engine/events.ts";
+import { isMeant } from "../../workflows/engine/family.ts";
+import type { RemoteRun } from "../../workflows/history/run-state.ts";
+import { outcomeOf } from "../../workflows/history/selection.ts";
 
 /** The end of a run without its worker. */
 export interface EndFromOutside {

@@ -3,12 +3,12 @@
 // Such a worker may report its waits again: the same activity, the same group. A reported step that is still
 // open is not issued again. A condition wait is recorded every time it is reported, so that events in between
 // keep their place; the timer of the previous wait continues.
-import { CATALOGUE, LimpetError } from "../kernel/errors.ts";
-import { type SerializedError, serializeError } from "../kernel/serialized-error.ts";
-import { nextRunId } from "../workflows/engine/continued.ts";
-import type { CommandEvent, End, ExternalEvent, ParallelGroup, Wire } from "../workflows/engine/events.ts";
-import type { RemoteRun, StepDecision } from "../workflows/history/run-state.ts";
-import { identityOf, selectionOf, stepsOf } from "../workflows/history/selection.ts";
+import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
+import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
+import { nextRunId } from "../../workflows/engine/continued.ts";
+import type { CommandEvent, End, ExternalEvent, ParallelGroup, Wire } from "../../workflows/engine/events.ts";
+import type { RemoteRun, StepDecision } from "../../workflows/history/run-state.ts";
+import { identityOf, selectionOf, stepsOf } from "../../workflows/history/selection.ts";
 import { CANCELLED_NAME, stopOf } from "./cleanup.ts";
 import type { InGroup, LocalOutcome, WorkerCommand } from "./command.ts";
 import { checkMemo } from "./memo.ts";

@@ -1,8 +1,8 @@
 // The reports of a remote worker become commands: numbered as the worker counts them, and never twice.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HistoryEvent } from "../workflows/engine/events.ts";
-import { RemoteRun } from "../workflows/history/run-state.ts";
+import type { HistoryEvent } from "../../workflows/engine/events.ts";
+import { RemoteRun } from "../../workflows/history/run-state.ts";
 import type { WorkerCommand } from "./command.ts";
 import { decide } from "./commands.ts";
 

@@ -1,7 +1,7 @@
 // Writes the completions of remote workers' tasks, and drops the cached run when a write fails.
-import type { Affinity, AppendOutcome, StoredRun, TaskCompletion, Workflows } from "../ports/store/workflows.ts";
-import type { RemoteRun } from "../workflows/history/run-state.ts";
-import type { RemoteRuns } from "../workflows/history/run-states.ts";
+import type { Affinity, AppendOutcome, StoredRun, TaskCompletion, Workflows } from "../../ports/store/workflows.ts";
+import type { RemoteRun } from "../../workflows/history/run-state.ts";
+import type { RemoteRuns } from "../../workflows/history/run-states.ts";
 
 export interface TaskWriterDeps {
   readonly store: Workflows;

@@ -1,6 +1,7 @@
 // Offers available work to a worker, together with the answer to another request.
+
+import type { HttpWorkerService } from "../service.ts";
 import type { ActivityTask } from "./activities.ts";
-import type { HttpWorkerService } from "./service.ts";
 import type { WorkflowTask } from "./task-claimer.ts";
 
 export interface Offer {

@@ -1,8 +1,8 @@
 // Commands of a remote worker's task completion, in the form of the engine. Values are in their JSON-ready
 // form.
-import type { SerializedError } from "../kernel/serialized-error.ts";
-import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy, Wire } from "../workflows/engine/events.ts";
-import type { SelectionMember } from "../workflows/history/selection.ts";
+import type { SerializedError } from "../../kernel/serialized-error.ts";
+import type { ActivityOptionsTold, ParallelGroup, ParentClosePolicy, Wire } from "../../workflows/engine/events.ts";
+import type { SelectionMember } from "../../workflows/history/selection.ts";
 
 export type LocalOutcome =
   | { readonly result: Wire }

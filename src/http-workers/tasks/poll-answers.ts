@@ -1,6 +1,6 @@
 // Answers to polls by request id: a poll that is repeated because its answer was lost gets the same answer
 // while that is valid. Concurrent polls of the same id share one answer.
-import type { Clock } from "../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 
 export class PollAnswers<Answer> {
   readonly #clock: Clock;

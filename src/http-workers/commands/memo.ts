@@ -1,8 +1,8 @@
 // Limits the memo that a remote worker changes. Each change writes the whole memo, so the whole is limited as
 // well. Pure.
-import { LimpetError } from "../kernel/errors.ts";
-import type { Wire } from "../workflows/engine/events.ts";
-import { encodeAvro } from "./avro-value.ts";
+import { LimpetError } from "../../kernel/errors.ts";
+import type { Wire } from "../../workflows/engine/events.ts";
+import { encodeAvro } from "../avro-value.ts";
 
 export const MEMO_LIMITS = { entries: 100, valueBytes: 10_240, totalBytes: 65_536 } as const;
 /** A key with digits only would be a number in some languages. */
