@@ -20,7 +20,7 @@ const PACE = {
  */
 const HURRY_MS = 40_000;
 
-const say = (line: string) => process.stderr.write(`${line}\n`);
+const print = (line: string) => process.stderr.write(`${line}\n`);
 
 interface Chosen {
   readonly area: string;
@@ -39,7 +39,7 @@ async function main(words: readonly string[]): Promise<number> {
     return await runAll(choose(options), options);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    say(error.message);
+    print(error.message);
     return 2;
   }
 }
@@ -63,25 +63,25 @@ function choose({ only, caseContains, quick }: Arguments): Chosen[] {
 async function runAll(chosen: readonly Chosen[], options: Arguments): Promise<number> {
   for (const { area } of chosen) {
     const all = AREAS[area]!.length;
-    say(`${area.padEnd(10)} ${all === 0 ? "no cases yet" : `${all} cases`}`);
+    print(`${area.padEnd(10)} ${all === 0 ? "no cases yet" : `${all} cases`}`);
   }
   if (chosen.every(({ cases }) => cases.length === 0)) return 0;
 
-  const workplace = await Workplace.open(options.quick ? PACE.quick : PACE.full, say);
+  const workplace = await Workplace.open(options.quick ? PACE.quick : PACE.full, print);
   const interrupt = (signal: NodeJS.Signals) => {
-    say(`${signal}: cleaning up …`);
+    print(`${signal}: cleaning up …`);
     void workplace.close().finally(() => process.exit(130));
   };
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
-  say(describeMachine());
-  say(describeDisk(workplace.folder));
+  print(describeMachine());
+  print(describeDisk(workplace.folder));
   let failed = false;
   try {
     for (const { area, cases } of chosen) {
       if (cases.length > 0) failed = (await runArea(area, cases, options, workplace)) || failed;
     }
     const postgres = await workplace.postgresVersion();
-    if (postgres !== undefined) say(`PostgreSQL ${postgres}, fsync on, synchronous_commit on`);
+    if (postgres !== undefined) print(`PostgreSQL ${postgres}, fsync on, synchronous_commit on`);
   } finally {
     await workplace.close();
   }
@@ -99,22 +99,22 @@ async function runArea(
   let failed = false;
   const began = performance.now();
   for (const [index, benchCase] of cases.entries()) {
-    say(`${area} ${index + 1}/${cases.length}  ${benchCase.name}`);
+    print(`${area} ${index + 1}/${cases.length}  ${benchCase.name}`);
     const rounds = roundsOf(benchCase, options, performance.now() - began);
     const measured = await measure(benchCase, {
       rounds,
       restart: benchCase.fresh === true || !options.quick,
       start: (contender) => workplace.start(contender),
-      progress: (round, name, value) => say(`    round ${round}/${rounds}  ${name} ${describe(benchCase, value)}`),
+      progress: (round, name, value) => print(`    round ${round}/${rounds}  ${name} ${describe(benchCase, value)}`),
     });
     failed ||= measured.oursFailed;
-    for (const note of measured.notes) say(`    ${note}`);
+    for (const note of measured.notes) print(`    ${note}`);
     const own = rowsOf(area, benchCase, measured);
     rows.push(...own);
     if (options.json) for (const row of own) process.stdout.write(`${jsonOf(row)}\n`);
   }
   if (!options.json) process.stdout.write(`\n${area}\n${tableOf(rows)}${footnotes(rows)}`);
-  say(`${area} took ${Math.round((performance.now() - began) / 1000)} s`);
+  print(`${area} took ${Math.round((performance.now() - began) / 1000)} s`);
   return failed;
 }
 

@@ -15,22 +15,22 @@ export type Pace = Pick<Settings, "durationMs" | "warmupMs" | "quick">;
 export class Workplace {
   readonly folder: string;
   readonly #pace: Pace;
-  readonly #say: (line: string) => void;
+  readonly #print: (line: string) => void;
   readonly #processes = new Set<ContenderProcess>();
   #postgres: Promise<BenchPostgres> | undefined;
   #peers: Promise<string | undefined> | undefined;
   #contenders = 0;
   #closed = false;
 
-  private constructor(folder: string, pace: Pace, say: (line: string) => void) {
+  private constructor(folder: string, pace: Pace, print: (line: string) => void) {
     this.folder = folder;
     this.#pace = pace;
-    this.#say = say;
+    this.#print = print;
     process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   }
 
-  static async open(pace: Pace, say: (line: string) => void): Promise<Workplace> {
-    return new Workplace(await mkdtemp(join(tmpdir(), "limpet-bench-")), pace, say);
+  static async open(pace: Pace, print: (line: string) => void): Promise<Workplace> {
+    return new Workplace(await mkdtemp(join(tmpdir(), "limpet-bench-")), pace, print);
   }
 
   /** The server's version, if it was started. */
@@ -49,7 +49,7 @@ export class Workplace {
 
   async #start(contender: Contender, bench?: string): Promise<Started> {
     if (contender.module.startsWith("peers/")) {
-      this.#peers ??= installPeers(this.#say);
+      this.#peers ??= installPeers(this.#print);
       const problem = await this.#peers;
       if (problem !== undefined) throw new Error(problem);
     }
@@ -93,7 +93,7 @@ export class Workplace {
   }
 
   #server(): Promise<BenchPostgres> {
-    if (this.#postgres === undefined) this.#say("starting PostgreSQL …");
+    if (this.#postgres === undefined) this.#print("starting PostgreSQL …");
     this.#postgres ??= BenchPostgres.start();
     return this.#postgres;
   }

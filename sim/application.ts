@@ -7,7 +7,7 @@ import { Actor, type ActorOptions, type ReminderTick, sticky } from "../src/inde
 import type { Process } from "../src/world/process.ts";
 import type { Life, Turn } from "./observer.ts";
 import { type CallHow, type PlannedHost, RESTARTS_DOUBLED, type ShardedPlan } from "./plan.ts";
-import { type Carried, optionsOf, tellReminder, tickWord } from "./reminding.ts";
+import { beginReminderRun, type Carried, optionsOf, tickWord } from "./reminding.ts";
 import { SCRIPT_TYPES, type ScriptInput } from "./scripts.ts";
 import { type Carrying, extractorOf, messageIdOf, opOf } from "./shard-extractors.ts";
 import { ownStrategy } from "./shard-strategies.ts";
@@ -102,7 +102,7 @@ export function applicationOf(
     const run = { number: ++runs, process: process(), namespace, type, id, name, op: carried.op, tick };
     const waitedMs = CALL_TIMEOUT_MS - ((actor.deadline ?? 0) - process().clock.now());
     const sentAt = stage.now - Math.max(waitedMs, 0);
-    const ended = tellReminder(stage, { ...run, sentAt, beganAt: stage.now });
+    const ended = beginReminderRun(stage, { ...run, sentAt, beganAt: stage.now });
     const word = tickWord(carried.op, tick);
     let isDone = false;
     try {
@@ -167,16 +167,16 @@ export function applicationOf(
         tell.deactivated(this._life, reason);
       }
       /** Returns the position of the new entry in the ledger, from 1. */
-      append(said: string | Carrying, how: CallHow) {
-        const op = opOf(said);
+      append(carried: string | Carrying, how: CallHow) {
+        const op = opOf(carried);
         return work(this, this._life, op, how, () => this.state.entries.push(op));
       }
       /** Clears the state of the actor. */
-      wipe(said: string | Carrying, how: CallHow) {
-        return work(this, this._life, opOf(said), how, () => this.clear());
+      wipe(carried: string | Carrying, how: CallHow) {
+        return work(this, this._life, opOf(carried), how, () => this.clear());
       }
-      read(said: string | Carrying, how: CallHow) {
-        return work(this, this._life, opOf(said), how, () => [...this.state.entries]);
+      read(carried: string | Carrying, how: CallHow) {
+        return work(this, this._life, opOf(carried), how, () => [...this.state.entries]);
       }
       /** Changes a reminder together with its ledger. */
       remind(op: string, how: CallHow) {
@@ -228,7 +228,7 @@ export function setJob(
   const options = { every, missed, data: carried, onFailure: { attempts: 1_000_000 } };
   const handle = async (_data: unknown, tick: ReminderTick): Promise<void> => {
     const run = { number: ++runs, process, namespace, type: "$sweep", id: "job", name: "run", op: carried.op, tick };
-    const ended = tellReminder(stage, { ...run, sentAt: stage.now, beganAt: stage.now });
+    const ended = beginReminderRun(stage, { ...run, sentAt: stage.now, beganAt: stage.now });
     await new Promise<void>((go) => process.clock.after(slowMs, go));
     ended(true);
   };

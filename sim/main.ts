@@ -6,7 +6,7 @@ import { type Arguments, HELP, parseArguments, UsageError } from "./command/argu
 import { bugTable } from "./command/bug-table.ts";
 import { manySeeds } from "./command/many-seeds/many-seeds.ts";
 import { replay } from "./command/one-seed/replay.ts";
-import { tellStory } from "./command/one-seed/run-story.ts";
+import { runStory } from "./command/one-seed/run-story.ts";
 import { shrinkSeed } from "./command/one-seed/shrink-seed.ts";
 import { againWithBug, hasBug } from "./command/with-bug.ts";
 import { StoryError } from "./stories/story-file.ts";
@@ -44,6 +44,6 @@ async function perform(options: Arguments): Promise<number> {
     case "shrink":
       return shrinkSeed(options, terminal);
     case "story":
-      return tellStory(options, terminal);
+      return runStory(options, terminal);
   }
 }

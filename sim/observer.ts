@@ -164,7 +164,7 @@ export interface Observer {
   sent?(from: Process, to: number, message: unknown): void;
   asked?(operation: Operation): void;
   answered?(operation: Operation): void;
-  told?(line: StoryLine): void;
+  logged?(line: StoryLine): void;
   faulted?(fault: string): void;
   /** After every step of the timeline. Must be cheap. */
   stepped?(): void;

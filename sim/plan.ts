@@ -178,7 +178,7 @@ export const RESTARTS_DOUBLED = 4;
 
 export interface ReminderPlan {
   /** True if the database notifies watching processes of reminders that others write. */
-  readonly tells: boolean;
+  readonly notifies: boolean;
   /** Every process has this job. */
   readonly job?: { readonly every: number; readonly missed: Missed; readonly slowMs: number };
 }
@@ -259,7 +259,7 @@ export interface WorkflowPlan {
    * True if the database notifies watching processes. In a plan with reminders, the setting of the reminders
    * applies.
    */
-  readonly tells: boolean;
+  readonly notifies: boolean;
 }
 
 export interface Plan {

@@ -27,7 +27,7 @@ export function optionsOf(op: string, { when, onFailure, how }: PlannedReminder)
 }
 
 /** Notifies observers that a handler began. The returned function notifies them of its end. */
-export function tellReminder(stage: Stage, run: ReminderRun): (isDone: boolean) => void {
+export function beginReminderRun(stage: Stage, run: ReminderRun): (isDone: boolean) => void {
   stage.world.timeline.noteText(`${run.op} ${run.tick.number}.${run.tick.attempt}`);
   stage.reminds(run);
   return (isDone) => {

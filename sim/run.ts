@@ -5,10 +5,10 @@ import { beginNumbers } from "./application.ts";
 import { planCalls } from "./callers.ts";
 import { CHECKERS } from "./checkers/all.ts";
 import type { Checker } from "./checkers/checker.ts";
-import { Marks } from "./coverage/coverage.ts";
-import { ShardCodeMarks } from "./coverage/shard-code-coverage.ts";
-import { ShardMarks } from "./coverage/shard-coverage.ts";
-import { WorkflowMarks } from "./coverage/workflow-coverage.ts";
+import { Coverage } from "./coverage/coverage.ts";
+import { ShardCodeCoverage } from "./coverage/shard-code-coverage.ts";
+import { ShardCoverage } from "./coverage/shard-coverage.ts";
+import { WorkflowCoverage } from "./coverage/workflow-coverage.ts";
 import { planDeeds } from "./deeds.ts";
 import { FAULTS } from "./faults/all.ts";
 import { demand } from "./heal/heal.ts";
@@ -23,7 +23,7 @@ export interface Outcome {
   readonly steps: number;
   readonly simulatedMs: number;
   readonly faults: ReadonlyMap<string, number>;
-  readonly marks: ReadonlySet<string>;
+  readonly reached: ReadonlySet<string>;
   readonly operations: number;
 }
 
@@ -43,8 +43,8 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
   Object.assign(LIMITS, { stickyChunk: plan.stickyChunk ?? STICKY_CHUNK });
   const stage = new Stage(plan);
   const checkers = CHECKERS.map((kind): Checker => kind.make(stage, (what) => stage.violation(kind.name, what)));
-  stage.observers.push(...checkers, new Marks(stage), new WorkflowMarks(stage));
-  stage.observers.push(new ShardMarks(stage), new ShardCodeMarks(stage));
+  stage.observers.push(...checkers, new Coverage(stage), new WorkflowCoverage(stage));
+  stage.observers.push(new ShardCoverage(stage), new ShardCodeCoverage(stage));
   prepare(stage);
   const { timeline } = stage.world;
   const stepped = stage.observers.filter((one) => one.stepped !== undefined);
@@ -82,7 +82,7 @@ export async function run(plan: Plan, prepare: (stage: Stage) => void = () => {}
     steps: timeline.steps,
     simulatedMs: timeline.now,
     faults: stage.faults,
-    marks: stage.marks,
+    reached: stage.reached,
     operations: stage.operations.length + stage.deeds.length,
   };
 }

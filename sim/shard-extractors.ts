@@ -21,8 +21,8 @@ function rightly({ by }: ExtractorPlan, id: string): string | number {
 
 /** The shard of an actor. */
 export function shardIn({ shards, extractor }: ShardedPlan, id: string): number {
-  const said = extractor === undefined ? id : rightly(extractor, id);
-  return typeof said === "number" ? said % shards : shardOf(said, shards);
+  const extracted = extractor === undefined ? id : rightly(extractor, id);
+  return typeof extracted === "number" ? extracted % shards : shardOf(extracted, shards);
 }
 
 /**
@@ -62,4 +62,4 @@ export function messageIdOf(
 }
 
 /** The operation in the argument of a call, with or without an id. */
-export const opOf = (said: string | Carrying): string => (typeof said === "string" ? said : said.op);
+export const opOf = (carried: string | Carrying): string => (typeof carried === "string" ? carried : carried.op);

@@ -38,7 +38,7 @@ describe("processes that hang for longer than a lease", () => {
     const marks = new Set<string>();
     for (const seed of SEEDS) {
       const outcome = await run(smallPlan(seed));
-      for (const mark of outcome.marks) marks.add(mark);
+      for (const mark of outcome.reached) marks.add(mark);
       assert.deepEqual(outcome.violations, [], `seed ${seed}`);
     }
     assert.ok(marks.has("lease kept after a sleep"));

@@ -69,7 +69,7 @@ export class Stage {
   readonly players: readonly Player[];
   readonly observers: Observer[] = [];
   readonly violations: Violation[] = [];
-  readonly marks = new Set<string>();
+  readonly reached = new Set<string>();
   /** Number of tolerated violations by rule: a fault was active under which the rule does not hold. */
   readonly excused = new Map<string, number>();
   readonly faults = new Map<string, number>();
@@ -93,7 +93,7 @@ export class Stage {
     this.world.network.latency = { ...plan.latency };
     this.world.database.latency = { ...plan.latency };
     if (plan.faults.some(({ fault }) => fault === RESTORED)) this.world.database.keepJournal();
-    this.world.database.tellsNews = plan.reminders?.tells ?? plan.workflows?.tells ?? true;
+    this.world.database.tellsNews = plan.reminders?.notifies ?? plan.workflows?.notifies ?? true;
     this.players = plan.hosts.map((planned) => {
       const { name, machine, dedicated, clock } = planned;
       const host = this.world.addHost({ name, machine, dedicated, clock });
@@ -158,7 +158,7 @@ export class Stage {
       },
     });
     this.world.story.onLine = (line) => {
-      for (const one of this.observers) one.told?.(line);
+      for (const one of this.observers) one.logged?.(line);
     };
   }
 
@@ -189,8 +189,8 @@ export class Stage {
   }
 
   /** Records a reached situation; see coverage.ts. */
-  mark(name: string): void {
-    this.marks.add(name);
+  reach(name: string): void {
+    this.reached.add(name);
   }
 
   // ——— Faults.

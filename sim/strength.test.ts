@@ -7,10 +7,16 @@ const easy = bugNamed("ring-of-other-hosts")!;
 
 describe("the search for a known bug", () => {
   it("a search ends with the first seed that finds the bug, and reports the violated rule", async () => {
-    const told: Finding[] = [];
-    const options = { from: 1, limit: 30, jobs: 1, isOver: () => false, onFinding: (one: Finding) => told.push(one) };
+    const reported: Finding[] = [];
+    const options = {
+      from: 1,
+      limit: 30,
+      jobs: 1,
+      isOver: () => false,
+      onFinding: (one: Finding) => reported.push(one),
+    };
     const findings = await search([easy], options);
-    assert.deepEqual(findings, told);
+    assert.deepEqual(findings, reported);
     const [{ seeds, found } = {}] = findings;
     assert.ok(found !== undefined, "it was not found");
     assert.equal(found.seed, seeds);

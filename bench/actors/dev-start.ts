@@ -36,9 +36,9 @@ const starter =
       const port = await freePort();
       const start = performance.now();
       const child = spawn(process.execPath, words(port), { cwd, stdio: ["ignore", "ignore", "pipe"] });
-      let said = "";
+      let output = "";
       child.stderr.setEncoding("utf8").on("data", (text: string) => {
-        said += text;
+        output += text;
       });
       const kill = () => child.kill("SIGKILL");
       process.once("exit", kill);
@@ -48,7 +48,7 @@ const starter =
         if (answer !== "1") throw new Error(`the first answer was ${answer}`);
         return took;
       } catch (error) {
-        process.stderr.write(said);
+        process.stderr.write(output);
         throw error;
       } finally {
         if (child.exitCode === null) {

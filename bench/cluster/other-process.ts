@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 /** A request to the other process, as JSON. */
 type Asked = { readonly number: number; readonly question: unknown };
-type Told =
+type FromChild =
   | { readonly ready: unknown }
   | { readonly number: number; readonly answer: unknown }
   | { readonly failed: string };
@@ -38,10 +38,10 @@ export class OtherProcess {
     });
     const other = new OtherProcess(child);
     const ready = Promise.withResolvers<unknown>();
-    child.on("message", (told: Told) => {
-      if ("ready" in told) ready.resolve(told.ready);
-      else if ("failed" in told) ready.reject(new Error(`the other process did not start: ${told.failed}`));
-      else other.#settle(told.number, told.answer);
+    child.on("message", (message: FromChild) => {
+      if ("ready" in message) ready.resolve(message.ready);
+      else if ("failed" in message) ready.reject(new Error(`the other process did not start: ${message.failed}`));
+      else other.#settle(message.number, message.answer);
     });
     child.on("exit", (code, signal) => ready.reject(new Error(`the other process ended (${signal ?? code})`)));
     const limit = setTimeout(() => ready.reject(new Error("the other process did not get ready")), START_LIMIT_MS);
@@ -93,15 +93,15 @@ export async function beTheOther<Parameter>(start: (parameter: Parameter) => Pro
   process.on("SIGINT", () => {});
   process.on("disconnect", () => process.exit(1));
   // When the parent has ended, this process is about to end.
-  const say = (told: Told) => process.send!(told, () => {});
+  const send = (message: FromChild) => process.send!(message, () => {});
   try {
     const service = await start(JSON.parse(process.argv[2]!) as Parameter);
     process.on("SIGTERM", () => void service.stop().finally(() => process.exit()));
     process.on("message", async ({ number, question }: Asked) => {
-      say({ number, answer: await service.answer?.(question as never) });
+      send({ number, answer: await service.answer?.(question as never) });
     });
-    say({ ready: service.hello ?? null });
+    send({ ready: service.hello ?? null });
   } catch (error) {
-    say({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    send({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) });
   }
 }

@@ -4,11 +4,11 @@ import type { Settings } from "../case.ts";
 import { monotonicMs } from "../reminders/moments.ts";
 import type { Engine } from "./engine.ts";
 
-let told: (step: number) => void = () => {};
+let onStep: (step: number) => void = () => {};
 
 /** Takes a step that does nothing. */
 const step = async (number: number): Promise<number> => {
-  told(number);
+  onStep(number);
   return number;
 };
 
@@ -44,7 +44,7 @@ export const open = (store: string, worker: WorkerOptions = true): Promise<App> 
 export const isAtRest = (app: App): boolean => /^limpet_workflows_working\{.*\} 0$/m.test(app.metrics());
 
 export async function startEngine(settings: Settings, stepped: (step: number) => void): Promise<Engine> {
-  told = stepped;
+  onStep = stepped;
   const app = await open(storeOf(settings));
   let runs = 0;
   return {

@@ -7,14 +7,14 @@ export interface Night {
   readonly until: number;
 }
 
-let told: (item: number) => void = () => {};
+let onAwake: (item: number) => void = () => {};
 export const whenAwake = (listener: (item: number) => void): void => {
-  told = listener;
+  onAwake = listener;
 };
 
 export const sleeper = workflow("sleeper", async (ctx, { item, until }: Night) => {
   await ctx.until(new Date(until));
-  told(item);
+  onAwake(item);
 });
 
 export const openSleepers = (store: string): Promise<App> => limpet({ workflows: [sleeper], store });

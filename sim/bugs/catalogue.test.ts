@@ -13,14 +13,14 @@ const sourceOf = (file: string): string => readFileSync(join(project, file), "ut
 const filesOf = ({ changes }: Bug): Set<string> => new Set(changes.map(({ file }) => file));
 
 /** Runs the script in a process with a bug put back. */
-function run(bug: string, script: string): { readonly status: number | null; readonly said: string } {
+function run(bug: string, script: string): { readonly status: number | null; readonly output: string } {
   const args = ["--import", putBack, "--input-type=module", "--eval", script];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
     cwd: project,
     encoding: "utf8",
     env: { ...process.env, LIMPET_SIM_BUG: bug },
   });
-  return { status, said: stdout + stderr };
+  return { status, output: stdout + stderr };
 }
 
 describe("the catalogue of bugs", () => {
@@ -78,26 +78,26 @@ describe("putting a bug back", () => {
   `;
 
   it("the program is unchanged when no bug is named", () => {
-    const { status, said } = run("", script);
-    assert.deepEqual({ status, said }, { status: 0, said: "-1\n" });
+    const { status, output } = run("", script);
+    assert.deepEqual({ status, output }, { status: 0, output: "-1\n" });
   });
 
   it("a named bug changes its file while it is loaded", () => {
-    const { status, said } = run("versions-without-terms", script);
-    assert.deepEqual({ status, said }, { status: 0, said: "0\n" });
+    const { status, output } = run("versions-without-terms", script);
+    assert.deepEqual({ status, output }, { status: 0, output: "0\n" });
   });
 
   it("an unknown bug name is rejected with a list of all names", () => {
-    const { status, said } = run("versions-with-terms", script);
+    const { status, output } = run("versions-with-terms", script);
     assert.notEqual(status, 0);
-    assert.match(said, /LIMPET_SIM_BUG names no bug: versions-with-terms/);
-    for (const { name } of BUGS) assert.ok(said.includes(name), `${name} is not named`);
+    assert.match(output, /LIMPET_SIM_BUG names no bug: versions-with-terms/);
+    for (const { name } of BUGS) assert.ok(output.includes(name), `${name} is not named`);
   });
 
   it("a bug whose file was never loaded is reported at the end", () => {
-    const { status, said } = run("ring-of-other-hosts", script);
+    const { status, output } = run("ring-of-other-hosts", script);
     assert.equal(status, 0);
-    assert.match(said, /was not put back: src\/placement\/model\/rings\.ts was never loaded/);
+    assert.match(output, /was not put back: src\/placement\/model\/rings\.ts was never loaded/);
   });
 
   it("a bug that does not fit its file any more is rejected", () => {

@@ -37,7 +37,7 @@ export class Calm implements Observer {
   readonly gone = this.troubled;
   readonly slept = this.troubled;
 
-  told(line: Parameters<NonNullable<Observer["told"]>>[0]): void {
+  logged(line: Parameters<NonNullable<Observer["logged"]>>[0]): void {
     if (line.level === "warn") this.troubled();
     this.#faultAt = Math.max(this.#faultAt, troubleEnds(line) ?? this.#faultAt);
   }

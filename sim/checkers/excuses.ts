@@ -112,7 +112,7 @@ export class Excuses implements Observer {
   }
 
   /** The clock of some process runs ahead, so it may end a lease early. */
-  get somebodyIsFast(): boolean {
+  get isAnyFast(): boolean {
     const { now } = this.#stage;
     for (const [process, looks] of this.#looks) {
       const mono = process.clock.monotonic();

@@ -106,13 +106,13 @@ export function troubleEnds({ at, event, fields }: StoryLine): number | undefine
 }
 
 /** The running host of a process; undefined while it is not up. */
-export const doorOf = (process: Process): Host | undefined => (process.hasEnded ? undefined : process.app?.host);
+export const hostOf = (process: Process): Host | undefined => (process.hasEnded ? undefined : process.app?.host);
 
 /** All running hosts with their namespaces. */
 export function* upHosts(stage: Stage): Generator<{ namespace: string; process: Process; door: Host }> {
   for (const { planned, host } of stage.players) {
     const { process } = host;
-    const door = process && doorOf(process);
+    const door = process && hostOf(process);
     if (door !== undefined) yield { namespace: planned.namespace, process: process!, door };
   }
 }

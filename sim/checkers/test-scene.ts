@@ -156,7 +156,7 @@ export class Scene {
   }
 
   tell(who: string, event: string, fields?: Record<string, unknown>, level: "info" | "error" = "info"): void {
-    this.checker.told?.({ at: this.now, who, level, event, fields });
+    this.checker.logged?.({ at: this.now, who, level, event, fields });
   }
 
   /** The violations, after all promises have settled. */

@@ -18,11 +18,11 @@ export async function bugTable(options: Arguments, terminal: Terminal): Promise<
     const found = done.filter((finding) => finding.found !== undefined).length;
     return `${done.length} of ${bugs.length} bugs looked for, ${found} found`;
   });
-  const say = (line: string): void => {
+  const print = (line: string): void => {
     progress.clear();
     terminal.errLine(line);
   };
-  const interrupt = new Interrupt(say);
+  const interrupt = new Interrupt(print);
   const findings = await search(bugs, {
     from,
     limit,
@@ -30,7 +30,7 @@ export async function bugTable(options: Arguments, terminal: Terminal): Promise<
     isOver: () => interrupt.isAsked,
     onFinding: (finding) => {
       done.push(finding);
-      say(showFinding(finding));
+      print(showFinding(finding));
     },
   });
   progress.end();

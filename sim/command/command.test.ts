@@ -17,16 +17,16 @@ interface Ended {
 
 function begin(words: readonly string[]) {
   const child = spawn(process.execPath, ["--conditions=limpet-source", program, ...words]);
-  const said = { out: "", err: "" };
+  const output = { out: "", err: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    said.out += text;
+    output.out += text;
   });
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    said.err += text;
+    output.err += text;
   });
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on("error", reject);
-    child.on("close", (code) => resolve({ code, ...said }));
+    child.on("close", (code) => resolve({ code, ...output }));
   });
   return { child, ended };
 }
@@ -146,7 +146,7 @@ describe("npm run sim with a story", () => {
     writeFileSync(file, JSON.stringify({ ...story, plan: { ...SMALL_PLAN, calls: [] } }));
     const other = await sim(`--story ${file}`);
     assert.equal(other.code, 1);
-    assert.match(other.out, /something else is told than before/);
+    assert.match(other.out, /the story differs/);
   });
 
   it("--story detects that a checker does not report its violation", async (test) => {

@@ -2,10 +2,10 @@
 export class Interrupt {
   isAsked = false;
   readonly #asked = Promise.withResolvers<void>();
-  readonly #heard: () => void;
+  readonly #onSignal: () => void;
 
   constructor(say: (line: string) => void, atOnce: () => void = () => {}) {
-    this.#heard = () => {
+    this.#onSignal = () => {
       if (this.isAsked) {
         atOnce();
         process.exit(130);
@@ -14,7 +14,7 @@ export class Interrupt {
       this.#asked.resolve();
       say("Ending after the running seeds. Ctrl-C again ends at once.");
     };
-    process.on("SIGINT", this.#heard).on("SIGTERM", this.#heard);
+    process.on("SIGINT", this.#onSignal).on("SIGTERM", this.#onSignal);
   }
 
   get asked(): Promise<void> {
@@ -22,6 +22,6 @@ export class Interrupt {
   }
 
   end(): void {
-    process.off("SIGINT", this.#heard).off("SIGTERM", this.#heard);
+    process.off("SIGINT", this.#onSignal).off("SIGTERM", this.#onSignal);
   }
 }

@@ -11,7 +11,7 @@ export interface Job {
   /** Runs once only, without the comparison with a second run. */
   readonly once?: boolean | undefined;
   /** Also reports the story: in the coarse form of recorded stories, or complete. */
-  readonly tells?: "coarsely" | "everything" | undefined;
+  readonly detail?: "coarsely" | "everything" | undefined;
 }
 
 export interface Report {
@@ -25,8 +25,8 @@ export interface Report {
   readonly simulatedMs: number;
   readonly operations: number;
   readonly faults: Readonly<Record<string, number>>;
-  readonly marks: readonly string[];
-  readonly told: readonly string[];
+  readonly reached: readonly string[];
+  readonly story: readonly string[];
 }
 
 /** Runs jobs, in this process or in others. */

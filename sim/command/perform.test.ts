@@ -26,9 +26,9 @@ describe("a job of the simulator", () => {
   });
 
   it("a job reports its story on request", async () => {
-    const { told } = await perform({ ...job, once: true, tells: "coarsely" });
-    assert.ok(told.includes("   1.0s host-1   append Ledger/a → 1"), told.join("\n"));
-    assert.deepEqual((await perform({ ...job, once: true })).told, []);
+    const { story } = await perform({ ...job, once: true, detail: "coarsely" });
+    assert.ok(story.includes("   1.0s host-1   append Ledger/a → 1"), story.join("\n"));
+    assert.deepEqual((await perform({ ...job, once: true })).story, []);
   });
 });
 

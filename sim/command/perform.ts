@@ -10,10 +10,10 @@ import { planOf } from "./plan-of.ts";
 
 export async function perform(job: Job, prepare: (stage: Stage) => void = () => {}): Promise<Report> {
   const plan = planOf(job);
-  let told: readonly string[] = [];
+  let story: readonly string[] = [];
   const first = await runCatching(plan, (stage) => {
-    if (job.tells === "coarsely") told = new CoarseStory(stage).lines;
-    if (job.tells === "everything") told = everythingOf(stage);
+    if (job.detail === "coarsely") story = new CoarseStory(stage).lines;
+    if (job.detail === "everything") story = everythingOf(stage);
     prepare(stage);
   });
   const violations = [...first.violations];
@@ -30,14 +30,14 @@ export async function perform(job: Job, prepare: (stage: Stage) => void = () => 
     simulatedMs: first.simulatedMs,
     operations: first.operations,
     faults: Object.fromEntries(first.faults),
-    marks: [...first.marks],
-    told,
+    reached: [...first.reached],
+    story,
   };
 }
 
 function everythingOf(stage: Stage): readonly string[] {
   const lines: string[] = [];
-  stage.observers.push({ told: (line) => lines.push(showLine(line)) });
+  stage.observers.push({ logged: (line) => lines.push(showLine(line)) });
   return lines;
 }
 
@@ -50,7 +50,7 @@ async function determinismBroken(
 ): Promise<Violation> {
   const found = await find();
   if (found === undefined) {
-    const what = "two runs of the same plan differ; further runs did not, so it cannot be said where";
+    const what = "two runs of the same plan differ; further runs did not, so the place is unknown";
     return { checker: "determinism", what, at: simulatedMs };
   }
   return { checker: "determinism", what: `two runs of the same plan differ ${found.text}`, at: found.at };

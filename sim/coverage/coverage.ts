@@ -6,18 +6,18 @@
 // lease has ended welcomes no host. It would take a response of the store that is late by two leaders.
 import { LimpetError } from "../../src/kernel/errors.ts";
 import type { RemoteCall } from "../../src/ports/links.ts";
-import type { Said } from "../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../src/world/network/virtual-control.ts";
 import type { Process } from "../../src/world/process.ts";
 import { followsRing, nameOf } from "../checkers/looks.ts";
 import type { Life, Observer, Operation, ReminderRun, Turn } from "../observer.ts";
 import type { Stage } from "../stage.ts";
-import { REMINDER_MARKS, ReminderMarks } from "./reminder-coverage.ts";
-import { SHARD_CODE_MARKS } from "./shard-code-coverage.ts";
-import { SHARD_MARKS } from "./shard-coverage.ts";
-import { STICKY_MARKS, StickyMarks } from "./sticky-coverage.ts";
-import { WORKFLOW_MARKS } from "./workflow-coverage.ts";
+import { REMINDER_COVERAGE, ReminderCoverage } from "./reminder-coverage.ts";
+import { SHARD_CODE_COVERAGE } from "./shard-code-coverage.ts";
+import { SHARD_COVERAGE } from "./shard-coverage.ts";
+import { STICKY_COVERAGE, StickyCoverage } from "./sticky-coverage.ts";
+import { WORKFLOW_COVERAGE } from "./workflow-coverage.ts";
 
-export const MARKS = {
+export const COVERAGE = {
   "start failed": "the start of a process failed after it had joined, and the process went on",
   "fenced commit": "a host tried to commit an actor that another one had taken",
   "commit confirmed by its id": "a commit was sent again, and had been applied the first time",
@@ -61,16 +61,16 @@ export const MARKS = {
   "not settled": "a call was rejected too often",
   "timed out without a host": "a call never found a host that could run it",
   "two activations, excused": "two activations of an actor were in memory at once, with a valid excuse",
-  ...STICKY_MARKS,
-  ...REMINDER_MARKS,
-  ...WORKFLOW_MARKS,
-  ...SHARD_MARKS,
-  ...SHARD_CODE_MARKS,
+  ...STICKY_COVERAGE,
+  ...REMINDER_COVERAGE,
+  ...WORKFLOW_COVERAGE,
+  ...SHARD_COVERAGE,
+  ...SHARD_CODE_COVERAGE,
 } as const satisfies Record<string, string>;
 
-export type MarkName = keyof typeof MARKS;
+export type Situation = keyof typeof COVERAGE;
 
-const BY_CODE: { readonly [code: string]: MarkName } = {
+const BY_CODE: { readonly [code: string]: Situation } = {
   STORE_UNAVAILABLE: "store away",
   LEASE_LOST: "turn cut off by a lease",
   ANSWER_LOST: "answer lost",
@@ -83,7 +83,7 @@ const BY_CODE: { readonly [code: string]: MarkName } = {
   NOT_READY: "timed out without a host",
 };
 
-const BY_REASON: { readonly [why: string]: MarkName } = {
+const BY_REASON: { readonly [why: string]: Situation } = {
   "its process has ended": "end known, not waited for",
   "it came back as a new incarnation": "came back as a new incarnation",
   "its lease is over": "lease waited for",
@@ -103,10 +103,10 @@ interface Round {
 }
 
 /** Records the situations that it observes. */
-export class Marks implements Observer {
+export class Coverage implements Observer {
   readonly #stage: Stage;
-  readonly #sticky: StickyMarks;
-  readonly #reminders: ReminderMarks;
+  readonly #sticky: StickyCoverage;
+  readonly #reminders: ReminderCoverage;
   readonly #commits = new Set<string>();
   readonly #lastOp = new Map<string, string>();
   readonly #committedOps = new Set<string>();
@@ -120,12 +120,12 @@ export class Marks implements Observer {
 
   constructor(stage: Stage) {
     this.#stage = stage;
-    this.#sticky = new StickyMarks(stage);
-    this.#reminders = new ReminderMarks(stage);
+    this.#sticky = new StickyCoverage(stage);
+    this.#reminders = new ReminderCoverage(stage);
   }
 
-  #reach(name: MarkName): void {
-    this.#stage.mark(name);
+  #reach(name: Situation): void {
+    this.#stage.reach(name);
   }
 
   // ——— The store.
@@ -249,7 +249,7 @@ export class Marks implements Observer {
     if (how === "suspend" && ms > LONG_SLEEP_MS) this.#reach("slept through a lease");
   }
 
-  told({ event, fields }: Parameters<NonNullable<Observer["told"]>>[0]): void {
+  logged({ event, fields }: Parameters<NonNullable<Observer["logged"]>>[0]): void {
     if (event === "lease.lost") this.#reach("lease lost");
     if (event === "lease.confirmed") this.#reach("lease kept after a sleep");
     if (event === "host.evicted") this.#reach("host evicted");
@@ -264,21 +264,21 @@ export class Marks implements Observer {
 
   sent(process: Process, to: number, message: unknown): void {
     this.#sticky.sent(process, to, message);
-    const said = message as Said | { readonly kind: "call"; readonly call: RemoteCall };
-    if ("kind" in said) {
-      if (said.kind === "call" && said.call.hops > 0) this.#reach("rejected and routed again");
+    const sent = message as VirtualControlMessage | { readonly kind: "call"; readonly call: RemoteCall };
+    if ("kind" in sent) {
+      if (sent.kind === "call" && sent.call.hops > 0) this.#reach("rejected and routed again");
       return;
     }
-    if (said.about === "host" && said.message.kind === "hello" && this.#slept.has(process)) {
-      const { namespace, unlocked } = said.message;
+    if (sent.about === "host" && sent.message.kind === "hello" && this.#slept.has(process)) {
+      const { namespace, unlocked } = sent.message;
       for (const [type, { number }] of unlocked) {
         if (number < (this.#rounds.get(`${namespace}/${type}`)?.version ?? 0)) this.#reach("woke up with an old table");
       }
     }
-    if (said.about === "scheduler" && said.message.kind === "order") this.#ordered(said.message);
+    if (sent.about === "scheduler" && sent.message.kind === "order") this.#ordered(sent.message);
   }
 
-  #ordered(order: Extract<Extract<Said, { about: "scheduler" }>["message"], { kind: "order" }>): void {
+  #ordered(order: Extract<Extract<VirtualControlMessage, { about: "scheduler" }>["message"], { kind: "order" }>): void {
     const { namespace, round: number, tables, types, operation } = order;
     if (number === 0) return;
     for (const { type, version } of tables) {

@@ -4,7 +4,7 @@ import { type Row, rowsOf } from "../checkers/reminders/reminder-rows.ts";
 import type { Observer, Operation, ReminderRun } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 
-export const REMINDER_MARKS = {
+export const REMINDER_COVERAGE = {
   "reminder: set in a turn": "a reminder was stored with the commit of a turn",
   "reminder: set from outside": "a reminder was set without a turn of its actor",
   "reminder: stored with a lease": "a reminder was stored for the process that set it to deliver",
@@ -34,12 +34,12 @@ export const REMINDER_MARKS = {
   "reminder: job handled": "a job ran",
 } as const satisfies Record<string, string>;
 
-type ReminderMark = keyof typeof REMINDER_MARKS;
+type ReminderSituation = keyof typeof REMINDER_COVERAGE;
 
 /** A tick that is later than this was not just delayed. */
 const LONG_MS = 3_000;
 
-export class ReminderMarks implements Observer {
+export class ReminderCoverage implements Observer {
   readonly #stage: Stage;
   readonly #handled = new Set<string>();
   readonly #numbers = new Map<string, number>();
@@ -71,8 +71,8 @@ export class ReminderMarks implements Observer {
     });
   }
 
-  #reach(name: ReminderMark): void {
-    this.#stage.mark(name);
+  #reach(name: ReminderSituation): void {
+    this.#stage.reach(name);
   }
 
   #voided(row: Row): void {

@@ -6,7 +6,7 @@ import { hasRole, isSharded, shardKey } from "../checkers/looks.ts";
 import type { Observer, Operation, StrategyCall } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 
-export const SHARD_CODE_MARKS = {
+export const SHARD_CODE_COVERAGE = {
   "shard: strategy followed": "a shard got the home that the custom strategy had returned",
   "shard: strategy asked elsewhere": "two hosts ran the custom strategy, one after the other",
   "shard: strategy failed": "the custom strategy threw, and the shard got a home all the same",
@@ -23,9 +23,9 @@ export const SHARD_CODE_MARKS = {
   "shard: called from a host without the role": "a host with the class and without its role called an actor of it",
 } as const satisfies Record<string, string>;
 
-type Mark = keyof typeof SHARD_CODE_MARKS;
+type ShardCodeSituation = keyof typeof SHARD_CODE_COVERAGE;
 
-const BY_FAULT: Readonly<Record<string, Mark>> = {
+const BY_FAULT: Readonly<Record<string, ShardCodeSituation>> = {
   threw: "shard: strategy failed",
   late: "shard: strategy late",
   "no such host": "shard: strategy returned no possible home",
@@ -35,7 +35,7 @@ const BY_FAULT: Readonly<Record<string, Mark>> = {
 /** Longest wait for a strategy. */
 const PATIENCE_MS = 5_000;
 
-export class ShardCodeMarks implements Observer {
+export class ShardCodeCoverage implements Observer {
   readonly #stage: Stage;
   /** Last response of a strategy, by shard. */
   readonly #answers = new Map<string, string>();
@@ -48,8 +48,8 @@ export class ShardCodeMarks implements Observer {
     stage.world.database.watchers.push({ notedHomes: (_station, _term, changes) => this.#persisted(changes) });
   }
 
-  #reach(name: Mark): void {
-    this.#stage.mark(name);
+  #reach(name: ShardCodeSituation): void {
+    this.#stage.reach(name);
   }
 
   #persisted(changes: readonly ShardHomeChange[]): void {
@@ -73,7 +73,7 @@ export class ShardCodeMarks implements Observer {
     if (shard !== undefined && answer !== undefined) this.#answers.set(shardKey(namespace, type, shard), answer);
   }
 
-  told({ event, fields }: Parameters<NonNullable<Observer["told"]>>[0]): void {
+  logged({ event, fields }: Parameters<NonNullable<Observer["logged"]>>[0]): void {
     if (event !== "strategy.failed") return;
     const mark = BY_FAULT[String(fields?.fault)];
     if (mark !== undefined) this.#reach(mark);

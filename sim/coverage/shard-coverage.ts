@@ -3,15 +3,15 @@
 // exchange the same messages often enough.
 import type { ShardHomeChange } from "../../src/ports/store/shards.ts";
 import { decodeArguments } from "../../src/wire/link/payloads.ts";
-import type { Said as LinkSaid } from "../../src/world/network/link-messages.ts";
+import type { VirtualLinkMessage } from "../../src/world/network/link-messages.ts";
 import type { Station } from "../../src/world/network/network.ts";
-import type { Said as ControlSaid } from "../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../src/world/network/virtual-control.ts";
 import type { Process } from "../../src/world/process.ts";
 import { isSharded, shardKey, shardKeyOf } from "../checkers/looks.ts";
 import type { Life, Observer, Operation, Turn } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 
-export const SHARD_MARKS = {
+export const SHARD_COVERAGE = {
   "shard: moved": "a shard was handed over from one host to another",
   "shard: handed over while a turn ran": "a turn of an actor completed while the hand-off of its shard waited for it",
   "shard: turn cut off": "a turn that took longer than the hand-off timeout was cut off",
@@ -38,9 +38,9 @@ export const SHARD_MARKS = {
   "shard: replaced in calm times": "a host was replaced while its actors were called, and no call failed",
 } as const satisfies Record<string, string>;
 
-type ShardMark = keyof typeof SHARD_MARKS;
-type HostWord = Extract<ControlSaid, { about: "host" }>["message"];
-type LeaderWord = Extract<ControlSaid, { about: "scheduler" }>["message"];
+type ShardSituation = keyof typeof SHARD_COVERAGE;
+type HostSent = Extract<VirtualControlMessage, { about: "host" }>["message"];
+type LeaderSent = Extract<VirtualControlMessage, { about: "scheduler" }>["message"];
 
 interface Moving {
   phase: "buffering" | "stopping" | "stopped" | "persisting";
@@ -49,7 +49,9 @@ interface Moving {
   readonly since: number;
 }
 
-const LOST: { readonly [phase in Moving["phase"]]: { readonly leader: ShardMark; readonly home: ShardMark } } = {
+const LOST: {
+  readonly [phase in Moving["phase"]]: { readonly leader: ShardSituation; readonly home: ShardSituation };
+} = {
   buffering: {
     leader: "shard: leader lost while calls are buffered",
     home: "shard: home lost while calls are buffered",
@@ -59,7 +61,7 @@ const LOST: { readonly [phase in Moving["phase"]]: { readonly leader: ShardMark;
   persisting: { leader: "shard: leader lost while a home is written", home: "shard: home lost when it had stopped" },
 };
 
-export class ShardMarks implements Observer {
+export class ShardCoverage implements Observer {
   readonly #stage: Stage;
   readonly #isOn: boolean;
   readonly #moving = new Map<string, Moving>();
@@ -87,8 +89,8 @@ export class ShardMarks implements Observer {
     });
   }
 
-  #reach(name: ShardMark): void {
-    this.#stage.mark(name);
+  #reach(name: ShardSituation): void {
+    this.#stage.reach(name);
   }
 
   // ——— The store.
@@ -160,20 +162,20 @@ export class ShardMarks implements Observer {
 
   sent(process: Process, to: number, message: unknown): void {
     if (!this.#isOn) return;
-    const said = message as ControlSaid | LinkSaid;
-    if ("kind" in said) {
-      if (said.kind === "call" && said.call.hops > 0 && isSharded(this.#stage.plan, said.call.type)) {
-        this.#turnedAway.add(decodeArguments(said.call.args as never)[0]);
+    const sent = message as VirtualControlMessage | VirtualLinkMessage;
+    if ("kind" in sent) {
+      if (sent.kind === "call" && sent.call.hops > 0 && isSharded(this.#stage.plan, sent.call.type)) {
+        this.#turnedAway.add(decodeArguments(sent.call.args as never)[0]);
       }
-    } else if (said.about === "host") this.#hostSays(process, to, said.message);
-    else if (said.about === "scheduler") this.#leaderSays(process, to, said.message);
+    } else if (sent.about === "host") this.#sentByHost(process, to, sent.message);
+    else if (sent.about === "scheduler") this.#sentByLeader(process, to, sent.message);
   }
 
   #playerAt(place: number): Stage["players"][number] | undefined {
     return this.#stage.players.find(({ host }) => host.place === place);
   }
 
-  #hostSays(process: Process, to: number, word: HostWord): void {
+  #sentByHost(process: Process, to: number, word: HostSent): void {
     const { planned, types } = this.#playerAt(process.place)!;
     if (word.kind === "getShardHomes") {
       if (!types.includes(word.type)) this.#reach("shard: asked by a host without the type");
@@ -189,7 +191,7 @@ export class ShardMarks implements Observer {
     if (moving !== undefined) Object.assign(moving, { phase: "stopped", home: process.place });
   }
 
-  #leaderSays(leader: Process, to: number, word: LeaderWord): void {
+  #sentByLeader(leader: Process, to: number, word: LeaderSent): void {
     if (word.kind !== "shardHomes" && word.kind !== "beginHandOff" && word.kind !== "handOff") return;
     const player = this.#playerAt(to)!;
     const { namespace } = player.planned;
@@ -197,7 +199,7 @@ export class ShardMarks implements Observer {
       for (const { shard, host } of word.homes) {
         const key = shardKey(namespace, word.type, shard);
         this.#requested.delete(`${player.host.process?.number} ${key}`);
-        this.#told(key, host?.address);
+        this.#announced(key, host?.address);
       }
       return;
     }
@@ -210,7 +212,7 @@ export class ShardMarks implements Observer {
     } else if (known !== undefined) Object.assign(known, { phase: "stopping", home: to });
   }
 
-  #told(key: string, address: string | undefined): void {
+  #announced(key: string, address: string | undefined): void {
     const moving = this.#moving.get(key);
     this.#moving.delete(key);
     if (address === undefined) {

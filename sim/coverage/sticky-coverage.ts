@@ -5,14 +5,14 @@ import { compareVersions, type TableVersion } from "../../src/kernel/versions.ts
 import { Ring } from "../../src/placement/model/ring.ts";
 import { VIRTUAL_NODES } from "../../src/placement/model/virtual-nodes.ts";
 import { decodeArguments } from "../../src/wire/link/payloads.ts";
-import type { Said as LinkSaid } from "../../src/world/network/link-messages.ts";
-import type { Said as ControlSaid } from "../../src/world/network/virtual-control.ts";
+import type { VirtualLinkMessage } from "../../src/world/network/link-messages.ts";
+import type { VirtualControlMessage } from "../../src/world/network/virtual-control.ts";
 import type { Process } from "../../src/world/process.ts";
-import { doorOf, isSticky, nameOf } from "../checkers/looks.ts";
+import { hostOf, isSticky, nameOf } from "../checkers/looks.ts";
 import type { Life, Observer, Operation, Turn } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 
-export const STICKY_MARKS = {
+export const STICKY_COVERAGE = {
   "sticky: got another owner": "a host that requested an actor got the name of its holder",
   "sticky: waited for a new leader": "a host asked the next leader for an actor because the last one had not answered",
   "sticky: kept for a host that is away": "a caller got the error that an actor is kept for a lost host",
@@ -26,17 +26,17 @@ export const STICKY_MARKS = {
   "sticky: granted in vain": "a host ended after it was granted an actor, before its activation",
 } as const satisfies Record<string, string>;
 
-type StickyMark = keyof typeof STICKY_MARKS;
-type HostWord = Extract<ControlSaid, { about: "host" }>["message"];
-type LeaderWord = Extract<ControlSaid, { about: "scheduler" }>["message"];
+type StickySituation = keyof typeof STICKY_COVERAGE;
+type HostSent = Extract<VirtualControlMessage, { about: "host" }>["message"];
+type LeaderSent = Extract<VirtualControlMessage, { about: "scheduler" }>["message"];
 
-interface Told {
+interface SentTable {
   readonly version: TableVersion;
   readonly addresses: readonly string[];
   readonly factor: number;
 }
 
-export class StickyMarks implements Observer {
+export class StickyCoverage implements Observer {
   readonly #stage: Stage;
   readonly #isSticky: boolean;
   /** Requested actor and addressed leader, by process and correlation. */
@@ -51,15 +51,15 @@ export class StickyMarks implements Observer {
   /** By process and actor. */
   readonly #noRoom = new Set<string>();
   readonly #turnedAway = new Set<unknown>();
-  readonly #tables = new Map<string, Told>();
+  readonly #tables = new Map<string, SentTable>();
 
   constructor(stage: Stage) {
     this.#stage = stage;
     this.#isSticky = stage.plan.sticky !== undefined;
   }
 
-  #reach(name: StickyMark): void {
-    this.#stage.mark(name);
+  #reach(name: StickySituation): void {
+    this.#stage.reach(name);
   }
 
   // ——— Actors and callers.
@@ -77,14 +77,14 @@ export class StickyMarks implements Observer {
   turnBegan({ life, op }: Turn): void {
     if (!isSticky(this.#stage.plan, life.type)) return;
     if (this.#turnedAway.has(op)) this.#reach("sticky: found after it moved");
-    if (!this.#stage.marks.has("sticky: placed against the ring")) this.#lookAtRing(life);
+    if (!this.#stage.reached.has("sticky: placed against the ring")) this.#lookAtRing(life);
   }
 
   #lookAtRing({ namespace, type, id, process }: Life): void {
-    const told = this.#tables.get(`${namespace}/${type}`);
-    const address = doorOf(process)?.status().address;
-    if (told === undefined || address === undefined || !told.addresses.includes(address)) return;
-    const owner = Ring.of(told.addresses, told.factor, VIRTUAL_NODES).owner(id);
+    const table = this.#tables.get(`${namespace}/${type}`);
+    const address = hostOf(process)?.status().address;
+    if (table === undefined || address === undefined || !table.addresses.includes(address)) return;
+    const owner = Ring.of(table.addresses, table.factor, VIRTUAL_NODES).owner(id);
     if (owner !== address) this.#reach("sticky: placed against the ring");
   }
 
@@ -108,17 +108,17 @@ export class StickyMarks implements Observer {
 
   sent(process: Process, to: number, message: unknown): void {
     if (!this.#isSticky) return;
-    const said = message as ControlSaid | LinkSaid;
-    if ("kind" in said) {
-      if (said.kind === "call" && said.call.hops > 0 && isSticky(this.#stage.plan, said.call.type)) {
-        this.#turnedAway.add(decodeArguments(said.call.args as never)[0]);
+    const sent = message as VirtualControlMessage | VirtualLinkMessage;
+    if ("kind" in sent) {
+      if (sent.kind === "call" && sent.call.hops > 0 && isSticky(this.#stage.plan, sent.call.type)) {
+        this.#turnedAway.add(decodeArguments(sent.call.args as never)[0]);
       }
-    } else if (said.about === "host") this.#hostSays(process, to, said.message);
-    else if (said.about === "scheduler") this.#leaderSays(to, said.message);
-    else if (said.about === "admin" && said.request.kind === "release") this.#wantedGone.add(nameOf(said.request));
+    } else if (sent.about === "host") this.#sentByHost(process, to, sent.message);
+    else if (sent.about === "scheduler") this.#sentByLeader(to, sent.message);
+    else if (sent.about === "admin" && sent.request.kind === "release") this.#wantedGone.add(nameOf(sent.request));
   }
 
-  #hostSays(process: Process, to: number, word: HostWord): void {
+  #sentByHost(process: Process, to: number, word: HostSent): void {
     const namespace = this.#namespaceAt.get(process.place) ?? "";
     switch (word.kind) {
       case "hello":
@@ -154,7 +154,7 @@ export class StickyMarks implements Observer {
     }
   }
 
-  #leaderSays(to: number, word: LeaderWord): void {
+  #sentByLeader(to: number, word: LeaderSent): void {
     const namespace = this.#namespaceAt.get(to) ?? "";
     switch (word.kind) {
       case "acquired":

@@ -6,7 +6,7 @@ import { type Cause, runsOf, type SeenEvent, type SeenRun } from "../checkers/wo
 import type { ActivityRun, DeedOperation, Observer } from "../observer.ts";
 import type { Stage } from "../stage.ts";
 
-export const WORKFLOW_MARKS = {
+export const WORKFLOW_COVERAGE = {
   "workflow: warm": "a task came back to the worker that has its run in memory",
   "workflow: cold": "a task was assigned to a worker that has to replay, and no worker had its run in memory",
   "workflow: forced cold": "a task was assigned to another worker than the one that had its run in memory",
@@ -51,15 +51,15 @@ export const WORKFLOW_MARKS = {
   "workflow: queried": "a client got an answer to a query",
 } as const satisfies Record<string, string>;
 
-type WorkflowMark = keyof typeof WORKFLOW_MARKS;
+type WorkflowSituation = keyof typeof WORKFLOW_COVERAGE;
 
 const BY_MODE = {
   sticky_hit_expected: "workflow: warm",
   cold_replay: "workflow: cold",
   forced_cold_replay: "workflow: forced cold",
-} as const satisfies Record<string, WorkflowMark>;
+} as const satisfies Record<string, WorkflowSituation>;
 
-const BY_EVENT: { readonly [kind: string]: WorkflowMark } = {
+const BY_EVENT: { readonly [kind: string]: WorkflowSituation } = {
   ActivityRetryScheduled: "workflow: tried again",
   ActivityTimedOut: "workflow: took too long",
   ActivityFailed: "workflow: gave up",
@@ -79,7 +79,7 @@ interface About {
   readonly evictions?: number;
 }
 
-export class WorkflowMarks implements Observer {
+export class WorkflowCoverage implements Observer {
   readonly #stage: Stage;
   readonly #attempts = new Set<string>();
   readonly #runIds = new Set<string>();
@@ -99,8 +99,8 @@ export class WorkflowMarks implements Observer {
     });
   }
 
-  #reach(name: WorkflowMark): void {
-    this.#stage.mark(name);
+  #reach(name: WorkflowSituation): void {
+    this.#stage.reach(name);
   }
 
   #began({ namespace, workflowId, start, events }: SeenRun): void {

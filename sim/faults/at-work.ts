@@ -48,10 +48,10 @@ export const done = (question: Question) => (event: TrapEvent) => event.kind ===
 /** Builds faults at such events, for plans that have the events. */
 export const atWorkWhere =
   (isThere: (plan: Plan) => boolean) =>
-  (name: string, says: string, isIt: (event: TrapEvent) => boolean, hit: Hit): Fault =>
+  (name: string, summary: string, isIt: (event: TrapEvent) => boolean, hit: Hit): Fault =>
     fault<AtWork>({
       name,
-      says,
+      summary,
       draw(chance, plan) {
         if (!isThere(plan)) return [];
         const [ms, nth] = [lengths(chance, 10, 60_000), lengths(chance, 1, 8)];

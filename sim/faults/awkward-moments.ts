@@ -8,10 +8,10 @@ const asks = (question: Question) => (event: TrapEvent) => event.kind === "asks"
 const done = (question: Question) => (event: TrapEvent) => event.kind === "done" && event.question === question;
 const sends = ({ kind }: TrapEvent): boolean => kind === "sent";
 
-function crashes(name: string, says: string, isIt: (event: TrapEvent) => boolean, most: number): Fault {
+function crashes(name: string, summary: string, isIt: (event: TrapEvent) => boolean, most: number): Fault {
   return fault<{ nth: number; quietly: boolean; restartMs: number }>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const [restartMs, nth] = [lengths(chance, 10, 30_000), lengths(chance, 1, most)];
       return times(chance, plan, 3, () => ({ nth: nth(), quietly: chance.chance(0.5), restartMs: restartMs() }));
@@ -25,10 +25,10 @@ function crashes(name: string, says: string, isIt: (event: TrapEvent) => boolean
   });
 }
 
-function pauses(name: string, says: string, isIt: (event: TrapEvent) => boolean, most: number): Fault {
+function pauses(name: string, summary: string, isIt: (event: TrapEvent) => boolean, most: number): Fault {
   return fault<{ nth: number; ms: number }>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const [ms, nth] = [lengths(chance, 50, 40_000), lengths(chance, 1, most)];
       return times(chance, plan, 3, () => ({ nth: nth(), ms: ms() }));

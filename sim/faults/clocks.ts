@@ -9,7 +9,7 @@ const TEN_YEARS_MS = 10 * 365 * 86_400_000;
 
 export const wallJump = fault<{ host: string; byMs: number; backMs: number | null }>({
   name: "wall clock jump",
-  says: "the wall clock of a process is set, and sometimes set back later",
+  summary: "the wall clock of a process is set, and sometimes set back later",
   draw(chance, plan) {
     const size = lengths(chance, 1_000, TEN_YEARS_MS);
     return times(chance, plan, 4, () => {
@@ -28,7 +28,7 @@ export const wallJump = fault<{ host: string; byMs: number; backMs: number | nul
 
 export const drift = fault<{ host: string; rate: number; ms: number }>({
   name: "clock drift",
-  says: "the clocks of a process are too fast or too slow for a while",
+  summary: "the clocks of a process are too fast or too slow for a while",
   draw(chance, plan) {
     const [off, ms] = [severity(chance, 0.001, 0.05), lengths(chance, 2_000, 60_000)];
     return times(chance, plan, 3, () => {
@@ -47,7 +47,7 @@ export const drift = fault<{ host: string; rate: number; ms: number }>({
 
 export const suspend = fault<{ host: string; ms: number }>({
   name: "suspend",
-  says: "a machine sleeps: its monotonic clock stands still, its wall clock goes on",
+  summary: "a machine sleeps: its monotonic clock stands still, its wall clock goes on",
   draw(chance, plan) {
     const ms = lengths(chance, 50, 60_000);
     return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), ms: ms() }));
@@ -61,10 +61,10 @@ export const suspend = fault<{ host: string; ms: number }>({
 });
 
 /** Restarts a process on a machine with other timers. */
-function timers(name: string, says: string, troubles: (chance: Prng) => ClockTroubles): Fault {
+function timers(name: string, summary: string, troubles: (chance: Prng) => ClockTroubles): Fault {
   return fault<{ host: string; clock: ClockTroubles; crashes: boolean }>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const clock = troubles(chance);
       return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), clock, crashes: chance.chance(0.5) }));
@@ -90,7 +90,7 @@ export const earlyTimers = timers("early timers", "timers of a host ring a momen
 
 export const databaseClock = fault<{ stepMs: number; everyMs: number; count: number }>({
   name: "database clock",
-  says: "the clock of the database is too fast or too slow for a while",
+  summary: "the clock of the database is too fast or too slow for a while",
   draw(chance, plan) {
     const [off, everyMs] = [severity(chance, 0.001, 0.05), Math.floor(chance.between(100, 2_000))];
     return times(chance, plan, 2, () => {

@@ -1,6 +1,6 @@
 // Faults of schedulers, and of hosts that join and leave, during rounds.
 import type { Operation } from "../../src/ports/control-messages.ts";
-import type { Said } from "../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../src/world/network/virtual-control.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { type Fault, fault, hostNames, lengths, times } from "./fault.ts";
 import { between, forget } from "./network/between.ts";
@@ -19,20 +19,20 @@ const isOrder =
   (operation: Operation) =>
   (event: TrapEvent): boolean => {
     if (event.kind !== "sent") return false;
-    const said = event.message as Said;
-    return said.about === "scheduler" && said.message.kind === "order" && said.message.operation === operation;
+    const sent = event.message as VirtualControlMessage;
+    return sent.about === "scheduler" && sent.message.kind === "order" && sent.message.operation === operation;
   };
 
 /** A fault of the leader after it has sent a number of orders of one kind. */
 function midRound(
   name: string,
-  says: string,
+  summary: string,
   operation: Operation,
   hit: (stage: Stage, leader: Player, planned: MidRound) => void,
 ): Fault {
   return fault<MidRound>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const [ms, nth] = [lengths(chance, 10, 30_000), lengths(chance, 1, 12)];
       return times(chance, plan, 3, () => {
@@ -93,7 +93,7 @@ export const leaderHangsAtUnlock = midRound(
 
 export const schedulersDie = fault<{ quietly: boolean; restartMs: number[] }>({
   name: "schedulers die",
-  says: "all processes that could lead end at once",
+  summary: "all processes that could lead end at once",
   draw(chance, plan) {
     const restartMs = lengths(chance, 10, 20_000);
     return times(chance, plan, 2, () => ({ quietly: chance.chance(0.5), restartMs: plan.hosts.map(restartMs) }));
@@ -112,7 +112,7 @@ export const schedulersDie = fault<{ quietly: boolean; restartMs: number[] }>({
 
 export const leaderDies = fault<{ quietly: boolean; restartMs: number }>({
   name: "leader dies",
-  says: "the leader ends, and the next leader may end as well",
+  summary: "the leader ends, and the next leader may end as well",
   draw(chance, plan) {
     const restartMs = lengths(chance, 10, 20_000);
     return times(chance, plan, 4, () => ({ quietly: chance.chance(0.5), restartMs: restartMs() }));
@@ -127,7 +127,7 @@ export const leaderDies = fault<{ quietly: boolean; restartMs: number }>({
 
 export const joinAndLeave = fault<{ host: string; nth: number; ends: "crash" | "power" | "stop"; againMs: number }>({
   name: "join and leave",
-  says: "a host joins and leaves again within one round",
+  summary: "a host joins and leaves again within one round",
   draw(chance, plan) {
     const againMs = lengths(chance, 10, 10_000);
     return times(chance, plan, 3, () => {
@@ -141,7 +141,7 @@ export const joinAndLeave = fault<{ host: string; nth: number; ends: "crash" | "
     stage.start(player);
     const joining = player.host.process;
     const isSaid = (event: TrapEvent): boolean =>
-      event.kind === "sent" && event.process === joining && (event.message as Said).about === "host";
+      event.kind === "sent" && event.process === joining && (event.message as VirtualControlMessage).about === "host";
     atMoment(stage, nth, isSaid, () => {
       strike(host, { nth, ends });
       if (ends === "stop") stage.later(0, () => stopAndRestart(stage, player, againMs));
@@ -152,7 +152,7 @@ export const joinAndLeave = fault<{ host: string; nth: number; ends: "crash" | "
 
 export const lostGoodbye = fault<{ host: string; downMs: number }>({
   name: "lost goodbye",
-  says: "a host stops in an orderly way, and its goodbye is lost",
+  summary: "a host stops in an orderly way, and its goodbye is lost",
   draw(chance, plan) {
     const downMs = lengths(chance, 1, 20_000);
     return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), downMs: downMs() }));
@@ -164,8 +164,8 @@ export const lostGoodbye = fault<{ host: string; downMs: number }>({
     const { lookouts } = between(stage.world);
     const chance = stage.chance.child(`lost goodbye ${at}`);
     const look: Parameters<typeof lookouts.add>[0] = (from, message) => {
-      const said = message as Said;
-      if (from.station !== process || said.about !== "host" || said.message.kind !== "goodbye") return;
+      const sent = message as VirtualControlMessage;
+      if (from.station !== process || sent.about !== "host" || sent.message.kind !== "goodbye") return;
       strike(host);
       forget(stage.world, from, chance);
     };
@@ -177,7 +177,7 @@ export const lostGoodbye = fault<{ host: string; downMs: number }>({
 
 export const herd = fault<{ spreadMs: number }>({
   name: "herd",
-  says: "dozens of hosts join at once",
+  summary: "dozens of hosts join at once",
   draw(chance, plan) {
     if (hostNames(plan).length === plan.hosts.length) return [];
     const spreadMs = Math.floor(chance.exponential(500));

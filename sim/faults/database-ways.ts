@@ -4,10 +4,10 @@ import type { Station } from "../../src/world/network/network.ts";
 import { type Fault, fault, hostNames, lengths, severity, times } from "./fault.ts";
 import { between, type DatabaseWay, reopenDatabaseWay } from "./network/between.ts";
 
-function brokenWay(name: string, says: string, how: DatabaseWay["how"]): Fault {
+function brokenWay(name: string, summary: string, how: DatabaseWay["how"]): Fault {
   return fault<{ host: string; ms: number }>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const ms = lengths(chance, 50, 40_000);
       return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), ms: ms() }));
@@ -43,7 +43,7 @@ export const lateQuestions = brokenWay(
 
 export const silentDatabase = fault<{ how: DatabaseWay["how"]; ms: number }>({
   name: "silent database",
-  says: "the database accepts connections and answers no host for a while",
+  summary: "the database accepts connections and answers no host for a while",
   draw(chance, plan) {
     const ms = lengths(chance, 100, 40_000);
     const hows = ["questions", "answers", "late"] as const;
@@ -65,7 +65,7 @@ const LEASED: ReadonlySet<Question> = new Set<Question>(["campaign", "claim", "r
 
 export const slowAnswers = fault<{ host: string; share: number; lateMs: number; isAll: boolean; ms: number }>({
   name: "slow answers",
-  says: "the database applies the requests of one host in time, but its answers arrive late",
+  summary: "the database applies the requests of one host in time, but its answers arrive late",
   draw(chance, plan) {
     // No request waits longer than five seconds for an answer.
     const [ms, lateMs, share] = [lengths(chance, 1_000, 40_000), lengths(chance, 100, 4_900), severity(chance, 0.1, 1)];

@@ -7,7 +7,7 @@ export interface Fault {
   /** Name in plans, headers and figures. */
   readonly name: string;
   /** Description in one sentence. */
-  readonly says: string;
+  readonly summary: string;
   /** Draws its occurrences in a run of this plan. `chance` belongs to this fault alone. */
   draw(chance: Prng, plan: Plan): PlannedFault[];
   /** Runs at the planned time. It calls stage.fault() when it really takes effect. */
@@ -18,7 +18,7 @@ type Drawn<D> = D & { readonly at: number };
 
 interface Kind<D> {
   readonly name: string;
-  readonly says: string;
+  readonly summary: string;
   draw(chance: Prng, plan: Plan): Drawn<D>[];
   /** `strike` records that the fault takes effect now, and on which host. */
   happen(stage: Stage, drawn: Drawn<D>, strike: Strike): void;
@@ -27,10 +27,10 @@ interface Kind<D> {
 export type Strike = (who?: string, fields?: Record<string, unknown>) => void;
 
 /** A fault with typed details. Details are plain data, so that a plan can be saved. */
-export function fault<D extends object>({ name, says, draw, happen }: Kind<D>): Fault {
+export function fault<D extends object>({ name, summary, draw, happen }: Kind<D>): Fault {
   return {
     name,
-    says,
+    summary,
     draw: (chance, plan) => draw(chance, plan).map((drawn): PlannedFault => ({ ...drawn, fault: name })),
     happen: (stage, planned) =>
       happen(stage, planned as unknown as Drawn<D>, (who, fields) => stage.fault(name, who, fields)),

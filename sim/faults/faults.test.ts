@@ -70,7 +70,7 @@ function planWithReminders(seed: number): Plan {
     return { at: 2_000 * (i + 1), from, type, id: `bell-${i}`, method: "remind", how, timeoutMs: 25_000 };
   });
   const settings = { ...plan.settings, reminders: { lease: 2_000, fetchAhead: 500, pollInterval: 200 } };
-  return { ...plan, settings, reminders: { tells: true }, calls: [...plan.calls, ...calls] };
+  return { ...plan, settings, reminders: { notifies: true }, calls: [...plan.calls, ...calls] };
 }
 
 /** A plan in which clients start and signal workflows. */
@@ -89,7 +89,7 @@ function planWithWorkflows(seed: number): Plan {
     return { at: 1_100 * (i + 1), from: `host-${1 + (i % 2)}`, workflow: `flow-${i >> 1}`, deed };
   });
   const worker = { types: ["Script", "Sequel"], errands: true, build: "" };
-  const workflows = { workers: { "host-1": worker, "host-2": { ...worker, errands: false } }, tells: true };
+  const workflows = { workers: { "host-1": worker, "host-2": { ...worker, errands: false } }, notifies: true };
   const settings = { ...plan.settings, worker: { lease: 1_500, pollInterval: 300, cacheRuns: 2 } };
   return { ...plan, settings, workflows, deeds };
 }
@@ -134,7 +134,7 @@ describe("the faults", () => {
   it("every fault has its own name and description", () => {
     assert.ok(FAULTS.length >= 36, `${FAULTS.length}`);
     assert.equal(new Set(FAULTS.map(({ name }) => name)).size, FAULTS.length);
-    assert.equal(new Set(FAULTS.map(({ says }) => says)).size, FAULTS.length);
+    assert.equal(new Set(FAULTS.map(({ summary }) => summary)).size, FAULTS.length);
   });
 
   it("a plan without faults has none", async () => {

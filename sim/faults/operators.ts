@@ -9,7 +9,7 @@ import { isWorking, leaderOf, stopAndRestart, stopAndThen } from "./network/play
 
 export const gracefulRestart = fault<{ host: string; downMs: number }>({
   name: "graceful restart",
-  says: "a host is stopped in an orderly way, and started again after a while",
+  summary: "a host is stopped in an orderly way, and started again after a while",
   draw(chance, plan) {
     const downMs = lengths(chance, 1, 20_000);
     return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), downMs: downMs() }));
@@ -24,7 +24,7 @@ export const gracefulRestart = fault<{ host: string; downMs: number }>({
 
 export const stopTogether = fault<{ hosts: string[]; apartMs: number; downMs: number }>({
   name: "stopped together",
-  says: "several hosts, or all, are stopped at once in an orderly way",
+  summary: "several hosts, or all, are stopped at once in an orderly way",
   draw(chance, plan) {
     const [downMs, apartMs] = [lengths(chance, 1, 20_000), lengths(chance, 1, 1_000)];
     return times(chance, plan, 2, () => {
@@ -42,7 +42,7 @@ export const stopTogether = fault<{ hosts: string[]; apartMs: number; downMs: nu
 
 export const leaderResigns = fault<{ downMs: number }>({
   name: "leader resigns",
-  says: "the leader is stopped in an orderly way",
+  summary: "the leader is stopped in an orderly way",
   draw(chance, plan) {
     const downMs = lengths(chance, 1, 20_000);
     return times(chance, plan, 4, () => ({ downMs: downMs() }));
@@ -82,7 +82,7 @@ function drawUpgrade(chance: Prng, { settings }: Plan): LimpetSettings {
 
 export const rollingUpgrade = fault<{ hosts: string[]; settings: LimpetSettings; downMs: number; nextMs: number }>({
   name: "rolling upgrade",
-  says: "hosts are stopped one after another, and started again with other settings",
+  summary: "hosts are stopped one after another, and started again with other settings",
   draw(chance, plan) {
     const [downMs, nextMs] = [lengths(chance, 1, 5_000), lengths(chance, 1, 5_000)];
     return times(chance, plan, 1, () => {
@@ -110,7 +110,7 @@ export const rollingUpgrade = fault<{ hosts: string[]; settings: LimpetSettings;
 
 export const memoryPressure = fault<{ host: string; maxResident: number }>({
   name: "memory pressure",
-  says: "a host is started again with room for very few actors, so that they leave memory all the time",
+  summary: "a host is started again with room for very few actors, so that they leave memory all the time",
   draw(chance, plan) {
     return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), maxResident: 1 + chance.below(4) }));
   },
@@ -124,7 +124,7 @@ export const memoryPressure = fault<{ host: string; maxResident: number }>({
 
 export const drained = fault<{ host: string; from: string; ms: number }>({
   name: "drained",
-  says: "an operator drains a host, and starts it again when it is empty",
+  summary: "an operator drains a host, and starts it again when it is empty",
   draw(chance, plan) {
     const ms = lengths(chance, 100, 30_000);
     return times(chance, plan, 2, () => {

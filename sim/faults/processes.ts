@@ -9,10 +9,10 @@ interface End {
   readonly restartMs: number;
 }
 
-function ending(name: string, says: string, quietly: boolean): Fault {
+function ending(name: string, summary: string, quietly: boolean): Fault {
   return fault<End>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const restartMs = lengths(chance, 10, 40_000);
       return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), restartMs: restartMs() }));
@@ -40,7 +40,7 @@ export const powerLoss = ending(
 
 export const restartAtOnce = fault<{ host: string; quietly: boolean; restartMs: number }>({
   name: "restart at once",
-  says: "a process ends, and another one is at the same address before the end is detected",
+  summary: "a process ends, and another one is at the same address before the end is detected",
   draw(chance, plan) {
     return times(chance, plan, 4, () => {
       return { host: chance.pick(hostNames(plan)), quietly: chance.chance(0.5), restartMs: chance.below(20) };
@@ -56,7 +56,7 @@ export const restartAtOnce = fault<{ host: string; quietly: boolean; restartMs: 
 
 export const crashLoop = fault<{ host: string; lives: number[] }>({
   name: "crash loop",
-  says: "a process ends again and again, each time some moments after it was started",
+  summary: "a process ends again and again, each time some moments after it was started",
   draw(chance, plan) {
     const life = lengths(chance, 1, 5_000);
     return times(chance, plan, 1, () => {
@@ -78,7 +78,7 @@ export const crashLoop = fault<{ host: string; lives: number[] }>({
 
 export const blackout = fault<{ quietly: boolean; restartMs: number[] }>({
   name: "blackout",
-  says: "all processes end at once, and come back one after another",
+  summary: "all processes end at once, and come back one after another",
   draw(chance, plan) {
     const restartMs = lengths(chance, 10, 20_000);
     return times(chance, plan, 1, () => ({ quietly: chance.chance(0.5), restartMs: plan.hosts.map(restartMs) }));
@@ -95,7 +95,7 @@ export const blackout = fault<{ quietly: boolean; restartMs: number[] }>({
 
 export const pause = fault<{ host: string; ms: number }>({
   name: "pause",
-  says: "a process hangs and continues later with its old state",
+  summary: "a process hangs and continues later with its old state",
   draw(chance, plan) {
     const ms = lengths(chance, 10, 60_000);
     return times(chance, plan, 4, () => ({ host: chance.pick(hostNames(plan)), ms: ms() }));
@@ -110,7 +110,7 @@ export const pause = fault<{ host: string; ms: number }>({
 
 export const pausedTogether = fault<{ ms: number[] }>({
   name: "paused together",
-  says: "all processes hang at the same moment, as when their machine is moved, and go on one after another",
+  summary: "all processes hang at the same moment, as when their machine is moved, and go on one after another",
   draw(chance, plan) {
     const ms = lengths(chance, 50, 20_000);
     return times(chance, plan, 2, () => ({ ms: plan.hosts.map(ms) }));
@@ -125,7 +125,7 @@ export const pausedTogether = fault<{ ms: number[] }>({
 
 export const lag = fault<{ host: string; ms: number; shortMs: number; everyMs: number }>({
   name: "lag",
-  says: "the event loop of a process lags: it is late for everything, for a while",
+  summary: "the event loop of a process lags: it is late for everything, for a while",
   draw(chance, plan) {
     const [ms, shortMs, everyMs] = [lengths(chance, 500, 20_000), severity(chance, 2, 800), severity(chance, 20, 500)];
     return times(chance, plan, 2, () => {

@@ -101,7 +101,7 @@ export const stoppedAtClaim = atWork(
 
 // ——— Requests to the store.
 
-interface Unheard {
+interface LostResponses {
   readonly questions: readonly Question[];
   readonly share: number;
   readonly ms: number;
@@ -109,9 +109,9 @@ interface Unheard {
 
 const ABOUT_REMINDERS: readonly Question[] = ["claim", "settle", "renew", "remind"];
 
-export const unheardReminders = fault<Unheard>({
+export const lostReminderResponses = fault<LostResponses>({
   name: "reminders unheard",
-  says: "for a while some responses of the store about reminders are lost",
+  summary: "for a while some responses of the store about reminders are lost",
   draw(chance, plan) {
     if (plan.reminders === undefined) return [];
     const [share, ms] = [severity(chance, 0.1, 1), lengths(chance, 100, 30_000)];
@@ -123,7 +123,7 @@ export const unheardReminders = fault<Unheard>({
   happen(stage, { questions, share, ms, at }, strike) {
     strike("", { questions: questions.join(), share, ms });
     const chance = stage.chance.child(`unheard ${at}`);
-    const { unheard } = between(stage.world);
+    const { lostResponses: unheard } = between(stage.world);
     const isLost = (question: Question): boolean => questions.includes(question) && chance.chance(share);
     unheard.add(isLost);
     stage.undoAfter(ms, () => void unheard.delete(isLost));
@@ -139,7 +139,7 @@ interface Held {
 
 export const lateReminders = fault<Held>({
   name: "reminders held up",
-  says: "for a while some requests about reminders arrive at the store long after their timeout",
+  summary: "for a while some requests about reminders arrive at the store long after their timeout",
   draw(chance, plan) {
     if (plan.reminders === undefined) return [];
     const [share, heldMs, ms] = [severity(chance, 0.1, 1), lengths(chance, 500, 20_000), lengths(chance, 100, 30_000)];
@@ -175,13 +175,13 @@ interface Storm {
 /** A burst of calls that set and cancel the same few reminders. */
 function storm(
   name: string,
-  says: string,
+  summary: string,
   mostApartMs: number,
   when: (dueMs: number) => PlannedReminder["when"],
 ): Fault {
   return fault<Storm>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const { calls: all } = plan;
       if (plan.reminders === undefined || all.length === 0) return [];

@@ -10,7 +10,8 @@ const LONGEST_MS = 120_000;
 
 export const failingStart = fault<{ host: string; downMs: number }>({
   name: "failing start",
-  says: "a process joins the cluster, then loses the database before its start is complete: the start fails, and the process goes on",
+  summary:
+    "a process joins the cluster, then loses the database before its start is complete: the start fails, and the process goes on",
   draw(chance, plan) {
     // Only a worker sends a request to the database between joining and being up.
     const workers = Object.keys(plan.workflows?.workers ?? {});

@@ -1,20 +1,20 @@
 // Faults of sticky actors: while the leader decides on an owner, while a host reports its actors, and by
 // operators and callers that release them.
-import type { Said } from "../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../src/world/network/virtual-control.ts";
 import { makeCall } from "../callers.ts";
 import type { Plan, PlannedCall } from "../plan.ts";
 import type { Player, Stage, TrapEvent } from "../stage.ts";
 import { type Fault, fault, hostNames, lengths, type Strike, times } from "./fault.ts";
+import { atNthMessage, fromHost, fromLeader, receiver, sender } from "./network/at-message.ts";
 import { crashAndRestart, isWorking, leaderOf } from "./network/players.ts";
 import { breakBoth, waysToLeader } from "./network/streams.ts";
-import { atWord, hostSays, leaderSays, whoHears, whoSays } from "./network/words.ts";
 
 const LATER_MS = 10;
 
-const isGrant = (said: Said): boolean =>
-  said.about === "scheduler" &&
-  said.message.kind === "acquired" &&
-  said.message.answers.some(({ kind }) => kind === "granted");
+const isGrant = (sent: VirtualControlMessage): boolean =>
+  sent.about === "scheduler" &&
+  sent.message.kind === "acquired" &&
+  sent.message.answers.some(({ kind }) => kind === "granted");
 
 /** Planned calls to sticky actors. */
 const stickyCalls = ({ calls, sticky = {} }: Plan): readonly PlannedCall[] =>
@@ -57,14 +57,14 @@ const hangs: Hit = (stage, player, { nth, ms }, strike) => {
  */
 function atAnswer(
   name: string,
-  says: string,
-  isIt: (said: Said) => boolean,
+  summary: string,
+  isIt: (sent: VirtualControlMessage) => boolean,
   whom: (from: Player, to: Player) => Player,
   hit: Hit,
 ): Fault {
   return fault<AtAnswer>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const calls = stickyCalls(plan);
       if (calls.length === 0) return [];
@@ -80,7 +80,7 @@ function atAnswer(
       });
     },
     happen(stage, planned, strike) {
-      atWord(stage, planned.nth, isIt, (from, to) => hit(stage, whom(from, to), planned, strike));
+      atNthMessage(stage, planned.nth, isIt, (from, to) => hit(stage, whom(from, to), planned, strike));
       callNew(stage, planned.targets, `${name.replaceAll(" ", "-")}-${planned.at}`);
     },
   });
@@ -99,43 +99,43 @@ const atTake =
 export const leaderDiesAtAcquire = atAnswer(
   "leader dies at acquire",
   "the leader ends when a host asks it for a sticky actor",
-  hostSays("acquire"),
-  whoHears,
+  fromHost("acquire"),
+  receiver,
   dies,
 );
 export const leaderDiesAtGrant = atAnswer(
   "leader dies at grant",
   "the leader ends when it has granted a sticky actor, before any other process knows it",
   isGrant,
-  whoSays,
+  sender,
   dies,
 );
 export const leaderHangsAtGrant = atAnswer(
   "leader hangs at grant",
   "the leader hangs when it has granted a sticky actor",
   isGrant,
-  whoSays,
+  sender,
   hangs,
 );
 export const ownerDiesAtGrant = atAnswer(
   "owner dies at grant",
   "a host ends while a sticky actor that it asked for is being granted to it",
   isGrant,
-  whoHears,
+  receiver,
   dies,
 );
 export const ownerDiesBeforeTake = atAnswer(
   "owner dies before take",
   "a host ends when a sticky actor was granted to it and has not come to life yet",
   isGrant,
-  whoHears,
+  receiver,
   atTake(dies),
 );
 export const ownerHangsBeforeTake = atAnswer(
   "owner hangs before take",
   "a host hangs when a sticky actor was granted to it and has not come to life yet",
   isGrant,
-  whoHears,
+  receiver,
   atTake(hangs),
 );
 
@@ -150,10 +150,10 @@ interface AtClaims {
 }
 
 /** A fault of the leader after it has received a number of parts of reports. */
-function atClaims(name: string, says: string, hit: Hit): Fault {
+function atClaims(name: string, summary: string, hit: Hit): Fault {
   return fault<AtClaims>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       if (stickyCalls(plan).length === 0) return [];
       const [ms, nth] = [lengths(chance, 10, 30_000), lengths(chance, 1, 8)];
@@ -165,7 +165,9 @@ function atClaims(name: string, says: string, hit: Hit): Fault {
     happen(stage, planned, strike) {
       const leader = leaderOf(stage);
       if (leader === undefined) return;
-      atWord(stage, planned.nth, leaderSays("noted"), (from) => hit(stage, from, { ...planned, targets: [] }, strike));
+      atNthMessage(stage, planned.nth, fromLeader("noted"), (from) =>
+        hit(stage, from, { ...planned, targets: [] }, strike),
+      );
       if (planned.to === "next") crashAndRestart(stage, leader, false, planned.ms);
       else for (const player of stage.players) breakStreams(stage, player);
     },
@@ -191,7 +193,7 @@ export const leaderHangsInClaims = atClaims(
 
 export const claimsCutShort = fault<{ host: string; again: number; ms: number }>({
   name: "claims cut short",
-  says: "the stream of a host breaks, perhaps several times, before the leader has the end of its report",
+  summary: "the stream of a host breaks, perhaps several times, before the leader has the end of its report",
   draw(chance, plan) {
     const { sticky = {}, hosts } = plan;
     const holders = hosts.filter(({ types }) => types.some((type) => sticky[type] !== undefined));
@@ -204,14 +206,14 @@ export const claimsCutShort = fault<{ host: string; again: number; ms: number }>
     const player = stage.player(host);
     const { place } = player.host;
     let claims = 0;
-    const isLast = (said: Said, _to: number, from: number): boolean => {
+    const isLast = (sent: VirtualControlMessage, _to: number, from: number): boolean => {
       if (from !== place) return false;
-      if (hostSays("hello")(said)) claims = 0;
-      if (hostSays("claims")(said)) claims++;
-      return claims > 0 && hostSays("claimed")(said);
+      if (fromHost("hello")(sent)) claims = 0;
+      if (fromHost("claims")(sent)) claims++;
+      return claims > 0 && fromHost("claimed")(sent);
     };
     const cut = (left: number): void =>
-      atWord(stage, 1, isLast, (_host, leader) => {
+      atNthMessage(stage, 1, isLast, (_host, leader) => {
         const ways = waysToLeader(stage, player);
         if (ways?.leader !== leader || !isWorking(leader)) return;
         strike(host, { left, ms });
@@ -276,21 +278,21 @@ async function release(stage: Stage, planned: Release & { readonly at: number },
 
 export const releasedByOperator = fault<Release>({
   name: "released by an operator",
-  says: "an operator has hosts let go of sticky actors that they hold",
+  summary: "an operator has hosts let go of sticky actors that they hold",
   draw: drawRelease(1),
   happen: (stage, planned, strike) => void release(stage, planned, strike),
 });
 
 export const releasedAndCalled = fault<Release>({
   name: "released and called",
-  says: "an operator has hosts let go of sticky actors that are called from several hosts in the same moment",
+  summary: "an operator has hosts let go of sticky actors that are called from several hosts in the same moment",
   draw: drawRelease(5),
   happen: (stage, planned, strike) => void release(stage, planned, strike),
 });
 
 export const leaveStorm = fault<{ calls: (PlannedCall & { readonly afterMs: number })[] }>({
   name: "leave storm",
-  says: "many callers request sticky actors to deactivate, again and again, and call them meanwhile",
+  summary: "many callers request sticky actors to deactivate, again and again, and call them meanwhile",
   draw(chance, plan) {
     const all = stickyCalls(plan);
     if (all.length === 0) return [];

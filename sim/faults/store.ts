@@ -23,13 +23,13 @@ interface Spell {
 /** A period in which requests to the database are faulty. */
 function spell(
   name: string,
-  says: string,
+  summary: string,
   mostMs: number,
   troubles: (chance: Prng) => () => Partial<DatabaseTroubles>,
 ): Fault {
   return fault<Spell>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const [draw, ms] = [troubles(chance), lengths(chance, 100, mostMs)];
       return times(chance, plan, 3, () => ({ troubles: draw(), ms: ms() }));
@@ -72,7 +72,7 @@ export const readOnly = spell("disk full", "everything can be read and nothing w
 
 export const outage = fault<{ ms: number }>({
   name: "database restart",
-  says: "the database goes down, and requests in flight are lost, whether or not they took effect",
+  summary: "the database goes down, and requests in flight are lost, whether or not they took effect",
   draw(chance, plan) {
     const ms = lengths(chance, 20, 30_000);
     return times(chance, plan, 2, () => ({ ms: ms() }));
@@ -91,7 +91,8 @@ function goDown(stage: Stage, ms: number): void {
 
 export const restored = fault<{ afterMs: number; downMs: number }>({
   name: RESTORED,
-  says: "the database is restored from an earlier point while all processes go on: it loses later work, and assigns the same numbers again",
+  summary:
+    "the database is restored from an earlier point while all processes go on: it loses later work, and assigns the same numbers again",
   draw(chance, plan) {
     // The backup is taken early, so that rows are created after it.
     const at = Math.floor(chance.between(0, plan.chaosMs / 3));
@@ -115,7 +116,7 @@ export const restored = fault<{ afterMs: number; downMs: number }>({
 
 export const flappingDatabase = fault<{ downMs: number[]; upMs: number }>({
   name: "flapping database",
-  says: "the database goes down and comes back several times in a row",
+  summary: "the database goes down and comes back several times in a row",
   draw(chance, plan) {
     const [downMs, upMs] = [lengths(chance, 10, 3_000), lengths(chance, 10, 3_000)];
     return times(chance, plan, 2, () => {
@@ -134,7 +135,7 @@ export const flappingDatabase = fault<{ downMs: number[]; upMs: number }>({
 
 export const conflicts = fault<{ bursts: { readonly from: number; readonly ms: number; readonly share: number }[] }>({
   name: "conflicts",
-  says: "transactions fail in bursts because of conflicts",
+  summary: "transactions fail in bursts because of conflicts",
   draw(chance, plan) {
     const [gap, ms, share] = [lengths(chance, 50, 5_000), lengths(chance, 5, 600), severity(chance, 0.3, 1)];
     return times(chance, plan, 2, () => {

@@ -10,7 +10,7 @@ const RETRY_MS = 500;
 
 export const typesLeave = fault<{ hosts: string[]; all: boolean; ms: number }>({
   name: "types leave",
-  says: "hosts run some of their types no longer, or nothing at all, and take them up again later",
+  summary: "hosts run some of their types no longer, or nothing at all, and take them up again later",
   draw(chance, plan) {
     const ms = lengths(chance, 10, 20_000);
     return times(chance, plan, 2, () => {

@@ -5,7 +5,7 @@ import { fault, lengths, times } from "./fault.ts";
 
 export const oddCalls = fault<{ calls: (PlannedCall & { readonly afterMs: number })[] }>({
   name: "odd calls",
-  says: "a burst of calls to few actors, whose methods are slow, hang, throw late, or are given up by their callers",
+  summary: "a burst of calls to few actors, whose methods are slow, hang, throw late, or are given up by their callers",
   draw(chance, plan) {
     if (plan.calls.length === 0) return [];
     const [slowMs, spreadMs] = [lengths(chance, 5, 12_000), lengths(chance, 1, 3_000)];

@@ -42,7 +42,7 @@ function whenOvertaken(stage: Stage, sleeper: Process, then: (by: Process) => vo
 
 export const overtaken = fault<Overtaken>({
   name: "worker overtaken",
-  says: "a worker hangs before it writes a step, and wakes up when another one has just been given its task",
+  summary: "a worker hangs before it writes a step, and wakes up when another one has just been given its task",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     const [nth, wakesAfterMs] = [lengths(chance, 1, 8), lengths(chance, 1, 100)];
@@ -79,7 +79,7 @@ interface Again {
 }
 
 /** The client gets a connection error at once, after the request was applied, and repeats the request. */
-function askedAgain(name: string, says: string, question: Question): Fault {
+function askedAgain(name: string, summary: string, question: Question): Fault {
   const breakOff = (stage: Stage, process: Process): void => {
     const { database } = stage.world;
     database.troubles = { ...database.troubles, failsAfter: 1 };
@@ -94,7 +94,7 @@ function askedAgain(name: string, says: string, question: Question): Fault {
   };
   return fault<Again>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       if (plan.workflows === undefined) return [];
       const nth = lengths(chance, 1, 8);
@@ -130,7 +130,7 @@ export const startAgain = askedAgain(
 const callersOf = (plan: Plan): string[] =>
   hostNames({ ...plan, hosts: plan.hosts.filter(({ dedicated }) => !dedicated) });
 
-interface HeardTwice {
+interface DeliveredTwice {
   readonly hosts: readonly string[];
 }
 
@@ -142,9 +142,9 @@ const HEARS_TWICE: readonly ScriptStep[] = [
   { do: "signal", name: SIGNALS[0], within: 3_000 },
 ];
 
-export const signalAgain = fault<HeardTwice>({
+export const signalAgain = fault<DeliveredTwice>({
   name: "signal sent again",
-  says: "a client gets no response to a signal, and sends it again long after the first one was processed",
+  summary: "a client gets no response to a signal, and sends it again long after the first one was processed",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     return times(chance, plan, 3, () => ({ hosts: [0, 1].map(() => chance.pick(callersOf(plan))) }));
@@ -156,7 +156,7 @@ export const signalAgain = fault<HeardTwice>({
     tell(starter!, { kind: "start", steps: HEARS_TWICE });
     stage.later(300, () => {
       strike(sender, { workflow });
-      const { unheard } = between(stage.world);
+      const { lostResponses: unheard } = between(stage.world);
       const isLost = (question: Question): boolean => question === "arrive";
       unheard.add(isLost);
       stage.undoAfter(200, () => void unheard.delete(isLost));
@@ -178,7 +178,8 @@ const IN_THE_WAY: readonly ScriptStep[] = [{ do: "sleep", ms: 7_000 }];
 
 export const overtakenStart = fault<HeldStart>({
   name: "start overtaken",
-  says: "the first attempt at a start is delayed, an open run refuses the second, and the first arrives after that run has ended",
+  summary:
+    "the first attempt at a start is delayed, an open run refuses the second, and the first arrives after that run has ended",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     return times(chance, plan, 2, () => {
@@ -222,7 +223,7 @@ const GOES_ON: readonly ScriptStep[] = [
 
 export const signalledOnItsWay = fault<GoesOn>({
   name: "signalled on its way",
-  says: "a run goes on as a new one again and again, slowly, while it is signalled all the time",
+  summary: "a run goes on as a new one again and again, slowly, while it is signalled all the time",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     const [everyMs, heldMs] = [lengths(chance, 5, 100), lengths(chance, 20, 300)];
@@ -253,9 +254,10 @@ interface Asleep {
   readonly ms: number;
 }
 
-export const newsWhileAsleep = fault<Asleep>({
+export const eventsWhileAsleep = fault<Asleep>({
   name: "news while asleep",
-  says: "a machine sleeps while timers and signals arrive for a run of its worker, which sees all of them at once when it wakes up",
+  summary:
+    "a machine sleeps while timers and signals arrive for a run of its worker, which sees all of them at once when it wakes up",
   draw(chance, plan) {
     const { workers = {} } = plan.workflows ?? {};
     const hosts = callersOf(plan).filter((host) => workers[host]?.types.includes(SCRIPT_TYPES[0]));

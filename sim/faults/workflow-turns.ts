@@ -60,10 +60,10 @@ function holdBack(stage: Stage, { host: { place } }: Player, ms: number): void {
   stage.undoAfter(ms, () => reopenDatabaseWay(stage.world, place));
 }
 
-function atTheEnd(name: string, says: string, lose: Loss): Fault {
+function atTheEnd(name: string, summary: string, lose: Loss): Fault {
   return fault<TurnAtItsEnd>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const shared = sharedTypes(plan);
       if (plan.workflows === undefined || shared.length === 0) return [];

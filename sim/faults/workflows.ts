@@ -105,15 +105,15 @@ export const hangsBeforeExtending = atWork(
 
 const ABOUT_WORKFLOWS: readonly Question[] = ["start", "arrive", "append", "poll", "extend", "give back", "await"];
 
-interface Unheard {
+interface LostResponses {
   readonly questions: readonly Question[];
   readonly share: number;
   readonly ms: number;
 }
 
-export const unheardWorkflows = fault<Unheard>({
+export const lostWorkflowResponses = fault<LostResponses>({
   name: "workflows unheard",
-  says: "for a while some responses of the store about workflows are lost",
+  summary: "for a while some responses of the store about workflows are lost",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     const [share, ms] = [severity(chance, 0.1, 1), lengths(chance, 100, 20_000)];
@@ -125,20 +125,20 @@ export const unheardWorkflows = fault<Unheard>({
   happen(stage, { questions, share, ms, at }, strike) {
     strike("", { questions: questions.join(), share, ms });
     const chance = stage.chance.child(`workflows unheard ${at}`);
-    const { unheard } = between(stage.world);
+    const { lostResponses: unheard } = between(stage.world);
     const isLost = (question: Question): boolean => questions.includes(question) && chance.chance(share);
     unheard.add(isLost);
     stage.undoAfter(ms, () => void unheard.delete(isLost));
   },
 });
 
-interface Held extends Unheard {
+interface Held extends LostResponses {
   readonly heldMs: number;
 }
 
 export const lateWorkflows = fault<Held>({
   name: "workflows held up",
-  says: "for a while some requests about workflows arrive at the store long after their timeout",
+  summary: "for a while some requests about workflows arrive at the store long after their timeout",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     const [share, heldMs, ms] = [severity(chance, 0.1, 1), lengths(chance, 300, 20_000), lengths(chance, 100, 20_000)];
@@ -158,13 +158,13 @@ export const lateWorkflows = fault<Held>({
   },
 });
 
-interface Deaf {
+interface Unnotified {
   readonly ms: number;
 }
 
-export const deafWorkers = fault<Deaf>({
+export const unnotifiedWorkers = fault<Unnotified>({
   name: "deaf workers",
-  says: "for a while the database sends no notifications about tasks",
+  summary: "for a while the database sends no notifications about tasks",
   draw(chance, plan) {
     if (plan.workflows === undefined) return [];
     const ms = lengths(chance, 100, 30_000);
@@ -188,10 +188,10 @@ interface Storm {
 }
 
 /** A burst of operations on the same one or two workflows. */
-function storm(name: string, says: string, mostApartMs: number, deed: (number: number) => WorkflowDeed): Fault {
+function storm(name: string, summary: string, mostApartMs: number, deed: (number: number) => WorkflowDeed): Fault {
   return fault<Storm>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const { deeds: all = [] } = plan;
       if (plan.workflows === undefined || all.length === 0) return [];

@@ -168,11 +168,11 @@ async function disagreement(stage: Stage): Promise<string> {
     for (const [namespace, players] of namespaces) {
       const doors = players.map(({ host }) => host.app.host);
       const show = ({ type, id, address }: StickyActor): string => `${type}/${id} at ${address}`;
-      const told = (await doors[0]!.sticky({ limit: 1_000 })).actors.filter(({ away }) => !away).map(show);
+      const recorded = (await doors[0]!.sticky({ limit: 1_000 })).actors.filter(({ away }) => !away).map(show);
       const pages = await Promise.all(doors.map((door) => door.sticky({ here: true, limit: 1_000 })));
       const held = pages.flatMap(({ actors }) => actors).map(show);
-      const lost = told.filter((one) => !held.includes(one));
-      const secret = held.filter((one) => !told.includes(one));
+      const lost = recorded.filter((one) => !held.includes(one));
+      const secret = held.filter((one) => !recorded.includes(one));
       if (lost.length > 0) return `the leader believes ${lost.join(", ")} in ${namespace}, and nobody holds it there`;
       if (secret.length > 0) return `the leader does not know of ${secret.join(", ")} in ${namespace}`;
     }

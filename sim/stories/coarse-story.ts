@@ -29,49 +29,49 @@ export class CoarseStory {
   constructor(stage: Stage) {
     this.#stage = stage;
     stage.observers.push({
-      started: ({ name }) => this.#tell(name, "starts"),
+      started: ({ name }) => this.#add(name, "starts"),
       gone: ({ name }) => this.#gone(name),
-      told: (line) => this.#told(line),
+      logged: (line) => this.#logged(line),
       answered: (operation) => this.#answered(operation),
     });
   }
 
-  #tell(who: string, what: string): void {
+  #add(who: string, what: string): void {
     const seconds = `${(this.#stage.now / 1_000).toFixed(1)}s`.padStart(7);
     this.lines.push(`${seconds} ${who.padEnd(8)} ${what}`.trimEnd());
   }
 
   #gone(name: string): void {
-    if (this.#stage.isChaos) this.#tell(name, "is gone");
+    if (this.#stage.isChaos) this.#add(name, "is gone");
     else this.#end();
   }
 
   #end(): void {
     if (this.#isEnd) return;
-    this.#tell("", "all hosts stop");
+    this.#add("", "all hosts stop");
     this.#isEnd = true;
   }
 
-  #told({ who, event, fields }: StoryLine): void {
+  #logged({ who, event, fields }: StoryLine): void {
     // The details of a violation contain numbers that change; the rule does not.
     const [violation] = /^VIOLATION of [^:]+/.exec(event) ?? [];
     if (violation !== undefined && !this.#broken.has(violation)) {
       this.#broken.add(violation);
-      this.#tell(who, violation);
+      this.#add(who, violation);
     }
     if (!this.#stage.isChaos && fields?.why === "it said goodbye") this.#end();
     const names = event.startsWith("⚡") ? Object.keys(fields ?? {}) : EVENTS[event];
     if (names === undefined || this.#isEnd) return;
-    const told = names.filter((name) => fields?.[name] !== undefined && fields[name] !== "");
-    this.#tell(who, [event, ...told.map((name) => `${name}=${coarse(fields?.[name])}`)].join(" "));
+    const shown = names.filter((name) => fields?.[name] !== undefined && fields[name] !== "");
+    this.#add(who, [event, ...shown.map((name) => `${name}=${coarse(fields?.[name])}`)].join(" "));
   }
 
   #answered({ call: { from, method, type, id, at }, beganAt, outcome }: Operation): void {
     // Only calls of the plan, not those of the healing phase.
     if (outcome === undefined || !this.#stage.plan.calls.some((call) => call.at === at && call.from === from)) return;
-    const heard = "error" in outcome ? failure(outcome.error) : coarse(outcome.value);
+    const result = "error" in outcome ? failure(outcome.error) : coarse(outcome.value);
     const since = beganAt < this.#stage.now - 50 ? ` (asked at ${(beganAt / 1_000).toFixed(1)}s)` : "";
-    this.#tell(from, `${method} ${type}/${id} → ${heard}${since}`);
+    this.#add(from, `${method} ${type}/${id} → ${result}${since}`);
   }
 }
 

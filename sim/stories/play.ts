@@ -18,11 +18,11 @@ interface Part {
   readonly reports: string | undefined;
 }
 
-export async function playStory(story: StoryFile, tells: Job["tells"] = "coarsely"): Promise<Played> {
+export async function playStory(story: StoryFile, detail: Job["detail"] = "coarsely"): Promise<Played> {
   const parts = await Promise.all(
-    partsOf(story).map(async (part) => ({ ...part, ...(await playPart(story, part, tells)) })),
+    partsOf(story).map(async (part) => ({ ...part, ...(await playPart(story, part, detail)) })),
   );
-  const sections = parts.map(({ heading, told }) => `# ${heading}\n\n${told.join("\n")}`);
+  const sections = parts.map(({ heading, story: lines }) => `# ${heading}\n\n${lines.join("\n")}`);
   return {
     text: `${[story.title, story.why, ...sections].join("\n\n")}\n`,
     problems: parts.flatMap(({ heading, wrong }) => wrong.map((problem) => `${heading}: ${problem}`)),
@@ -38,11 +38,11 @@ function partsOf({ expected }: StoryFile): Part[] {
 }
 
 /** Runs twice in the same process; both runs must have the same story. */
-async function playPart({ plan }: StoryFile, { bug, reports }: Part, tells: Job["tells"]) {
+async function playPart({ plan }: StoryFile, { bug, reports }: Part, detail: Job["detail"]) {
   const crew = new Crew({ jobs: 1, bug });
   try {
-    const job = { seed: plan.seed, plan, tells };
-    const { told, violations } = await crew.perform(job);
+    const job = { seed: plan.seed, plan, detail };
+    const { story: lines, violations } = await crew.perform(job);
     const again = await crew.perform(job);
     const wrong = violations
       .filter(({ checker }) => checker !== reports)
@@ -50,8 +50,8 @@ async function playPart({ plan }: StoryFile, { bug, reports }: Part, tells: Job[
     if (reports !== undefined && !violations.some(({ checker }) => checker === reports)) {
       wrong.push(`"${reports}" is not broken any more`);
     }
-    if (again.told.join("\n") !== told.join("\n")) wrong.push("the second time something else happens");
-    return { told, wrong };
+    if (again.story.join("\n") !== lines.join("\n")) wrong.push("the second time something else happens");
+    return { story: lines, wrong };
   } finally {
     crew.close();
   }

@@ -43,7 +43,7 @@ export function drawReminders({ hosts, calls, chaosMs, sticky }: Plan, chance: P
   }
   const every = Math.floor(chance.between(300, 8_000));
   const job = { every, missed: chance.pick(MISSED), slowMs: Math.floor(chance.exponential(200)) };
-  const plan = { reminders: { tells: chance.chance(0.5), ...(chance.chance(0.4) ? { job } : {}) } };
+  const plan = { reminders: { notifies: chance.chance(0.5), ...(chance.chance(0.4) ? { job } : {}) } };
   return { plan, settings: { reminders: drawSettings(chance) }, calls: drawn };
 }
 

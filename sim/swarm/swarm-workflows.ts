@@ -74,7 +74,7 @@ export function drawWorkflows({ hosts, calls, chaosMs }: Plan, chance: Prng): Dr
     const workflow = chance.pick(ids);
     for (let i = 0; i < times; i++) deeds.push({ at: Math.floor(at), from: from.name, workflow, deed });
   }
-  const plan = { workflows: { workers, tells: chance.chance(0.6) }, deeds };
+  const plan = { workflows: { workers, notifies: chance.chance(0.6) }, deeds };
   const turns = actors.length > 0 && chance.chance(0.6) ? drawTurns(draw, callers, chaosMs) : [];
   return { plan, settings: { worker: drawSettings(chance) }, calls: turns };
 }

@@ -25,7 +25,7 @@ export const callOrder: CheckerKind = {
       started: calm.started,
       gone: calm.gone,
       slept: calm.slept,
-      told: (line) => calm.told(line),
+      logged: (line) => calm.logged(line),
       stepped: calm.stepped,
       asked({ token, namespace, process, call }) {
         if (call.how.via !== undefined || call.how.outside) return;

@@ -74,11 +74,11 @@ describe("linearizable ledgers", () => {
   it("the rule 'linearizable ledgers' reports entries that are lost, repeated, misplaced, or present although they were rejected", async () => {
     await reports(judged(history([], [{ value: 1 }])), /default:1 was acknowledged and is lost/);
     await reports(judged(history(["default:1", "default:1"], [{ value: 1 }])), /is there 2 times/);
-    await reports(judged(history(["default:1"], [{ value: 2 }])), /told that its place is 2, and it is 1/);
+    await reports(judged(history(["default:1"], [{ value: 2 }])), /got the answer that its place is 2, and it is 1/);
     const swapped = history(["default:2", "default:1"], [{ value: 2 }, { value: 1 }]);
     await reports(judged(swapped), /default:1 had ended before default:2 began, and stands behind it/);
     const refused = { error: new LimpetError("FENCED", "x") };
-    await reports(judged(history(["default:1"], [refused])), /is there, and its caller was told/);
+    await reports(judged(history(["default:1"], [refused])), /is there, and its caller got/);
     await reports(judged(history(["default:1"], [{ error: new Error("late") }])), /is there, and its caller/);
   });
 
@@ -137,24 +137,24 @@ describe("answered in time", () => {
 });
 
 describe("honest errors", () => {
-  const told = (error: unknown, how: CallHow = {}): Scene => {
+  const failed = (error: unknown, how: CallHow = {}): Scene => {
     const scene = new Scene("honest errors");
     scene.answer(scene.ask(scene.process(), "1", "append", how), { error });
     return scene;
   };
 
   it("the rule 'honest errors' accepts faults, the error of the actor, and a real cycle", async () => {
-    await clean(told(new LimpetError("CALL_TIMEOUT", "x")));
-    await clean(told(new Error("late"), { throws: "late" }));
-    await clean(told(new LimpetError("CALL_CYCLE", "x"), { via: [{ type: "Ledger", id: "a" }] }));
+    await clean(failed(new LimpetError("CALL_TIMEOUT", "x")));
+    await clean(failed(new Error("late"), { throws: "late" }));
+    await clean(failed(new LimpetError("CALL_CYCLE", "x"), { via: [{ type: "Ledger", id: "a" }] }));
   });
 
   it("the rule 'honest errors' reports every other error", async () => {
-    await reports(told(new LimpetError("INVARIANT", "x")), /is not what can happen to such a call/);
-    await reports(told(new TypeError("x")), /is neither of the catalogue nor what the actor threw/);
-    await reports(told(new Error("late")), /is neither of the catalogue nor what the actor threw/);
-    await reports(told(new LimpetError("CALL_CYCLE", "x")), /names a cycle that is none/);
-    await reports(told("x"), /is no error/);
+    await reports(failed(new LimpetError("INVARIANT", "x")), /is not what can happen to such a call/);
+    await reports(failed(new TypeError("x")), /is neither of the catalogue nor what the actor threw/);
+    await reports(failed(new Error("late")), /is neither of the catalogue nor what the actor threw/);
+    await reports(failed(new LimpetError("CALL_CYCLE", "x")), /names a cycle that is none/);
+    await reports(failed("x"), /is no error/);
   });
 });
 

@@ -57,8 +57,7 @@ export const honestErrors: CheckerKind = {
         if (outcome === undefined || !("error" in outcome)) return;
         const why = problem(operation, outcome.error);
         const { code } = outcome.error as { code?: string };
-        if (why !== undefined)
-          report(`${token} on ${labelOf(call)} was told ${code ?? ""} ${outcome.error}, which ${why}`);
+        if (why !== undefined) report(`${token} on ${labelOf(call)} got ${code ?? ""} ${outcome.error}, which ${why}`);
       },
     };
   },

@@ -155,13 +155,13 @@ class Ledger {
     const { token, outcome } = operation;
     const entries = this.#byWord.get(token) ?? [];
     if (hasFailed(operation) && entries.length > 0) {
-      this.#report(`${token} is there, and its caller was told ${(outcome as { error: unknown }).error}`);
+      this.#report(`${token} is there, and its caller got ${(outcome as { error: unknown }).error}`);
     }
     if (!hasWorked(operation)) return;
     const { value } = outcome as { value: unknown };
     if (entries.length === 0) this.#report(`${token} was acknowledged and is lost`);
     else if (entries[0]!.place !== value) {
-      this.#report(`${token} was told that its place is ${value}, and it is ${entries[0]!.place}`);
+      this.#report(`${token} got the answer that its place is ${value}, and it is ${entries[0]!.place}`);
     }
   }
 

@@ -52,7 +52,7 @@ export const notInVain: CheckerKind = {
       started: calm.started,
       gone: calm.gone,
       slept: calm.slept,
-      told: (line) => calm.told(line),
+      logged: (line) => calm.logged(line),
       stepped: calm.stepped,
       turnBegan(turn) {
         begun.add(turn.op);

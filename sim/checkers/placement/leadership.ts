@@ -1,12 +1,12 @@
 // Checks that one scheduler leads at a time. A replaced leader has ended its term by its own clock, unless it
 // slept through that moment. Also after it resumes it sends no order in an ended term.
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { StoryLine } from "../../../src/world/story.ts";
 import type { Stage } from "../../stage.ts";
 import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
 import { Excuses } from "../excuses.ts";
-import { doorOf, timesOf } from "../looks.ts";
+import { hostOf, timesOf } from "../looks.ts";
 
 /** Share of a leadership; as with a lease, the margin is 15 %. */
 const SLEEP = 0.1;
@@ -62,7 +62,7 @@ class Leadership implements Checker {
     this.#excuses.stepped();
   }
 
-  told({ who, event, fields }: StoryLine): void {
+  logged({ who, event, fields }: StoryLine): void {
     if (event === "leader.stepped-down") this.#leaders.delete(who);
     if (event !== "leader.elected") return;
     const term = fields?.term as number;
@@ -76,7 +76,7 @@ class Leadership implements Checker {
   }
 
   sent(process: Process, _to: number, message: unknown): void {
-    const sent = message as Said;
+    const sent = message as VirtualControlMessage;
     if (sent.about !== "scheduler") return;
     const { kind } = sent.message;
     if (kind !== "order" && kind !== "welcome") return;
@@ -104,7 +104,7 @@ class Leadership implements Checker {
    * its first lease is known.
    */
   #leads({ process, since }: Leader): boolean {
-    const leads = doorOf(process)?.status().scheduler?.leads;
+    const leads = hostOf(process)?.status().scheduler?.leads;
     return leads ?? (!process.hasEnded && this.#stage.now < since + this.#leaseMs * LASTS);
   }
 
@@ -113,7 +113,7 @@ class Leadership implements Checker {
   }
 
   #clocksErr(process: Process): boolean {
-    return this.#excuses.isSlow(process) || this.#excuses.somebodyIsFast || this.#excuses.storeJumped;
+    return this.#excuses.isSlow(process) || this.#excuses.isAnyFast || this.#excuses.storeJumped;
   }
 
   /**

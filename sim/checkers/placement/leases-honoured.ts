@@ -3,7 +3,8 @@
 // order after 85 % of its leadership.
 // Messages between a host and a leader in the same process are not visible, so such a host is not checked.
 
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { SchedulerMessage } from "../../../src/ports/control-messages.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { CheckerKind } from "../checker.ts";
 import { Excuses } from "../excuses.ts";
@@ -37,11 +38,7 @@ export const leasesHonoured: CheckerKind = {
       return lease;
     };
 
-    function hostSays(process: Process, message: Extract<Said, { about: "host" }>["message"]): void {
-      if (message.kind === "renew") leaseOf(process).renewals.set(message.sequence, stage.now);
-    }
-
-    function schedulerSays(from: Process, to: number, message: Extract<Said, { about: "scheduler" }>["message"]): void {
+    function sentByLeader(from: Process, to: number, message: SchedulerMessage): void {
       const host = processAt(to);
       if (host !== undefined && message.kind === "welcome") {
         const lease = leaseOf(host);
@@ -58,7 +55,7 @@ export const leasesHonoured: CheckerKind = {
       const passed = stage.now - leadership.at;
       if (passed <= leadership.leaseMs * LAST_ORDER * SLOWNESS) return;
       if (excuses.isSlow(from)) stage.excuse("leases honoured");
-      else report(`process ${from.number} says ${message.kind} ${passed} ms after the store let it lead`);
+      else report(`process ${from.number} sends ${message.kind} ${passed} ms after the store let it lead`);
     }
 
     return {
@@ -68,7 +65,7 @@ export const leasesHonoured: CheckerKind = {
       campaigned(process, { leaseMs }, { leading }) {
         if (leading) leaderships.set(process, { at: stage.now, leaseMs });
       },
-      told({ who, event }) {
+      logged({ who, event }) {
         const process = event === "leader.elected" ? stage.player(who).host.process : undefined;
         if (process === undefined) return;
         const lease = leaseOf(process);
@@ -77,9 +74,10 @@ export const leasesHonoured: CheckerKind = {
         lease.renewals.clear();
       },
       sent(process, to, message) {
-        const said = message as Said;
-        if (said.about === "host") hostSays(process, said.message);
-        else if (said.about === "scheduler") schedulerSays(process, to, said.message);
+        const sent = message as VirtualControlMessage;
+        if (sent.about === "scheduler") sentByLeader(process, to, sent.message);
+        else if (sent.about === "host" && sent.message.kind === "renew")
+          leaseOf(process).renewals.set(sent.message.sequence, stage.now);
       },
       turnBegan({ life, op }) {
         const lease = leases.get(life.process);

@@ -1,7 +1,7 @@
 // Checks that the leader evicts no responsive host. A host that is awake and connected, for longer than an
 // actor may take to move, is not late. Its eviction is a bug.
 
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { Plan } from "../../plan.ts";
 import type { CheckerKind } from "../checker.ts";
@@ -47,8 +47,8 @@ export const noNeedlessEviction: CheckerKind = {
       started: (_host, process) => troubled(process),
       slept: troubled,
       sent(process, _to, message) {
-        const said = message as Said;
-        if (said.about === "host" && said.message.kind === "hello") troubled(process);
+        const sent = message as VirtualControlMessage;
+        if (sent.about === "host" && sent.message.kind === "hello") troubled(process);
       },
       stepped: every(stage, LOOK_MS, () => {
         for (const { host } of stage.players) {
@@ -56,7 +56,7 @@ export const noNeedlessEviction: CheckerKind = {
           if (process !== undefined && !isWell(process)) troubled(process);
         }
       }),
-      told(line) {
+      logged(line) {
         const { who, event, fields } = line;
         // Connections may also be broken, stalled and refused, without a visible line.
         faultAt = Math.max(faultAt, troubleEnds(line) ?? faultAt);

@@ -1,7 +1,7 @@
 // Checks that every host of a table is in the store before the table is sent: the next leader must know the
 // hosts that it has to wait for.
 
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { CheckerKind } from "../checker.ts";
 
@@ -25,7 +25,7 @@ export const persistedBeforeGranted: CheckerKind = {
       campaigned(_process, _candidate, standing) {
         term = Math.max(term, standing.term);
       },
-      told({ who, event, fields }) {
+      logged({ who, event, fields }) {
         // The host holds nothing under its old incarnation; a round that began before may still list it. A
         // sleeping host does not know it yet.
         const isOver = event === "lease.lost" || event === "membership.removed";
@@ -36,27 +36,27 @@ export const persistedBeforeGranted: CheckerKind = {
         if (process !== undefined) current.delete(process);
       },
       sent(process, _to, message) {
-        const said = message as Said;
-        if (said.about === "host" && said.message.kind === "hello") {
-          hosts.set(said.message.incarnation, process);
-          current.set(process, said.message.incarnation);
+        const sent = message as VirtualControlMessage;
+        if (sent.about === "host" && sent.message.kind === "hello") {
+          hosts.set(sent.message.incarnation, process);
+          current.set(process, sent.message.incarnation);
         }
-        if (said.about !== "scheduler" || said.message.kind !== "order" || said.message.operation !== "update") return;
+        if (sent.about !== "scheduler" || sent.message.kind !== "order" || sent.message.operation !== "update") return;
         // Hosts do not follow an old leader, and a snapshot repeats earlier decisions.
-        if (said.message.term < term || said.message.round === 0) return;
-        const { namespace, tables } = said.message;
+        if (sent.message.term < term || sent.message.round === 0) return;
+        const { namespace, tables } = sent.message;
         const fresh = tables.filter(({ type, version }) => {
           const key = `${namespace}/${type}/${version.term}.${version.number}`;
           return !seen.has(key) && seen.add(key);
         });
         if (fresh.length === 0) return;
         void stage.world.database.truth.coordination.members().then((members) => {
-          const noted = new Map(members.map(({ incarnation, types }) => [incarnation, types]));
+          const persisted = new Map(members.map(({ incarnation, types }) => [incarnation, types]));
           for (const { type, hosts: named } of fresh) {
             for (const { address, incarnation } of named) {
               const host = hosts.get(incarnation);
               if (host === undefined || host.hasEnded || current.get(host) !== incarnation) continue;
-              if (left.has(incarnation) || noted.get(incarnation)?.includes(type)) continue;
+              if (left.has(incarnation) || persisted.get(incarnation)?.includes(type)) continue;
               report(
                 `${address} (${incarnation}) is in a table of ${type}, and the store does not know that it may be`,
               );

@@ -329,7 +329,7 @@ describe("leases honoured", () => {
     scene.at(8_000).checker.turnBegan?.(scene.turn(life, "default:1"));
     await reports(scene, /begins default:1 at process 2, 8000 ms after its last renewal/);
     scene.say(leader, 2, order({}));
-    await reports(scene, /process 1 says order 8000 ms after the store let it lead/);
+    await reports(scene, /process 1 sends order 8000 ms after the store let it lead/);
   });
 
   it("the rule 'leases honoured' accepts turns of a host that leads when the earlier leader answers late", async () => {

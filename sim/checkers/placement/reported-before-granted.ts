@@ -1,12 +1,12 @@
 // Checks that a new leader grants sticky actors of a type only after every host that may hold some has
 // reported, or its lease has ended.
 import type { HostMessage, SchedulerMessage, TypeTable } from "../../../src/ports/control-messages.ts";
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { StoryLine } from "../../../src/world/story.ts";
 import type { Stage } from "../../stage.ts";
 import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
-import { doorOf, nameOf } from "../looks.ts";
+import { hostOf, nameOf } from "../looks.ts";
 
 /** One term of a leader, as visible on the network. */
 interface Term {
@@ -46,7 +46,7 @@ class ReportedBeforeGranted implements Checker {
     this.#report = report;
   }
 
-  told({ who, event, fields }: StoryLine): void {
+  logged({ who, event, fields }: StoryLine): void {
     if (event !== "host.removed" && event !== "leader.elected") return;
     const place = this.#stage.players.find(({ host }) => host.name === who)?.host.process?.place;
     if (place === undefined) return;
@@ -56,7 +56,7 @@ class ReportedBeforeGranted implements Checker {
   }
 
   sent(process: Process, to: number, message: unknown): void {
-    const sent = message as Said;
+    const sent = message as VirtualControlMessage;
     if (sent.about === "scheduler") this.#sentByLeader(process, to, sent.message);
     else if (sent.about === "host") this.#sentByHost(process.place, to, sent.message);
   }
@@ -110,7 +110,7 @@ class ReportedBeforeGranted implements Checker {
   async #checkGrant(leader: Process, host: number, correlation: number): Promise<void> {
     const actor = this.#requested.get(`${host}/${correlation}`);
     const term = this.#terms.get(leader.place);
-    const own = doorOf(leader)?.status().address;
+    const own = hostOf(leader)?.status().address;
     if (actor === undefined || term === undefined || own === undefined) return;
     for (const member of await this.#stage.world.database.truth.coordination.members()) {
       const { incarnation, address } = member;

@@ -4,13 +4,13 @@
 import { compareVersions, showVersion, type TableVersion } from "../../../src/kernel/versions.ts";
 import type { TypeTable } from "../../../src/ports/control-messages.ts";
 import type { Host, Whereabouts } from "../../../src/ports/host-admin.ts";
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { StoryLine } from "../../../src/world/story.ts";
 import type { Turn } from "../../observer.ts";
 import type { Stage } from "../../stage.ts";
 import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
-import { doorOf, ENDINGS, every, followsRing, labelOf, upHosts } from "../looks.ts";
+import { ENDINGS, every, followsRing, hostOf, labelOf, upHosts } from "../looks.ts";
 
 const LOOK_MS = 500;
 const RETURN_MS = 20;
@@ -55,14 +55,14 @@ class RoutingAgreement implements Checker {
     if (this.#returned.size > 0) this.#checkReturned();
   }
 
-  told({ who, event }: StoryLine): void {
+  logged({ who, event }: StoryLine): void {
     if (!ENDINGS.has(event)) return;
     const { process } = this.#stage.player(who).host;
     if (process !== undefined) this.#newest.delete(process);
   }
 
   sent(process: Process, _to: number, message: unknown): void {
-    const sent = message as Said;
+    const sent = message as VirtualControlMessage;
     if (sent.about === "host" && sent.message.kind === "hello") {
       this.#returned.set(process, this.#stage.now + RETURN_MS);
     }
@@ -74,7 +74,7 @@ class RoutingAgreement implements Checker {
     const { process, type, id } = life;
     if (!followsRing(this.#stage.plan, type)) return;
     const now = process.clock.now();
-    void doorOf(process)
+    void hostOf(process)
       ?.where(type, id)
       .then(({ here, owner, since }) => {
         // A new table first releases waiting calls and then moves actors, all in one step. A call may still
@@ -95,7 +95,7 @@ class RoutingAgreement implements Checker {
 
   #checkReturned(): void {
     for (const [process, until] of this.#returned) {
-      const host = doorOf(process);
+      const host = hostOf(process);
       if (host === undefined || this.#stage.now > until) this.#returned.delete(process);
       else for (const type of this.#types) void this.#checkVersion(process, type, host);
     }

@@ -8,7 +8,7 @@ import type { Life, Operation, Turn } from "../../observer.ts";
 import type { Stage } from "../../stage.ts";
 import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
 import { Excuses } from "../excuses.ts";
-import { doorOf, isStateful, labelOf, nameOf, timesOf } from "../looks.ts";
+import { hostOf, isStateful, labelOf, nameOf, timesOf } from "../looks.ts";
 
 /** Share of a lease: the margin is 15 %, from the release by the old host to the start on the new one. */
 const SLEEP = 0.1;
@@ -134,7 +134,7 @@ class SingleRunner implements Checker {
 
   #clocksErr({ process }: Life): boolean {
     if (!this.#waitsForLeases) return true;
-    return this.#excuses.isSlow(process) || this.#excuses.somebodyIsFast || this.#excuses.storeJumped;
+    return this.#excuses.isSlow(process) || this.#excuses.isAnyFast || this.#excuses.storeJumped;
   }
 }
 
@@ -143,7 +143,7 @@ class SingleRunner implements Checker {
  * not count.
  */
 async function isHeld({ process, type, id }: Life): Promise<boolean> {
-  const page = await doorOf(process)?.list({ active: true, type, prefix: id, limit: 1_000 });
+  const page = await hostOf(process)?.list({ active: true, type, prefix: id, limit: 1_000 });
   const found = page?.actors.find((actor) => actor.id === id);
   return found !== undefined && (!isStateful(type) || found.epoch !== undefined);
 }

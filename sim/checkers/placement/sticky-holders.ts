@@ -24,7 +24,7 @@ export const stickyHolders: CheckerKind = {
       failover === "fast" ||
       excuses.overslept(process, leaseMs * SLEEP, leaseMs / RENEWALS) ||
       excuses.isSlow(process) ||
-      excuses.somebodyIsFast ||
+      excuses.isAnyFast ||
       excuses.storeJumped;
 
     async function look(): Promise<void> {

@@ -1,10 +1,10 @@
 // Checks that a sticky actor leaves memory only for a valid reason: its own request, lack of capacity, an
 // operator, or the removal of its type from the host. Idle time and new tables are no reasons.
 
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { CheckerKind } from "../checker.ts";
-import { doorOf, ENDINGS, isSticky, labelOf, timesOf } from "../looks.ts";
+import { ENDINGS, hostOf, isSticky, labelOf, timesOf } from "../looks.ts";
 
 /** A table without this host may have been sent this long ago, and be applied only now. */
 const LATELY_MS = 30_000;
@@ -25,7 +25,7 @@ export const stickyStays: CheckerKind = {
     const givenUp = new Set<Process>();
 
     return {
-      told({ who, event }) {
+      logged({ who, event }) {
         const { process } = stage.players.find(({ host }) => host.name === who)?.host ?? {};
         if (event === "⚡ types leave" && process !== undefined) givenUp.add(process);
         if (event === "sticky.release-requested" || event === "drain.requested" || ENDINGS.has(event)) {
@@ -33,10 +33,10 @@ export const stickyStays: CheckerKind = {
         }
       },
       sent(_process, _to, message) {
-        const said = message as Said;
-        if (said.about !== "scheduler" || said.message.kind !== "order") return;
-        const { namespace } = said.message;
-        for (const { type, hosts } of said.message.tables) {
+        const sent = message as VirtualControlMessage;
+        if (sent.about !== "scheduler" || sent.message.kind !== "order") return;
+        const { namespace } = sent.message;
+        for (const { type, hosts } of sent.message.tables) {
           const addresses = known.get(`${namespace}/${type}`) ?? new Set();
           known.set(`${namespace}/${type}`, addresses);
           const listed = new Set(hosts.map(({ address }) => address));
@@ -54,7 +54,7 @@ export const stickyStays: CheckerKind = {
           report(`${where} because nobody calls it`);
           return;
         }
-        const status = doorOf(process)?.status();
+        const status = hostOf(process)?.status();
         const player = stage.players.find(({ host }) => host.process === process);
         if (status?.address === undefined || !status.ready || player === undefined) return;
         const isAsked = stage.now - (askedAt.get(player.host.name) ?? Number.NEGATIVE_INFINITY) <= moveTimeoutMs * 2;

@@ -261,7 +261,7 @@ describe("sticky agreement", () => {
   /** Runs healing with invented reports of hosts. */
   const pretending = async (isHidden: (here: boolean) => boolean): Promise<string> => {
     const { violations } = await run(plan, (stage) => {
-      const told = ({ event }: { readonly event: string }): void => {
+      const logged = ({ event }: { readonly event: string }): void => {
         if (event !== "everything is healed") return;
         for (const { host } of stage.players) {
           const door = host.app.host;
@@ -270,7 +270,7 @@ describe("sticky agreement", () => {
             isHidden(query.here === true) ? { actors: [], next: undefined } : sticky.call(door, query);
         }
       };
-      stage.observers.push({ told });
+      stage.observers.push({ logged });
     });
     return violations.map(({ checker, what }) => `${checker}: ${what}`).join("\n");
   };

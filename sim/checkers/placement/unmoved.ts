@@ -4,13 +4,13 @@ import { isLimpetError } from "../../../src/kernel/errors.ts";
 import { Ring } from "../../../src/placement/model/ring.ts";
 import { VIRTUAL_NODES } from "../../../src/placement/model/virtual-nodes.ts";
 import type { HostMessage, SchedulerMessage } from "../../../src/ports/control-messages.ts";
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { StoryLine } from "../../../src/world/story.ts";
 import type { Life, Operation } from "../../observer.ts";
 import type { Stage } from "../../stage.ts";
 import type { Checker, CheckerKind, ReportViolation } from "../checker.ts";
-import { doorOf, ENDINGS, followsRing, labelOf, nameOf } from "../looks.ts";
+import { ENDINGS, followsRing, hostOf, labelOf, nameOf } from "../looks.ts";
 
 interface Table {
   readonly addresses: readonly string[];
@@ -40,12 +40,12 @@ class Unmoved implements Checker {
     this.#report = report;
   }
 
-  told({ who, event }: StoryLine): void {
+  logged({ who, event }: StoryLine): void {
     if (ENDINGS.has(event)) this.#endings.set(who, (this.#endings.get(who) ?? 0) + 1);
   }
 
   sent(process: Process, _to: number, message: unknown): void {
-    const sent = message as Said;
+    const sent = message as VirtualControlMessage;
     if (sent.about === "host" && sent.message.kind === "hello") this.#checkIncarnation(process, sent.message);
     if (sent.about === "scheduler" && sent.message.kind === "order") this.#addTables(sent.message);
   }
@@ -53,7 +53,7 @@ class Unmoved implements Checker {
   activated(life: Life): void {
     if (!followsRing(this.#stage.plan, life.type)) return;
     this.#lives.set(nameOf(life), life);
-    void doorOf(life.process)
+    void hostOf(life.process)
       ?.where(life.type, life.id)
       .then(({ version }) => this.#begun.set(life.number, version));
   }
@@ -62,7 +62,7 @@ class Unmoved implements Checker {
     const from = this.#begun.get(life.number);
     this.#begun.delete(life.number);
     if (this.#lives.get(nameOf(life)) === life) this.#lives.delete(nameOf(life));
-    const host = doorOf(life.process);
+    const host = hostOf(life.process);
     if (reason !== "moved" || from === undefined || host === undefined) return;
     const { address } = host.status();
     void host.where(life.type, life.id).then(({ here, version }) => {
@@ -78,7 +78,7 @@ class Unmoved implements Checker {
     if (call.how.via !== undefined) return;
     const life = this.#lives.get(nameOf({ namespace, type: call.type, id: call.id }));
     if (life === undefined || life.bornAt > beganAt || !life.process.isAwake) return;
-    const host = doorOf(life.process);
+    const host = hostOf(life.process);
     // A stopping host without a successor for a type accepts no calls for it.
     if (host?.status().problem === "this process is stopping") return;
     void host?.where(life.type, life.id).then(({ here, activeHere }) => {

@@ -22,9 +22,9 @@ export const failedStarts: CheckerKind = {
     return {
       startFailed(_host, process) {
         failed.set(process, stage.now);
-        stage.mark("start failed");
+        stage.reach("start failed");
       },
-      sent: (process) => check(process, "says something"),
+      sent: (process) => check(process, "sends a message"),
     };
   },
 };

@@ -8,7 +8,7 @@ export const quietLog: CheckerKind = {
   rule: "no host logs an error, under any fault",
   make(_stage, report) {
     return {
-      told(line) {
+      logged(line) {
         if (line.level === "error" && line.who !== "") report(showLine(line).trim());
       },
     };

@@ -24,7 +24,7 @@ export const remindersLeftNothing: CheckerKind = {
       reminderEnded({ type, id, beganAt }) {
         if (stage.now - beganAt > SLOW_MS) slowUntil.set(`${type}/${id}`, stage.now);
       },
-      told({ who, event }) {
+      logged({ who, event }) {
         if (isTheEnd && event === "lease.lost") cutOff.add(who);
       },
       healed() {

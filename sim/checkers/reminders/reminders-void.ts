@@ -23,7 +23,7 @@ export const remindersVoid: CheckerKind = {
       },
     });
     return {
-      told(line) {
+      logged(line) {
         troubledUntil = Math.max(troubledUntil, troubleEnds(line) ?? troubledUntil);
       },
       reminderBegan({ op, tick, sentAt }) {

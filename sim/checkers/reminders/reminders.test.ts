@@ -33,7 +33,12 @@ class Scene {
   readonly observers: Observer[] = [];
   readonly operations: Operation[] = [];
   readonly faults = new Map<string, number>();
-  readonly plan = { reminders: { tells: true }, hosts: [{ namespace: "default", clock: {} }], calls: [], faults: [] };
+  readonly plan = {
+    reminders: { notifies: true },
+    hosts: [{ namespace: "default", clock: {} }],
+    calls: [],
+    faults: [],
+  };
   readonly world;
   #runs = 0;
 
@@ -194,11 +199,12 @@ describe("reminders kept", () => {
     const { scene, one, generation } = await kept({ due: 0 });
     const settlement = { generation, token: "t", ...DONE };
     const commit = { id: "c", settle: [settlement] } as unknown as Commit;
-    const told = (outcome: CommitVerdict) => scene.tell((each) => each.committed?.(one, commit, {} as never, outcome));
-    await told("void");
+    const observe = (outcome: CommitVerdict) =>
+      scene.tell((each) => each.committed?.(one, commit, {} as never, outcome));
+    await observe("void");
     await scene.reports();
     await scene.world.database.truth.reminders.settle([settlement]);
-    await told("fenced");
+    await observe("fenced");
     await scene.reports(/was changed by a fenced commit/);
     await scene.handle(one, "default:1", {}, false);
     await scene.set(one, "default:1!1.1", { due: 5, name: "other" });

@@ -1,7 +1,7 @@
 // Checks that actors of a shard run only on hosts with the role of their type, and that the leader assigns
 // shards only to such hosts. Other hosts with the class forward calls.
 
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { Player } from "../../stage.ts";
 import type { CheckerKind } from "../checker.ts";
@@ -24,9 +24,9 @@ export const homesHaveTheRole: CheckerKind = {
         );
       },
       sent(_process, to, message) {
-        const said = message as Said;
-        if (said.about !== "scheduler" || said.message.kind !== "shardHomes") return;
-        const { type, homes } = said.message;
+        const sent = message as VirtualControlMessage;
+        if (sent.about !== "scheduler" || sent.message.kind !== "shardHomes") return;
+        const { type, homes } = sent.message;
         const namespace = stage.players.find(({ host }) => host.place === to)?.planned.namespace ?? "";
         for (const { shard, host } of homes) {
           const home = stage.players.find((player) => addressOf(player) === host?.address);

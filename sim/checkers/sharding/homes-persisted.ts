@@ -1,7 +1,7 @@
 // Checks that the home of a shard is durable before hosts are notified: the next leader knows every announced
 // home. Writes of a leader whose term has ended have no effect.
 
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Process } from "../../../src/world/process.ts";
 import type { CheckerKind } from "../checker.ts";
 import { shardKey } from "../looks.ts";
@@ -29,11 +29,11 @@ export const homesPersisted: CheckerKind = {
         if (leading) terms.set(process, term);
       },
       sent(process, to, message) {
-        const said = message as Said;
-        if (said.about !== "scheduler" || said.message.kind !== "shardHomes") return;
+        const sent = message as VirtualControlMessage;
+        if (sent.about !== "scheduler" || sent.message.kind !== "shardHomes") return;
         const player = stage.players.find(({ host }) => host.place === to);
         if (player === undefined) return;
-        const { type, homes } = said.message;
+        const { type, homes } = sent.message;
         for (const { shard, host } of homes) {
           const key = shardKey(player.planned.namespace, type, shard);
           const known = persisted.get(key);

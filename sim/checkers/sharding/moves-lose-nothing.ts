@@ -25,7 +25,7 @@ export const movesLoseNothing: CheckerKind = {
       started: calm.started,
       gone: calm.gone,
       slept: calm.slept,
-      told: (line) => calm.told(line),
+      logged: (line) => calm.logged(line),
       stepped: calm.stepped,
       turnBegan(turn) {
         begun.set(turn.op, turn);

@@ -4,7 +4,7 @@
 import type { Life } from "../../observer.ts";
 import type { CheckerKind } from "../checker.ts";
 import { Excuses } from "../excuses.ts";
-import { doorOf, labelOf, shardKeyOf, timesOf } from "../looks.ts";
+import { hostOf, labelOf, shardKeyOf, timesOf } from "../looks.ts";
 
 /** Share of a lease: the margin is 15 %, from the release by the old host to the start on the new one. */
 const SLEEP = 0.1;
@@ -28,7 +28,7 @@ export const oneHome: CheckerKind = {
       failover === "fast" ||
       excuses.overslept(process, leaseMs * SLEEP, leaseMs / RENEWALS) ||
       excuses.isSlow(process) ||
-      excuses.somebodyIsFast ||
+      excuses.isAnyFast ||
       excuses.storeJumped;
 
     const forget = (life: Life): void => {
@@ -37,7 +37,7 @@ export const oneHome: CheckerKind = {
 
     /** An activation in memory without an epoch does not count. */
     async function isHeld({ process, type, id }: Life): Promise<boolean> {
-      const page = await doorOf(process)?.list({ active: true, type, prefix: id, limit: 1_000 });
+      const page = await hostOf(process)?.list({ active: true, type, prefix: id, limit: 1_000 });
       return page?.actors.some((actor) => actor.id === id && actor.epoch !== undefined) === true;
     }
 

@@ -199,7 +199,7 @@ describe("homes persisted", () => {
     });
     return { scene, leaders };
   }
-  const note = ({ watchers }: Scene, term: number, incarnation: string | undefined, isCurrent = true): void => {
+  const persist = ({ watchers }: Scene, term: number, incarnation: string | undefined, isCurrent = true): void => {
     for (const watcher of watchers) {
       const change = { namespace: "default", type: "Crate", shard: 1, incarnation };
       watcher.notedHomes?.({} as never, term, [change], isCurrent);
@@ -210,7 +210,7 @@ describe("homes persisted", () => {
 
   it("the rule 'homes persisted' accepts a stored home, also of the earlier leader, and the absence of one", async () => {
     const { scene, leaders } = led([1]);
-    note(scene, 1, "inc-2");
+    persist(scene, 1, "inc-2");
     tell(scene, leaders[0]!, home("inc-2"));
     const next = scene.process();
     scene.checker.campaigned?.(next, {} as never, { leading: true, term: 2 } as ElectionResult);
@@ -221,8 +221,8 @@ describe("homes persisted", () => {
 
   it("the rule 'homes persisted' accepts messages of a leader that does not know of its successor yet", async () => {
     const { scene, leaders } = led([1]);
-    note(scene, 1, "inc-2");
-    note(scene, 2, "inc-3");
+    persist(scene, 1, "inc-2");
+    persist(scene, 2, "inc-3");
     tell(scene, leaders[0]!, home("inc-2"));
     await clean(scene);
   });
@@ -232,17 +232,17 @@ describe("homes persisted", () => {
     tell(never.scene, never.leaders[0]!, home("inc-2"));
     await reported(never.scene, /shard 1 is announced to live at .*\(inc-2\), and the store has undefined/);
     const other = led([1]);
-    note(other.scene, 1, "inc-2");
-    note(other.scene, 1, "inc-3");
+    persist(other.scene, 1, "inc-2");
+    persist(other.scene, 1, "inc-3");
     tell(other.scene, other.leaders[0]!, home("inc-2"));
     await reported(other.scene, /the store has inc-3/);
   });
 
   it("the rule 'homes persisted' reports a write of an ended term, unless it was rejected", async () => {
     const { scene } = led([1, 2]);
-    note(scene, 1, "inc-2", false);
+    persist(scene, 1, "inc-2", false);
     await clean(scene);
-    note(scene, 1, "inc-2");
+    persist(scene, 1, "inc-2");
     await reported(scene, /persisted in term 1, and there is term 2/);
   });
 });
@@ -418,7 +418,7 @@ describe("homes have the role", () => {
     }
     return scene;
   }
-  const said = (address: string | undefined): SchedulerMessage => {
+  const sent = (address: string | undefined): SchedulerMessage => {
     const host = address === undefined ? undefined : { incarnation: "inc", address, name: "" };
     return { kind: "shardHomes", type: "Crate", homes: [{ shard: 1, host }] };
   };
@@ -429,7 +429,7 @@ describe("homes have the role", () => {
     const scene = roled();
     scene.checker.activated?.(scene.life(scene.processes[0]!, here));
     scene.checker.activated?.({ ...scene.life(scene.processes[1]!, here), type: "Ledger" });
-    for (const address of ["10.0.0.1:7401", "10.0.0.9:7401", undefined]) tell(scene, said(address));
+    for (const address of ["10.0.0.1:7401", "10.0.0.9:7401", undefined]) tell(scene, sent(address));
     await clean(scene);
     assert.deepEqual(new Scene("homes have the role").checker, {});
   });
@@ -439,7 +439,7 @@ describe("homes have the role", () => {
     scene.checker.activated?.(scene.life(scene.processes[1]!, here));
     await reported(scene, /lives at host-2, which has not the role depot/);
     const other = roled();
-    tell(other, said("10.0.0.2:7401"));
+    tell(other, sent("10.0.0.2:7401"));
     await reported(other, /shard 1 is announced to live at host-2, which has not its role/);
   });
 });
@@ -469,33 +469,33 @@ describe("strategy followed", () => {
     }
     return scene;
   }
-  function note(scene: Scene, incarnation: string | undefined, isCurrent = true): Scene {
+  function persist(scene: Scene, incarnation: string | undefined, isCurrent = true): Scene {
     const change = { namespace: "default", type: "Crate", shard: 1, incarnation };
     for (const watcher of scene.watchers) watcher.notedHomes?.({} as never, 1, [change], isCurrent);
     return scene;
   }
 
   it("the rule 'strategy followed' accepts the home that the strategy returned, and any home if it returned none", async () => {
-    await clean(note(asked({ answer: "inc-1", afterMs: 50 }), "inc-1"));
-    await clean(note(asked({ afterMs: 50 }), "inc-2"));
-    await clean(note(asked(), undefined));
-    await clean(note(asked(), "inc-2", false));
+    await clean(persist(asked({ answer: "inc-1", afterMs: 50 }), "inc-1"));
+    await clean(persist(asked({ afterMs: 50 }), "inc-2"));
+    await clean(persist(asked(), undefined));
+    await clean(persist(asked(), "inc-2", false));
   });
 
   it("the rule 'strategy followed' accepts another decision after the timeout, or during faults", async () => {
-    await clean(note(asked().at(35_100), "inc-2"));
-    await clean(note(asked({ answer: "inc-1", afterMs: 5_100 }), "inc-2"));
+    await clean(persist(asked().at(35_100), "inc-2"));
+    await clean(persist(asked({ answer: "inc-1", afterMs: 5_100 }), "inc-2"));
     const scene = asked({ answer: "inc-1", afterMs: 50 });
     scene.checker.gone?.({} as never, scene.processes[1]!);
-    await clean(note(scene, "inc-2"));
+    await clean(persist(scene, "inc-2"));
   });
 
   it("the rule 'strategy followed' reports another home, and a home before any response", async () => {
     await reported(
-      note(asked({ answer: "inc-1", afterMs: 50 }), "inc-2"),
+      persist(asked({ answer: "inc-1", afterMs: 50 }), "inc-2"),
       /lives at inc-2, and its strategy has answered inc-1/,
     );
-    await reported(note(asked().at(30_200), "inc-2"), /its strategy has not answered yet/);
+    await reported(persist(asked().at(30_200), "inc-2"), /its strategy has not answered yet/);
   });
 
   it("the rule 'strategy followed' reports nothing without a custom strategy", () => {

@@ -1,9 +1,9 @@
 // Checks that a shard gets the home that the custom strategy returns. The leader does not decide by itself
 // before the timeout of the strategy. Responses about another shard, or to an earlier request, do not count.
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { StrategyCall } from "../../observer.ts";
 import type { CheckerKind } from "../checker.ts";
-import { doorOf, shardKey, troubleEnds } from "../looks.ts";
+import { hostOf, shardKey, troubleEnds } from "../looks.ts";
 
 /** Timeout of a strategy, with some time for messages. */
 const PATIENCE_MS = 5_000;
@@ -18,8 +18,8 @@ const NOT_FOLLOWED = "strategy.failed";
 /** Time between two requests of which one waits for the other. */
 const NEXT_MS = 500;
 
-const isLeaving = (said: Said): boolean =>
-  said.about === "host" && (said.message.kind === "leaveShards" || said.message.kind === "types");
+const isLeaving = (sent: VirtualControlMessage): boolean =>
+  sent.about === "host" && (sent.message.kind === "leaveShards" || sent.message.kind === "types");
 
 export const strategyFollowed: CheckerKind = {
   name: "strategy followed",
@@ -46,9 +46,9 @@ export const strategyFollowed: CheckerKind = {
     }
 
     /** A leader that is about to stop notifies itself, without a visible message. */
-    const somebodyStops = (): boolean =>
+    const isAnyStopping = (): boolean =>
       stage.players.some(({ host: { process } }) => {
-        return process !== undefined && doorOf(process)?.status().problem === "this process is stopping";
+        return process !== undefined && hostOf(process)?.status().problem === "this process is stopping";
       });
 
     stage.world.database.watchers.push({
@@ -60,7 +60,7 @@ export const strategyFollowed: CheckerKind = {
           if (call === undefined || incarnation === undefined) continue;
           open.delete(key);
           const waitedMs = stage.now - waitsSince(call);
-          if (waitedMs > IN_TIME_MS || stage.now - troubledAt < QUIET_MS + waitedMs || somebodyStops()) continue;
+          if (waitedMs > IN_TIME_MS || stage.now - troubledAt < QUIET_MS + waitedMs || isAnyStopping()) continue;
           if (call.endedAt === undefined)
             report(`${key} lives at ${incarnation}, and its strategy has not answered yet`);
           else if (call.answer !== undefined && call.answer !== incarnation)
@@ -75,10 +75,10 @@ export const strategyFollowed: CheckerKind = {
       // A host that is leaving, or removes a type, is no home from then on, whichever strategy returned it.
       // The orders show when a leader has left.
       sent(_process, _to, message) {
-        const said = message as Said;
-        if (said.about === "scheduler" ? said.message.kind === "order" : isLeaving(said)) troubled();
+        const sent = message as VirtualControlMessage;
+        if (sent.about === "scheduler" ? sent.message.kind === "order" : isLeaving(sent)) troubled();
       },
-      told(line) {
+      logged(line) {
         // A strategy that could not be followed is no excuse, unless no host could answer.
         if (line.event === NOT_FOLLOWED && line.fields?.fault !== "nobody to ask") return;
         if (line.level === "warn" || CHANGES.test(line.event)) troubled();

@@ -1,5 +1,5 @@
 // Checks that epochs of actors and terms of leaders only increase, and that none is assigned twice.
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { CheckerKind } from "../checker.ts";
 import { labelOf } from "../looks.ts";
 
@@ -28,11 +28,11 @@ export const epochOrder: CheckerKind = {
         }
       },
       sent({ number }, _to, message) {
-        const said = message as Said;
-        if (said.about !== "scheduler" || (said.message.kind !== "order" && said.message.kind !== "welcome")) return;
-        const leader = leaders.get(said.message.term);
+        const sent = message as VirtualControlMessage;
+        if (sent.about !== "scheduler" || (sent.message.kind !== "order" && sent.message.kind !== "welcome")) return;
+        const leader = leaders.get(sent.message.term);
         if (leader?.process !== number) {
-          report(`process ${number} speaks as the leader of term ${said.message.term}, which it never was`);
+          report(`process ${number} speaks as the leader of term ${sent.message.term}, which it never was`);
         }
       },
     };

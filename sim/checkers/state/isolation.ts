@@ -1,7 +1,7 @@
 // Checks that data of one namespace never appears in another: not in answers, states, calls in flight, tables
 // or listings.
 import type { RemoteCall } from "../../../src/ports/links.ts";
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { CheckerKind } from "../checker.ts";
 import { labelOf, nameOf } from "../looks.ts";
 import { entriesOf } from "./stored-entries.ts";
@@ -39,16 +39,15 @@ export const isolation: CheckerKind = {
         check([op], life.namespace, `a turn of ${labelOf(life)}`);
       },
       sent({ place, number }, to, message) {
-        const said = message as Said | { readonly kind: "call"; readonly call: RemoteCall };
-        if ("kind" in said && said.kind === "call") {
+        const sent = message as VirtualControlMessage | { readonly kind: "call"; readonly call: RemoteCall };
+        if ("kind" in sent && sent.kind === "call") {
           const own = namespaceAt.get(place);
-          if (said.call.namespace !== own) {
-            report(`process ${number} of ${own} calls ${labelOf(said.call)} of ${said.call.namespace}`);
+          if (sent.call.namespace !== own) {
+            report(`process ${number} of ${own} calls ${labelOf(sent.call)} of ${sent.call.namespace}`);
           }
-        } else if ("about" in said && said.about === "scheduler" && said.message.kind === "order") {
-          const { namespace } = said.message;
-          if (namespace !== namespaceAt.get(to))
-            report(`a host of ${namespaceAt.get(to)} is told tables of ${namespace}`);
+        } else if ("about" in sent && sent.about === "scheduler" && sent.message.kind === "order") {
+          const { namespace } = sent.message;
+          if (namespace !== namespaceAt.get(to)) report(`a host of ${namespaceAt.get(to)} gets tables of ${namespace}`);
         }
       },
       healed() {

@@ -42,7 +42,7 @@ export const noResurrection: CheckerKind = {
           report(`process ${process.number} committed ${labelOf(key)} in epoch ${epoch} when ${taker}`);
         }
       },
-      sent: (process) => alive(process, "says something"),
+      sent: (process) => alive(process, "sends a message"),
       activated: (life) => alive(life.process, `${labelOf(life)} comes to life there`),
       turnBegan: ({ life, op }) => alive(life.process, `${labelOf(life)} begins ${op} there`),
       answered: ({ process, token }) => alive(process, `hears the answer to ${token}`),

@@ -176,7 +176,7 @@ describe("isolation", () => {
     scene.say(one, 1, { kind: "call", call: { ...KEY, namespace: "other" } });
     await reports(scene, /process 1 of default calls Ledger\/a of other/);
     scene.say(one, 2, order({ namespace: "default" }));
-    await reports(scene, /a host of other is told tables of default/);
+    await reports(scene, /a host of other gets tables of default/);
     scene.listed = [{ type: "Ledger", id: "b" }];
     scene.checker.healed?.();
     await reports(scene, /default lists default\/Ledger\/b, and has default\/Ledger\/a/);

@@ -31,8 +31,9 @@ export const workflowHistory: CheckerKind = {
       const expected = pageOf(run, cause);
       if (fresh.length > 1) report(`${who}: the history has grown by ${fresh.length} pages at once`);
       else if (fresh.length === 1 && fresh[0]!.data !== expected)
-        report(`${who}: the history has grown by what nobody said: ${fresh[0]!.data}`);
-      else if (fresh.length === 0 && expected !== undefined) report(`${who}: what was said is not there: ${expected}`);
+        report(`${who}: the history has grown by events of no task: ${fresh[0]!.data}`);
+      else if (fresh.length === 0 && expected !== undefined)
+        report(`${who}: the written events are not there: ${expected}`);
       let next = 1;
       for (const { from, count } of pages) {
         if (from !== next) report(`${who}: a page begins with event ${from}, and ${next} is next`);
@@ -46,7 +47,7 @@ export const workflowHistory: CheckerKind = {
         const last = pages.at(-1);
         const events = last === undefined ? 0 : last.from + last.count - 1;
         if (now.events !== events)
-          report(`${labelOfRun(run)} is said to have ${now.events} events, and its pages have ${events}`);
+          report(`${labelOfRun(run)} counts ${now.events} events, and its pages have ${events}`);
       },
     });
     return {};

@@ -67,18 +67,18 @@ export const workflowReplay: CheckerKind = {
         report(`${who} fails: ${error}`);
         return;
       }
-      const told = steps.flatMap(({ events }) => events).filter(isCommandEvent).length;
+      const decided = steps.flatMap(({ events }) => events).filter(isCommandEvent).length;
       // Later commands are in later steps; side effects and time may differ there.
       const wrong = again.decisions.findIndex((one, i) => {
         const other = recorded[i];
         if (other === undefined) return isWhole && isOver(run);
-        return i < told ? wordsOf(one) !== wordsOf(other) : one.kind !== other.kind;
+        return i < decided ? wordsOf(one) !== wordsOf(other) : one.kind !== other.kind;
       });
       if (wrong >= 0) {
         const other = recorded[wrong] === undefined ? "no more" : wordsOf(recorded[wrong]);
         report(`${who} decides ${wordsOf(again.decisions[wrong]!)}, and the history has ${other}`);
-      } else if (again.decisions.length < told) {
-        report(`${who} makes ${again.decisions.length} of ${told} decisions`);
+      } else if (again.decisions.length < decided) {
+        report(`${who} makes ${again.decisions.length} of ${decided} decisions`);
       }
     }
 

@@ -44,7 +44,7 @@ class Scene {
   readonly observers: Observer[] = [];
   readonly deeds: DeedOperation[] = [];
   readonly operations = [];
-  readonly plan = { workflows: { workers: {}, tells: true }, hosts: [{ namespace: "default" }] };
+  readonly plan = { workflows: { workers: {}, notifies: true }, hosts: [{ namespace: "default" }] };
   readonly truth = new MemoryStore(() => this.now);
   readonly checker: Checker;
   /** Changes the runs that the store returns. */
@@ -163,10 +163,10 @@ class Scene {
     };
   }
 
-  /** `said`: the completion that observers get, if it differs. */
-  async append(append: TaskCompletion, said: TaskCompletion = append): Promise<void> {
+  /** `observed`: the completion that observers get, if it differs. */
+  async append(append: TaskCompletion, observed: TaskCompletion = append): Promise<void> {
     const outcomes = await this.truth.workflows.append([append]);
-    await this.tell((one) => one.appended?.(this.process(), [said], outcomes));
+    await this.tell((one) => one.appended?.(this.process(), [observed], outcomes));
   }
 
   async signal(word: string, runId?: string): Promise<void> {
@@ -227,13 +227,13 @@ describe("workflow history", () => {
     await scene.claim("t");
     await scene.append(scene.step(ref, "t", 1, [scheduled(1)]));
     await scene.append(scene.step(ref, "t", 2, [scheduled(2)]), scene.step(ref, "t", 2, [scheduled(9)]));
-    assert.match(scene.found.join("\n"), /grown by what nobody said/);
+    assert.match(scene.found.join("\n"), /grown by events of no task/);
     const unsaid = scene.step(ref, "t", 3, [scheduled(3)]);
     await scene.tell((one) => {
       const done = { kind: "done", arrived: 0, starts: [], isWatched: false } as const;
       one.appended?.(scene.process(), [unsaid], [done]);
     });
-    assert.match(scene.found.join("\n"), /what was said is not there/);
+    assert.match(scene.found.join("\n"), /the written events are not there/);
   });
 });
 
@@ -536,11 +536,11 @@ describe("workflow answers", () => {
   it("the rule 'workflow answers' reports another result, another end, and errors outside the catalogue", async () => {
     const scene = new Scene("workflow answers");
     await scene.start("a");
-    const told = (token: string, deed: WorkflowDeed, outcome: DeedOperation["outcome"]): Promise<void> =>
+    const answered = (token: string, deed: WorkflowDeed, outcome: DeedOperation["outcome"]): Promise<void> =>
       scene.tell((one) => one.didDeed?.(scene.deed(token, deed, { outcome })));
-    await told("r", { kind: "result" }, { value: ["0 x"] });
-    await told("f", { kind: "result" }, { error: new LimpetError("WORKFLOW_FAILED", "failed") });
-    await told("u", { kind: "update", ms: 0 }, { error: new TypeError("oops") });
+    await answered("r", { kind: "result" }, { value: ["0 x"] });
+    await answered("f", { kind: "result" }, { error: new LimpetError("WORKFLOW_FAILED", "failed") });
+    await answered("u", { kind: "update", ms: 0 }, { error: new TypeError("oops") });
     assert.match(scene.found.join("\n"), /r got .* as the result of flow, and it is not/);
     assert.match(scene.found.join("\n"), /which is not how it ended/);
     assert.match(scene.found.join("\n"), /which is not of the catalogue/);

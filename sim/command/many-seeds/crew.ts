@@ -121,8 +121,8 @@ export class Crew implements Worker {
       simulatedMs: 0,
       operations: 0,
       faults: {},
-      marks: [],
-      told: [],
+      reached: [],
+      story: [],
     };
     job.done({ seed: job.job.seed, ...nothing, ...report });
   }

@@ -13,7 +13,7 @@ export class Figures {
   simulatedMs = 0;
   operations = 0;
   readonly faults = new Map<string, number>(FAULTS.map(({ name }) => [name, 0]));
-  readonly marks = new Set<string>();
+  readonly reached = new Set<string>();
 
   add(report: Report): void {
     this.seeds++;
@@ -26,7 +26,7 @@ export class Figures {
     for (const [name, count] of Object.entries(report.faults)) {
       this.faults.set(name, (this.faults.get(name) ?? 0) + count);
     }
-    for (const mark of report.marks) this.marks.add(mark);
+    for (const mark of report.reached) this.reached.add(mark);
   }
 
   get seconds(): number {
@@ -43,7 +43,7 @@ export class Figures {
   }
 
   get line(): string {
-    const { seeds, failed, seconds, steps, faultCount, marks, simulatedMs } = this;
+    const { seeds, failed, seconds, steps, faultCount, reached: marks, simulatedMs } = this;
     const rate = seconds > 0 ? (seeds / seconds).toFixed(1) : "–";
     const found = failed === 0 ? "all held" : `${failed} failed`;
     return [

@@ -37,7 +37,7 @@ class ManySeeds {
 
   async run(): Promise<number> {
     const { jobs, seeds, task, json, minutes } = this.#options;
-    const say = (line: string): void => (json ? this.#terminal.errLine(line) : this.#terminal.line(line));
+    const print = (line: string): void => (json ? this.#terminal.errLine(line) : this.#terminal.line(line));
     const count = task === "soak" ? Number.POSITIVE_INFINITY : seeds;
     const endsAt = task === "soak" ? performance.now() + minutes * 60_000 : Number.POSITIVE_INFINITY;
     const crew = jobs > 1 && count > 1 ? new Crew({ jobs }) : undefined;
@@ -49,17 +49,17 @@ class ManySeeds {
       },
       () => crew?.close(),
     );
-    say(this.#header(crew === undefined ? 1 : jobs));
+    print(this.#header(crew === undefined ? 1 : jobs));
 
     let next = this.#from;
     const oneAfterTheOther = async (worker: Worker): Promise<void> => {
       while (next < this.#from + count && !interrupt.isAsked && performance.now() < endsAt) {
         const report = await worker.perform(this.#job(next++));
         this.#figures.add(report);
-        if (report.overran !== undefined) say(`seed ${report.seed} was stopped: ${report.overran}`);
+        if (report.overran !== undefined) print(`seed ${report.seed} was stopped: ${report.overran}`);
         if (report.violations.length === 0) continue;
         progress.clear();
-        this.#note(report, say);
+        this.#reportFailure(report, print);
       }
     };
     await Promise.all(
@@ -92,13 +92,13 @@ class ManySeeds {
     return { seed, once, hosts };
   }
 
-  #note(report: Report, say: (line: string) => void): void {
+  #reportFailure(report: Report, print: (line: string) => void): void {
     const { task, hosts, json } = this.#options;
     this.#failed.push(report);
     const paint = json ? this.#terminal.paintErr : this.#terminal.paint;
-    say(failureText(report, this.#options, this.#conditions, paint));
+    print(failureText(report, this.#options, this.#conditions, paint));
     if (task !== "soak") return;
     const plan = planOf({ seed: report.seed, hosts });
-    say(`  saved:  ${saveFailure(`${report.seed}`, plan, report.violations, this.#options, this.#conditions)}`);
+    print(`  saved:  ${saveFailure(`${report.seed}`, plan, report.violations, this.#options, this.#conditions)}`);
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Paint } from "../../../src/cli/common/terminal.ts";
-import { MARKS } from "../../coverage/coverage.ts";
+import { COVERAGE } from "../../coverage/coverage.ts";
 import type { Report } from "../job.ts";
 import { Figures } from "./figures.ts";
 import { jsonOf, summaryOf } from "./summary.ts";
@@ -19,8 +19,8 @@ function figuresOf(seeds: number, marks: readonly string[]): Figures {
     simulatedMs: 1_000,
     operations: 1,
     faults: {},
-    marks,
-    told: [],
+    reached: marks,
+    story: [],
   };
   for (let i = 0; i < seeds; i++) figures.add(report);
   return figures;
@@ -30,7 +30,7 @@ const isTooTame = (figures: Figures): boolean => jsonOf(figures, 1, [], {}, { co
 
 describe("the summary of many seeds", () => {
   it("a long run with incomplete coverage is called too tame", () => {
-    const [first, ...others] = Object.keys(MARKS);
+    const [first, ...others] = Object.keys(COVERAGE);
     const figures = figuresOf(5_000, others);
     const text = summaryOf(figures, [], false, plain);
     assert.match(text, new RegExp(`missed: ${first}\n`));
@@ -39,7 +39,7 @@ describe("the summary of many seeds", () => {
   });
 
   it("a short run, and a run with full coverage, is not called too tame", () => {
-    for (const figures of [figuresOf(4_999, []), figuresOf(5_000, Object.keys(MARKS))]) {
+    for (const figures of [figuresOf(4_999, []), figuresOf(5_000, Object.keys(COVERAGE))]) {
       assert.doesNotMatch(summaryOf(figures, [], false, plain), /too tame/);
       assert.ok(!isTooTame(figures));
     }
@@ -48,7 +48,7 @@ describe("the summary of many seeds", () => {
   it("seeds that ran out of real time are listed apart from failed ones", () => {
     const figures = figuresOf(2, []);
     const nothing = { violations: [], trace: "", runs: 0, steps: 0, simulatedMs: 0, operations: 0, faults: {} };
-    figures.add({ seed: 77, ...nothing, marks: [], told: [], overran: "it did not come to an end" });
+    figures.add({ seed: 77, ...nothing, reached: [], story: [], overran: "it did not come to an end" });
     const text = summaryOf(figures, [], false, plain);
     assert.match(text, /^not finished in real time, nothing found: 77$/m);
     assert.match(text, /^every rule held in the runs that ended$/m);

@@ -1,6 +1,6 @@
 // Summary of many seeds, for display and as JSON.
 import type { Paint } from "../../../src/cli/common/terminal.ts";
-import { MARKS } from "../../coverage/coverage.ts";
+import { COVERAGE } from "../../coverage/coverage.ts";
 import { type Circumstances, replayCommand, type Variation } from "../circumstances.ts";
 import type { Report } from "../job.ts";
 import type { Figures } from "./figures.ts";
@@ -11,16 +11,18 @@ const MOST_SEEDS = 20;
 /** A run with this many seeds should reach every situation. */
 const LONG_RUN = 5_000;
 
-const missedMarks = (reached: ReadonlySet<string>): string[] => Object.keys(MARKS).filter((mark) => !reached.has(mark));
+const missedSituations = (reached: ReadonlySet<string>): string[] =>
+  Object.keys(COVERAGE).filter((mark) => !reached.has(mark));
 
 /** A long run that misses a situation has faults or calls that are too tame. */
-const isTooTame = ({ seeds, marks }: Figures): boolean => seeds >= LONG_RUN && missedMarks(marks).length > 0;
+const isTooTame = ({ seeds, reached: marks }: Figures): boolean =>
+  seeds >= LONG_RUN && missedSituations(marks).length > 0;
 
 export function summaryOf(figures: Figures, failed: readonly Report[], isInterrupted: boolean, paint: Paint): string {
-  const { seeds, seconds, simulatedMs, steps, operations, marks } = figures;
+  const { seeds, seconds, simulatedMs, steps, operations, reached: marks } = figures;
   const rate = (amount: number): string => Math.round(amount / Math.max(seconds, 0.001)).toLocaleString("en");
   const happened = [...figures.faults].filter(([, count]) => count > 0).map(([name, count]) => `${name} ${count}`);
-  const missed = missedMarks(marks);
+  const missed = missedSituations(marks);
   return [
     "",
     `${seeds} ${seeds === 1 ? "seed" : "seeds"} in ${seconds.toFixed(1)} s (${rate(seeds)} seeds/s), ${showTime(simulatedMs)} simulated (${rate(simulatedMs / 1_000)} times real time)`,
@@ -78,6 +80,10 @@ export function jsonOf(
     events: figures.steps,
     calls: figures.operations,
     faults: Object.fromEntries(figures.faults),
-    coverage: { reached: [...figures.marks].sort(), missed: missedMarks(figures.marks), tooTame: isTooTame(figures) },
+    coverage: {
+      reached: [...figures.reached].sort(),
+      missed: missedSituations(figures.reached),
+      tooTame: isTooTame(figures),
+    },
   };
 }

@@ -16,7 +16,7 @@ export async function replay(options: Arguments, terminal: Terminal): Promise<nu
   const { seed = 0, hosts, once, verbose, json } = options;
   const job = { seed, hosts, once };
   const figures = new Figures();
-  const report = json ? await perform(job) : await tell(job, terminal, verbose);
+  const report = json ? await perform(job) : await printRun(job, terminal, verbose);
   figures.add(report);
   const failed = report.violations.length > 0;
   if (json) {
@@ -28,7 +28,7 @@ export async function replay(options: Arguments, terminal: Terminal): Promise<nu
       `${(report.simulatedMs / 1_000).toFixed(1)} s simulated, ${report.steps} steps, ${report.operations} calls, trace ${report.trace}`,
     );
     terminal.line(`faults: ${faults.join(", ") || "none"}`);
-    terminal.line(`coverage: ${[...report.marks].sort().join(", ") || "none"}`);
+    terminal.line(`coverage: ${[...report.reached].sort().join(", ") || "none"}`);
     terminal.line(
       failed
         ? failureText(report, options, circumstances(), terminal.paint)
@@ -39,15 +39,15 @@ export async function replay(options: Arguments, terminal: Terminal): Promise<nu
 }
 
 /** Runs the job, and prints events of the first run as they occur. */
-export function tell(job: Job, terminal: Terminal, verbose: boolean): Promise<Report> {
+export function printRun(job: Job, terminal: Terminal, verbose: boolean): Promise<Report> {
   for (const line of headerOf(planOf(job))) terminal.line(line);
   terminal.line();
-  let told: Stage | undefined;
+  let first: Stage | undefined;
   return perform(job, (stage) => {
-    told ??= stage;
+    first ??= stage;
     stage.observers.push({
-      told: (line) => {
-        if (stage !== told || (line.level === "debug" && !verbose)) return;
+      logged: (line) => {
+        if (stage !== first || (line.level === "debug" && !verbose)) return;
         const tint = line.level === "error" ? "red" : line.event.startsWith("⚡") ? "yellow" : "dim";
         terminal.line(line.level === "info" ? showLine(line) : terminal.paint(tint, showLine(line)));
       },

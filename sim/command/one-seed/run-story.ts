@@ -10,7 +10,7 @@ import { headerOf, scriptOf } from "./plan-text.ts";
 const MOST_SCRIPT_LINES = 60;
 
 /** Returns 0 only if the result is the recorded one. */
-export async function tellStory({ story: file = "", update, verbose }: Arguments, terminal: Terminal): Promise<number> {
+export async function runStory({ story: file = "", update, verbose }: Arguments, terminal: Terminal): Promise<number> {
   const story = readStory(file);
   const { text, problems } = await playStory(story, verbose && !update ? "everything" : "coarsely");
   const wrong = [...problems];
@@ -31,13 +31,13 @@ export async function tellStory({ story: file = "", update, verbose }: Arguments
 }
 
 /** The first line that differs. */
-function difference(expected: string, told: string): string[] {
-  const [before, now] = [expected.split("\n"), told.split("\n")];
+function difference(expected: string, played: string): string[] {
+  const [before, now] = [expected.split("\n"), played.split("\n")];
   const at = now.findIndex((line, i) => line !== before[i]);
   if (at < 0 && now.length === before.length) return [];
   const line = at < 0 ? now.length : at;
   return [
-    `something else is told than before, from line ${line + 1} on (--update if it should):`,
+    `the story differs from line ${line + 1} on (--update if it should):`,
     `- ${before[line] ?? "(the end)"}`,
     `+ ${now[line] ?? "(the end)"}`,
   ];

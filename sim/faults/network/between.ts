@@ -29,7 +29,7 @@ export interface Between {
   /** By place. */
   readonly databaseWays: Map<number, DatabaseWay>;
   /** Select requests whose response is lost. */
-  readonly unheard: Set<(question: Question) => boolean>;
+  readonly lostResponses: Set<(question: Question) => boolean>;
   /** Delay of a request, if it is longer than usual. */
   readonly heldUp: Set<(question: Question) => number | undefined>;
   /** Delay of a response, if it is longer than usual. The request itself is applied in time. */
@@ -50,14 +50,14 @@ export function between(world: World): Between {
     copiers: new Set(),
     refusing: new Set(),
     databaseWays: new Map(),
-    unheard: new Set(),
+    lostResponses: new Set(),
     heldUp: new Set(),
     slowAnswers: new Set(),
     failing: new Set(),
   };
   known.set(world, made);
   standOnTheWay(world, made);
-  standBeforeDoors(world, made);
+  standBeforeServers(world, made);
   standBeforeDatabase(world, made);
   return made;
 }
@@ -75,17 +75,17 @@ function standOnTheWay({ network }: World, { forgotten, lookouts, copiers }: Bet
   };
 }
 
-function standBeforeDoors({ network }: World, { refusing }: Between): void {
+function standBeforeServers({ network }: World, { refusing }: Between): void {
   const connect = network.connect.bind(network);
   network.connect = (station, address, patience, receiver) =>
-    connect(station, refusing.has(address) ? nobodyNear(address) : address, patience, receiver);
+    connect(station, refusing.has(address) ? closedPort(address) : address, patience, receiver);
 }
 
 /** A port of the same machine without a listener. */
-const nobodyNear = (address: string): string => address.replace(/:\d+$/, ":1");
+const closedPort = (address: string): string => address.replace(/:\d+$/, ":1");
 
 function standBeforeDatabase({ database, timeline }: World, made: Between): void {
-  const { databaseWays, unheard, heldUp, slowAnswers, failing } = made;
+  const { databaseWays, lostResponses: unheard, heldUp, slowAnswers, failing } = made;
   const ask = database.ask.bind(database);
   const never = <T>(): Promise<T> => new Promise(() => {});
   const pass = (ms: number): Promise<void> =>

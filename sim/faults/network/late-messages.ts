@@ -53,7 +53,7 @@ function endLeader(stage: Stage, leader: Player, { how, awayMs }: LateLeader): v
 
 export const lateLeader = fault<LateLeader>({
   name: "late messages of a leader",
-  says: "messages of a leader arrive at some hosts after its term is over",
+  summary: "messages of a leader arrive at some hosts after its term is over",
   draw(chance, plan) {
     const [waitMs, lateMs] = [lengths(chance, 1, 4_000), lengths(chance, 1_000, LONGEST_LATE_MS)];
     const awayMs = lengths(chance, 100, 20_000);
@@ -100,7 +100,7 @@ interface LateHost {
 
 export const lateHost = fault<LateHost>({
   name: "late messages of a host",
-  says: "messages of a host arrive at the leader after it has a new stream, or comes back as a new incarnation",
+  summary: "messages of a host arrive at the leader after it has a new stream, or comes back as a new incarnation",
   draw(chance, plan) {
     const [waitMs, lateMs] = [lengths(chance, 1, 4_000), lengths(chance, 1_000, LONGEST_LATE_MS)];
     const awayMs = lengths(chance, 10, 5_000);

@@ -1,13 +1,13 @@
 // Messages about one move of a shard that arrive while a later move of the same shard is under way.
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import { shardIn } from "../../shard-extractors.ts";
 import type { Player, Stage } from "../../stage.ts";
 import { fault, lengths, type Strike, times } from "../fault.ts";
 import { callersOf, callShards, drawTargets, homesOf, type Target } from "../shards/at-shard.ts";
 import { steer } from "../shards/operators.ts";
+import { atNthMessage, fromHost } from "./at-message.ts";
 import { holdBack, LONGEST_LATE_MS, lateFor, resetAt } from "./late-messages.ts";
 import { waysToLeader } from "./streams.ts";
-import { atWord, hostSays } from "./words.ts";
 
 const KINDS = ["beginHandOffAck", "shardStopped", "shardStopped", "shardStarted", "getShardHomes"] as const;
 /** Most moves of one shard in a row. */
@@ -40,7 +40,7 @@ function delay(stage: Stage, from: Player, { kind, waitMs, lateMs: drawnMs }: La
 
 export const lateMove = fault<LateMove>({
   name: "late messages of a move",
-  says: "a message about a move of a shard arrives during a later move of the same shard",
+  summary: "a message about a move of a shard arrives during a later move of the same shard",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
     if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
@@ -65,12 +65,12 @@ export const lateMove = fault<LateMove>({
     const { kind, nth, target, places, everyMs, slowMs, at } = planned;
     const { from, type, id } = target;
     const shard = shardIn(stage.plan.sharded![type]!, id);
-    const isIt = (said: Said): boolean => {
-      if (!hostSays(kind)(said)) return false;
-      const { message } = said as { message: { type: string; shard?: number; shards?: readonly number[] } };
+    const isIt = (sent: VirtualControlMessage): boolean => {
+      if (!fromHost(kind)(sent)) return false;
+      const { message } = sent as { message: { type: string; shard?: number; shards?: readonly number[] } };
       return message.type === type && (message.shard === shard || message.shards?.includes(shard) === true);
     };
-    atWord(stage, nth, isIt, (speaker) => delay(stage, speaker, planned, strike));
+    atNthMessage(stage, nth, isIt, (speaker) => delay(stage, speaker, planned, strike));
     for (const [i, host] of places.entries()) {
       stage.later(i * everyMs, () => {
         callShards(stage, [target], `late-move-${at}-${i}`, { slowMs });

@@ -45,7 +45,7 @@ function drawWays(chance: Prng, plan: Plan): Way[] {
 
 export const loss = fault<{ ways: Way[]; loss: number; ms: number }>({
   name: "loss",
-  says: "lines lose packets, which are sent again later",
+  summary: "lines lose packets, which are sent again later",
   draw(chance, plan) {
     const [share, ms] = [severity(chance, 0.01, 0.3), lengths(chance, 500, 30_000)];
     return times(chance, plan, 3, () => ({ ways: drawWays(chance, plan), loss: share(), ms: ms() }));
@@ -59,7 +59,7 @@ export const loss = fault<{ ways: Way[]; loss: number; ms: number }>({
 
 export const delay = fault<{ ways: Way[]; delays: number[]; everyMs: number }>({
   name: "delay",
-  says: "lines are late: a little all the time, and a lot now and then",
+  summary: "lines are late: a little all the time, and a lot now and then",
   draw(chance, plan) {
     const [mean, every, count] = [severity(chance, 1, 300), lengths(chance, 100, 5_000), 1 + chance.below(10)];
     return times(chance, plan, 3, () => {
@@ -79,7 +79,7 @@ export const delay = fault<{ ways: Way[]; delays: number[]; everyMs: number }>({
 
 export const slowReceiver = fault<{ host: string; delayMs: number; ms: number }>({
   name: "slow receiver",
-  says: "messages to one host pile up, because it reads very slowly",
+  summary: "messages to one host pile up, because it reads very slowly",
   draw(chance, plan) {
     const [delayMs, ms] = [lengths(chance, 500, 10_000), lengths(chance, 1_000, 20_000)];
     return times(chance, plan, 2, () => ({ host: chance.pick(hostNames(plan)), delayMs: delayMs(), ms: ms() }));
@@ -98,7 +98,7 @@ export const slowReceiver = fault<{ host: string; delayMs: number; ms: number }>
 
 export const flapping = fault<{ ways: Way[]; count: number; periodMs: number; share: number }>({
   name: "flapping line",
-  says: "a line is cut and mended many times in a row",
+  summary: "a line is cut and mended many times in a row",
   draw(chance, plan) {
     const periodMs = lengths(chance, 20, 4_000);
     return times(chance, plan, 2, () => {

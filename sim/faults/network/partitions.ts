@@ -13,10 +13,10 @@ interface Cut {
 }
 
 /** A partition whose lines are known beforehand. */
-function partition(name: string, says: string, ways: (chance: Prng, names: string[], plan: Plan) => Way[]): Fault {
+function partition(name: string, summary: string, ways: (chance: Prng, names: string[], plan: Plan) => Way[]): Fault {
   return fault<Cut>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const ms = lengths(chance, 100, 40_000);
       return times(chance, plan, 3, () => ({ ways: ways(chance, hostNames(plan), plan), ms: ms() }));
@@ -60,7 +60,7 @@ export const oneWay = partition(
   (chance, names) => some(chance, allWays(names)).slice(0, 1 + chance.below(3)),
 );
 
-export const deaf = partition(
+export const inboundCut = partition(
   "deaf host",
   "one host receives nothing, and its own messages arrive",
   (chance, names) => {
@@ -71,7 +71,7 @@ export const deaf = partition(
 
 export const swizzle = fault<{ clogs: { readonly host: string; readonly from: number; readonly ms: number }[] }>({
   name: "swizzle",
-  says: "hosts are cut off one after another, and come back in any order",
+  summary: "hosts are cut off one after another, and come back in any order",
   draw(chance, plan) {
     const spread = lengths(chance, 50, 10_000);
     return times(chance, plan, 2, () => {
@@ -96,12 +96,12 @@ export const swizzle = fault<{ clogs: { readonly host: string; readonly from: nu
 /** A cut around the leader of that moment. */
 function aroundLeader(
   name: string,
-  says: string,
+  summary: string,
   ways: (leader: string, host: string, names: string[]) => Way[],
 ): Fault {
   return fault<{ host: string; ms: number }>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const ms = lengths(chance, 100, 40_000);
       return times(chance, plan, 3, () => ({ host: chance.pick(hostNames(plan)), ms: ms() }));
@@ -124,7 +124,7 @@ export const cutFromLeader = aroundLeader(
   (leader, host) => bothWays(leader, host),
 );
 
-export const leaderUnheard = aroundLeader(
+export const leaderMessagesLost = aroundLeader(
   "leader unheard",
   "messages of a host reach the leader, and messages of the leader do not reach the host",
   (leader, host) => [[leader, host]],

@@ -1,7 +1,7 @@
 // Faults of connections: they break, with or without a reset, are refused, and deliver messages twice or
 // late.
 import type { End } from "../../../src/world/network/network.ts";
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import { KIND } from "../../../src/world/timeline.ts";
 import type { Player, Stage } from "../../stage.ts";
 import { type Fault, fault, hostNames, lengths, severity, times } from "../fault.ts";
@@ -15,10 +15,10 @@ interface Hit {
 }
 
 /** A fault of one or more connections of a host. */
-function connections(name: string, says: string, hit: (stage: Stage, end: End) => void): Fault {
+function connections(name: string, summary: string, hit: (stage: Stage, end: End) => void): Fault {
   return fault<Hit>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const share = severity(chance, 0.05, 1);
       return times(chance, plan, 6, () => ({ host: chance.pick(hostNames(plan)), share: share() }));
@@ -80,16 +80,16 @@ export const forgottenConnection = connections(
 const REPEATABLE: ReadonlySet<string> = new Set(["ack", "renew", "types", "order", "renewed", "drain"]);
 
 const kindOf = (message: unknown): string | undefined => {
-  const said = message as Partial<Said>;
-  return said.about === "host" || said.about === "scheduler"
-    ? (said as { message: { kind: string } }).message.kind
+  const sent = message as Partial<VirtualControlMessage>;
+  return sent.about === "host" || sent.about === "scheduler"
+    ? (sent as { message: { kind: string } }).message.kind
     : undefined;
 };
 
-function twice(name: string, says: string, kinds: ReadonlySet<string>, leastShare: number): Fault {
+function twice(name: string, summary: string, kinds: ReadonlySet<string>, leastShare: number): Fault {
   return fault<{ share: number; ms: number }>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const [share, ms] = [severity(chance, leastShare, 1), lengths(chance, 2_000, 60_000)];
       return times(chance, plan, 2, () => ({ share: share(), ms: ms() }));
@@ -109,7 +109,7 @@ function twice(name: string, says: string, kinds: ReadonlySet<string>, leastShar
   });
 }
 
-export const saidTwice = twice("said twice", "messages between hosts and the leader arrive twice", REPEATABLE, 0.02);
+export const sentTwice = twice("said twice", "messages between hosts and the leader arrive twice", REPEATABLE, 0.02);
 export const ackedTwice = twice("acked twice", "a host confirms a phase of a round twice", new Set(["ack"]), 0.3);
 
 /** The connections of a host to the leader. */
@@ -129,7 +129,7 @@ export function waysToLeader(
 
 export const staleStream = fault<{ host: string; waitMs: number; lateMs: number }>({
   name: "stale stream",
-  says: "messages of a host on an old stream arrive after messages on the new one",
+  summary: "messages of a host on an old stream arrive after messages on the new one",
   draw(chance, plan) {
     const [waitMs, lateMs] = [lengths(chance, 1, 3_000), lengths(chance, 50, 10_000)];
     return times(chance, plan, 4, () => ({ host: chance.pick(hostNames(plan)), waitMs: waitMs(), lateMs: lateMs() }));
@@ -149,7 +149,7 @@ export const staleStream = fault<{ host: string; waitMs: number; lateMs: number 
 
 export const refused = fault<{ host: string; door: "link" | "scheduler" | "both"; ms: number }>({
   name: "refused",
-  says: "new connections to a host are refused for a while; established ones continue",
+  summary: "new connections to a host are refused for a while; established ones continue",
   draw(chance, plan) {
     const ms = lengths(chance, 100, 20_000);
     const doors = ["link", "scheduler", "both"] as const;

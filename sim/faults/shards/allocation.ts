@@ -1,20 +1,20 @@
 // Faults while a shard gets its first home: at the request, at the write, and at the announcement.
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Player, Stage } from "../../stage.ts";
 import { asks, dies, done, hangs } from "../at-work.ts";
-import { atWord, hostSays, leaderSays, whoHears, whoSays } from "../network/words.ts";
+import { atNthMessage, fromHost, fromLeader, receiver, sender } from "../network/at-message.ts";
 import { type AtShard, atEvent, atMessage, atShard, unheard } from "./at-shard.ts";
 
 /** The host gets the message that it is the home itself. */
 const isOwnHome =
   (stage: Stage) =>
-  (said: Said, to: number): boolean => {
-    if (said.about !== "scheduler" || said.message.kind !== "shardHomes") return false;
+  (sent: VirtualControlMessage, to: number): boolean => {
+    if (sent.about !== "scheduler" || sent.message.kind !== "shardHomes") return false;
     const address = stage.players.find(({ host }) => host.place === to)?.host.process?.app?.host.status().address;
-    return said.message.homes.some(({ host }) => host !== undefined && host.address === address);
+    return sent.message.homes.some(({ host }) => host !== undefined && host.address === address);
   };
 
-const atRequest = atMessage(hostSays("getShardHomes"), whoHears);
+const atRequest = atMessage(fromHost("getShardHomes"), receiver);
 export const leaderDiesAtRequest = atShard(
   "leader dies at ask",
   "the leader ends when it gets a request for the home of a shard",
@@ -30,7 +30,7 @@ export const leaderHangsAtRequest = atShard(
 export const requesterDies = atShard(
   "asker dies",
   "a host ends when it has requested the home of a shard",
-  atMessage(hostSays("getShardHomes"), whoSays),
+  atMessage(fromHost("getShardHomes"), sender),
   dies,
 );
 export const leaderDiesBeforePersist = atShard(
@@ -58,7 +58,7 @@ export const leaderHangsAfterPersist = atShard(
   hangs,
 );
 const atOwnHome = (stage: Stage, planned: AtShard, spring: (player: Player) => void): void =>
-  atWord(stage, planned.nth, isOwnHome(stage), (_from, to) => spring(to));
+  atNthMessage(stage, planned.nth, isOwnHome(stage), (_from, to) => spring(to));
 export const newHomeDies = atShard(
   "new home dies",
   "a host ends when it learns that it is the home of a shard, before its first call",
@@ -74,6 +74,6 @@ export const newHomeHangs = atShard(
 export const homeUnheard = atShard(
   "home unheard",
   "the announcement of a home is lost, because the stream of the host breaks",
-  atMessage(leaderSays("shardHomes"), whoHears),
+  atMessage(fromLeader("shardHomes"), receiver),
   unheard,
 );

@@ -1,16 +1,16 @@
 // Faults of shards at one event: the hosts and actors that they draw, and the calls and departures that make
 // shards move. The families of this folder build on it.
 import type { Prng } from "../../../src/kernel/prng.ts";
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import { makeCall } from "../../callers.ts";
 import { hasRole } from "../../checkers/looks.ts";
 import type { Plan, PlannedCall, PlannedHost } from "../../plan.ts";
 import type { Player, Stage, TrapEvent } from "../../stage.ts";
 import type { AtWork, Hit } from "../at-work.ts";
 import { type Fault, fault, hostNames, lengths, times } from "../fault.ts";
+import { atNthMessage } from "../network/at-message.ts";
 import { atMoment, stopAndRestart } from "../network/players.ts";
 import { breakBoth, waysToLeader } from "../network/streams.ts";
-import { atWord } from "../network/words.ts";
 
 export type Target = Pick<PlannedCall, "from" | "type" | "id">;
 
@@ -62,14 +62,14 @@ export function callShards(
 /** A fault at the event that `arm` waits for. */
 export function atShard(
   name: string,
-  says: string,
+  summary: string,
   arm: (stage: Stage, planned: AtShard, spring: (player: Player) => void) => void,
   hit: Hit,
   isThere: (plan: Plan) => boolean = () => true,
 ): Fault {
   return fault<AtShard>({
     name,
-    says,
+    summary,
     draw(chance, plan) {
       const { names, types } = homesOf(plan);
       if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0 || !isThere(plan)) return [];
@@ -93,9 +93,9 @@ export function atShard(
 }
 
 export const atMessage =
-  (isIt: (said: Said, to: number) => boolean, whom: (from: Player, to: Player) => Player) =>
+  (isIt: (sent: VirtualControlMessage, to: number) => boolean, whom: (from: Player, to: Player) => Player) =>
   (stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void =>
-    atWord(stage, nth, isIt, (from, to) => spring(whom(from, to)));
+    atNthMessage(stage, nth, isIt, (from, to) => spring(whom(from, to)));
 
 export const atEvent =
   (isIt: (event: TrapEvent) => boolean) =>

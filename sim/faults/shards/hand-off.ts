@@ -1,19 +1,19 @@
 // Faults while a shard moves: while hosts buffer its calls, while its home stops its actors, and at its next
 // home.
-import type { Said } from "../../../src/world/network/virtual-control.ts";
+import type { VirtualControlMessage } from "../../../src/world/network/virtual-control.ts";
 import type { Player, Stage } from "../../stage.ts";
 import { dies, hangs } from "../at-work.ts";
+import { atNthMessage, fromHost, fromLeader, receiver, sender } from "../network/at-message.ts";
 import { isWorking } from "../network/players.ts";
-import { atWord, hostSays, leaderSays, whoHears, whoSays } from "../network/words.ts";
 import { type AtShard, atMessage, atShard, unheard } from "./at-shard.ts";
 
 // ——— Buffering of calls.
 
 /** The home in the store, when its hand-off begins. */
 function atBeginHandOff(stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void {
-  atWord(stage, nth, leaderSays("beginHandOff"), async (_from, _to, said) => {
-    if (said.about !== "scheduler" || said.message.kind !== "beginHandOff") return;
-    const { type, shard } = said.message;
+  atNthMessage(stage, nth, fromLeader("beginHandOff"), async (_from, _to, sent) => {
+    if (sent.about !== "scheduler" || sent.message.kind !== "beginHandOff") return;
+    const { type, shard } = sent.message;
     const { shards, coordination } = stage.world.database.truth;
     const [rows, members] = await Promise.all([shards.homes(), coordination.members()]);
     const homes = rows.filter((row) => row.type === type && row.shard === shard);
@@ -25,7 +25,7 @@ function atBeginHandOff(stage: Stage, { nth }: AtShard, spring: (player: Player)
   });
 }
 
-const atAck = atMessage(hostSays("beginHandOffAck"), whoHears);
+const atAck = atMessage(fromHost("beginHandOffAck"), receiver);
 export const leaderDiesAtBuffering = atShard(
   "leader dies while calls are kept back",
   "the leader ends when some hosts have acknowledged that they buffer calls for a shard",
@@ -53,26 +53,26 @@ export const homeHangsAtBuffering = atShard(
 export const beginHandOffUnheard = atShard(
   "gathering unheard",
   "the order to buffer calls is lost, because the stream of the host breaks",
-  atMessage(leaderSays("beginHandOff"), whoHears),
+  atMessage(fromLeader("beginHandOff"), receiver),
   unheard,
 );
 export const hostDiesAtBuffering = atShard(
   "host dies while calls are kept back",
   "a host ends when it is ordered to buffer calls for a shard",
-  atMessage(leaderSays("beginHandOff"), whoHears),
+  atMessage(fromLeader("beginHandOff"), receiver),
   dies,
 );
 export const hostHangsAtBuffering = atShard(
   "host hangs while calls are kept back",
   "a host hangs when it is ordered to buffer calls for a shard",
-  atMessage(leaderSays("beginHandOff"), whoHears),
+  atMessage(fromLeader("beginHandOff"), receiver),
   hangs,
 );
 
 // ——— Hand-off.
 
-const atHandOff = atMessage(leaderSays("handOff"), whoHears);
-const atStopped = atMessage(hostSays("shardStopped"), whoSays);
+const atHandOff = atMessage(fromLeader("handOff"), receiver);
+const atStopped = atMessage(fromHost("shardStopped"), sender);
 export const homeDiesAtHandOff = atShard(
   "home dies at stop",
   "the home of a shard ends when it is ordered to hand it off",
@@ -94,13 +94,13 @@ export const handOffUnheard = atShard(
 export const leaderDiesAtHandOff = atShard(
   "leader dies at stop",
   "the leader ends when it has ordered the home of a shard to hand it off",
-  atMessage(leaderSays("handOff"), whoSays),
+  atMessage(fromLeader("handOff"), sender),
   dies,
 );
 export const leaderHangsAtHandOff = atShard(
   "leader hangs at stop",
   "the leader hangs when it has ordered the home of a shard to hand it off",
-  atMessage(leaderSays("handOff"), whoSays),
+  atMessage(fromLeader("handOff"), sender),
   hangs,
 );
 export const homeDiesStopped = atShard(
@@ -124,14 +124,14 @@ export const stoppedUnheard = atShard(
 export const leaderDiesAtStopped = atShard(
   "leader dies with a shard stopped",
   "the leader ends when it gets the report that a shard is stopped",
-  atMessage(hostSays("shardStopped"), whoHears),
+  atMessage(fromHost("shardStopped"), receiver),
   dies,
 );
 
 export const leaderHangsAtStopped = atShard(
   "leader hangs with a shard stopped",
   "the leader hangs when it gets the report that a shard is stopped",
-  atMessage(hostSays("shardStopped"), whoHears),
+  atMessage(fromHost("shardStopped"), receiver),
   hangs,
 );
 
@@ -143,17 +143,17 @@ const nextHome =
   (isLate: boolean) =>
   (stage: Stage, { nth }: AtShard, spring: (player: Player) => void): void => {
     const next = new Map<string, string>();
-    const isIt = (said: Said): boolean => {
-      if (said.about === "scheduler" && said.message.kind === "handOff") {
-        const { type, shard, to } = said.message;
+    const isIt = (sent: VirtualControlMessage): boolean => {
+      if (sent.about === "scheduler" && sent.message.kind === "handOff") {
+        const { type, shard, to } = sent.message;
         if (to !== undefined) next.set(`${type} ${shard}`, to.address);
         return !isLate && to !== undefined;
       }
-      if (!isLate || said.about !== "host" || said.message.kind !== "shardStopped") return false;
-      return next.has(`${said.message.type} ${said.message.shard}`);
+      if (!isLate || sent.about !== "host" || sent.message.kind !== "shardStopped") return false;
+      return next.has(`${sent.message.type} ${sent.message.shard}`);
     };
-    atWord(stage, nth, isIt, (_from, _to, said) => {
-      const { type, shard } = (said as { message: { type: string; shard: number } }).message;
+    atNthMessage(stage, nth, isIt, (_from, _to, sent) => {
+      const { type, shard } = (sent as { message: { type: string; shard: number } }).message;
       const address = next.get(`${type} ${shard}`);
       const home = stage.players.find(({ host }) => host.process?.app?.host.status().address === address);
       if (home !== undefined && isWorking(home)) spring(home);

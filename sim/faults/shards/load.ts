@@ -8,7 +8,7 @@ import { BACK_MS, CALL_MS, callersOf, callShards, drawTargets, homesOf, type Tar
 
 export const endlessTurn = fault<{ targets: Target[]; leaver: string; leaveMs: number; ms: number }>({
   name: "turn without end",
-  says: "turns of sharded actors take longer than the hand-off timeout, and their hosts are stopped",
+  summary: "turns of sharded actors take longer than the hand-off timeout, and their hosts are stopped",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
     if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
@@ -26,7 +26,7 @@ export const endlessTurn = fault<{ targets: Target[]; leaver: string; leaveMs: n
 
 export const changePlaces = fault<{ leavers: string[]; rounds: number; ms: number; quietly: boolean }>({
   name: "hosts change places",
-  says: "some hosts of shards leave in the moment in which others come, again and again",
+  summary: "some hosts of shards leave in the moment in which others come, again and again",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
     if (types.length === 0 || names.length < 2) return [];
@@ -62,7 +62,7 @@ function swap(stage: Stage, players: readonly Player[], left: number, quietly: b
 /** Calls of many hosts to the actors of one shard, some of them slow, while its home leaves. */
 export const busyShard = fault<{ targets: Target[]; leaver: string; spreadMs: number }>({
   name: "busy shard",
-  says: "the actors of one shard are called by many, without a pause, while a host leaves and comes back",
+  summary: "the actors of one shard are called by many, without a pause, while a host leaves and comes back",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
     if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];

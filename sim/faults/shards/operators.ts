@@ -35,7 +35,7 @@ export async function steer(stage: Stage, from: string, type: string, how: Shard
 
 export const movedByHand = fault<Steering>({
   name: "shards moved by hand",
-  says: "an operator moves some shards to other hosts, all at once",
+  summary: "an operator moves some shards to other hosts, all at once",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
     if (types.length === 0 || names.length === 0 || callersOf(plan).length === 0) return [];
@@ -50,7 +50,7 @@ export const movedByHand = fault<Steering>({
 
 export const assignedElsewhere = fault<Steering>({
   name: "shards told elsewhere",
-  says: "an application assigns some shards to other hosts",
+  summary: "an application assigns some shards to other hosts",
   draw(chance, plan) {
     const { names, types } = homesOf(plan);
     const external = types.filter((type) => plan.sharded![type]!.strategy === "external");
@@ -66,7 +66,7 @@ export const assignedElsewhere = fault<Steering>({
 
 export const balancePaused = fault<{ from: string; type: string; ms: number }>({
   name: "balancing paused",
-  says: "an operator pauses rebalancing for a while, although hosts come and go",
+  summary: "an operator pauses rebalancing for a while, although hosts come and go",
   draw(chance, plan) {
     const { types } = homesOf(plan);
     if (types.length === 0 || callersOf(plan).length === 0) return [];

@@ -3,7 +3,7 @@ import type { Ownership, RemoteCall } from "../../ports/links.ts";
 import type { encodeArguments } from "../../wire/link/payloads.ts";
 
 /** As on a real link, a call is sent only after the other side has introduced itself. */
-export type Said =
+export type VirtualLinkMessage =
   | { readonly kind: "hello" }
   | { readonly kind: "call"; readonly number: number; readonly call: Travelling }
   | { readonly kind: "cancel"; readonly number: number }

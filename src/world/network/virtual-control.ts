@@ -22,7 +22,7 @@ const PATIENCE: Patience = {
 type Parting = { readonly code: string; readonly message: string };
 
 /** Messages on the network; `about` names the kind. */
-export type Said =
+export type VirtualControlMessage =
   | { readonly about: "report" }
   | { readonly about: "watch" }
   | { readonly about: "admin"; readonly request: LeaderRequest }
@@ -34,7 +34,7 @@ export type Said =
 
 /** The client's side of a stream. */
 interface Talk {
-  send(said: Said): void;
+  send(said: VirtualControlMessage): void;
   close(error?: Parting): void;
 }
 
@@ -63,7 +63,7 @@ export class VirtualScheduler implements SchedulerClient {
     this.#station = station;
   }
 
-  #connect(first: Said, receiver: Receiver): End {
+  #connect(first: VirtualControlMessage, receiver: Receiver): End {
     const end = this.#network.connect(this.#station, this.address, PATIENCE, receiver);
     end.send(first);
     return end;
@@ -84,7 +84,11 @@ export class VirtualScheduler implements SchedulerClient {
   }
 
   /** A long-lived stream. Its listener is notified once of its end, and gets nothing after that. */
-  #stream(first: Said, listener: Pick<WatchListener, "closed">, hear: (said: Said) => void): Talk {
+  #stream(
+    first: VirtualControlMessage,
+    listener: Pick<WatchListener, "closed">,
+    hear: (said: VirtualControlMessage) => void,
+  ): Talk {
     if (this.#isClosed) {
       queueMicrotask(() => listener.closed(closed()));
       return { send() {}, close() {} };
@@ -98,7 +102,7 @@ export class VirtualScheduler implements SchedulerClient {
     };
     const end = this.#connect(first, {
       message: (message) => {
-        const said = message as Said;
+        const said = message as VirtualControlMessage;
         if (isOver) return;
         if (said.about === "parting") {
           end.close();
@@ -112,13 +116,13 @@ export class VirtualScheduler implements SchedulerClient {
     const close = (error?: Parting): void => {
       if (isOver) return;
       // A client that only listens sends nothing at the end either.
-      if (first.about === "report") end.send({ about: "parting", error } satisfies Said);
+      if (first.about === "report") end.send({ about: "parting", error } satisfies VirtualControlMessage);
       end.close();
       queueMicrotask(() => over(undefined));
     };
     const stop = (): void => close();
     this.#open.add(stop);
-    const send = (said: Said): void => {
+    const send = (said: VirtualControlMessage): void => {
       if (!isOver) end.send(said);
     };
     return { send, close };
@@ -142,7 +146,7 @@ export class VirtualScheduler implements SchedulerClient {
         { about: "admin", request },
         {
           message: (message) => {
-            const said = message as Said;
+            const said = message as VirtualControlMessage;
             over();
             if (said.about === "answer") resolve(said.answer as LeaderAnswer<R>);
             else if (said.about === "parting" && said.error !== undefined) reject(rebuild(said.error));
@@ -182,7 +186,7 @@ export class VirtualControlServer {
     let behind: Receiver | undefined;
     return {
       message: (message) => {
-        const said = message as Said;
+        const said = message as VirtualControlMessage;
         if (behind === undefined) behind = this.#begin(end, said);
         else behind.message(said);
       },
@@ -193,14 +197,16 @@ export class VirtualControlServer {
     };
   }
 
-  #begin(end: End, first: Said): Receiver {
+  #begin(end: End, first: VirtualControlMessage): Receiver {
     switch (first.about) {
       case "report":
         return this.#report(end);
       case "watch": {
-        const unwatch = this.#service.watch((list) => end.send({ about: "list", list } satisfies Said));
+        const unwatch = this.#service.watch((list) =>
+          end.send({ about: "list", list } satisfies VirtualControlMessage),
+        );
         this.#ends.set(end, () => {
-          end.send({ about: "parting", error: STOPPING } satisfies Said);
+          end.send({ about: "parting", error: STOPPING } satisfies VirtualControlMessage);
           end.close();
           unwatch();
         });
@@ -215,10 +221,10 @@ export class VirtualControlServer {
 
   #answer(end: End, answer: Promise<LeaderAnswer<LeaderRequest>>): Receiver {
     answer.then(
-      (given) => end.send({ about: "answer", answer: given } satisfies Said),
+      (given) => end.send({ about: "answer", answer: given } satisfies VirtualControlMessage),
       (error: unknown) => {
         const { code, message } = asLimpetError(error);
-        end.send({ about: "parting", error: { code, message } } satisfies Said);
+        end.send({ about: "parting", error: { code, message } } satisfies VirtualControlMessage);
       },
     );
     return { message() {}, ended() {} };
@@ -234,11 +240,14 @@ export class VirtualControlServer {
     };
     const stream: ControlStream<SchedulerMessage> = {
       send: (message) => {
-        if (!isOver) end.send({ about: "scheduler", message } satisfies Said);
+        if (!isOver) end.send({ about: "scheduler", message } satisfies VirtualControlMessage);
       },
       close: (error) => {
         if (isOver) return;
-        end.send({ about: "parting", error: error && { code: error.code, message: error.message } } satisfies Said);
+        end.send({
+          about: "parting",
+          error: error && { code: error.code, message: error.message },
+        } satisfies VirtualControlMessage);
         this.#ends.delete(end);
         end.close();
         over(undefined);
@@ -248,7 +257,7 @@ export class VirtualControlServer {
     if (!isOver) this.#ends.set(end, () => stream.close(STOPPING));
     return {
       message: (message) => {
-        const said = message as Said;
+        const said = message as VirtualControlMessage;
         if (isOver) return;
         if (said.about === "host") listener.message(said.message);
         else if (said.about === "parting") over(said.error && rebuild(said.error));

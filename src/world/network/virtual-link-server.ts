@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Cancel, LinkService } from "../../ports/links.ts";
 import { LINK_LIMITS } from "../../wire/link/limits.ts";
 import { decodeArguments, encodeLinkResult } from "../../wire/link/payloads.ts";
-import type { Said, Travelling } from "./link-messages.ts";
+import type { Travelling, VirtualLinkMessage } from "./link-messages.ts";
 import type { End, Network, Station } from "./network.ts";
 
 /** Serves calls of other hosts. */
@@ -37,7 +37,7 @@ export class VirtualLinkServer {
         },
       });
       this.#served.add(served);
-      end.send({ kind: "hello" } satisfies Said);
+      end.send({ kind: "hello" } satisfies VirtualLinkMessage);
       if (this.#isClosing) served.leave();
       return served;
     });
@@ -88,7 +88,7 @@ class Served {
   }
 
   message(message: unknown): void {
-    const said = message as Said;
+    const said = message as VirtualLinkMessage;
     if (said.kind === "call") this.#serve(said.number, said.call);
     else if (said.kind === "cancel" && this.#cancels.has(said.number)) {
       const cancel = this.#cancels.get(said.number);
@@ -112,7 +112,7 @@ class Served {
   }
 
   /** The first answer counts. */
-  #answer(said: Extract<Said, { readonly number: number }>, result?: unknown): void {
+  #answer(said: Extract<VirtualLinkMessage, { readonly number: number }>, result?: unknown): void {
     if (!this.#cancels.has(said.number)) return;
     let answer = said;
     if (said.kind === "value" && result !== undefined) {
@@ -136,7 +136,7 @@ class Served {
 
   /** Asks its caller to leave. */
   leave(): void {
-    this.#end.send({ kind: "bye" } satisfies Said);
+    this.#end.send({ kind: "bye" } satisfies VirtualLinkMessage);
   }
 
   close(): void {

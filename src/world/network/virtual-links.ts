@@ -9,7 +9,7 @@ import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Cancel, Links, RemoteCall, RemoteCaller } from "../../ports/links.ts";
 import { LINK_LIMITS } from "../../wire/link/limits.ts";
 import { decodeText, encodeArguments } from "../../wire/link/payloads.ts";
-import type { Said, Travelling } from "./link-messages.ts";
+import type { Travelling, VirtualLinkMessage } from "./link-messages.ts";
 import type { End, Network, Patience, Station } from "./network.ts";
 
 const PATIENCE: Patience = {
@@ -182,7 +182,7 @@ class Carrier {
     this.#clock = clock;
     this.#owner = owner;
     this.#end = network.connect(station, address, PATIENCE, {
-      message: (message) => this.#heard(message as Said),
+      message: (message) => this.#heard(message as VirtualLinkMessage),
       ended: (how) => this.#over(how, "UNREACHABLE"),
     });
     this.#patience = clock.after(LINK_LIMITS.helloMs, () => this.#end.reset("silent"));
@@ -204,7 +204,7 @@ class Carrier {
     waiting.number = ++this.#lastNumber;
     this.#sent.set(waiting.number, waiting);
     const call = { ...waiting.call, timeoutMs };
-    this.#end.send({ kind: "call", number: waiting.number, call } satisfies Said);
+    this.#end.send({ kind: "call", number: waiting.number, call } satisfies VirtualLinkMessage);
   }
 
   #cancel(waiting: Waiting): void {
@@ -214,10 +214,10 @@ class Carrier {
     }
     if (!this.#sent.delete(waiting.number)) return;
     this.#cancelled.add(waiting.number);
-    this.#end.send({ kind: "cancel", number: waiting.number } satisfies Said);
+    this.#end.send({ kind: "cancel", number: waiting.number } satisfies VirtualLinkMessage);
   }
 
-  #heard(said: Said): void {
+  #heard(said: VirtualLinkMessage): void {
     if (said.kind === "hello") {
       this.#greeted();
       return;
@@ -291,7 +291,7 @@ class Carrier {
 const unreachable = (address: string, why: string): LimpetError =>
   new LimpetError("UNREACHABLE", `${address} cannot be reached: ${why}`);
 
-function tell(caller: RemoteCaller, said: Extract<Said, { kind: "value" | "error" | "notOwner" }>): void {
+function tell(caller: RemoteCaller, said: Extract<VirtualLinkMessage, { kind: "value" | "error" | "notOwner" }>): void {
   if (said.kind === "value") caller.value(said.text === "" ? undefined : decodeText(said.text));
   else if (said.kind === "error") caller.error(deserializeError(JSON.parse(said.text)));
   else caller.notOwner(said.belief);
