@@ -1,11 +1,13 @@
 // Health of a host while calls wait for the home of a shard and no leader announces it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { invariant } from "../../kernel/errors.ts";
 import type { ControlStream } from "../../ports/control.ts";
 import type { HostMessage } from "../../ports/control-messages.ts";
-import { silentLog } from "../../ports/log.ts";
+import { type Log, silentLog } from "../../ports/log.ts";
 import { WAIT } from "../../ports/placement.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
+import { ShardRegion } from "../model/shard-region.ts";
 import { ID, joined } from "./played-leader-kit.test.ts";
 import { RegionDriver, type RegionDriverDeps } from "./region-driver.ts";
 
@@ -52,6 +54,33 @@ test("a host is unhealthy while calls have waited for a home for too long, and h
   member.message({ kind: "shardHomes", type: "Cart", homes: [{ shard, host: home }] });
   assert.equal(member.problem, undefined);
   assert.equal(route(), home.address);
+});
+
+test("a broken invariant of a request is logged, and the host goes on", async () => {
+  const clock = new VirtualClock();
+  const errors: unknown[] = [];
+  const log: Log = { ...silentLog, error: (event, fields) => void errors.push([event, fields?.type, fields?.shard]) };
+  const table = { hosts: [], sticky: false, shards: 4, ownShards: false };
+  const driver = new RegionDriver({
+    clock,
+    log,
+    incarnation: () => "me",
+    catalog: { types: new Map(), edition: 1 },
+    lease: { held: true },
+    tables: { newest: () => table, shards: () => table.shards, hostAt: () => undefined },
+  } as unknown as RegionDriverDeps);
+  const sent: HostMessage[] = [];
+  driver.joined({ send: (message) => void sent.push(message), close() {} });
+  const { region } = driver.router("Cart");
+  const { requested } = ShardRegion.prototype;
+  region.requested = (shard, now) => {
+    invariant(shard !== 2, "a host holds no shard that it requests");
+    requested.call(region, shard, now);
+  };
+  driver.find("Cart", [2, 3]);
+  await clock.advance(1);
+  assert.deepEqual(errors, [["shard.invariant-broken", "Cart", 2]]);
+  assert.deepEqual(sent, [{ kind: "getShardHomes", type: "Cart", shards: [3] }]);
 });
 
 test("a process whose calls wait for the home of a shard is unhealthy as a whole, and healthy again when there is one", async () => {

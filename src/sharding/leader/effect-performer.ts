@@ -2,20 +2,18 @@
 // messages, persists homes, and asks strategies. A message about a shard never overtakes the announcement of
 // its home.
 import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
-import type { TableHost } from "../../ports/control-messages.ts";
-import { leastShards } from "../model/least-shards.ts";
+import type { SchedulerMessage, ShardOrder, TableHost } from "../../ports/control-messages.ts";
+import type { ShardMoved } from "../../ports/shard-admin.ts";
 import type { ShardEffect } from "../model/shard-effects.ts";
-import { checkedHome, checkedMoves } from "../model/strategy.ts";
+import { checkedMoves } from "../model/strategy.ts";
 import type { CoordinatorDriverDeps } from "./coordinator-driver.ts";
-import { HomeAnnouncements } from "./home-announcements.ts";
-import type { MoveRecord, ShardedType } from "./sharded-type.ts";
-import type { StrategyClient } from "./strategy-client.ts";
+import type { ShardedType } from "./sharded-type.ts";
+import { chooseHome, type StrategyClient } from "./strategy-client.ts";
 
 /** Moves kept for display. */
 const HISTORY = 200;
 /** Hosts with a known address, including hosts that are gone. */
 const ADDRESSES = 1_000;
-const FALLBACK = leastShards();
 
 export class EffectPerformer {
   readonly #deps: CoordinatorDriverDeps;
@@ -61,9 +59,7 @@ export class EffectPerformer {
     regions: ShardHostInfo[],
   ): ShardEffect[] {
     const answer = attempt(() => strategy!.home(shard, regions, asker));
-    const host = checkedHome(answer, regions) ?? FALLBACK.home(shard, regions, asker);
-    (regions.find(({ incarnation }) => incarnation === host)?.shards as number[] | undefined)?.push(shard);
-    return shards.allocated(shard, host);
+    return shards.allocated(shard, chooseHome(shard, answer, regions));
   }
 
   #one(
@@ -130,7 +126,7 @@ export class EffectPerformer {
     if (known !== undefined) this.perform(type, known.shards.persisted(shard, host, now), now);
   }
 
-  #moved(type: string, moves: MoveRecord[], effect: Extract<ShardEffect, { kind: "moved" }>): void {
+  #moved(type: string, moves: ShardMoved[], effect: Extract<ShardEffect, { kind: "moved" }>): void {
     const { shard, from, to, reason, tookMs, wasForced } = effect;
     const [left, came] = [from, to].map((host) => host && this.#addressOf(host));
     moves.push({ shard, from: left!, to: came, reason, tookMs, forced: wasForced, at: this.#deps.clock.now() });
@@ -172,6 +168,40 @@ export class EffectPerformer {
       if (this.#addresses.size <= ADDRESSES) return;
       if (this.#deps.host(incarnation) === undefined) this.#addresses.delete(incarnation);
     }
+  }
+}
+
+/** Collects the homes that the hosts have to know, many for one host in one message. */
+type AnnouncedHome = Extract<ShardOrder, { kind: "shardHomes" }>["homes"][number];
+type Send = (streams: readonly number[], message: SchedulerMessage) => void;
+
+class HomeAnnouncements {
+  readonly #type: string;
+  readonly #send: Send;
+  readonly #confirms: (stream: number) => boolean;
+  readonly #homes = new Map<number, AnnouncedHome[]>();
+
+  /** `confirms`: the host on that stream confirms homes. */
+  constructor(type: string, send: Send, confirms: (stream: number) => boolean) {
+    this.#type = type;
+    this.#send = send;
+    this.#confirms = confirms;
+  }
+
+  add(streams: readonly number[], home: AnnouncedHome): void {
+    for (const stream of streams) {
+      const homes = this.#homes.get(stream);
+      if (homes === undefined) this.#homes.set(stream, [home]);
+      else homes.push(home);
+    }
+  }
+
+  flush(): void {
+    for (const [stream, homes] of this.#homes) {
+      const confirm = this.#confirms(stream) ? { confirm: true } : {};
+      this.#send([stream], { kind: "shardHomes", type: this.#type, homes, ...confirm });
+    }
+    this.#homes.clear();
   }
 }
 

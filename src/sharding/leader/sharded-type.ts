@@ -8,9 +8,6 @@ import type { Strategy } from "../model/strategy.ts";
 import type { StrategyRequests } from "../model/strategy-requests.ts";
 import type { TypeShards } from "../model/type-shards.ts";
 
-/** A finished move, for display. Hosts are addresses. */
-export type MoveRecord = ShardMoved;
-
 export interface ShardedType {
   rule: ShardedRule;
   readonly shards: TypeShards;
@@ -22,8 +19,8 @@ export interface ShardedType {
   /** Assignments from outside, by shard: names or addresses of hosts. */
   readonly assigned: Map<number, string>;
   readonly leaving: Set<string>;
-  /** Oldest first. */
-  readonly moves: MoveRecord[];
+  /** Finished moves for display, oldest first. */
+  readonly moves: ShardMoved[];
 }
 
 export function strategyOf(rule: StrategyRule, assigned: ReadonlyMap<number, string>): Strategy | undefined {

@@ -56,7 +56,7 @@ export class StrategyClient {
       }
       case "homes": {
         const regions = shards.regions();
-        return effect.homes.flatMap(({ shard, to }) => shards.allocated(shard, choice(shard, to, regions)));
+        return effect.homes.flatMap(({ shard, to }) => shards.allocated(shard, chooseHome(shard, to, regions)));
       }
       case "moves": {
         const { moving } = shards;
@@ -77,8 +77,11 @@ export class StrategyClient {
   }
 }
 
-/** Adds the shard to its new home, so that later choices in the same batch count it. */
-function choice(shard: number, answer: string | undefined, regions: readonly ShardHostInfo[]): string | undefined {
+/**
+ * The strategy's choice, or the fallback without a usable one. Adds the shard to its new home, so that later
+ * choices in the same batch count it.
+ */
+export function chooseHome(shard: number, answer: unknown, regions: readonly ShardHostInfo[]): string | undefined {
   if (regions.length === 0) return undefined;
   const home = checkedHome(answer, regions) ?? FALLBACK.home(shard, regions, undefined);
   (regions.find(({ incarnation }) => incarnation === home)!.shards as number[]).push(shard);

@@ -1,6 +1,6 @@
 // Effects that the leader's decisions about shards (type-shards.ts) request from a driver, and their
 // settings.
-import type { MoveReason } from "../../ports/shard-admin.ts";
+import type { MoveReason, ShardMove } from "../../ports/shard-admin.ts";
 
 export interface ShardHost {
   readonly incarnation: string;
@@ -11,18 +11,11 @@ export interface ShardHost {
   readonly confirms?: boolean | undefined;
 }
 
-export type ShardPhase = "allocating" | "persisting" | "buffering" | "stopping";
+export type ShardPhase = ShardMove["phase"];
 
 /** A move in progress, for display. Hosts are incarnations. */
-export interface MoveInProgress {
-  readonly shard: number;
-  readonly phase: ShardPhase;
-  readonly reason: MoveReason;
-  readonly from: string;
-  readonly to: string | undefined;
+export interface MoveInProgress extends Omit<ShardMove, "forMs"> {
   readonly startedAt: number;
-  /** Hosts whose acknowledgement is missing. */
-  readonly waitsFor: readonly string[];
 }
 
 export type ShardEffect =
