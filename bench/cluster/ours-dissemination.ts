@@ -2,7 +2,8 @@
 // and UPDATE travel together, and a round waits for the hosts of its types alone.
 
 import { HostTables } from "../../src/placement/model/host-tables.ts";
-import { type Effect, NamespaceController } from "../../src/placement/model/namespace-controller.ts";
+import type { Effect } from "../../src/placement/model/leader-effects.ts";
+import { NamespaceController } from "../../src/placement/model/namespace-controller.ts";
 import type { HostMessage, SchedulerMessage } from "../../src/ports/control-messages.ts";
 import type { Fleet, LeaderEffect, SimulatedHost, SimulatedLeader } from "./control-simulation.ts";
 import { helloOf, hostOf, type JoinScenario, measureJoin, NAMESPACE, REPLICATION_FACTOR } from "./join-scenario.ts";

@@ -55,7 +55,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/host/membership.ts",
-        before: "this.report(this.#types.filter((type) => this.#isAlone(type)));",
+        before: "this.report(this.#types.filter((type) => this.#tables.isOnlyHost(type)));",
         after: `this.#stream.send({ kind: "goodbye" });
       return;`,
       },

@@ -6,6 +6,7 @@ import { Catalog } from "../../actors/catalog.ts";
 import type { ActorOptions } from "../../actors/options/actor-options.ts";
 import { openHostPlacement } from "../../host/host-placement.ts";
 import { systemRandom } from "../../host/system.ts";
+import { invariant } from "../../kernel/errors.ts";
 import type { ControlListener } from "../../ports/control.ts";
 import type { HostMessage, SchedulerMessage } from "../../ports/control-messages.ts";
 import { type Log, silentLog } from "../../ports/log.ts";
@@ -43,7 +44,12 @@ class Cart extends Actor {
   static options: ActorOptions = { placement: "sticky" };
 }
 
-function join(leader: PlayedLeader, log: Log = silentLog, clock = new VirtualClock()): Membership {
+function join(
+  leader: PlayedLeader,
+  log: Log = silentLog,
+  clock = new VirtualClock(),
+  changed = (): void => {},
+): Membership {
   const world = { clock, random: systemRandom, log, meter: silentMeter, store: new MemoryStore() };
   const settings = {
     namespace: "n",
@@ -62,7 +68,7 @@ function join(leader: PlayedLeader, log: Log = silentLog, clock = new VirtualClo
       instruments: new HostInstruments(silentMeter, "n"),
       source: leader.source,
       catalog: new Catalog([Cart], settings, world),
-      changed() {},
+      changed,
       answered() {},
     },
   );
@@ -135,5 +141,36 @@ test("a host that has lost its lease claims no sticky actor of its earlier incar
   const since = leader.heard.slice(before).map(({ kind }) => kind);
   assert.ok(since.includes("claimed"));
   assert.ok(!since.includes("claims"));
+  membership.goodbye();
+});
+
+test("a broken invariant makes the host start over as a new incarnation, and does not reach the stream", async () => {
+  const leader = new PlayedLeader();
+  const clock = new VirtualClock();
+  const errors: string[] = [];
+  let isBroken = false;
+  const log = { ...silentLog, error: (event: string) => void errors.push(event) };
+  const membership = join(leader, log as Log, clock, () => {
+    const wasBroken = isBroken;
+    isBroken = false;
+    invariant(!wasBroken, "the unlocked table of a type never becomes an older one");
+  });
+  leader.say({ kind: "welcome", term: 1, leaseMs: 10_000 });
+  const { incarnation } = membership;
+  isBroken = true;
+  const order = {
+    kind: "order",
+    namespace: "n",
+    term: 1,
+    round: 0,
+    types: [],
+    tables: [],
+    replicationFactor: 10,
+  } as const;
+  leader.say({ ...order, operation: "update" });
+  assert.deepEqual(errors, ["membership.invariant-broken"]);
+  await clock.advance("1s");
+  const hello = leader.heard.findLast((message) => message.kind === "hello");
+  assert.equal(hello?.replaces, incarnation);
   membership.goodbye();
 });

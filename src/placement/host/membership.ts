@@ -152,7 +152,7 @@ export class Membership {
     const { leader } = this.#deps.source;
     if (this.#stopped || this.#stream !== undefined || leader === undefined || this.#keeper.isPending) return;
     const stream: ControlStream<HostMessage> = leader.report({
-      message: (message) => this.#message(stream, message),
+      message: (message) => this.#received(stream, message),
       closed: (error) => this.#closed(stream, error),
     });
     this.#stream = stream;
@@ -216,6 +216,17 @@ export class Membership {
   }
 
   // ——— Messages of the leader.
+
+  /** After a bug has shown, the host starts over: its tables cannot be trusted. */
+  #received(stream: ControlStream<HostMessage>, message: SchedulerMessage): void {
+    try {
+      this.#message(stream, message);
+    } catch (err) {
+      if (!isLimpetError(err, "INVARIANT")) throw err;
+      this.#deps.log.error("membership.invariant-broken", { err, message: message.kind });
+      this.#startOver();
+    }
+  }
 
   #message(stream: ControlStream<HostMessage>, message: SchedulerMessage): void {
     if (this.#stream !== stream || this.#stopped) return;
@@ -341,14 +352,9 @@ export class Membership {
     this.#stream?.send({ kind: "types", types, sticky: this.#sticky.rules(), sharded: this.#shards.rules() });
   }
 
-  /** No other host has the type. */
-  #isAlone(type: string): boolean {
-    return this.#tables.hosts(type).every(({ address }) => address === this.#address);
-  }
-
   /** Types without another host stay here until there is one. */
   #handOver(): void {
-    const kept = this.#types.filter((type) => this.#isAlone(type));
+    const kept = this.#types.filter((type) => this.#tables.isOnlyHost(type));
     if (kept.length === this.#types.length) return;
     this.#tell(kept);
     if (kept.length > 0) this.#deps.log.warn("drain.types-kept", { types: kept });
@@ -361,21 +367,15 @@ export class Membership {
 
   /** Hands over the types that other hosts can take. Bounded by the time given. */
   async leave(ms: number): Promise<void> {
-    const moving = this.#types.filter((type) => !this.#isAlone(type));
+    const moving = this.#types.filter((type) => !this.#tables.isOnlyHost(type));
     // Shards go first, one by one and with their calls buffered: a host that leaves the table has to let go
     // of everything at once.
     if (this.#shards.leave(moving)) await this.until(() => !this.#shards.holdsAny(moving), ms);
     if (moving.length > 0 && this.#stream !== undefined) {
-      this.report(this.#types.filter((type) => this.#isAlone(type)));
+      this.report(this.#types.filter((type) => this.#tables.isOnlyHost(type)));
       // Other hosts may leave at the same time: the last one keeps its types to its end.
-      const gone = (): boolean =>
-        moving.every(
-          (type) =>
-            this.#isAlone(type) ||
-            (!this.#tables.view(type).locked &&
-              this.#tables.hosts(type).every(({ address }) => address !== this.#address)),
-        );
-      await this.until(gone, ms);
+      const isGone = (type: string): boolean => this.#tables.isOnlyHost(type) || this.#tables.hasLeft(type);
+      await this.until(() => moving.every(isGone), ms);
     }
   }
 

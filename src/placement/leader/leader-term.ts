@@ -18,7 +18,8 @@ import {
 } from "../../ports/control-messages.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Coordination, Member, ProcessIdentity } from "../../ports/store/coordination.ts";
-import { type Effect, NamespaceController } from "../model/namespace-controller.ts";
+import type { Effect } from "../model/leader-effects.ts";
+import { NamespaceController } from "../model/namespace-controller.ts";
 import { MemberWrites } from "./member-writes.ts";
 import type { SchedulerInstruments } from "./metrics.ts";
 import { TermEffects } from "./term-effects.ts";

@@ -3,7 +3,8 @@ import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { LeaderAnswer, LeaderRequest } from "../../ports/admin.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ShardRequests } from "../../ports/cluster/leader-feature.ts";
-import type { Effect, NamespaceController } from "../model/namespace-controller.ts";
+import type { Effect } from "../model/leader-effects.ts";
+import type { NamespaceController } from "../model/namespace-controller.ts";
 import { stickyPage } from "./views.ts";
 
 export interface TermRequestsDeps {

@@ -433,3 +433,28 @@ describe("the possible holders of a type", () => {
     assert.equal(holders(), "b");
   });
 });
+
+describe("a broken precondition", () => {
+  it("a type that is open cannot be opened again", () => {
+    const stage = new Stage().open();
+    stage.want("ab");
+    assert.throws(() => stage.open(), {
+      code: "INVARIANT",
+      message:
+        /a type is opened once; type cart: updating of round 1, table 1 of term 7 of \[a,b\], .*waits for \[a,b\]/,
+    });
+  });
+
+  it("a round cannot have the number of an earlier one", () => {
+    const stage = new Stage().open();
+    stage.want("a");
+    stage.ack("a", "update");
+    stage.ack("a", "unlock");
+    stage.type.want(mapOf("ab"), "join", stage.now);
+    const begin = (): unknown => stage.type.begin(1, stage.now + COALESCE_MS);
+    assert.throws(begin, {
+      code: "INVARIANT",
+      message: /a higher number than the rounds before it; type cart: settled/,
+    });
+  });
+});

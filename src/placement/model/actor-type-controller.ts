@@ -16,7 +16,7 @@
 // for a silent host until that host's lease is over. Changes that come during a round wait for its end and
 // become one round. Pure.
 import { invariant } from "../../kernel/errors.ts";
-import type { TableVersion } from "../../kernel/versions.ts";
+import { showVersion, type TableVersion } from "../../kernel/versions.ts";
 import type { ChangeReason, Operation, TableHost, TypeTable } from "../../ports/control-messages.ts";
 
 /** A step that a type requests; the namespace collects the steps of all types into orders. */
@@ -70,6 +70,7 @@ export class ActorTypeController {
   /** Time since when `#wanted` differs from the newest table. */
   #dirtySince: number | undefined;
   #lastNumber = 0;
+  #lastRound = 0;
   #finished: TypeTable | undefined;
   /** Version that the next table may be compared with. */
   #base: TableVersion | undefined;
@@ -119,7 +120,7 @@ export class ActorTypeController {
    * them has seen.
    */
   open(holders: ReadonlySet<string>, base: TableVersion | undefined, lastNumber: number, now: number): void {
-    invariant(this.#closed, "a type is opened once");
+    this.#require(this.#closed, "a type is opened once");
     this.#closed = false;
     this.#holders = new Set(holders);
     this.#base = base;
@@ -163,6 +164,8 @@ export class ActorTypeController {
   begin(number: number, now: number, isNew: (incarnation: string) => boolean = () => false): TypeWish[] {
     if (this.#closed || this.#round !== undefined || this.#dirtySince === undefined) return [];
     if (now < this.#dirtySince + this.#settings.coalesceMs) return [];
+    this.#require(number > this.#lastRound, "a round has a higher number than the rounds before it");
+    this.#lastRound = number;
     this.#dirtySince = undefined;
     const hosts = [...this.#wanted.values()].sort((a, b) => (a.address < b.address ? -1 : 1));
     const version = { term: this.#term, number: ++this.#lastNumber };
@@ -210,6 +213,7 @@ export class ActorTypeController {
     const round = this.#round;
     if (round === undefined || round.waiting.size > 0) return [];
     if (round.phase === "updating") {
+      this.#require(round.number === this.#lastRound, "only the newest round is unlocked");
       round.phase = "unlocking";
       const hosts = round.table.hosts.map(({ incarnation }) => incarnation);
       this.#holders = new Set(hosts.filter((incarnation) => round.members.has(incarnation)));
@@ -217,6 +221,8 @@ export class ActorTypeController {
       Object.assign(round, this.#limits(now));
       return [{ kind: "unlock", round: round.number }, ...this.#advance(now)];
     }
+    const newer = this.#finished === undefined || round.table.version.number > this.#finished.version.number;
+    this.#require(newer, "a round ends with a newer table than the round before it");
     this.#finished = round.table;
     this.#base = round.table.version;
     this.#round = undefined;
@@ -253,5 +259,19 @@ export class ActorTypeController {
     return (
       this.#holders.has(incarnation) || this.#wanted.has(incarnation) || this.#round?.members.has(incarnation) === true
     );
+  }
+
+  /** Builds the text only when the rule is broken. */
+  #require(isTrue: boolean, rule: string): void {
+    if (!isTrue) invariant(false, `${rule}; ${this.describe()}`);
+  }
+
+  /** The state in short, for errors. */
+  describe(): string {
+    const { table, waitsFor } = this;
+    const round = this.#round === undefined ? "" : ` of round ${this.#round.number}`;
+    const hosts = table?.hosts.map(({ incarnation }) => incarnation) ?? [];
+    const version = table === undefined ? "no table" : `table ${showVersion(table.version)} of [${hosts}]`;
+    return `type ${this.type}: ${this.phase}${round}, ${version}, holders [${[...this.#holders]}], waits for [${[...waitsFor]}]`;
   }
 }

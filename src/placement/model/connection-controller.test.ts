@@ -279,3 +279,33 @@ describe("the known holders of a type", () => {
     assert.equal(stage.connections.isKnown("cart"), true);
   });
 });
+
+describe("a broken precondition", () => {
+  it("a host is neither evicted nor removed twice", () => {
+    const stage = new Stage();
+    const host = stage.member(1, "a");
+    stage.connections.evict(host);
+    const state = /a host is evicted once; host a: evicted, stream -, types \[cart\], held \[cart\], saving -/;
+    assert.throws(() => stage.connections.evict(host), { code: "INVARIANT", message: state });
+    stage.connections.remove(host);
+    const removed = /only a known host is removed; host a: evicted/;
+    assert.throws(() => stage.connections.remove(host), { code: "INVARIANT", message: removed });
+  });
+
+  it("the record of a host before it came back cannot change any more", () => {
+    const stage = new Stage();
+    const before = stage.member(1, "a");
+    stage.admit(2, "a", { unlocked: UNLOCKED });
+    const stale = { code: "INVARIANT", message: /only a known host is evicted; host a: member, stream 1/ };
+    assert.throws(() => stage.connections.evict(before), stale);
+  });
+
+  it("a host that is known cannot be expected", () => {
+    const stage = new Stage();
+    stage.member(1, "a");
+    assert.throws(() => stage.expect("a"), {
+      code: "INVARIANT",
+      message: /only an unknown host is expected; host a: member/,
+    });
+  });
+});

@@ -14,7 +14,8 @@
 // `held` names the types whose actors a host may hold. It is durable before it grows, and it shrinks only
 // after a finished round has shown that no actor is left. Hosts without types only receive; no round waits
 // for them. Pure.
-import type { ShardedRules } from "../../kernel/sharded-rule.ts";
+import { invariant } from "../../kernel/errors.ts";
+import type { ShardedRule, ShardedRules } from "../../kernel/sharded-rule.ts";
 import type { TableVersion } from "../../kernel/versions.ts";
 import { type Hello, NOWHERE, type StickyRules, type TableHost } from "../../ports/control-messages.ts";
 
@@ -105,6 +106,8 @@ export class ConnectionController {
   }
 
   expect(member: KnownMember, leaseUntil: number): void {
+    const known = this.#hosts.get(member.incarnation);
+    if (known !== undefined) invariant(false, `only an unknown host is expected; ${showHost(known)}`);
     const types = new Set(member.types);
     this.#add({
       ...member,
@@ -214,6 +217,7 @@ export class ConnectionController {
 
   /** Returns false if the leader must not answer the renewal. */
   renew(host: HostRecord, actors: number, now: number): boolean {
+    this.#requireKnown(host, "only the lease of a known host is renewed");
     if (host.state === "evicted") return false;
     host.leaseUntil = now + this.#leaseMs;
     host.actors = actors;
@@ -232,6 +236,8 @@ export class ConnectionController {
   }
 
   evict(host: HostRecord): void {
+    this.#requireKnown(host, "only a known host is evicted");
+    if (host.state === "evicted") invariant(false, `a host is evicted once; ${showHost(host)}`);
     host.state = "evicted";
     if (host.stream !== undefined) this.#byStream.delete(host.stream);
     host.stream = undefined;
@@ -239,10 +245,16 @@ export class ConnectionController {
   }
 
   remove(host: HostRecord): void {
+    this.#requireKnown(host, "only a known host is removed");
     this.#hosts.delete(host.incarnation);
     this.refresh(host);
     if (host.stream !== undefined) this.#byStream.delete(host.stream);
     if (this.#byAddress.get(host.address) === host) this.#byAddress.delete(host.address);
+  }
+
+  /** A host that came back has a new record, and the old one must not change any more. */
+  #requireKnown(host: HostRecord, rule: string): void {
+    if (this.#hosts.get(host.incarnation) !== host) invariant(false, `${rule}; ${showHost(host)}`);
   }
 
   /** Hosts whose lease is over at this moment. */
@@ -283,8 +295,27 @@ export class ConnectionController {
     return false;
   }
 
+  /** The rule of a type as its hosts report it; they agreed when they joined. */
+  shardedRule(type: string): ShardedRule | undefined {
+    for (const { sharded } of this.#hosts.values()) if (sharded.has(type)) return sharded.get(type);
+    return undefined;
+  }
+
+  /** Hosts with that address, name or incarnation. */
+  named(which: string): HostRecord[] {
+    return [...this.#hosts.values()].filter(
+      ({ address, name, incarnation }) => which === address || which === name || which === incarnation,
+    );
+  }
+
   /** Hosts that may hold actors of a type. */
   holdersOf(type: string): HostRecord[] {
     return [...this.#hosts.values()].filter(({ held }) => held.has(type));
   }
+}
+
+/** The state in short, for errors. */
+export function showHost({ incarnation, state, stream, types, held, saving }: HostRecord): string {
+  const list = (names: Iterable<string> | undefined): string => (names === undefined ? "-" : `[${[...names]}]`);
+  return `host ${incarnation}: ${state}, stream ${stream ?? "-"}, types ${list(types)}, held ${list(held)}, saving ${list(saving)}`;
 }

@@ -510,3 +510,12 @@ describe("an actor that moves here", () => {
     assert.equal(other.stage.tables.ownerBefore("cart", idOf([B, [A, B]])), undefined);
   });
 });
+
+describe("a broken precondition", () => {
+  it("a host does not acknowledge a round that has not begun", () => {
+    const stage = new Stage();
+    stage.begin(3, tableOf("cart", { term: 1, number: 2 }, [A, B]));
+    const message = /only rounds that have begun; newest 2 of term 1, unlocked none, round 3, locked, 0 released/;
+    assert.throws(() => stage.tables.drained(4, ["cart"]), { code: "INVARIANT", message });
+  });
+});

@@ -14,7 +14,8 @@
 //   tables that are not newer, change nothing; the host still acknowledges them, because the condition holds.
 // Pure. A driver performs the drains and sends the acknowledgements.
 
-import { compareVersions, NO_VERSION, sameVersion, type TableVersion } from "../../kernel/versions.ts";
+import { invariant } from "../../kernel/errors.ts";
+import { compareVersions, NO_VERSION, sameVersion, showVersion, type TableVersion } from "../../kernel/versions.ts";
 import type { KnownTable, KnownTables } from "../../ports/cluster/host-feature.ts";
 import type { HostMessage, PlacementOrder, TableHost, TypeTable } from "../../ports/control-messages.ts";
 import { HERE, NOBODY, type Route, WAIT } from "../../ports/placement.ts";
@@ -207,6 +208,9 @@ export class HostTables implements KnownTables {
   }
 
   #settle(state: TypeState): void {
+    const { newest, unlocked } = state;
+    if (unlocked !== undefined && (newest === undefined || compareVersions(newest.version, unlocked.version) < 0))
+      broken("the unlocked table of a type never becomes an older one", state);
     state.unlocked = state.newest;
     state.locked = false;
     state.listening = false;
@@ -217,6 +221,10 @@ export class HostTables implements KnownTables {
   /** No actor that moved away is left of these types. */
   drained(round: number, types: readonly string[]): TablesEffect[] {
     if (round === 0) return [];
+    for (const type of types) {
+      const state = this.#types.get(type);
+      if (state !== undefined && state.round < round) broken("a host acknowledges only rounds that have begun", state);
+    }
     return [{ kind: "ack", message: { kind: "ack", operation: "update", round, types } }];
   }
 
@@ -270,6 +278,7 @@ export class HostTables implements KnownTables {
     if (this.ownerBefore(type, id) !== by) return false;
     const state = this.#types.get(type)!;
     if (!sameVersion(version, state.newest!.version) || state.released.size >= REMEMBERED) return false;
+    if (!state.locked || !state.comparable) broken("actors are released early only while tables are compared", state);
     state.released.add(id);
     state.ahead = true;
     return true;
@@ -331,6 +340,16 @@ export class HostTables implements KnownTables {
     return this.#types.get(type)?.newest?.hosts ?? [];
   }
 
+  /** No other host has the type. */
+  isOnlyHost(type: string): boolean {
+    return this.hosts(type).every(({ address }) => address === this.#address);
+  }
+
+  /** The newest table does not list this host, and no round of the type is in progress. */
+  hasLeft(type: string): boolean {
+    return !this.#types.get(type)?.locked && this.hosts(type).every(({ address }) => address !== this.#address);
+  }
+
   /** Types that have hosts in their newest table. */
   types(): string[] {
     return [...this.#types.keys()].filter((type) => this.hosts(type).length > 0);
@@ -347,4 +366,12 @@ export class HostTables implements KnownTables {
     const state = this.#types.get(type);
     return { version: this.version(type), since: state?.newest?.since, locked: state?.locked ?? false };
   }
+}
+
+/** The state in short belongs to the error. */
+function broken(rule: string, { newest, unlocked, locked, round, comparable, listening, released }: TypeState): never {
+  const versions = [newest, unlocked].map((table) => (table === undefined ? "none" : showVersion(table.version)));
+  const state = `newest ${versions[0]}, unlocked ${versions[1]}, round ${round}${locked ? ", locked" : ""}`;
+  const flags = `${comparable ? ", comparable" : ""}${listening ? ", listening" : ""}`;
+  invariant(false, `${rule}; ${state}${flags}, ${released.size} released`);
 }

@@ -2,56 +2,32 @@
 // types (type-rounds.ts) and the sticky actors (sticky-coordinator.ts). It never reads another namespace.
 //
 // A driver feeds it inputs with the time and performs the returned effects in their order. Pure.
+import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import type { ShardedRule } from "../../kernel/sharded-rule.ts";
 import {
   type ChangeReason,
   type Hello,
   type HostMessage,
   NOWHERE,
-  type StickyRules,
   type TypeTable,
 } from "../../ports/control-messages.ts";
 import type { ActorTypeController } from "./actor-type-controller.ts";
-import { type Admission, ConnectionController, type HostRecord, type KnownMember } from "./connection-controller.ts";
-import { StickyCoordinator, type StickyEffect } from "./sticky-coordinator.ts";
+import {
+  type Admission,
+  ConnectionController,
+  type HostRecord,
+  type KnownMember,
+  showHost,
+} from "./connection-controller.ts";
+import type { Effect } from "./leader-effects.ts";
+import { StickyCoordinator } from "./sticky-coordinator.ts";
+import { agreeOn, disagreementOf, type TypeReport, tooManyTypes } from "./type-agreement.ts";
 import { type RoundSettings, TypeRounds } from "./type-rounds.ts";
 
 export interface NamespaceSettings extends RoundSettings {
   /** `fast` trusts a closed connection; commits stay fenced either way. */
   readonly failover: "lease" | "fast";
 }
-
-/** Everything the leader may request from its driver. */
-export type Effect =
-  /** The same message to many streams, so that it is encoded once; and the results of sticky requests. */
-  | StickyEffect
-  | {
-      readonly kind: "close";
-      readonly stream: number;
-      readonly code: "ADDRESS_IN_USE" | "PROTOCOL" | "NOT_READY" | "OPTION_INVALID";
-      readonly why: string;
-    }
-  /** Record durably that a host may hold these types; answer with `saved`. */
-  | {
-      readonly kind: "save";
-      readonly host: HostRecord;
-      readonly types: readonly string[];
-      /** A record exists already. */
-      readonly isKnown: boolean;
-    }
-  | { readonly kind: "drop"; readonly incarnation: string }
-  /** For display and metrics. */
-  | { readonly kind: "began"; readonly table: TypeTable; readonly reason: ChangeReason }
-  | { readonly kind: "settled"; readonly type: string; readonly tookMs: number }
-  | {
-      readonly kind: "host";
-      readonly event: "joined" | "returned" | "suspect" | "evicted" | "removed";
-      readonly host: HostRecord;
-      readonly why: string;
-    };
-
-const NO_RULES: StickyRules = new Map();
 
 export class NamespaceController {
   readonly #settings: NamespaceSettings;
@@ -123,7 +99,7 @@ export class NamespaceController {
     }
     const before = hello.replaces === undefined ? undefined : this.#connections.host(hello.replaces);
     if (before !== undefined) this.#remove(before, "leave", "it came back as a new incarnation", now, effects, true);
-    const disagreement = this.#disagreement(hello.incarnation, hello);
+    const disagreement = disagreementOf(hello.incarnation, hello, this.#connections, this.sticky.owners);
     if (disagreement !== undefined) {
       effects.push({ kind: "close", stream, code: "OPTION_INVALID", why: disagreement });
       return this.#finish(effects, now);
@@ -138,6 +114,7 @@ export class NamespaceController {
       return this.#finish(effects, now);
     }
     const { host, stale } = admission;
+    if (host.stream !== stream) invariant(false, `a host is admitted on the stream of its hello; ${showHost(host)}`);
     if (stale !== undefined)
       effects.push({ kind: "close", stream: stale, code: "PROTOCOL", why: "the host has a newer stream" });
     effects.push({ kind: "host", event: host.held.size > 0 ? "returned" : "joined", host, why: "" });
@@ -145,7 +122,7 @@ export class NamespaceController {
     this.sticky.arrived(host);
     for (const type of host.types) this.#rounds.of(type);
     this.#rounds.welcome(stream, effects);
-    this.#note(host, effects);
+    this.#persist(host, effects);
     // A new host gets its snapshot after its types are persisted, so that the snapshot has the rings that
     // name the host. A host that comes back may hold actors, and must get every round at once.
     if (host.saving === undefined || !host.isFresh) this.#rounds.inform(host, effects);
@@ -155,59 +132,13 @@ export class NamespaceController {
     return this.#finish(effects, now);
   }
 
-  /**
-   * Reason why a host cannot join: other hosts report different settings for its types. Hosts that have not
-   * connected yet do not count. A host recorded before this leader's term outweighs hosts that joined since:
-   * it may hold actors of the type, and they cannot. Nothing of the type is granted while the leader waits
-   * for that host.
-   */
-  #disagreement(
-    incarnation: string,
-    { types, sticky = NO_RULES, sharded }: Pick<Hello, "types" | "sticky" | "sharded">,
-  ): string | undefined {
-    const known = this.#connections.host(incarnation);
-    const isAwaited = (type: string): boolean => known?.state === "expected" && known.held.has(type);
-    const counts = (host: HostRecord, type: string): boolean =>
-      (host.types.has(type) || host.held.has(type)) && (!isAwaited(type) || host.unlocked.has(type));
-    const others = this.#othersHeard(incarnation);
-    const odd = this.sticky.owners.disagreement(types, sticky, (type) => others.some((host) => counts(host, type)));
-    if (odd !== undefined) return odd;
-    for (const type of types) {
-      const other = others.find((host) => host.types.has(type) && counts(host, type));
-      const [theirs, said] = [other?.sharded.get(type)?.shards, sharded?.get(type)?.shards];
-      if (other === undefined || theirs === said) continue;
-      const words = `its actors live in ${inShards(theirs)} on the other hosts and in ${inShards(said)} here`;
-      return `${type}: ${words}; all hosts of a type must have the same setting`;
-    }
-    return undefined;
-  }
-
-  /**
-   * Applies the host's settings. Hosts that joined in this term and report different settings are evicted.
-   */
-  #agree(
-    incarnation: string,
-    { types, sticky = NO_RULES, sharded }: Pick<Hello, "types" | "sticky" | "sharded">,
-    now: number,
-    effects: Effect[],
-  ): void {
-    const others = this.#othersHeard(incarnation);
-    this.sticky.owners.agree(types, sticky, (type) =>
-      others.some((host) => host.types.has(type) || host.held.has(type)),
-    );
-    for (const host of others) {
-      const isAtOdds = (type: string): boolean =>
-        host.sticky.get(type) !== sticky.get(type) || host.sharded.get(type)?.shards !== sharded?.get(type)?.shards;
-      const type = types.find((one) => host.types.has(one) && isAtOdds(one));
-      if (type === undefined) continue;
+  /** Hosts that joined in this term and report different settings are evicted. */
+  #agree(incarnation: string, report: TypeReport, now: number, effects: Effect[]): void {
+    for (const [host, type] of agreeOn(incarnation, report, this.#connections, this.sticky.owners)) {
       const why = `${type} has hosts with another setting; all hosts of a type must have the same setting`;
       // It may hold actors of its other types, so the leader waits for its lease.
       this.#cutOff(host, "OPTION_INVALID", why, now, effects);
     }
-  }
-
-  #othersHeard(incarnation: string): HostRecord[] {
-    return [...this.#connections.hosts].filter((host) => host.incarnation !== incarnation && host.state !== "expected");
   }
 
   /** A removed host that a table still lists may regard itself as an owner, even if it reports no types. */
@@ -277,12 +208,14 @@ export class NamespaceController {
     const host = this.#connections.host(incarnation);
     const effects: Effect[] = [];
     if (host === undefined) return [{ kind: "drop", incarnation }];
+    if (host.state === "expected")
+      invariant(false, `a host has connected before its types are persisted; ${showHost(host)}`);
     host.saving = undefined;
     host.held = new Set(types);
     if (host.state === "joining") host.state = "member";
     this.#connections.refresh(host);
     this.sticky.stir();
-    this.#note(host, effects);
+    this.#persist(host, effects);
     this.#changed(host.held, "join", now);
     this.#forget(host, effects);
     return this.#finish(effects, now);
@@ -301,10 +234,7 @@ export class NamespaceController {
    * host.
    */
   drain(which: string): Effect[] | undefined {
-    const found = [...this.#connections.hosts].filter(
-      ({ address, name, incarnation }) => which === address || which === name || which === incarnation,
-    );
-    const streams = found.flatMap(({ stream }) => (stream === undefined ? [] : [stream]));
+    const streams = this.#connections.named(which).flatMap(({ stream }) => (stream === undefined ? [] : [stream]));
     return streams.length === 0 ? undefined : [{ kind: "send", streams, message: { kind: "drain" } }];
   }
 
@@ -318,7 +248,7 @@ export class NamespaceController {
 
   // ——— Hosts.
 
-  #report(host: HostRecord, report: Pick<Hello, "types" | "sticky" | "sharded">, now: number, effects: Effect[]): void {
+  #report(host: HostRecord, report: TypeReport, now: number, effects: Effect[]): void {
     const { types } = report;
     const tooMany = types.length > LIMITS.typesPerHost;
     if (tooMany || (types.length > 0 && host.address === NOWHERE)) {
@@ -326,7 +256,7 @@ export class NamespaceController {
       effects.push({ kind: "close", stream: host.stream!, code: "PROTOCOL", why });
       return;
     }
-    const disagreement = this.#disagreement(host.incarnation, report);
+    const disagreement = disagreementOf(host.incarnation, report, this.#connections, this.sticky.owners);
     if (disagreement !== undefined) {
       effects.push({ kind: "close", stream: host.stream!, code: "OPTION_INVALID", why: disagreement });
       return;
@@ -337,13 +267,13 @@ export class NamespaceController {
     host.sticky = report.sticky ?? new Map();
     host.sharded = report.sharded ?? new Map();
     this.#connections.refresh(host);
-    this.#note(host, effects);
+    this.#persist(host, effects);
     this.#changed(touched, "types", now);
     this.#forget(host, effects);
   }
 
   /** Persists the types of a host before the host may hold actors of them. One write at a time. */
-  #note(host: HostRecord, effects: Effect[]): void {
+  #persist(host: HostRecord, effects: Effect[]): void {
     if (host.saving !== undefined || [...host.types].every((type) => host.held.has(type))) return;
     host.saving = new Set([...host.held, ...host.types]);
     effects.push({ kind: "save", host, types: [...host.saving].sort(), isKnown: host.held.size > 0 });
@@ -391,18 +321,12 @@ export class NamespaceController {
 
   // ——— Types.
 
-  /** The rule as the type's hosts report it; they agreed when they joined. */
-  #ruleOf(type: string): ShardedRule | undefined {
-    for (const { sharded } of this.#connections.hosts) if (sharded.has(type)) return sharded.get(type);
-    return undefined;
-  }
-
   /** Computes the hosts of these types again, and opens types whose holders are all known now. */
   #changed(types: ReadonlySet<string>, reason: ChangeReason, now: number): void {
     for (const type of types) {
       const controller = this.#rounds.of(type);
       controller.sticky = this.sticky.owners.isSticky(type);
-      const rule = this.#ruleOf(type);
+      const rule = this.#connections.shardedRule(type);
       controller.shards = rule?.shards ?? controller.shards;
       controller.ownShards = rule?.ownShards ?? controller.ownShards;
       if (controller.phase === "closed" && this.#connections.isKnown(type)) this.#rounds.open(controller, now);
@@ -472,8 +396,3 @@ export class NamespaceController {
     }
   }
 }
-
-const tooManyTypes = ({ length }: readonly string[]): string =>
-  `a host may report at most ${LIMITS.typesPerHost} types; got ${length}`;
-
-const inShards = (shards: number | undefined): string => (shards === undefined ? "no shards" : `${shards} shards`);

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { Hello, HostMessage, SchedulerMessage, StickyAnswer } from "../../ports/control-messages.ts";
-import { type Effect, NamespaceController } from "./namespace-controller.ts";
+import type { Effect } from "./leader-effects.ts";
+import { NamespaceController } from "./namespace-controller.ts";
 
 const settings = {
   namespace: "default",
@@ -340,5 +341,15 @@ describe("the coordinator of sticky actors", () => {
     }
     leader.say(1, { kind: "acquire", wishes: [{ correlation: 1e9, type: "Cart", id: "more", since: 0 }] });
     assert.equal(leader.outcome(1, 1e9), "NOT_READY");
+  });
+});
+
+describe("a broken precondition", () => {
+  it("a host requests actors only on its own stream", () => {
+    const leader = new Leader();
+    leader.join(1);
+    const { sticky } = leader.room;
+    const message = /on its own stream; host host-1: member, stream 1, types \[Cart\], .*; 0 requests wait/;
+    assert.throws(() => sticky.acquire(leader.room.host("host-1")!, 2, [], 0), { code: "INVARIANT", message });
   });
 });

@@ -4,9 +4,10 @@
 //
 // A request waits while it cannot be answered: a new leader does not know all owners yet, or the owner is
 // about to let go. Requests of a stream end with it, because the host repeats them on its next stream. Pure.
+import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { SchedulerMessage, StickyAnswer, StickyWish, TableHost, TypeTable } from "../../ports/control-messages.ts";
-import type { HostRecord } from "./connection-controller.ts";
+import { type HostRecord, showHost } from "./connection-controller.ts";
 import { type Acquisition, StickyOwners, type ToldHosts } from "./sticky-owners.ts";
 
 /** For metrics: the event, by type, with its count. */
@@ -95,6 +96,8 @@ export class StickyCoordinator {
   // ——— Messages of hosts.
 
   acquire(host: HostRecord, stream: number, wishes: readonly StickyWish[], now: number): void {
+    // The end of its stream would not remove a request that came on another one.
+    if (host.stream !== stream) this.#broken("a host requests actors on its own stream", host);
     for (const wish of wishes) this.#consider({ host, stream, wish }, now, true);
   }
 
@@ -103,11 +106,13 @@ export class StickyCoordinator {
     claims: { readonly type: string; readonly ids: readonly string[]; readonly since: readonly number[] },
   ): StickyEffect[] {
     const { type, ids, since } = claims;
+    const { stream } = host;
+    if (stream === undefined) this.#broken("only a connected host claims actors", host);
     const conflicts = this.owners.claims(host, type, ids, since);
     this.#count(type, "claimed", ids.length - conflicts.length);
     if (conflicts.length === 0) return [];
     this.#count(type, "conflict", conflicts.length);
-    return [{ kind: "send", streams: [host.stream!], message: { kind: "release", type, ids: conflicts } }];
+    return [{ kind: "send", streams: [stream], message: { kind: "release", type, ids: conflicts } }];
   }
 
   claimed(host: HostRecord, now: number): void {
@@ -208,7 +213,15 @@ export class StickyCoordinator {
     if (waiting === undefined) return;
     byId.delete(id);
     this.#waitingCount -= waiting.length;
+    if (this.#waitingCount < 0) this.#broken("requests that wait are counted once", waiting[0]!.host);
     for (const one of waiting) this.#consider(one, now, false);
+  }
+
+  /** The state in short belongs to the error. */
+  #broken(rule: string, host: HostRecord): never {
+    const types = [...this.#waiting].map(([type, byId]) => `${type} ${byId.size}`);
+    const state = `${showHost(host)}; ${this.#waitingCount} requests wait, actors by type [${types}]`;
+    invariant(false, `${rule}; ${state}`);
   }
 
   #answer(stream: number, answer: StickyAnswer): void {

@@ -141,3 +141,12 @@ describe("the sticky actors of a host", () => {
     assert.deepEqual([...holdings.claims()], []);
   });
 });
+
+describe("a broken precondition", () => {
+  it("a host does not request an actor that it holds", () => {
+    const { holdings, ask } = setting();
+    holdings.hold("Cart", "m-1", 7);
+    const message = /an actor that it holds; Cart\/m-1: held, cached at -, request -; 1 held, 0 cached, 0 requested/;
+    assert.throws(() => ask("m-1"), { code: "INVARIANT", message });
+  });
+});

@@ -9,7 +9,7 @@
 //   requests it from the leader. Calls that come meanwhile wait for the same answer. A request without an
 //   answer when the stream ends is repeated on the next stream, as long as a call waits for it.
 // Pure. A driver (placement/sticky/sticky-client.ts) sends the messages and wakes waiting calls.
-import { LimpetError } from "../../kernel/errors.ts";
+import { invariant, LimpetError } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { StickyWish, TableHost } from "../../ports/control-messages.ts";
 import { HERE, NOBODY, type Route, WAIT } from "../../ports/placement.ts";
@@ -114,7 +114,8 @@ export class StickyHoldings {
    * `isFree`: no leader can answer earlier requests, so expired ones may be dropped.
    */
   ask(type: string, id: string, until: number, now: number, wall: number, isFree: boolean): StickyWish | undefined {
-    const { asked } = this.#of(type);
+    const { asked, held } = this.#of(type);
+    if (held.has(id)) this.#broken("a host does not request an actor that it holds", type, id);
     const known = asked.get(id);
     if (known !== undefined) {
       known.until = Math.max(known.until, until);
@@ -135,9 +136,20 @@ export class StickyHoldings {
     for (const question of this.#questions.values()) if (question.until <= now) this.#drop(question);
   }
 
-  #drop({ correlation, type, id }: Question): void {
+  #drop(question: Question): void {
+    const { correlation, type, id } = question;
+    const asked = this.#types.get(type)?.asked;
+    if (asked?.get(id) !== question) this.#broken("an actor has one request", type, id);
     this.#questions.delete(correlation);
-    this.#types.get(type)?.asked.delete(id);
+    asked.delete(id);
+  }
+
+  /** The state in short belongs to the error. */
+  #broken(rule: string, type: string, id: string): never {
+    const { held, remembered, asked } = this.#of(type);
+    const actor = `${held.has(id) ? "held" : "not held"}, cached at ${remembered.get(id)?.address ?? "-"}, request ${asked.get(id)?.correlation ?? "-"}`;
+    const sizes = `${held.size} held, ${remembered.size} cached, ${asked.size} requested`;
+    invariant(false, `${rule}; ${type}/${id}: ${actor}; ${sizes} of the type, ${this.#questions.size} requests in all`);
   }
 
   /** The owner this host believes in: its answer to callers that reached the wrong host. */

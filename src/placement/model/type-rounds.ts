@@ -1,11 +1,12 @@
 // The rounds of all types of a namespace, and the orders that they send to hosts. Types that change at the
 // same moment share one order. A new stream receives a snapshot before any other order. Pure.
 
+import { invariant } from "../../kernel/errors.ts";
 import { sameVersion, type TableVersion } from "../../kernel/versions.ts";
 import type { Operation, PlacementOrder, SchedulerMessage, TypeTable } from "../../ports/control-messages.ts";
 import { ActorTypeController, type TypeSettings, type TypeWish } from "./actor-type-controller.ts";
-import type { ConnectionController, HostRecord } from "./connection-controller.ts";
-import type { Effect } from "./namespace-controller.ts";
+import { type ConnectionController, type HostRecord, showHost } from "./connection-controller.ts";
+import type { Effect } from "./leader-effects.ts";
 
 export interface RoundSettings extends TypeSettings {
   readonly namespace: string;
@@ -71,6 +72,8 @@ export class TypeRounds {
   /** Every host that may hold actors of the type has connected. */
   open(controller: ActorTypeController, now: number): void {
     const holders = this.#deps.connections.holdersOf(controller.type);
+    const silent = holders.find(({ state }) => state === "expected");
+    if (silent !== undefined) invariant(false, `a type is opened when its holders have connected; ${showHost(silent)}`);
     const versions = holders.map(({ unlocked }) => unlocked.get(controller.type));
     const [first] = versions;
     const agreed =
@@ -133,6 +136,8 @@ export class TypeRounds {
   begin(now: number, effects: Effect[]): boolean {
     const wishes: TableWish[] = [];
     const number = this.#lastRound + 1;
+    if (number >= (this.#settings.term + 1) * ROUNDS_OF_A_TERM)
+      invariant(false, `rounds of a term do not reach the next term; term ${this.#settings.term}, round ${number}`);
     const isNew = (incarnation: string): boolean => {
       const host = this.#deps.connections.host(incarnation);
       return host?.stream !== undefined && host.isFresh;
@@ -209,7 +214,8 @@ export class TypeRounds {
    * for. Another table follows, because that earlier host is gone.
    */
   inform(host: HostRecord, effects: Effect[]): void {
-    const stream = host.stream!;
+    const { stream } = host;
+    if (stream === undefined) invariant(false, `only a connected host gets a snapshot; ${showHost(host)}`);
     host.isInformed = true;
     host.isFresh = false;
     const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });

@@ -1,7 +1,8 @@
 // A leader of the small world: drives the pure controller, persists with a delay, and dies without notice.
 
 import { showVersion } from "../../../src/kernel/versions.ts";
-import { type Effect, NamespaceController } from "../../../src/placement/model/namespace-controller.ts";
+import type { Effect } from "../../../src/placement/model/leader-effects.ts";
+import { NamespaceController } from "../../../src/placement/model/namespace-controller.ts";
 import type { HostMessage } from "../../../src/ports/control-messages.ts";
 import type { Link } from "./link.ts";
 import { count, LEASE_MS, type World } from "./world.ts";
