@@ -128,8 +128,8 @@ export const CONTROL_PLANE_STUCK: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/leader/member-writes.ts",
-        before: `await new Promise<void>((resolve) => this.#deps.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
-        after: "this.#notes.splice(0, notes.length);",
+        before: `await new Promise<void>((resolve) => this.#deps.clock.after(RETRY_MS, resolve, "background"));`,
+        after: "this.#pending.splice(0, batch.length);",
       },
     ],
   },

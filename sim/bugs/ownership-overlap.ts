@@ -178,7 +178,7 @@ export const OWNERSHIP_OVERLAP: readonly Bug[] = [
       },
       {
         file: "src/placement/leader/member-writes.ts",
-        before: `await new Promise<void>((resolve) => this.#deps.clock.after(NOTE_RETRY_MS, resolve, "background"));`,
+        before: `await new Promise<void>((resolve) => this.#deps.clock.after(RETRY_MS, resolve, "background"));`,
         after: "",
       },
     ],

@@ -174,9 +174,9 @@ export const STICKY: readonly Bug[] = [
       },
       {
         file: "src/placement/sticky/sticky-client.ts",
-        before: "    this.#unheard = 0;\n    this.#claimMore();",
+        before: "    this.#unacknowledged = 0;\n    this.#claimMore();",
         after:
-          "    this.#unheard = 0;\n    this.#wishes = this.#holdings.unanswered(this.#deps.clock.monotonic());\n    this.flush();\n    this.#claimMore();",
+          "    this.#unacknowledged = 0;\n    this.#wishes = this.#holdings.unanswered(this.#deps.clock.monotonic());\n    this.flush();\n    this.#claimMore();",
       },
     ],
   },
@@ -205,7 +205,7 @@ export const STICKY: readonly Bug[] = [
     changes: [
       {
         file: "src/placement/sticky/sticky-client.ts",
-        before: "if (!isWanted || !wants(type) || known === undefined) {\n      this.#tellReleased(type, id);",
+        before: "if (!isWanted || !wants(type) || known === undefined) {\n      this.#reportReleased(type, id);",
         after: "if (!isWanted || !wants(type) || known === undefined) {",
       },
     ],

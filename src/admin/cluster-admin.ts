@@ -6,7 +6,7 @@ import { showVersion } from "../kernel/versions.ts";
 import type { LeaderSource } from "../placement/discovery/leader-source.ts";
 import type { PlacementResolver } from "../placement/host/placement-resolver.ts";
 import type { HostTables } from "../placement/model/host-tables.ts";
-import type { StickyMember } from "../placement/sticky/sticky-client.ts";
+import type { StickyClient } from "../placement/sticky/sticky-client.ts";
 import type { LeaderAdmin } from "../ports/admin.ts";
 import type { ClusterView, StickyPage, StickyQuery, Whereabouts } from "../ports/host-admin.ts";
 import type { ShardSteering, ShardsSummary, ShardsView } from "../ports/shard-admin.ts";
@@ -17,7 +17,7 @@ import { inShard, type ShardsOfThisHost } from "../sharding/operations/shard-whe
 interface PlacementHere extends ShardsOfThisHost {
   readonly resolver: PlacementResolver;
   readonly tables: HostTables;
-  readonly sticky: StickyMember;
+  readonly sticky: StickyClient;
 }
 
 export interface ClusterAdminDeps {

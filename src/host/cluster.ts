@@ -325,7 +325,7 @@ export class Cluster {
     const { membership } = placement;
     remembered.stop();
     const { drainTimeout, leaderLease } = this.#settings;
-    await membership.heard(Math.min(drainTimeout, leaderLease));
+    await membership.connected(Math.min(drainTimeout, leaderLease));
     await membership.leave(drainTimeout);
   }
 

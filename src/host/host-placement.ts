@@ -5,7 +5,7 @@ import { PlacementResolver } from "../placement/host/placement-resolver.ts";
 import { mayHost } from "../placement/host/roles.ts";
 import { HostLease } from "../placement/model/host-lease.ts";
 import { HostTables } from "../placement/model/host-tables.ts";
-import { type StickyClientDeps, StickyMember } from "../placement/sticky/sticky-client.ts";
+import { StickyClient, type StickyClientDeps } from "../placement/sticky/sticky-client.ts";
 import { RegionDriver, type RegionDriverDeps } from "../sharding/host/region-driver.ts";
 import type { ShardKnowledge } from "../sharding/remembered/manager.ts";
 
@@ -19,7 +19,7 @@ export interface HostPlacement {
   readonly membership: Membership;
   readonly resolver: PlacementResolver;
   readonly tables: HostTables;
-  readonly sticky: StickyMember;
+  readonly sticky: StickyClient;
   readonly shards: RegionDriver;
 }
 
@@ -27,7 +27,7 @@ export function openHostPlacement(settings: MembershipSettings, deps: HostPlacem
   const { address, roles = [] } = settings;
   const tables = new HostTables(address);
   const lease = new HostLease();
-  const sticky = new StickyMember(settings, tables, { ...deps, wants: (type) => membership.types.includes(type) });
+  const sticky = new StickyClient(settings, tables, { ...deps, wants: (type) => membership.types.includes(type) });
   const shards = new RegionDriver({
     ...deps,
     tables,

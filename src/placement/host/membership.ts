@@ -17,7 +17,7 @@ import type { ProcessIdentity } from "../../ports/store/coordination.ts";
 import type { Leader, LeaderSource } from "../discovery/leader-source.ts";
 import type { HostLease } from "../model/host-lease.ts";
 import type { HostTables } from "../model/host-tables.ts";
-import type { StickyMember } from "../sticky/sticky-client.ts";
+import type { StickyClient } from "../sticky/sticky-client.ts";
 import { ConditionWaits } from "./condition-waits.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import type { HostInstruments } from "./metrics.ts";
@@ -46,7 +46,7 @@ export interface MembershipDeps {
   readonly catalog: ActorHost;
   readonly tables: HostTables;
   readonly lease: HostLease;
-  readonly sticky: StickyMember;
+  readonly sticky: StickyClient;
   readonly shards: ShardHostFeature;
   /** Waiting calls may be routed now. Empty: all types. */
   changed(types: readonly string[]): void;
@@ -74,7 +74,7 @@ export class Membership {
   #failures = 0;
   #retry: Timer | undefined;
   readonly #orders: OrderFollower;
-  readonly #sticky: StickyMember;
+  readonly #sticky: StickyClient;
   readonly #shards: ShardHostFeature;
   readonly #waits: ConditionWaits;
   #refusal: string | undefined;
@@ -344,10 +344,10 @@ export class Membership {
     this.#draining = false;
     // The answer of the other hosts to this report is not known yet.
     this.#isAtOdds = false;
-    this.#tell(types);
+    this.#sendTypes(types);
   }
 
-  #tell(types: readonly string[]): void {
+  #sendTypes(types: readonly string[]): void {
     this.#types = types;
     this.#stream?.send({ kind: "types", types, sticky: this.#sticky.rules(), sharded: this.#shards.rules() });
   }
@@ -356,12 +356,12 @@ export class Membership {
   #handOver(): void {
     const kept = this.#types.filter((type) => this.#tables.isOnlyHost(type));
     if (kept.length === this.#types.length) return;
-    this.#tell(kept);
+    this.#sendTypes(kept);
     if (kept.length > 0) this.#deps.log.warn("drain.types-kept", { types: kept });
   }
 
   /** Resolves when the leader has sent welcome, or on timeout. */
-  async heard(ms: number): Promise<void> {
+  async connected(ms: number): Promise<void> {
     await this.until(() => this.#stream !== undefined && this.#welcome, ms);
   }
 

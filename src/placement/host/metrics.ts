@@ -1,7 +1,7 @@
 // Metrics of a host as a member of the cluster, by namespace and type.
 import type { ChangeReason, Operation } from "../../ports/control-messages.ts";
 import type { Counter, Meter } from "../../ports/meter.ts";
-import type { CacheFigures } from "../model/sticky-holdings.ts";
+import type { StickyCacheFigures } from "../model/sticky-holdings.ts";
 
 const SECONDS = [0.00001, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10];
 const COUNTS = [0, 1, 10, 100, 1_000, 10_000, 100_000];
@@ -103,10 +103,10 @@ export class HostInstruments {
     this.#meter.gauge("limpet_host_sticky_actors", help, this.#labels(type)).set(count);
   }
 
-  readonly #cached = new Map<string, CacheFigures>();
+  readonly #cached = new Map<string, StickyCacheFigures>();
 
   /** Takes totals since the start, and adds the difference to the last call. */
-  stickyCache(type: string, { hits, misses, invalidations }: CacheFigures): void {
+  stickyCache(type: string, { hits, misses, invalidations }: StickyCacheFigures): void {
     const before = this.#cached.get(type) ?? { hits: 0, misses: 0, invalidations: 0 };
     this.#cached.set(type, { hits, misses, invalidations });
     const count = (result: string, more: number): void => {

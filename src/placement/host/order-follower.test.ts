@@ -7,7 +7,7 @@ import type { ControlStream } from "../../ports/control.ts";
 import type { HostMessage, PlacementOrder, TypeTable } from "../../ports/control-messages.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { HostTables } from "../model/host-tables.ts";
-import type { StickyMember } from "../sticky/sticky-client.ts";
+import type { StickyClient } from "../sticky/sticky-client.ts";
 import { HostInstruments } from "./metrics.ts";
 import { OrderFollower } from "./order-follower.ts";
 
@@ -32,7 +32,7 @@ function setting() {
   const meter = new Metrics();
   const follower = new OrderFollower(
     tables,
-    { flush() {}, letGoOfAll() {} } as unknown as StickyMember,
+    { flush() {}, letGoOfAll() {} } as unknown as StickyClient,
     { address: HERE.address, moveTimeoutMs: 1_000 },
     {
       clock: new VirtualClock(),

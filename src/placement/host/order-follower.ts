@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { ControlStream } from "../../ports/control.ts";
 import type { HostMessage, PlacementOrder } from "../../ports/control-messages.ts";
 import type { HostTables, TablesEffect } from "../model/host-tables.ts";
-import type { StickyMember } from "../sticky/sticky-client.ts";
+import type { StickyClient } from "../sticky/sticky-client.ts";
 import type { HostInstruments } from "./metrics.ts";
 
 export interface FollowerSettings {
@@ -24,14 +24,14 @@ export interface OrderFollowerDeps {
 
 export class OrderFollower {
   readonly #tables: HostTables;
-  readonly #sticky: StickyMember;
+  readonly #sticky: StickyClient;
   readonly #settings: FollowerSettings;
   readonly #deps: OrderFollowerDeps;
   readonly #lockedAt = new Map<string, number>();
   /** Drains in progress, by type: a repeated order of the same round does not start another one. */
   readonly #draining = new Map<string, { readonly round: number; readonly stream: ControlStream<HostMessage> }>();
 
-  constructor(tables: HostTables, sticky: StickyMember, settings: FollowerSettings, deps: OrderFollowerDeps) {
+  constructor(tables: HostTables, sticky: StickyClient, settings: FollowerSettings, deps: OrderFollowerDeps) {
     this.#tables = tables;
     this.#sticky = sticky;
     this.#settings = settings;
@@ -94,7 +94,7 @@ export class OrderFollower {
       // Its acknowledgement follows the drain in progress.
       if (under?.round === round && under.stream === stream) continue;
       const type = catalog.types.get(name);
-      const stays = this.#whoStays(name, type);
+      const stays = this.#stayRule(name, type);
       if (type === undefined || ![...type.activations.keys()].some((id) => !stays(id))) {
         still.push(name);
         continue;
@@ -111,7 +111,7 @@ export class OrderFollower {
   }
 
   /** Sticky actors stay as long as this host hosts their type. */
-  #whoStays(name: string, type: ActorTypeInfo | undefined): (id: string) => boolean {
+  #stayRule(name: string, type: ActorTypeInfo | undefined): (id: string) => boolean {
     const { address } = this.#settings;
     const isFree = !this.#tables.isSticky(name) && type?.options.sticky === undefined;
     if (isFree && this.#tables.shards(name) === undefined && type?.options.sharded === undefined) {

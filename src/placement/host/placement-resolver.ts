@@ -8,7 +8,7 @@ import { HERE, type Placement, type Route, type ShardRouting, WAIT } from "../..
 import type { LeaderSource } from "../discovery/leader-source.ts";
 import type { HostLease } from "../model/host-lease.ts";
 import type { HostTables } from "../model/host-tables.ts";
-import type { StickyMember } from "../sticky/sticky-client.ts";
+import type { StickyClient } from "../sticky/sticky-client.ts";
 import type { Membership } from "./membership.ts";
 
 export interface PlacementResolverDeps {
@@ -16,7 +16,7 @@ export interface PlacementResolverDeps {
   readonly source: LeaderSource;
   readonly tables: HostTables;
   readonly lease: HostLease;
-  readonly sticky: StickyMember;
+  readonly sticky: StickyClient;
   readonly shards: ShardHostFeature;
   readonly membership: Pick<Membership, "problem" | "confirmLease">;
 }
@@ -26,7 +26,7 @@ export class PlacementResolver implements Placement {
   readonly #deps: PlacementResolverDeps;
   readonly #tables: HostTables;
   readonly #lease: HostLease;
-  readonly #sticky: StickyMember;
+  readonly #sticky: StickyClient;
   readonly #shards: ShardHostFeature;
 
   constructor(address: string, deps: PlacementResolverDeps) {
@@ -53,7 +53,7 @@ export class PlacementResolver implements Placement {
 
   /** Without a lease this host holds and requests nothing, but a call may go elsewhere. */
   #around(type: string, id: string): Route {
-    const owner = this.#sticky.holdings.belief(type, id);
+    const owner = this.#sticky.holdings.cachedOwner(type, id);
     return owner === undefined || owner === this.address ? WAIT : owner;
   }
 
@@ -66,7 +66,7 @@ export class PlacementResolver implements Placement {
   outsideShards(type: string, id: string): Route {
     if (!this.hasHosts(type)) return this.#tables.route(type, id);
     // The called host knows the actor's address and responds with it; that answer is cached.
-    const cached = this.#sticky.holdings.belief(type, id);
+    const cached = this.#sticky.holdings.cachedOwner(type, id);
     return cached !== undefined && this.isHost(type, cached) ? cached : this.#tables.route(type, id);
   }
 
@@ -97,7 +97,7 @@ export class PlacementResolver implements Placement {
   cacheOwner(type: string, id: string, address: string): void {
     // For a host that can compute the shard, only the leader decides about its home.
     if (this.inShards(type)?.knows) return;
-    this.#sticky.holdings.learn(type, id, address);
+    this.#sticky.holdings.cacheOwner(type, id, address);
   }
 
   invalidateOwner(type: string, id: string, address?: string): void {
@@ -115,7 +115,7 @@ export class PlacementResolver implements Placement {
 
   #ownerOf(type: string, id: string): string | undefined {
     if (this.isSharded(type)) return this.#shards.cachedOwner(type, id);
-    return this.#tables.isSticky(type) ? this.#sticky.holdings.belief(type, id) : this.#tables.owner(type, id);
+    return this.#tables.isSticky(type) ? this.#sticky.holdings.cachedOwner(type, id) : this.#tables.owner(type, id);
   }
 
   ownerBefore(type: string, id: string): string | undefined {

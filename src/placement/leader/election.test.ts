@@ -43,9 +43,9 @@ test("a scheduler that stopped leading by its own clock leads again in a new ter
   let delayMs = 0;
   const slow: Coordination = {
     campaign: async (candidate, dead) => {
-      const standing = await store.coordination.campaign(candidate, dead);
+      const result = await store.coordination.campaign(candidate, dead);
       if (delayMs > 0) await new Promise<void>((resolve) => clock.after(delayMs, resolve));
-      return standing;
+      return result;
     },
     resign: (incarnation) => store.coordination.resign(incarnation),
     members: () => store.coordination.members(),

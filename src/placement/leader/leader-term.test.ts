@@ -24,7 +24,7 @@ const SETTINGS = {
   failover: "lease",
 } as const;
 
-const fail = async (): Promise<never> => assert.fail("a leader notes members and nothing else");
+const fail = async (): Promise<never> => assert.fail("a leader persists members and nothing else");
 const NOTHING_ELSE = { campaign: fail, resign: fail, members: fail, leave: fail, secret: fail };
 
 /** Shards whose writes are never answered. */
@@ -64,7 +64,7 @@ class Setting {
       clock: setting.clock,
       log: silentLog,
       instruments: new SchedulerInstruments(new Metrics()),
-      coordination: { ...NOTHING_ELSE, persist: (of, changes) => setting.#note(of, changes) },
+      coordination: { ...NOTHING_ELSE, persist: (of, changes) => setting.#persist(of, changes) },
       hasEnded: () => false,
       lasts: () => setting.lasts,
       over: (why) => setting.#end(why),
@@ -82,7 +82,7 @@ class Setting {
     return this.#leading!;
   }
 
-  async #note(term: number, changes: readonly MemberChange[]): Promise<boolean> {
+  async #persist(term: number, changes: readonly MemberChange[]): Promise<boolean> {
     this.asked.push(changes.map((one) => (one.kind === "drop" ? `drop ${one.incarnation}` : one.member.incarnation)));
     const failure = this.failures.shift();
     await new Promise<void>((resolve) => this.clock.after(100, resolve));
@@ -161,17 +161,17 @@ test("a change that the store did not write is written again, together with newe
     await setting.clock.advance("50ms");
     leaving.message({ kind: "goodbye" });
     setting.host("c");
-    let noted = false;
+    let isPersisted = false;
     void setting.leading.persisted().then(() => {
-      noted = true;
+      isPersisted = true;
     });
     await setting.clock.advance("600ms");
-    assert.deepEqual([setting.joined, noted], [[], false]);
+    assert.deepEqual([setting.joined, isPersisted], [[], false]);
     await setting.clock.advance("400ms");
     const rest = ["drop b", "c"];
     // Its record came after it had left, so it is dropped once more.
     assert.deepEqual(setting.asked, [["a", "b"], ["a", "b", ...rest], ["a", "b", ...rest], ["drop b"]]);
-    assert.deepEqual([setting.joined, noted], [["a", "c"], true]);
+    assert.deepEqual([setting.joined, isPersisted], [["a", "c"], true]);
     assert.deepEqual(await setting.stored(), ["a", "c"]);
   }
 });

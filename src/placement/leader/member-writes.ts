@@ -15,19 +15,19 @@ export interface MemberWritesDeps {
   over(why: string): void;
 }
 
-interface Note {
+interface PendingChange {
   readonly change: MemberChange;
   /** Called once the change is durable. */
   written(): void;
 }
 
-const NOTE_RETRY_MS = 200;
+const RETRY_MS = 200;
 
 export class MemberWrites {
   readonly term: number;
   readonly #deps: MemberWritesDeps;
-  readonly #notes: Note[] = [];
-  #noting: Promise<void> | undefined;
+  readonly #pending: PendingChange[] = [];
+  #writing: Promise<void> | undefined;
   #over = false;
 
   constructor(term: number, deps: MemberWritesDeps) {
@@ -37,14 +37,14 @@ export class MemberWrites {
 
   /** Calls back when the change is durable. */
   write(change: MemberChange, written = (): void => {}): void {
-    this.#notes.push({ change, written });
+    this.#pending.push({ change, written });
     // Deferred, so that changes of the same moment are written together.
-    this.#noting ??= Promise.resolve().then(() => this.#writeNotes());
+    this.#writing ??= Promise.resolve().then(() => this.#writeAll());
   }
 
   /** Resolves when all changes are durable, or the term has ended. */
   written(): Promise<void> {
-    return this.#noting ?? Promise.resolve();
+    return this.#writing ?? Promise.resolve();
   }
 
   end(): void {
@@ -52,23 +52,23 @@ export class MemberWrites {
   }
 
   /** Retries while the store does not respond, together with newer changes; the term may end meanwhile. */
-  async #writeNotes(): Promise<void> {
-    while (!this.#over && this.#notes.length > 0) {
-      const notes = this.#notes.slice(0, LIMITS.memberChanges);
-      const changes = notes.map(({ change }) => change);
+  async #writeAll(): Promise<void> {
+    while (!this.#over && this.#pending.length > 0) {
+      const batch = this.#pending.slice(0, LIMITS.memberChanges);
+      const changes = batch.map(({ change }) => change);
       try {
         const isCurrent = await this.#deps.coordination.persist(this.term, changes);
         if (!isCurrent) return this.#deps.over("another scheduler leads by now");
-        for (const { written } of notes) {
+        for (const { written } of batch) {
           // One by one: if the callback of one change fails, the rest is written again.
-          this.#notes.shift();
+          this.#pending.shift();
           written();
         }
       } catch (err) {
         if (!isLimpetError(err, "STORE_UNAVAILABLE")) this.#deps.log.error("member.write-failed", { err });
-        await new Promise<void>((resolve) => this.#deps.clock.after(NOTE_RETRY_MS, resolve, "background"));
+        await new Promise<void>((resolve) => this.#deps.clock.after(RETRY_MS, resolve, "background"));
       }
     }
-    this.#noting = undefined;
+    this.#writing = undefined;
   }
 }

@@ -149,10 +149,10 @@ export class ActorTypeController {
 
   /** Reports whether the newest table lists exactly the wanted hosts. */
   #agrees(): boolean {
-    const told = this.table;
-    if (told === undefined) return false;
+    const { table } = this;
+    if (table === undefined) return false;
     return (
-      told.hosts.length === this.#wanted.size && told.hosts.every(({ incarnation }) => this.#wanted.has(incarnation))
+      table.hosts.length === this.#wanted.size && table.hosts.every(({ incarnation }) => this.#wanted.has(incarnation))
     );
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { differences, inOrder, placeOf, sameList } from "./address-lists.ts";
+import { differences, indexOfAddress, inOrder, sameList } from "./address-lists.ts";
 
 const lists = fc.array(fc.stringMatching(/^[ab]:[0-3]{1,2}$/), { maxLength: 20 });
 
@@ -16,7 +16,7 @@ describe("lists of addresses", () => {
   it("the place of an address is its index, or the index at which it would be inserted", () => {
     const list = ["a:1", "a:3", "b:1"];
     assert.deepEqual(
-      ["a:0", "a:1", "a:2", "b:1", "c:1"].map((address) => placeOf(address, list)),
+      ["a:0", "a:1", "a:2", "b:1", "c:1"].map((address) => indexOfAddress(address, list)),
       [0, 0, 1, 2, 3],
     );
   });

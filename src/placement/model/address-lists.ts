@@ -11,7 +11,7 @@ export function inOrder(addresses: readonly string[]): readonly string[] {
 }
 
 /** Index of the address in the list, or the index at which it would be inserted. */
-export function placeOf(address: string, list: readonly string[]): number {
+export function indexOfAddress(address: string, list: readonly string[]): number {
   let low = 0;
   let high = list.length;
   while (low < high) {

@@ -62,7 +62,7 @@ export interface KnownMember {
   readonly pid: number;
 }
 
-export type Admission =
+export type HostAdmission =
   | { readonly kind: "welcome"; readonly host: HostRecord; readonly stale: number | undefined }
   | { readonly kind: "removed"; readonly reason: string }
   | { readonly kind: "refused"; readonly reason: string };
@@ -129,7 +129,7 @@ export class ConnectionController {
     });
   }
 
-  hello(stream: number, hello: Hello, now: number): Admission {
+  hello(stream: number, hello: Hello, now: number): HostAdmission {
     const known = this.#hosts.get(hello.incarnation);
     if (known !== undefined) return this.#comeBack(known, stream, hello);
     if (hello.types.length > 0 && hello.unlocked.size > 0) {
@@ -169,7 +169,7 @@ export class ConnectionController {
     return { kind: "welcome", host, stale: undefined };
   }
 
-  #comeBack(known: HostRecord, stream: number, hello: Hello): Admission {
+  #comeBack(known: HostRecord, stream: number, hello: Hello): HostAdmission {
     if (known.state === "evicted") return { kind: "removed", reason: "it did not follow an order in time" };
     if (known.address !== hello.address) return { kind: "refused", reason: "a host cannot change its address" };
     const stale = known.stream;

@@ -168,13 +168,13 @@ export class HostTables implements KnownTables {
    * A snapshot lists all types. Returns the types that no longer exist: their hosts left while this host had
    * no stream.
    */
-  #inform(undecided: readonly string[], told: readonly string[]): string[] {
+  #inform(undecided: readonly string[], listed: readonly string[]): string[] {
     this.#informed = true;
     for (const type of undecided) {
       const state = this.#state(type);
       if (state.newest === undefined) state.locked = true;
     }
-    const known = new Set([...undecided, ...told]);
+    const known = new Set([...undecided, ...listed]);
     const over = [...this.#types.keys()].filter((type) => !known.has(type));
     for (const type of over) this.#types.delete(type);
     return over;

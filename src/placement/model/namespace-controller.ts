@@ -13,8 +13,8 @@ import {
 } from "../../ports/control-messages.ts";
 import type { ActorTypeController } from "./actor-type-controller.ts";
 import {
-  type Admission,
   ConnectionController,
+  type HostAdmission,
   type HostRecord,
   type KnownMember,
   showHost,
@@ -142,7 +142,7 @@ export class NamespaceController {
   }
 
   /** A removed host that a table still lists may regard itself as an owner, even if it reports no types. */
-  #admit(stream: number, hello: Hello, now: number): Admission {
+  #admit(stream: number, hello: Hello, now: number): HostAdmission {
     const { incarnation } = hello;
     const isRemoved = this.#connections.host(incarnation) === undefined && this.#rounds.names(incarnation);
     if (isRemoved) return { kind: "removed", reason: "this incarnation is no member of the cluster any more" };

@@ -1,4 +1,4 @@
-// A namespace on the leader for tests: the messages of hosts as methods, and the leader's effects line by line.
+// A namespace on the leader for tests: messages of hosts as methods, and the leader's effects as lines.
 import assert from "node:assert/strict";
 import type { TableVersion } from "../../kernel/versions.ts";
 import type { Hello, HostMessage, Operation, SchedulerMessage, TypeTable } from "../../ports/control-messages.ts";

@@ -8,7 +8,7 @@
 import { invariant } from "../../kernel/errors.ts";
 import { hash64 } from "../../kernel/hashes.ts";
 import { LIMITS } from "../../kernel/limits.ts";
-import { differences, inOrder, placeOf } from "./address-lists.ts";
+import { differences, indexOfAddress, inOrder } from "./address-lists.ts";
 import { type HostNames, sortPoints, WORDS } from "./ring-points.ts";
 import { cut, firstAt, type Segments, shiftFor, spliceSegments, suits } from "./ring-segments.ts";
 import { type PointSource, VIRTUAL_NODES } from "./virtual-nodes.ts";
@@ -93,12 +93,12 @@ export class Ring {
   }
 
   with(address: string): Ring {
-    const at = placeOf(address, this.addresses);
+    const at = indexOfAddress(address, this.addresses);
     return this.addresses[at] === address ? this : this.#to(this.addresses.toSpliced(at, 0, address));
   }
 
   without(address: string): Ring {
-    const at = placeOf(address, this.addresses);
+    const at = indexOfAddress(address, this.addresses);
     return this.addresses[at] === address ? this.#to(this.addresses.toSpliced(at, 1)) : this;
   }
 

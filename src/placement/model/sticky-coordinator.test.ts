@@ -22,7 +22,7 @@ type Word = Exclude<HostMessage, Hello>;
  * number.
  */
 class Leader {
-  readonly room: NamespaceController;
+  readonly controller: NamespaceController;
   readonly heard = new Map<number, SchedulerMessage[]>();
   readonly events: string[] = [];
   now = 0;
@@ -34,12 +34,12 @@ class Leader {
     const known = members.map((incarnation) => {
       return { incarnation, address: `${incarnation}:1`, types: ["Cart"], machine: "m", pid: 1 };
     });
-    this.room = new NamespaceController(settings, known, 10_000);
+    this.controller = new NamespaceController(settings, known, 10_000);
   }
 
   #perform(effects: readonly Effect[]): void {
     for (const effect of effects) {
-      if (effect.kind === "save") this.#perform(this.room.saved(effect.host.incarnation, effect.types, this.now));
+      if (effect.kind === "save") this.#perform(this.controller.saved(effect.host.incarnation, effect.types, this.now));
       if (effect.kind === "sticky") this.events.push(`${effect.event} ${effect.count}`);
       if (effect.kind === "close") this.events.push(`closed ${effect.stream}: ${effect.why}`);
       if (effect.kind !== "send") continue;
@@ -68,20 +68,20 @@ class Leader {
       sticky: new Map([["Cart", 0]]),
       ...more,
     };
-    this.#perform(this.room.hello(stream, hello, this.now));
+    this.#perform(this.controller.hello(stream, hello, this.now));
   }
 
   say(stream: number, word: Word): void {
-    this.#perform(this.room.message(stream, word, this.now));
+    this.#perform(this.controller.message(stream, word, this.now));
   }
 
   close(stream: number): void {
-    this.#perform(this.room.closed(stream, this.now));
+    this.#perform(this.controller.closed(stream, this.now));
   }
 
   pass(ms: number): void {
     this.now += ms;
-    this.#perform(this.room.tick(this.now));
+    this.#perform(this.controller.tick(this.now));
   }
 
   claim(stream: number, ids: readonly string[]): void {
@@ -177,9 +177,9 @@ describe("the coordinator of sticky actors", () => {
     leader.join(1, "a", returns);
     leader.claim(1, []);
     const lost = leader.ask(1, "x");
-    assert.equal(leader.room.sticky.waiting, 1);
+    assert.equal(leader.controller.sticky.waiting, 1);
     leader.close(1);
-    assert.equal(leader.room.sticky.waiting, 0);
+    assert.equal(leader.controller.sticky.waiting, 0);
     leader.join(2, "b", returns);
     leader.claim(2, []);
     assert.equal(leader.outcome(1, lost), undefined);
@@ -348,8 +348,8 @@ describe("a broken precondition", () => {
   it("a host requests actors only on its own stream", () => {
     const leader = new Leader();
     leader.join(1);
-    const { sticky } = leader.room;
+    const { sticky } = leader.controller;
     const message = /on its own stream; host host-1: member, stream 1, types \[Cart\], .*; 0 requests wait/;
-    assert.throws(() => sticky.acquire(leader.room.host("host-1")!, 2, [], 0), { code: "INVARIANT", message });
+    assert.throws(() => sticky.acquire(leader.controller.host("host-1")!, 2, [], 0), { code: "INVARIANT", message });
   });
 });

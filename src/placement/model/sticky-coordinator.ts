@@ -8,7 +8,7 @@ import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { SchedulerMessage, StickyAnswer, StickyWish, TableHost, TypeTable } from "../../ports/control-messages.ts";
 import { type HostRecord, showHost } from "./connection-controller.ts";
-import { type Acquisition, StickyOwners, type ToldHosts } from "./sticky-owners.ts";
+import { type Acquisition, type ListedHosts, StickyOwners } from "./sticky-owners.ts";
 
 /** For metrics: the event, by type, with its count. */
 export type StickyEvent = "granted" | "owner" | "refused" | "waiting" | "released" | "cleared" | "claimed" | "conflict";
@@ -30,7 +30,7 @@ interface Waiting {
   readonly wish: StickyWish;
 }
 
-const NOBODY: ToldHosts = { lists: () => false, named: () => undefined };
+const NOBODY: ListedHosts = { lists: () => false, named: () => undefined };
 
 export class StickyCoordinator {
   readonly owners = new StickyOwners();
@@ -40,7 +40,7 @@ export class StickyCoordinator {
   #waitingCount = 0;
   /** Waiting requests may have another answer by now, also for ids other than the released ones. */
   #stirred = false;
-  readonly #tables = new WeakMap<TypeTable, ToldHosts>();
+  readonly #tables = new WeakMap<TypeTable, ListedHosts>();
   readonly #answers = new Map<number, StickyAnswer[]>();
   readonly #events = new Map<string, Map<StickyEvent, number>>();
 
@@ -138,8 +138,8 @@ export class StickyCoordinator {
         this.#answer(stream, { correlation, kind: "granted" });
         break;
       case "owner": {
-        const owner = outcome.isNews ? this.#deps.host(outcome.host.incarnation) : undefined;
-        if (owner?.stream !== undefined) this.#news.push({ stream: owner.stream, type, id: wish.id });
+        const owner = outcome.isUnaware ? this.#deps.host(outcome.host.incarnation) : undefined;
+        if (owner?.stream !== undefined) this.#grantsToNotify.push({ stream: owner.stream, type, id: wish.id });
         this.#answer(stream, { correlation, kind: "owner", host: outcome.host });
         break;
       }
@@ -154,7 +154,7 @@ export class StickyCoordinator {
   }
 
   /** Actors granted to hosts without a request. */
-  #news: { readonly stream: number; readonly type: string; readonly id: string }[] = [];
+  #grantsToNotify: { readonly stream: number; readonly type: string; readonly id: string }[] = [];
 
   #outcome(host: HostRecord, wish: StickyWish, now: number): Acquisition {
     const { type } = wish;
@@ -170,22 +170,22 @@ export class StickyCoordinator {
     return this.owners.acquire(host, wish, this.#hostsOf(type), now);
   }
 
-  #hostsOf(type: string): ToldHosts {
+  #hostsOf(type: string): ListedHosts {
     const table = this.#deps.table(type);
     if (table === undefined) return NOBODY;
-    let told = this.#tables.get(table);
-    if (told === undefined) {
+    let hosts = this.#tables.get(table);
+    if (hosts === undefined) {
       const listed = new Set(table.hosts.map(({ incarnation }) => incarnation));
       // The newest table may list a host that is gone, until the next table is sent. A host without a stream
       // receives nothing.
       const isThere = ({ incarnation }: TableHost): boolean => this.#deps.host(incarnation)?.stream !== undefined;
-      told = {
+      hosts = {
         lists: (incarnation) => listed.has(incarnation),
         named: (name) => table.hosts.find((host) => host.name === name && isThere(host)),
       };
-      this.#tables.set(table, told);
+      this.#tables.set(table, hosts);
     }
-    return told;
+    return hosts;
   }
 
   #keep(waiting: Waiting, isFirst: boolean): void {
@@ -251,10 +251,10 @@ export class StickyCoordinator {
       }
     }
     // New owners are notified first: other hosts are about to call them.
-    for (const { stream, type, id } of this.#news) {
+    for (const { stream, type, id } of this.#grantsToNotify) {
       yield { kind: "send", streams: [stream], message: { kind: "granted", type, ids: [id] } };
     }
-    this.#news = [];
+    this.#grantsToNotify = [];
     for (const [stream, answers] of this.#answers) {
       for (let i = 0; i < answers.length; i += LIMITS.stickyChunk) {
         const part = answers.length <= LIMITS.stickyChunk ? answers : answers.slice(i, i + LIMITS.stickyChunk);

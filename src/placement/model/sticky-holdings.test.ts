@@ -74,9 +74,9 @@ describe("the sticky actors of a host", () => {
     const { holdings, listed, route } = setting();
     assert.equal(holdings.remember("Cart", "m-1", host("b")), true);
     assert.equal(route("m-1"), "b:1");
-    assert.equal(holdings.belief("Cart", "m-1"), "b:1");
+    assert.equal(holdings.cachedOwner("Cart", "m-1"), "b:1");
     listed.set("b:1", host("b", 2));
-    assert.equal(holdings.belief("Cart", "m-1"), "m:1", "what the ring says");
+    assert.equal(holdings.cachedOwner("Cart", "m-1"), "m:1", "what the ring says");
     assert.equal(route("m-1"), WAIT);
     assert.deepEqual(holdings.figures.get("Cart"), { hits: 1, misses: 1, invalidations: 1 });
     assert.equal(holdings.remember("Cart", "m-1", host("b", 3)), false, "nobody here knows that one yet");
@@ -84,23 +84,23 @@ describe("the sticky actors of a host", () => {
 
   it("an owner is cached when it has run the actor, and forgotten when the actor is not there", () => {
     const { holdings, route } = setting();
-    holdings.learn("Cart", "a-1", "b:1");
+    holdings.cacheOwner("Cart", "a-1", "b:1");
     assert.equal(route("a-1"), "b:1");
     holdings.forget("Cart", "a-1", "a:1");
     assert.equal(route("a-1"), "b:1", "another one was meant");
     holdings.forget("Cart", "a-1", "b:1");
     assert.equal(route("a-1"), "a:1");
-    holdings.learn("Cart", "a-1", "nobody:1");
+    holdings.cacheOwner("Cart", "a-1", "nobody:1");
     assert.equal(route("a-1"), "a:1");
   });
 
   it("an owner is cached anew when another host has taken over its address", () => {
     const { holdings, listed } = setting();
-    holdings.learn("Cart", "a-1", "b:1");
+    holdings.cacheOwner("Cart", "a-1", "b:1");
     listed.set("b:1", host("b", 2));
-    assert.equal(holdings.belief("Cart", "a-1"), "a:1", "what the ring says");
-    holdings.learn("Cart", "a-1", "b:1");
-    assert.equal(holdings.belief("Cart", "a-1"), "b:1");
+    assert.equal(holdings.cachedOwner("Cart", "a-1"), "a:1", "what the ring says");
+    holdings.cacheOwner("Cart", "a-1", "b:1");
+    assert.equal(holdings.cachedOwner("Cart", "a-1"), "b:1");
   });
 
   it("the number of cached owners is limited, and the oldest are forgotten", () => {

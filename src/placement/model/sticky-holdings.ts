@@ -33,7 +33,7 @@ interface TypeHoldings {
   readonly asked: Map<string, Question>;
 }
 
-export interface CacheFigures {
+export interface StickyCacheFigures {
   hits: number;
   misses: number;
   invalidations: number;
@@ -50,7 +50,7 @@ export class StickyHoldings {
   readonly #tables: StickyTables;
   readonly #types = new Map<string, TypeHoldings>();
   readonly #questions = new Map<number, Question>();
-  readonly figures = new Map<string, CacheFigures>();
+  readonly figures = new Map<string, StickyCacheFigures>();
   #lastCorrelation = 0;
 
   constructor(address: string, tables: StickyTables) {
@@ -67,7 +67,7 @@ export class StickyHoldings {
     return holdings;
   }
 
-  #figures(type: string): CacheFigures {
+  #figures(type: string): StickyCacheFigures {
     let figures = this.figures.get(type);
     if (figures === undefined) {
       figures = { hits: 0, misses: 0, invalidations: 0 };
@@ -153,7 +153,7 @@ export class StickyHoldings {
   }
 
   /** The owner this host believes in: its answer to callers that reached the wrong host. */
-  belief(type: string, id: string): string | undefined {
+  cachedOwner(type: string, id: string): string | undefined {
     const holdings = this.#types.get(type);
     if (holdings?.held.has(id)) return this.#address;
     const owner = holdings?.remembered.get(id);
@@ -161,7 +161,7 @@ export class StickyHoldings {
   }
 
   /** That host has run the actor. */
-  learn(type: string, id: string, address: string): void {
+  cacheOwner(type: string, id: string, address: string): void {
     const holdings = this.#of(type);
     const host = this.#tables.hostAt(type, address);
     // Another incarnation may be at the address by now; it replaces the cached one.

@@ -43,7 +43,7 @@ describe("sticky owners", () => {
     const table = owners();
     assert.deepEqual(ask(table, a, "x"), { kind: "granted" });
     assert.deepEqual(ask(table, a, "x"), { kind: "granted" });
-    assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isNews: false });
+    assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isUnaware: false });
     assert.equal(table.size("Cart"), 1);
   });
 
@@ -67,7 +67,7 @@ describe("sticky owners", () => {
     assert.equal(table.isOpen("Cart"), false);
     table.claimed(a);
     assert.equal(table.isOpen("Cart"), true);
-    assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isNews: false });
+    assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isUnaware: false });
   });
 
   it("an actor is freed by its owner, and by no other host", () => {
@@ -84,9 +84,9 @@ describe("sticky owners", () => {
     table.arrived(a);
     claim(table, a, "Cart", ["x"]);
     // The claims are not complete yet: actors that the host may still hold are not granted to others.
-    assert.deepEqual(ask(table, b, "y"), { kind: "owner", host: a, isNews: false });
+    assert.deepEqual(ask(table, b, "y"), { kind: "owner", host: a, isUnaware: false });
     table.claimed(a);
-    assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isNews: false });
+    assert.deepEqual(ask(table, b, "x"), { kind: "owner", host: a, isUnaware: false });
     assert.deepEqual(ask(table, b, "y"), { kind: "granted" });
   });
 
@@ -96,8 +96,8 @@ describe("sticky owners", () => {
     table.arrived(b);
     assert.deepEqual(claim(table, b, "Cart", ["x", "z"]), ["x"]);
     table.claimed(b);
-    assert.deepEqual(ask(table, c, "x"), { kind: "owner", host: a, isNews: false });
-    assert.deepEqual(ask(table, c, "z"), { kind: "owner", host: b, isNews: false });
+    assert.deepEqual(ask(table, c, "x"), { kind: "owner", host: a, isUnaware: false });
+    assert.deepEqual(ask(table, c, "z"), { kind: "owner", host: b, isUnaware: false });
   });
 
   it("an actor that a host claims twice is counted once", () => {
@@ -138,8 +138,8 @@ describe("sticky owners", () => {
     table.arrived(again);
     table.claimed(again);
     const listed = tableOf(again, b);
-    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isNews: true });
-    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isNews: false });
+    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isUnaware: true });
+    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isUnaware: false });
     assert.deepEqual(ask(table, again, "y", 0, listed), { kind: "granted" });
   });
 
@@ -157,8 +157,8 @@ describe("sticky owners", () => {
     claim(table, again, "Cart", ["y"]);
     table.claimed(again);
     assert.equal(ask(table, b, "x", 0, tableOf(b)).kind, "refused");
-    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isNews: true });
-    assert.deepEqual(ask(table, b, "y", 0, listed), { kind: "owner", host: again, isNews: false });
+    assert.deepEqual(ask(table, b, "x", 0, listed), { kind: "owner", host: again, isUnaware: true });
+    assert.deepEqual(ask(table, b, "y", 0, listed), { kind: "owner", host: again, isUnaware: false });
   });
 
   it("a request waits until an owner that no table lists has let go", () => {
@@ -184,13 +184,13 @@ describe("sticky owners", () => {
     claim(table, a, "Cart", ["x"]);
     // Its stream breaks, and the host begins anew.
     table.arrived(a);
-    for (const id of ["x", "y"]) assert.deepEqual(ask(table, b, id), { kind: "owner", host: a, isNews: false });
+    for (const id of ["x", "y"]) assert.deepEqual(ask(table, b, id), { kind: "owner", host: a, isUnaware: false });
     assert.deepEqual(ask(table, b, "z"), { kind: "granted" });
     assert.deepEqual(claim(table, a, "Cart", ["y"]), []);
-    for (const id of ["x", "y"]) assert.deepEqual(ask(table, b, id), { kind: "owner", host: a, isNews: false });
+    for (const id of ["x", "y"]) assert.deepEqual(ask(table, b, id), { kind: "owner", host: a, isUnaware: false });
     table.claimed(a);
     assert.deepEqual(ask(table, b, "x"), { kind: "granted" });
-    assert.deepEqual(ask(table, b, "y"), { kind: "owner", host: a, isNews: false });
+    assert.deepEqual(ask(table, b, "y"), { kind: "owner", host: a, isUnaware: false });
   });
 
   it("an actor from a claim that the end of the stream interrupted is reserved for a lost host, too", () => {
@@ -273,7 +273,7 @@ describe("sticky owners", () => {
     assert.ok(ticks > 1);
     assert.equal(table.size("Cart"), 5_000);
     assert.equal(table.list("Cart", undefined, "", 10_000, 0).length, 5_000);
-    assert.deepEqual(ask(table, c, "id-4"), { kind: "owner", host: b, isNews: false });
+    assert.deepEqual(ask(table, c, "id-4"), { kind: "owner", host: b, isUnaware: false });
     assert.deepEqual(ask(table, c, "id-5"), { kind: "granted" });
   });
 

@@ -18,16 +18,16 @@ import {
   keepInherited,
   newPlace,
   newType,
-  type Place,
   placeOf,
+  type StickyPlace,
   type StickyType,
   sweep,
 } from "./sticky-places.ts";
 
 export type Acquisition =
   | { readonly kind: "granted" }
-  /** `isNews`: that host does not know yet. */
-  | { readonly kind: "owner"; readonly host: TableHost; readonly isNews: boolean }
+  /** `isUnaware`: that host does not know yet. */
+  | { readonly kind: "owner"; readonly host: TableHost; readonly isUnaware: boolean }
   /** No answer is possible yet; the coordinator asks again after a change. */
   | { readonly kind: "later" }
   | { readonly kind: "refused"; readonly code: StickyRefusal; readonly why: string };
@@ -41,7 +41,7 @@ export interface HeldActor {
 }
 
 /** Hosts of a type, by the last table that was sent. */
-export interface ToldHosts {
+export interface ListedHosts {
   lists(incarnation: string): boolean;
   /** The host of that name, if it is connected. */
   named(name: string): TableHost | undefined;
@@ -59,7 +59,7 @@ export class StickyOwners {
   readonly #unclaimed = new Map<string, ReadonlySet<string>>();
   readonly #missing = new Map<string, number>();
   /** Claims of a host on its new stream, until they are complete. */
-  readonly #claiming = new Map<string, Map<string, Place>>();
+  readonly #claiming = new Map<string, Map<string, StickyPlace>>();
   #sweepAt = Number.POSITIVE_INFINITY;
 
   get deadline(): number {
@@ -86,9 +86,9 @@ export class StickyOwners {
   disagreement(types: readonly string[], rules: StickyRules, isHosted: IsHosted): string | undefined {
     for (const type of types) {
       if (!isHosted(type)) continue;
-      const [known, said] = [this.#types.get(type)?.lost, rules.get(type)];
-      if (known === said) continue;
-      const [theirs, ours] = [showRule(known), showRule(said)];
+      const [known, own] = [this.#types.get(type)?.lost, rules.get(type)];
+      if (known === own) continue;
+      const [theirs, ours] = [showRule(known), showRule(own)];
       return `${type} is ${theirs} on the other hosts and ${ours} here; all hosts of a type must have the same setting`;
     }
     return undefined;
@@ -117,7 +117,7 @@ export class StickyOwners {
     for (const type of types) this.#missing.set(type, (this.#missing.get(type) ?? 0) + 1);
   }
 
-  #heardOf(incarnation: string): void {
+  #reported(incarnation: string): void {
     for (const type of this.#unclaimed.get(incarnation) ?? []) this.#missing.set(type, this.#missing.get(type)! - 1);
     this.#unclaimed.delete(incarnation);
   }
@@ -174,7 +174,7 @@ export class StickyOwners {
     const claiming = this.#claiming.get(incarnation);
     if (claiming === undefined) return;
     this.#claiming.delete(incarnation);
-    this.#heardOf(incarnation);
+    this.#reported(incarnation);
     for (const [type, known] of this.#types) {
       const claimed = claiming.get(type);
       for (const before of allOf(known, incarnation)) {
@@ -208,7 +208,7 @@ export class StickyOwners {
    * Returns the number of free actors by type.
    */
   gone({ incarnation }: TableHost, isLost: boolean, now: number): Map<string, number> {
-    this.#heardOf(incarnation);
+    this.#reported(incarnation);
     const claiming = this.#claiming.get(incarnation);
     this.#claiming.delete(incarnation);
     const cleared = new Map<string, number>();
@@ -236,7 +236,7 @@ export class StickyOwners {
   acquire(
     host: TableHost,
     { type, id, since }: { readonly type: string; readonly id: string; readonly since: number },
-    told: ToldHosts,
+    listed: ListedHosts,
     now: number,
   ): Acquisition {
     const known = this.#types.get(type);
@@ -257,22 +257,22 @@ export class StickyOwners {
     }
     if (owner.state === "held") {
       // An owner that no table lists is about to let go.
-      if (!told.lists(owner.host.incarnation)) return LATER;
-      return { kind: "owner", host: owner.host, isNews: false };
+      if (!listed.lists(owner.host.incarnation)) return LATER;
+      return { kind: "owner", host: owner.host, isUnaware: false };
     }
-    return this.#inherit(known, id, owner, host, since, told);
+    return this.#inherit(known, id, owner, host, since, listed);
   }
 
   /** Its owner is lost; the actor is reserved for a host that comes back under the same name. */
   #inherit(
     known: StickyType,
     id: string,
-    { host: { name }, until }: Place,
+    { host: { name }, until }: StickyPlace,
     asker: TableHost,
     since: number,
-    told: ToldHosts,
+    listed: ListedHosts,
   ): Acquisition {
-    const heir = told.named(name);
+    const heir = listed.named(name);
     if (heir === undefined) {
       const wait = until === Number.POSITIVE_INFINITY ? "until it returns" : "until it returns, for a limited time";
       return refused("OWNER_AWAY", `the host ${name}, which held it, is away; the actor is reserved for it ${wait}`);
@@ -283,10 +283,10 @@ export class StickyOwners {
     if (heir.incarnation === asker.incarnation) return GRANTED;
     place.inherited ??= new Set();
     place.inherited.add(id);
-    return { kind: "owner", host: heir, isNews: true };
+    return { kind: "owner", host: heir, isUnaware: true };
   }
 
-  #ownerOf(known: StickyType, id: string, now: number): Place | undefined {
+  #ownerOf(known: StickyType, id: string, now: number): StickyPlace | undefined {
     const place = known.holdings.get(id)?.place;
     if (place === undefined || place.state === "over") return undefined;
     if (place.state === "kept" && now >= place.until) {
@@ -297,7 +297,7 @@ export class StickyOwners {
   }
 
   /** Ends a place: all its ids are free. */
-  #end(known: StickyType | undefined, place: Place): void {
+  #end(known: StickyType | undefined, place: StickyPlace): void {
     if (known === undefined || place.state === "over") return;
     place.state = "over";
     known.kept.delete(place);

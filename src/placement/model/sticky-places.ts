@@ -3,7 +3,7 @@
 // steps. Pure.
 import type { LostRule, TableHost } from "../../ports/control-messages.ts";
 
-export interface Place {
+export interface StickyPlace {
   readonly host: TableHost;
   ids: number;
   /** Ids granted without a request, until the host has shown that it knows. */
@@ -14,7 +14,7 @@ export interface Place {
 }
 
 export interface Holding {
-  place: Place;
+  place: StickyPlace;
   /** By the wall clock of its host. */
   since: number;
 }
@@ -23,11 +23,11 @@ export interface StickyType {
   readonly lost: LostRule;
   readonly holdings: Map<string, Holding>;
   /** By incarnation. */
-  readonly places: Map<string, Place>;
+  readonly places: Map<string, StickyPlace>;
   /** Claims that were cut short when a stream ended, by incarnation: they count beside the earlier ones. */
-  readonly interrupted: Map<string, Place[]>;
+  readonly interrupted: Map<string, StickyPlace[]>;
   /** Places of lost hosts. */
-  readonly kept: Set<Place>;
+  readonly kept: Set<StickyPlace>;
   /** Ids whose place is over. */
   garbage: number;
   sweeping: MapIterator<[string, Holding]> | undefined;
@@ -37,12 +37,12 @@ export interface StickyType {
 const SWEEP = 5_000;
 
 /** Places of a host, without its claims in progress. */
-export function allOf({ places, interrupted }: StickyType, incarnation: string): Place[] {
+export function allOf({ places, interrupted }: StickyType, incarnation: string): StickyPlace[] {
   const place = places.get(incarnation);
   return [...(place === undefined ? [] : [place]), ...(interrupted.get(incarnation) ?? [])];
 }
 
-export function give(known: StickyType, id: string, place: Place, since: number): void {
+export function give(known: StickyType, id: string, place: StickyPlace, since: number): void {
   place.ids++;
   const holding = known.holdings.get(id);
   if (holding === undefined) {
@@ -60,7 +60,7 @@ export function give(known: StickyType, id: string, place: Place, since: number)
  * Reserves ids that a host was granted without a request and does not claim: it may never have received the
  * grant.
  */
-export function keepInherited(known: StickyType, place: Place, now: number): void {
+export function keepInherited(known: StickyType, place: StickyPlace, now: number): void {
   const ids = [...(place.inherited ?? [])].filter((id) => known.holdings.get(id)?.place === place);
   if (ids.length === 0) return;
   const kept = newPlace(place.host);
@@ -70,7 +70,7 @@ export function keepInherited(known: StickyType, place: Place, now: number): voi
   for (const id of ids) give(known, id, kept, known.holdings.get(id)!.since);
 }
 
-export function placeOf({ places }: StickyType, host: TableHost): Place {
+export function placeOf({ places }: StickyType, host: TableHost): StickyPlace {
   let place = places.get(host.incarnation);
   if (place === undefined) {
     place = newPlace(host);
@@ -79,7 +79,7 @@ export function placeOf({ places }: StickyType, host: TableHost): Place {
   return place;
 }
 
-export const newPlace = ({ address, incarnation, name }: TableHost): Place => ({
+export const newPlace = ({ address, incarnation, name }: TableHost): StickyPlace => ({
   host: { address, incarnation, name },
   ids: 0,
   inherited: undefined,

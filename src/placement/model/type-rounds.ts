@@ -115,7 +115,7 @@ export class TypeRounds {
       if (controller === undefined) continue;
       for (const wish of controller.acked(incarnation, operation, round, now)) wishes.push({ type, wish });
     }
-    this.#tell(wishes, effects);
+    this.#send(wishes, effects);
   }
 
   gone({ incarnation }: HostRecord, types: Iterable<string>, now: number, effects: Effect[]): void {
@@ -126,7 +126,7 @@ export class TypeRounds {
   }
 
   grant({ type }: ActorTypeController, wishes: readonly TypeWish[], effects: Effect[]): void {
-    this.#tell(
+    this.#send(
       wishes.map((wish) => ({ type, wish })),
       effects,
     );
@@ -146,12 +146,12 @@ export class TypeRounds {
       for (const wish of controller.begin(number, now, isNew)) wishes.push({ type, wish });
     }
     if (wishes.length > 0) this.#lastRound = number;
-    this.#tell(wishes, effects);
+    this.#send(wishes, effects);
     return wishes.length > 0;
   }
 
   /** Turns the requested steps into orders, one for all steps of the same kind and round. */
-  #tell(wishes: readonly TableWish[], effects: Effect[]): void {
+  #send(wishes: readonly TableWish[], effects: Effect[]): void {
     const streams = wishes.length > 0 ? this.#deps.connections.streams() : [];
     const begun = wishes.flatMap(({ wish }) => (wish.kind === "begin" ? [wish] : []));
     if (begun.length > 0) {
@@ -223,8 +223,8 @@ export class TypeRounds {
       hosts.every(({ address, incarnation }) => address !== host.address || incarnation === host.incarnation);
     const finished = [...this.#types.values()].flatMap(({ finished }) => finished ?? []);
     const tables = finished.filter(isMeant);
-    const told = new Set(tables.map(({ type }) => type));
-    const undecided = [...this.#types.keys()].filter((type) => !told.has(type));
+    const listed = new Set(tables.map(({ type }) => type));
+    const undecided = [...this.#types.keys()].filter((type) => !listed.has(type));
     send(this.#order("lock", 0, [], []));
     send(this.#order("update", 0, undecided, tables));
     send(this.#order("unlock", 0, [], []));

@@ -9,7 +9,7 @@ import { HERE, WAIT } from "../../ports/placement.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
 import { HostInstruments } from "../host/metrics.ts";
 import type { HostTables } from "../model/host-tables.ts";
-import { StickyMember } from "./sticky-client.ts";
+import { StickyClient } from "./sticky-client.ts";
 
 const ME = { address: "me:1", incarnation: "i", name: "me" };
 
@@ -21,7 +21,7 @@ function joined() {
   const activations = new Map<string, object>();
   const cart = { name: "Cart", activations, options: { sticky: { lost: 0, limit: 100, full: "evict" } } };
   const tables = { owner: () => ME.address, hostAt: () => ME } as Partial<HostTables> as HostTables;
-  const client = new StickyMember({ ...ME, moveTimeoutMs: 1_000 }, tables, {
+  const client = new StickyClient({ ...ME, moveTimeoutMs: 1_000 }, tables, {
     clock,
     log: silentLog,
     catalog: { types: new Map([["Cart", cart]]) } as unknown as ActorHost,

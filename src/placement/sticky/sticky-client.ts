@@ -55,7 +55,7 @@ const SEARCH = 64;
  */
 const FOR_GOOD = new Set(["explicit", "moved", "failed"]);
 
-export class StickyMember implements HostFeature<StickyMessage> {
+export class StickyClient implements HostFeature<StickyMessage> {
   readonly #settings: StickySettings;
   readonly #deps: StickyClientDeps;
   readonly #tables: HostTables;
@@ -64,7 +64,7 @@ export class StickyMember implements HostFeature<StickyMessage> {
   /** Claims still to be sent on this stream. */
   #claims: Generator<Claims> | undefined;
   #lastPart = 0;
-  #unheard = 0;
+  #unacknowledged = 0;
   #wishes: StickyWish[] = [];
   readonly #released = new Map<string, string[]>();
   /** Actors that are leaving to make room for others. */
@@ -166,10 +166,10 @@ export class StickyMember implements HostFeature<StickyMessage> {
   }
 
   #letGo(type: string, id: string): void {
-    if (this.#holdings.letGo(type, id)) this.#tellReleased(type, id);
+    if (this.#holdings.letGo(type, id)) this.#reportReleased(type, id);
   }
 
-  #tellReleased(type: string, id: string): void {
+  #reportReleased(type: string, id: string): void {
     this.#deps.instruments.stickyReleased(type);
     if (this.#stream === undefined) return;
     const ids = this.#released.get(type);
@@ -200,7 +200,7 @@ export class StickyMember implements HostFeature<StickyMessage> {
     this.#stream = stream;
     this.#claims = this.#holdings.claims();
     this.#lastPart = 0;
-    this.#unheard = 0;
+    this.#unacknowledged = 0;
     this.#claimMore();
   }
 
@@ -212,7 +212,7 @@ export class StickyMember implements HostFeature<StickyMessage> {
   }
 
   #claimMore(): void {
-    while (this.#claims !== undefined && this.#unheard < WINDOW) {
+    while (this.#claims !== undefined && this.#unacknowledged < WINDOW) {
       const next = this.#claims.next();
       if (next.done) {
         this.#claims = undefined;
@@ -221,7 +221,7 @@ export class StickyMember implements HostFeature<StickyMessage> {
         this.flush();
         return;
       }
-      this.#unheard++;
+      this.#unacknowledged++;
       this.#stream!.send({ kind: "claims", part: ++this.#lastPart, ...next.value });
     }
   }
@@ -257,7 +257,7 @@ export class StickyMember implements HostFeature<StickyMessage> {
         for (const answer of message.answers) this.#answered(answer);
         break;
       case "noted":
-        this.#unheard--;
+        this.#unacknowledged--;
         this.#claimMore();
         break;
       case "granted":
@@ -295,13 +295,13 @@ export class StickyMember implements HostFeature<StickyMessage> {
     const { clock, wants, instruments, catalog } = this.#deps;
     const known = catalog.types.get(type);
     if (!isWanted || !wants(type) || known === undefined) {
-      this.#tellReleased(type, id);
+      this.#reportReleased(type, id);
       return undefined;
     }
     try {
       if (known.options.sticky !== undefined) this.#makeRoom(known, known.options.sticky);
     } catch (error) {
-      this.#tellReleased(type, id);
+      this.#reportReleased(type, id);
       return error as LimpetError;
     }
     this.#holdings.hold(type, id, clock.now());
@@ -319,7 +319,7 @@ export class StickyMember implements HostFeature<StickyMessage> {
       this.#holdings.hold(type, id, clock.now());
       instruments.stickyGranted(type);
     } else {
-      this.#tellReleased(type, id);
+      this.#reportReleased(type, id);
     }
     answered(type, id);
   }
