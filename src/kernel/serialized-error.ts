@@ -54,11 +54,11 @@ export function copyError(thrown: unknown): unknown {
 }
 
 /** Deserializes an error; undefined when the input is not one. */
-export function deserializeError(told: unknown): Error | undefined {
-  if (typeof told !== "object" || told === null) return undefined;
-  const { errorCode, message, retry = "unknown", cause, error } = told as Partial<SerializedError>;
+export function deserializeError(serialized: unknown): Error | undefined {
+  if (typeof serialized !== "object" || serialized === null) return undefined;
+  const { errorCode, message, retry = "unknown", cause, error } = serialized as Partial<SerializedError>;
   if (typeof errorCode !== "string" || typeof message !== "string") return undefined;
-  const details = (told as Partial<SerializedError>).details;
+  const details = (serialized as Partial<SerializedError>).details;
   if (typeof error === "object" && error !== null) {
     return withDetails(named(newError(error.name, message, error.cause), error), details);
   }
@@ -88,9 +88,11 @@ function withDetails(error: Error, wire: unknown): Error {
   }
 }
 
-function deserializeCause(told: SerializedCause | undefined, depth = 0): { cause: Error } | undefined {
-  if (typeof told !== "object" || told === null || depth > CAUSES) return undefined;
-  return { cause: named(newError(told.name, String(told.message), told.cause, depth + 1), told) };
+function deserializeCause(serialized: SerializedCause | undefined, depth = 0): { cause: Error } | undefined {
+  if (typeof serialized !== "object" || serialized === null || depth > CAUSES) return undefined;
+  return {
+    cause: named(newError(serialized.name, String(serialized.message), serialized.cause, depth + 1), serialized),
+  };
 }
 
 function named(error: Error, { name, code }: { readonly name: string; readonly code?: string | number }): Error {

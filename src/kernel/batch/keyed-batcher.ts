@@ -100,8 +100,8 @@ export class KeyedBatcher<Request, Answer> {
     for (const proceed of this.#pauses) proceed();
   }
 
-  #reject({ reject, isAmbiguous: isInDoubt }: Waiting<Request, Answer>, error: unknown): void {
-    reject(isInDoubt && !isLimpetError(error, "COMMIT_UNKNOWN") ? ambiguousOutcome(error) : error);
+  #reject({ reject, isAmbiguous }: Waiting<Request, Answer>, error: unknown): void {
+    reject(isAmbiguous && !isLimpetError(error, "COMMIT_UNKNOWN") ? ambiguousOutcome(error) : error);
   }
 
   /** The first batch is sent with any size, others when they are full. */
@@ -189,8 +189,8 @@ export class KeyedBatcher<Request, Answer> {
     return keys;
   }
 
-  #answerOf({ request, isAmbiguous: isInDoubt }: Waiting<Request, Answer>, answer: Answer): Answer | Promise<Answer> {
-    return isInDoubt ? (this.#deps.resolveAmbiguous?.(request, answer) ?? answer) : answer;
+  #answerOf({ request, isAmbiguous }: Waiting<Request, Answer>, answer: Answer): Answer | Promise<Answer> {
+    return isAmbiguous ? (this.#deps.resolveAmbiguous?.(request, answer) ?? answer) : answer;
   }
 
   /** The oldest requests, each key once; or one request that must be sent alone. */
