@@ -6,8 +6,8 @@ import type { Candidate, ElectionResult } from "../src/ports/store/coordination.
 import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } from "../src/ports/store/reminders.ts";
 import type { Commit, CommitVerdict, Taken, TakeRequest } from "../src/ports/store/store.ts";
 import type {
-  AppendOutcome,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   InboxMessage,
   RunStart,
@@ -147,7 +147,7 @@ export interface Observer {
   /** Runs were started outside a commit or a step. */
   begun?(process: Process, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void;
   arrived?(process: Process, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
-  appended?(process: Process, batch: readonly TaskCompletion[], outcomes: readonly AppendOutcome[]): void;
+  appended?(process: Process, batch: readonly TaskCompletion[], outcomes: readonly CompletionOutcome[]): void;
   closed?(process: Process, closing: Closing, isDone: boolean): void;
   polled?(process: Process, request: TaskClaim, claims: TaskClaims): void;
   gaveBack?(process: Process, batch: readonly TaskReturn[], counted: readonly boolean[]): void;

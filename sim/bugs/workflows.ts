@@ -41,8 +41,8 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: STEPS,
-        before: `} else if (fate.kind === "rest" && task.arrived > task.taken) {`,
-        after: `} else if (fate.kind === "rest" && task.arrived < task.taken) {`,
+        before: `} else if (outcome.kind === "rest" && task.arrived > task.taken) {`,
+        after: `} else if (outcome.kind === "rest" && task.arrived < task.taken) {`,
       },
     ],
   },
@@ -74,8 +74,8 @@ export const WORKFLOWS: readonly Bug[] = [
     changes: [
       {
         file: STEPS,
-        before: `const left = fate.kind === "close" && fate.status === "continued" ? leftOver(run, taken) : [];`,
-        after: `const left = fate.kind === "close" && token === "" ? leftOver(run, taken) : [];`,
+        before: `const left = outcome.kind === "close" && outcome.status === "continued" ? leftOver(run, taken) : [];`,
+        after: `const left = outcome.kind === "close" && token === "" ? leftOver(run, taken) : [];`,
       },
     ],
   },
@@ -140,11 +140,11 @@ export const WORKFLOWS: readonly Bug[] = [
       "A host gets its workflow client after it has joined for all of its types. Actors of types that settle sooner are called before, and cannot start workflows.",
     knownFrom: "ourselves",
     changes: [
-      { file: "src/host/app.ts", before: "  catalog.connect({ workflows: flows.book });\n", after: "" },
+      { file: "src/host/app.ts", before: "  catalog.connect({ workflows: flows.writer });\n", after: "" },
       {
         file: "src/host/app.ts",
         before: "  const host = new HostNode(",
-        after: "  catalog.connect({ workflows: flows.book });\n  const host = new HostNode(",
+        after: "  catalog.connect({ workflows: flows.writer });\n  const host = new HostNode(",
       },
     ],
   },

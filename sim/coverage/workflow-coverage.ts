@@ -116,7 +116,7 @@ export class WorkflowCoverage implements Observer {
     if (cause.kind !== "append") return;
     if (cause.outcome.kind === "lost") this.#reach("workflow: a step too late");
     else if (cause.isAgain) this.#reach("workflow: a step repeated");
-    else if (cause.append.fate.kind === "rest" && stored.task?.state === "ready") {
+    else if (cause.append.outcome.kind === "rest" && stored.task?.state === "ready") {
       this.#reach("workflow: ready again at rest");
     }
   }
@@ -152,7 +152,12 @@ export class WorkflowCoverage implements Observer {
     }
   }
 
-  committed(_process: unknown, { starts = [], arrivals = [] }: Commit, _key: unknown, outcome: CommitVerdict): void {
+  committed(
+    _process: unknown,
+    { starts = [], messages: arrivals = [] }: Commit,
+    _key: unknown,
+    outcome: CommitVerdict,
+  ): void {
     if (starts.length > 0 && outcome === "committed") this.#reach("workflow: started by a turn");
     if (starts.length > 0 && outcome === "fenced") this.#reach("workflow: start fenced");
     if (arrivals.length > 0 && outcome === "fenced") this.#reach("workflow: signal fenced");

@@ -17,7 +17,7 @@ export interface StoreGatewayDeps {
 }
 
 /** Reminders and workflows that are written, or settled, in the same commit. */
-export type CommitExtras = Pick<Commit, "settle" | "reminders" | "starts" | "arrivals">;
+export type CommitExtras = Pick<Commit, "settle" | "reminders" | "starts" | "messages">;
 
 export class StoreGateway {
   readonly #namespace: string;
@@ -91,7 +91,7 @@ export class StoreGateway {
   }
 }
 
-function weightOf({ write, reminders, starts, arrivals }: Commit): number {
+function weightOf({ write, reminders, starts, messages: arrivals }: Commit): number {
   let weight = "data" in write ? write.data.length : 0;
   for (const one of reminders ?? []) weight += one.kind === "set" ? (one.content.data?.length ?? 0) + 200 : 100;
   for (const { first } of starts ?? []) weight += first.data.length + 500;

@@ -228,7 +228,7 @@ async function open(
   );
   parts.flows = flows;
   extras.opened?.(flows);
-  catalog.connect({ workflows: flows.book });
+  catalog.connect({ workflows: flows.writer });
   meter.collect(() => flows.measure());
   const wire = extras.wire ?? systemWire(settings, { log, meter, coordination: store.coordination });
   const { startPatienceMs = settings.storeTimeout } = extras;
@@ -256,7 +256,7 @@ async function open(
   if (clustered) void store.warm?.().catch(() => {});
   const cluster = clustered ? await openCluster(settings, world, extras.dedicated ?? false) : undefined;
   if (cluster !== undefined) meter.collect(() => cluster.measure());
-  const host = new HostNode(catalog, store, cluster, reminders, flows.door, clock, extras.pingMs);
+  const host = new HostNode(catalog, store, cluster, reminders, flows.admin, clock, extras.pingMs);
   parts.host = host;
   if (settings.reminders && extras.dedicated !== true) {
     reminders.start();

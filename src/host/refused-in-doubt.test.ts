@@ -27,7 +27,7 @@ class Doubtful {
   more: Partial<Workflows> = {};
   readonly store = storeWith(this.clock, (workflows) => ({
     start: async (batch) => this.#answer(batch, () => workflows.start(batch)),
-    arrive: async (batch) => this.#answer(batch, () => workflows.arrive(batch)),
+    deliver: async (batch) => this.#answer(batch, () => workflows.deliver(batch)),
     close: (closing) => (this.more.close ?? workflows.close.bind(workflows))(closing),
     history: (...args) => (this.more.history ?? workflows.history.bind(workflows))(...args),
   }));

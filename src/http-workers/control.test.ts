@@ -25,7 +25,7 @@ function control(outcome: Pick<StartOutcome, "isNew" | "isInDoubt">, find?: () =
   const dispatcher = new CommandDispatcher({
     namespace: "default",
     queue: "default",
-    book: {} as never,
+    writer: {} as never,
     hasType: () => true,
   });
   const world: Partial<RemoteControlDeps> = {

@@ -15,10 +15,10 @@ import type { Started, Wire } from "../workflows/engine/events.ts";
 import { readEventBatch } from "../workflows/engine/events.ts";
 import type { CleanupRequest } from "../workflows/history/run-state.ts";
 import {
-  arrivalOf,
   CANCEL_KEY,
   CLEANUP_KEY,
   checkRequestId,
+  inboxMessage,
   signalKey,
   updateKey,
 } from "../workflows/inbox/inbox-messages.ts";
@@ -182,7 +182,9 @@ export class RemoteControl {
     } as const;
     const { namespace } = this.#deps;
     const { workflowId, runId } = run;
-    await this.#deps.deliver(arrivalOf({ namespace, workflowId, runId, key: CLEANUP_KEY }, asked, { notBefore: at }));
+    await this.#deps.deliver(
+      inboxMessage({ namespace, workflowId, runId, key: CLEANUP_KEY }, asked, { notBefore: at }),
+    );
     // Another client may have sent its request first.
     const request = (await this.#cleanupOf(run)) ?? asked;
     return { run, request, isNew: request.id === asked.id };
@@ -226,7 +228,7 @@ export class RemoteControl {
     const { namespace } = this.#deps;
     if (run.status !== "running") throw notActive(run);
     const { workflowId, runId } = run;
-    await this.#deps.deliver(arrivalOf({ namespace, workflowId, runId, key }, message));
+    await this.#deps.deliver(inboxMessage({ namespace, workflowId, runId, key }, message));
   }
 
   /** `stage` undefined: no outcome in time; one may follow. */

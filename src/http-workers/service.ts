@@ -3,8 +3,8 @@
 import { LimpetError } from "../kernel/errors.ts";
 import type { StoredRun, TaskCompletion } from "../ports/store/workflows.ts";
 import type { Wire } from "../workflows/engine/events.ts";
-import type { RemoteRun } from "../workflows/history/run-state.ts";
-import { RemoteRuns } from "../workflows/history/run-states.ts";
+import type { RunState } from "../workflows/history/run-state.ts";
+import { RunStates } from "../workflows/history/run-states.ts";
 import type { HttpWorkers, HttpWorkersDeps } from "../workflows/http-workers.ts";
 import { type PollAttempt, Waiting } from "../workflows/inbox/waiting.ts";
 import { CommandDispatcher } from "../workflows/worker/command-dispatcher.ts";
@@ -50,7 +50,7 @@ export class HttpWorkerService implements HttpWorkers {
   readonly activities: RemoteActivities;
   readonly questions: RemoteQuestions;
   readonly control: RemoteControl;
-  readonly runs: RemoteRuns;
+  readonly runs: RunStates;
   /** Claims of remote workers by replay mode. */
   readonly claims: ClaimCounts;
   readonly deps: HttpWorkersDeps;
@@ -59,15 +59,15 @@ export class HttpWorkerService implements HttpWorkers {
   readonly #activityAnswers: PollAnswers<ActivityTask>;
 
   constructor(deps: HttpWorkersDeps) {
-    const { clock, random, log, store, namespace, isSticky, book, taskLeaseMs, activityLeaseMs } = deps;
+    const { clock, random, log, store, namespace, isSticky, writer, taskLeaseMs, activityLeaseMs } = deps;
     const now = (): number => deps.now();
     const dispatcherOf = (queue: string, worker?: string): CommandDispatcher => {
       const hasType = (type: string): boolean => worker !== undefined && this.workers.isKnownToRun(worker, type);
-      return new CommandDispatcher({ namespace, queue, book, hasType });
+      return new CommandDispatcher({ namespace, queue, writer, hasType });
     };
     this.deps = deps;
     this.workers = new RemoteWorkers({ clock, store, namespace, isSticky, now });
-    this.runs = new RemoteRuns(store, CACHE_BYTES);
+    this.runs = new RunStates(store, CACHE_BYTES);
     this.claims = new ClaimCounts({ clock, log, store, namespace, host: deps.host, now });
     this.questions = new RemoteQuestions(clock, random);
     this.questions.asked = () => this.#waiting.nudge();
@@ -150,9 +150,9 @@ export class HttpWorkerService implements HttpWorkers {
     return this.#waiting.until(waitMs, gone, look);
   }
 
-  #written({ reminders, fate, ref }: TaskCompletion, runId: string): void {
-    this.deps.book.written(reminders);
-    if (fate.kind === "close") this.deps.ended(ref, runId, fate);
+  #written({ reminders, outcome, ref }: TaskCompletion, runId: string): void {
+    this.deps.writer.written(reminders);
+    if (outcome.kind === "close") this.deps.ended(ref, runId, outcome);
     this.deps.nudge();
     this.nudge();
   }
@@ -243,7 +243,7 @@ export class HttpWorkerService implements HttpWorkers {
   }
 
   /** Whether that worker should have the run in memory. */
-  async isWarm({ stickyWorker, stickyUntil = 0 }: StoredRun, run: RemoteRun, workerId: string): Promise<boolean> {
+  async isWarm({ stickyWorker, stickyUntil = 0 }: StoredRun, run: RunState, workerId: string): Promise<boolean> {
     if (!this.deps.isSticky || stickyWorker !== workerId || stickyUntil <= this.deps.now()) return false;
     return run.decidedAt >= (await this.workers.get(workerId)).since;
   }

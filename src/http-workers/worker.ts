@@ -1,7 +1,7 @@
 // The registration of a remote worker, and its format in the store. Pure.
 import type { StoredWorker, WorkerRow } from "../ports/store/workflows.ts";
 import type { WorkerCode } from "../workflows/definition/bindings.ts";
-import { type CacheFigures, cacheOf } from "../workflows/worker/cache-figures.ts";
+import { cacheOf, type RunCacheFigures } from "../workflows/worker/cache-figures.ts";
 
 /** The handlers of a workflow type, as its worker registered them. */
 export interface CommandContract {
@@ -29,7 +29,7 @@ export interface RemoteWorker {
   readonly sticky: "never" | "always" | "claimed";
   /** The start of this process with this code: runs with older commands are not in its memory. */
   readonly since: number;
-  readonly cache: CacheFigures;
+  readonly cache: RunCacheFigures;
   /**
    * The worker has sent its counters since it registered. They begin with its process, which may be much
    * older.
@@ -74,7 +74,7 @@ export function workerRow(namespace: string, worker: RemoteWorker, isSticky: boo
 
 /** Undefined: one of our own processes. */
 export function readWorker(row: StoredWorker): RemoteWorker | undefined {
-  const about = JSON.parse(row.about) as Partial<CacheFigures> & {
+  const about = JSON.parse(row.about) as Partial<RunCacheFigures> & {
     runtime: string;
     types: string[];
     fingerprints: Record<string, string>;

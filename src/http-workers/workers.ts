@@ -3,8 +3,8 @@
 import { LIMITS } from "../kernel/limits.ts";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { StoredRun, StoredWorker, Workflows } from "../ports/store/workflows.ts";
-import { fits, readBinding } from "../workflows/definition/bindings.ts";
-import type { CacheFigures } from "../workflows/worker/cache-figures.ts";
+import { mayContinue, readPin } from "../workflows/definition/bindings.ts";
+import type { RunCacheFigures } from "../workflows/worker/cache-figures.ts";
 import { Refused } from "./refusal.ts";
 import { type RemoteWorker, readWorker, remoteCode, workerRow } from "./worker.ts";
 
@@ -46,7 +46,7 @@ export class RemoteWorkers {
   readonly #deps: RemoteWorkersDeps;
   readonly #known = new Map<string, Known>();
   /** Cache numbers that are not written yet. */
-  readonly #unwritten = new Map<string, Partial<CacheFigures>>();
+  readonly #unwritten = new Map<string, Partial<RunCacheFigures>>();
   #drained: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
 
   #tidying: Timer | undefined;
@@ -123,7 +123,7 @@ export class RemoteWorkers {
     return this.#known.get(id)?.worker.workflowTypes.includes(type) === true;
   }
 
-  async heartbeat(id: string, reported: Pick<RemoteWorker, "slots" | "process">, cache: Partial<CacheFigures>) {
+  async heartbeat(id: string, reported: Pick<RemoteWorker, "slots" | "process">, cache: Partial<RunCacheFigures>) {
     const before = await this.#sameProcess(id, reported);
     const worker = {
       ...before,
@@ -149,7 +149,7 @@ export class RemoteWorkers {
    * new misses. The first counters after a registration cover the whole process, and lower counters than the
    * known ones are late. Neither counts.
    */
-  recordFigures({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<CacheFigures>): number {
+  recordFigures({ id, cache: before, isCounted }: RemoteWorker, cache: Partial<RunCacheFigures>): number {
     if (Object.keys(cache).length === 0) return 0;
     const unwritten = this.#unwritten.get(id);
     const known = { ...before, ...unwritten };
@@ -226,11 +226,13 @@ export class RemoteWorkers {
   }
 
   /** Live workers that may claim that run. */
-  async thatRun({ queue, bound, type }: StoredRun): Promise<RemoteWorker[]> {
-    const binding = readBinding(bound);
+  async thatRun({ queue, pinned, type }: StoredRun): Promise<RemoteWorker[]> {
+    const binding = readPin(pinned);
     const rows = (await this.rows()).filter((row) => row.queue === queue && !row.isDraining && this.isLive(row));
     const workers = rows.map(readWorker).filter((worker) => worker !== undefined);
-    return workers.filter((worker) => worker.workflowTypes.includes(type) && fits(binding, type, remoteCode(worker)));
+    return workers.filter(
+      (worker) => worker.workflowTypes.includes(type) && mayContinue(binding, type, remoteCode(worker)),
+    );
   }
 
   // ——— Drained builds.

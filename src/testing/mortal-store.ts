@@ -3,8 +3,8 @@
 import type { ReminderOutcome, Reminders, ReminderWrite, Rewriting, Settlement } from "../ports/store/reminders.ts";
 import type { Commit, CommitOutcome, Locked, Store, Taken, TakeRequest } from "../ports/store/store.ts";
 import type {
-  AppendOutcome,
   Closing,
+  CompletionOutcome,
   InboxMessage,
   RunStart,
   StartOutcome,
@@ -127,12 +127,12 @@ export class MortalStore {
           }
         },
       },
-      arrive: { tell: (batch: readonly InboxMessage[]) => batch.map(arrivalText).join("; ") },
+      deliver: { tell: (batch: readonly InboxMessage[]) => batch.map(arrivalText).join("; ") },
       append: {
         tell: (batch: readonly TaskCompletion[]) =>
           batch.map((append) => appendText(append, this.#runs.get(append.ref) ?? `run ${append.ref}`)).join("; "),
-        answered: (_: readonly AppendOutcome[], batch) => {
-          for (const { ref, fate } of batch) if (fate.kind !== "keep") leases.taskOver(ref);
+        answered: (_: readonly CompletionOutcome[], batch) => {
+          for (const { ref, outcome } of batch) if (outcome.kind !== "keep") leases.taskOver(ref);
         },
       },
       close: { tell: (closing: Closing) => closingText(closing) },

@@ -18,8 +18,8 @@ export function arrivalText({ workflowId, data }: InboxMessage): string {
   return `to ${workflowId}: ${message.kind}${nameIn(message)}`;
 }
 
-export const appendText = ({ page, fate }: TaskCompletion, workflowId: string): string =>
-  `${workflowId}: ${page === undefined ? "nothing new" : eventsText(page.data)}${fate.kind === "rest" ? ", rests" : ""}`;
+export const appendText = ({ batch: page, outcome }: TaskCompletion, workflowId: string): string =>
+  `${workflowId}: ${page === undefined ? "nothing new" : eventsText(page.data)}${outcome.kind === "rest" ? ", rests" : ""}`;
 
 export const closingText = ({ workflowId, status }: Closing): string => `${workflowId}: ${status}`;
 

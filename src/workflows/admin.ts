@@ -23,7 +23,7 @@ import {
   type WorkflowView,
 } from "../ports/workflow-admin.ts";
 import { closed, type WorkflowClient } from "./client/client.ts";
-import { readBinding } from "./definition/bindings.ts";
+import { readPin } from "./definition/bindings.ts";
 import { checkWorkflowId } from "./definition/definition.ts";
 import { activityType, readActivity } from "./definition/messages.ts";
 import { readEventBatch, type Started } from "./engine/events.ts";
@@ -35,7 +35,7 @@ import {
   isContinueSuggested,
   isParked,
 } from "./engine/history-budget.ts";
-import { errorText, type PendingStep, Timeline } from "./engine/timeline.ts";
+import { type PendingStep, RunTimeline, storedErrorText } from "./engine/timeline.ts";
 import type { HttpWorkers } from "./http-workers.ts";
 import { overviewOf, workerSummary } from "./worker-overview.ts";
 
@@ -91,7 +91,7 @@ export class StoredWorkflows implements WorkflowAdmin {
 
   async look(name: RunName, steps: number): Promise<WorkflowView> {
     const run = await this.#find(name);
-    const timeline = new Timeline();
+    const timeline = new RunTimeline();
     let started: Started | undefined;
     await this.#read(run, 0, ({ number, at, event }) => {
       timeline.add(number, at, event);
@@ -119,7 +119,7 @@ export class StoredWorkflows implements WorkflowAdmin {
       input: started?.input,
       memo: JSON.parse(run.memo) as unknown,
       result: run.status === "completed" ? end.result : undefined,
-      error: end.error === undefined ? undefined : errorText(end.error),
+      error: end.error === undefined ? undefined : storedErrorText(end.error),
       parent: parentOf(started),
       continuedFrom: started?.continuedFrom,
       continuedAs: run.status === "continued" ? String(end.result) : undefined,
@@ -259,13 +259,13 @@ export class StoredWorkflows implements WorkflowAdmin {
 }
 
 function summarize(run: StoredRun): WorkflowSummary {
-  const { workflowId, runId, type, queue, bound, status, startedAt, closedAt, events, bytes, task } = run;
+  const { workflowId, runId, type, queue, pinned, status, startedAt, closedAt, events, bytes, task } = run;
   return {
     workflowId,
     runId,
     type,
     queue,
-    ...readBinding(bound),
+    ...readPin(pinned),
     status,
     startedAt,
     closedAt,

@@ -23,7 +23,7 @@ describe("runs and builds", () => {
     const one = await openBuild(store, "1");
     const handle = await one.workflows.start("halves", { id: "h", input: undefined });
     await one.advance("1s");
-    assert.equal((await store.workflows.find({ namespace: "default", workflowId: "h" }))?.bound, "1");
+    assert.equal((await store.workflows.find({ namespace: "default", workflowId: "h" }))?.pinned, "1");
     await one.stop();
     const two = await openBuild(store, "2");
     await two.workflows.get("h").signal("go", undefined);
@@ -99,7 +99,7 @@ describe("runs and builds", () => {
     for (const id of ["free", "bound"]) await two.workflows.get(id).signal("go", undefined);
     await two.advance("1m");
     const buildOf = async (workflowId: string) =>
-      (await store.workflows.find({ namespace: "default", workflowId }))?.bound;
+      (await store.workflows.find({ namespace: "default", workflowId }))?.pinned;
     assert.deepEqual([await buildOf("free"), await buildOf("bound")], ["2", "1"]);
     await two.stop();
   });
@@ -115,7 +115,7 @@ describe("children and builds", () => {
   const openWith = (store: MemoryStore, build: string, parent: AnyWorkflow, more: object = {}) =>
     testLimpet({ workflows: [parent, halves(build)], stateStore: store, worker: { build, ...more } });
   const buildOf = async (store: MemoryStore, workflowId: string) =>
-    (await store.workflows.find({ namespace: "default", workflowId }))?.bound;
+    (await store.workflows.find({ namespace: "default", workflowId }))?.pinned;
 
   it("a child is bound to the build of its parent, and newer code leaves it alone", async () => {
     const store = new MemoryStore();

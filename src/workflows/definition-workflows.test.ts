@@ -6,7 +6,7 @@ import type { RunStart } from "../ports/store/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { testLimpet } from "../testing.ts";
 import { VirtualClock } from "../world/virtual-clock.ts";
-import { readBinding } from "./definition/bindings.ts";
+import { readPin } from "./definition/bindings.ts";
 import { type AnyWorkflow, fingerprintOf, query, workflow } from "./definition/definition.ts";
 
 const whose = query<string>("whose");
@@ -31,7 +31,7 @@ const open = (store: MemoryStore, code: AnyWorkflow, worker: object = PINNED, mo
   testLimpet({ workflows: [code], stateStore: store, worker, ...more });
 
 const boundTo = async (store: MemoryStore, workflowId = "h") =>
-  readBinding((await store.workflows.find({ namespace: "default", workflowId }))?.bound);
+  readPin((await store.workflows.find({ namespace: "default", workflowId }))?.pinned);
 
 /** A run that rests in its first half after its process ended. */
 async function begunBy(code: AnyWorkflow, worker?: object, how: object = {}): Promise<MemoryStore> {
@@ -102,12 +102,12 @@ describe("pinning to definitions", () => {
     await using app = await open(store, second);
     const [{ worker } = { worker: "" }] = await store.workflows.workers("default");
     const definition = fingerprintOf(first);
-    const bindings = [{ bound: JSON.stringify([null, definition]), binds: JSON.stringify([null, definition]) }];
+    const bindings = [{ pinned: JSON.stringify([null, definition]), pins: JSON.stringify([null, definition]) }];
     await app.workflows.get("h").signal("first", undefined);
     const { tasks } = await store.workflows.claim({
       namespace: "default",
       queue: "default",
-      types: [{ type: "halves", bindings }],
+      types: [{ type: "halves", pins: bindings }],
       limit: 1,
       isSticky: false,
       lease: { token: "t", worker: "gone", leaseMs: 60_000 },
@@ -120,14 +120,14 @@ describe("pinning to definitions", () => {
         token: "t",
         last,
         taken,
-        page: undefined,
-        fate: { kind: "rest" },
+        batch: undefined,
+        outcome: { kind: "rest" },
         affinity: { worker, ms: 3_600_000 },
         attributes: undefined,
         memo: undefined,
         reminders: [],
         starts: [],
-        arrivals: [],
+        messages: [],
       },
     ]);
     await app.workflows.get("h").signal("go", undefined);
@@ -155,7 +155,7 @@ describe("pinning to definitions", () => {
       await app.workflows.get(id).signal("go", undefined);
     }
     await app.advance("1m");
-    const bound = starts.map((start) => [start.workflowId, start.bound]);
+    const bound = starts.map((start) => [start.workflowId, start.pinned]);
     assert.deepEqual(bound.sort(), [
       ["for a build", "1"],
       ["free", undefined],

@@ -18,7 +18,7 @@ import type {
 import type { MinuteOfClaims } from "../ports/workflow-admin.ts";
 import type { ActivityTasks } from "./activities/tasks.ts";
 import type { WorkflowClient } from "./client/client.ts";
-import type { Pinning } from "./definition/bindings.ts";
+import type { RunPinning } from "./definition/bindings.ts";
 import type { Started, Wire } from "./engine/events.ts";
 import type { HistoryLimit } from "./engine/history-budget.ts";
 import type { StickyFigures } from "./worker/sticky-figures.ts";
@@ -55,7 +55,7 @@ export interface HttpWorkersDeps {
   readonly store: Workflows;
   readonly reminders: Reminders;
   readonly activityTasks: ActivityTasks;
-  readonly book: ReminderWriter;
+  readonly writer: ReminderWriter;
   readonly client: WorkflowClient;
   readonly namespace: string;
   /** The id of this process. */
@@ -64,8 +64,8 @@ export interface HttpWorkersDeps {
   readonly queue: string;
   readonly isSticky: boolean;
   readonly stickyMs: number;
-  /** Whether runs of remote workers are also bound to their definition. */
-  readonly pinning: Pinning;
+  /** Whether runs of remote workers are also pinned to their definition. */
+  readonly pinning: RunPinning;
   readonly historyLimit: HistoryLimit;
   readonly maxLostAttempts: number;
   /** Leases of tasks and activities without a heartbeat. */

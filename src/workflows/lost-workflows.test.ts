@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { openApi } from "../http-workers/api/api-kit.test.ts";
 import { go, NAMESPACE, StickySites } from "../placement/sticky/sticky-kit.test.ts";
 import { workflow } from "./definition/definition.ts";
-import { arrivalOf } from "./inbox/inbox-messages.ts";
+import { inboxMessage } from "./inbox/inbox-messages.ts";
 
 let ran = 0;
 const counted = workflow("counted", async (ctx): Promise<number> => {
@@ -21,7 +21,7 @@ async function leave(sites: StickySites): Promise<void> {
   await first.app.advance(10);
   await first.app.stop();
   const run = { namespace: NAMESPACE, workflowId: "k", runId: undefined, key: "look" };
-  await sites.store.workflows.arrive([arrivalOf(run, { kind: "LookAgain" })]);
+  await sites.store.workflows.deliver([inboxMessage(run, { kind: "LookAgain" })]);
 }
 
 /** A process claims the task and dies at once. */
@@ -32,7 +32,7 @@ async function claimAndDie(sites: StickySites, number: number, leaseMs: number):
     limit: 1,
     isSticky: true,
     staleMs: 1,
-    types: [{ type: "counted", bindings: [{ bound: undefined, binds: undefined }] }],
+    types: [{ type: "counted", pins: [{ pinned: undefined, pins: undefined }] }],
     lease: { token: `token ${number}`, worker: `dead ${number}`, leaseMs },
   });
   assert.equal(tasks.length, 1);

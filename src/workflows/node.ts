@@ -35,9 +35,9 @@ import { RunTimers } from "./run-timers.ts";
 import { batchActivities, batchWorkflows } from "./worker/batched-store.ts";
 import { CommandDispatcher } from "./worker/command-dispatcher.ts";
 import { StickyGauges } from "./worker/sticky-gauges.ts";
-import { Worker, type WorkerSettings } from "./worker/worker.ts";
+import { Worker, type WorkflowWorkerSettings } from "./worker/worker.ts";
 
-export interface WorkflowSettings extends WorkerSettings {
+export interface WorkflowSettings extends WorkflowWorkerSettings {
   /** Leases of workers in other languages. */
   readonly httpLeaseMs: number;
   readonly httpActivityLeaseMs: number;
@@ -75,7 +75,7 @@ interface Common {
   readonly namespace: string;
   readonly queue: string;
   readonly store: Workflows;
-  readonly book: ReminderWriter;
+  readonly writer: ReminderWriter;
   /** The store's clock. */
   now(): number;
 }
@@ -86,7 +86,7 @@ export class WorkflowNode {
   /** For workers in other languages. */
   readonly remote: HttpWorkers;
   /** For display and operators. */
-  readonly door: WorkflowAdmin;
+  readonly admin: WorkflowAdmin;
   readonly #settings: WorkflowSettings;
   readonly #deps: WorkflowNodeDeps;
   readonly #common: Common;
@@ -115,21 +115,26 @@ export class WorkflowNode {
   ) {
     const { clock, random, log, meter, reminders: timers, reminderStore } = deps;
     const { namespace, queue, concurrency, workerId, leaseMs } = settings;
-    const { writer: book } = timers;
+    const { writer } = timers;
     const store = batchWorkflows(deps.store, clock, settings.patienceMs);
     const now = (): number => Math.floor(timers.storeNow());
-    const common = { clock, random, log, namespace, queue, store, book, now };
+    const common = { clock, random, log, namespace, queue, store, writer: writer, now };
     this.#settings = settings;
     this.#deps = deps;
     this.#common = common;
     const instruments = workflowInstruments(meter, namespace);
     this.#instruments = instruments;
     this.#activities = new ActivityRunner(clock, activities, instruments.activity, standIn, concurrency);
-    this.#dispatcher = new CommandDispatcher({ namespace, queue, book, hasType: (type) => this.worker.has(type) });
+    this.#dispatcher = new CommandDispatcher({
+      namespace,
+      queue,
+      writer: writer,
+      hasType: (type) => this.worker.has(type),
+    });
     this.#ends = new EndWatch(clock, store, (ref) => this.worker.holds(ref));
     this.#updates = new UpdateWatch(clock);
     this.#hosts = new HostQuestions({ ...common, store: reminderStore });
-    const notifications = new Notifications({ instruments, book, ends: this.#ends, updates: this.#updates });
+    const notifications = new Notifications({ instruments, writer: writer, ends: this.#ends, updates: this.#updates });
     this.#notifications = notifications;
     const requests = new RunRequests({
       ...common,
@@ -149,18 +154,18 @@ export class WorkflowNode {
     this.#queries = new RunQueries({ ...common, worker, workerId, leaseMs, hosts, httpWorkers });
     this.#timers = new RunTimers({ ...common, timers, dispatcher, tasks, hosts, requests, notifications });
     this.#gauges = new StickyGauges({ clock, meter, namespace, figures: () => httpWorkers.figures() });
-    this.door = this.#openAdmin();
+    this.admin = this.#openAdmin();
   }
 
   #openTasks(): ActivityTasks {
     const { clock, reminderStore } = this.#deps;
-    const { book } = this.#common;
+    const { writer } = this.#common;
     return new ActivityTasks({
       ...this.#common,
       ...batchActivities(reminderStore, clock, this.#settings.patienceMs),
       store: reminderStore,
       isOpen: (run) => this.#requests.isOpen(run),
-      cancel: (key) => book.write({ kind: "cancel", key }),
+      cancel: (key) => writer.write({ kind: "cancel", key }),
       tell: (run, key, data) => this.#requests.reportText(run, key, data),
       freed: (at) => this.#notifications.activityFreed(at),
     });
@@ -203,7 +208,7 @@ export class WorkflowNode {
       updates: this.#updates,
       ended: (ref, runId, end) => this.#notifications.ended(ref, runId, end),
       start: (start, started, at) => this.#requests.start(start, started, at),
-      arrive: (message) => this.#requests.deliver(message),
+      deliver: (message) => this.#requests.deliver(message),
       query: (run, name, input) => this.#queries.ask(run, name, input),
       isHere: (ref) => this.worker.holds(ref),
     });
@@ -264,7 +269,7 @@ export class WorkflowNode {
   }
 
   /** The writer of workflows for actors. */
-  get book(): WorkflowWriter {
+  get writer(): WorkflowWriter {
     const { client, worker } = this;
     const { store } = this.#common;
     return {
@@ -272,8 +277,8 @@ export class WorkflowNode {
         client.prepare(type, { ...options, input: options.input } as StartOptions<unknown>).start,
       signal: (workflowId, name, input) => client.signalTo(workflowId, undefined, name, input),
       cancel: (workflowId, reason) => client.cancelTo(workflowId, undefined, reason),
-      write: async (starts, arrivals) => {
-        await Promise.all([store.start(starts), store.arrive(arrivals)]);
+      write: async (starts, messages) => {
+        await Promise.all([store.start(starts), store.deliver(messages)]);
         worker.nudgeAll();
       },
       written: () => worker.nudgeAll(),

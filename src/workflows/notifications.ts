@@ -4,9 +4,9 @@
 import { invariant } from "../kernel/errors.ts";
 import type { ReminderWriter } from "../ports/reminder-writer.ts";
 import type { ReminderWrite } from "../ports/store/reminders.ts";
-import type { AppendOutcome, TaskCompletion } from "../ports/store/workflows.ts";
+import type { CompletionOutcome, TaskCompletion } from "../ports/store/workflows.ts";
 import type { ActivityWorker } from "./activities/worker.ts";
-import type { EndWatch, RunEnd } from "./client/end-watch.ts";
+import type { ClosedRun, EndWatch } from "./client/end-watch.ts";
 import type { HttpWorkers } from "./http-workers.ts";
 import type { UpdateWatch } from "./inbox/update-watch.ts";
 import type { WorkflowInstruments } from "./instruments.ts";
@@ -14,7 +14,7 @@ import type { Worker } from "./worker/worker.ts";
 
 export interface NotificationsDeps {
   readonly instruments: WorkflowInstruments;
-  readonly book: ReminderWriter;
+  readonly writer: ReminderWriter;
   readonly ends: EndWatch;
   readonly updates: UpdateWatch;
 }
@@ -84,24 +84,23 @@ export class Notifications {
 
   /** This process wrote these reminders. */
   reminded(writes: readonly ReminderWrite[]): void {
-    this.#deps.book.written(writes);
+    this.#deps.writer.written(writes);
     this.#to.activityWorker.written(writes);
   }
 
   /** The worker of this process completed a task. */
-  completed(completion: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void {
+  completed(completion: TaskCompletion, outcome: Extract<CompletionOutcome, { kind: "done" }>, runId: string): void {
     this.reminded(completion.reminders);
-    const { fate } = completion;
     this.#deps.instruments.step();
     this.#deps.updates.written(completion);
-    if (fate.kind === "close") this.ended(completion.ref, runId, fate);
-    const { starts, arrivals, taken } = completion;
-    if (starts.length > 0 || arrivals.length > 0 || outcome.arrived > taken) this.#to.worker.nudge();
+    const { starts, messages, taken, outcome: taskOutcome } = completion;
+    if (taskOutcome.kind === "close") this.ended(completion.ref, runId, taskOutcome);
+    if (starts.length > 0 || messages.length > 0 || outcome.arrived > taken) this.#to.worker.nudge();
     this.#to.httpWorkers.nudge();
   }
 
   /** This process, or an HTTP worker through it, ended a run. */
-  ended(ref: number, runId: string, end: RunEnd): void {
+  ended(ref: number, runId: string, end: ClosedRun): void {
     if (end.status !== "running") this.#deps.instruments.ended(end.status);
     this.#deps.ends.ended(ref, runId, end);
     this.#deps.updates.ended(ref);

@@ -18,7 +18,7 @@ import {
 } from "./definition/messages.ts";
 import { endFromOutside } from "./history/ending.ts";
 import type { HostQuestions } from "./inbox/host-questions.ts";
-import { arrivalOf } from "./inbox/inbox-messages.ts";
+import { inboxMessage } from "./inbox/inbox-messages.ts";
 import type { RunRequests } from "./inbox/run-requests.ts";
 import type { Notifications } from "./notifications.ts";
 import type { CommandDispatcher } from "./worker/command-dispatcher.ts";
@@ -69,7 +69,7 @@ export class RunTimers {
     const { namespace, store, requests, notifications } = this.#deps;
     if (n === CLEANUP_TIMEOUT) {
       const message = { kind: "CancelRequested", reason: "the time to clean up is over" } as const;
-      await requests.send(arrivalOf({ namespace, workflowId, runId, key: "cleanup is over" }, message));
+      await requests.send(inboxMessage({ namespace, workflowId, runId, key: "cleanup is over" }, message));
       return;
     }
     const run = await store.find({ namespace, workflowId, runId });

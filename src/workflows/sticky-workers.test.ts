@@ -63,7 +63,7 @@ describe("life of a sticky worker", () => {
     await owner.app.advance(10);
     owner.counts();
     const stopped = owner.app.stop();
-    await sites.store.workflows.arrive([owner.app.workflows.signalTo("s", undefined, "go", 1)]);
+    await sites.store.workflows.deliver([owner.app.workflows.signalTo("s", undefined, "go", 1)]);
     going.resolve();
     await stopped;
     assert.equal((await sites.run("slow")).status, "completed");
@@ -126,7 +126,7 @@ describe("life of a sticky worker", () => {
     const { ref, events } = await sites.run("s");
     // Another worker gets the next task before the owner polls, and leaves the run to the owner, whose memory
     // is now behind.
-    const arrived = workflows.arrive([owner.app.workflows.signalTo("s", undefined, "go", 5)]);
+    const arrived = workflows.deliver([owner.app.workflows.signalTo("s", undefined, "go", 5)]);
     const lease = { token: "t", worker: "somebody", leaseMs: MINUTE };
     const claimed = workflows.claim({
       namespace: NAMESPACE,
@@ -135,20 +135,20 @@ describe("life of a sticky worker", () => {
       lease,
       isSticky: false,
       staleMs: 15_000,
-      types: [{ type: "sums", bindings: [{ bound: undefined, binds: undefined }] }],
+      types: [{ type: "sums", pins: [{ pinned: undefined, pins: undefined }] }],
     });
     assert.deepEqual([(await arrived)[0]?.kind, (await claimed).tasks.length], ["arrived", 1]);
     const event = { kind: "SignalReceived", id: "five", name: "go", input: 5 } as const;
-    const page = writeEventBatch({ at: sites.clock.now(), events: [event] });
+    const batch = writeEventBatch({ at: sites.clock.now(), events: [event] });
     const affinity = { worker: owner.worker, ms: MINUTE };
-    const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] };
+    const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], messages: [] };
     const step = {
       ref,
       token: "t",
       last: events,
-      page,
+      batch,
       taken: 1,
-      fate: { kind: "rest" },
+      outcome: { kind: "rest" },
       affinity,
       ...nothing,
     } as const;
@@ -169,16 +169,16 @@ describe("checks that sticky execution does not bypass", () => {
     await handle.signal(go, 1);
     await owner.app.advance(10);
     const run = await sites.run("s");
-    const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] };
+    const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], messages: [] };
     const [outcome] = await workflows.append([
       {
         ref: run.ref,
         token: "stolen",
         last: run.events,
-        page: { count: 1, data: "{}" },
+        batch: { count: 1, data: "{}" },
         taken: 1,
         ...nothing,
-        fate: { kind: "rest" },
+        outcome: { kind: "rest" },
         affinity: { worker: owner.worker, ms: 1_000 },
       },
     ]);

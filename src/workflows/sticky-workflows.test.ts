@@ -48,7 +48,7 @@ describe("records of affinity", () => {
     const { workflows } = sites.store;
     // Without a notification: the task waits for a claim.
     const arrival = owner.app.workflows.signalTo("s", undefined, "go", 1);
-    await workflows.arrive([arrival]);
+    await workflows.deliver([arrival]);
     assert.deepEqual(await affinity(), before);
   });
 
@@ -256,7 +256,7 @@ describe("cold replay as the fallback", () => {
       const { ref } = await sites.run("s");
       await happens(owner);
       const other = await sites.open();
-      await sites.store.workflows.arrive([other.app.workflows.signalTo("s", undefined, "go", 1)]);
+      await sites.store.workflows.deliver([other.app.workflows.signalTo("s", undefined, "go", 1)]);
       await other.app.advance(2_000);
       assert.equal((await sites.task("s")).mode, "forced_cold_replay");
       assert.equal((await sites.run("s")).ref, ref);

@@ -24,7 +24,7 @@ const ready = (since: number, more: Partial<StoredRun> = {}) =>
   ({
     type: "order",
     queue: "shop",
-    bound: undefined,
+    pinned: undefined,
     task: { state: "ready", at: since } as StoredTask,
     ...more,
   }) as StoredRun;
@@ -39,7 +39,7 @@ test("runs are unserved when they have waited for long and no live worker may cl
   assert.equal(unserved([ready(0)], [{ ...worker, isDraining: true }]).length, 1);
   assert.equal(unserved([ready(0)], [{ ...worker, isLive: false }]).length, 1);
   assert.deepEqual(
-    unserved([ready(0, { type: "ordr" }), ready(0, { queue: "far" }), ready(0, { bound: "7" })]).map(
+    unserved([ready(0, { type: "ordr" }), ready(0, { queue: "far" }), ready(0, { pinned: "7" })]).map(
       ({ type, queue, build }) => [type, queue, build],
     ),
     [
@@ -48,7 +48,7 @@ test("runs are unserved when they have waited for long and no live worker may cl
       ["order", "shop", "7"],
     ],
   );
-  const bound = ready(0, { bound: `["7","abc"]` });
+  const bound = ready(0, { pinned: `["7","abc"]` });
   const of = (build: string, order: string, compatible: string[] = []) =>
     workerSummary({ ...row({ types: ["order"], fingerprints: { order }, compatible }), build }, true);
   assert.deepEqual(unserved([bound], [of("7", "abc")]), []);

@@ -4,7 +4,7 @@ import type { StoredReminder } from "../ports/store/reminders.ts";
 import type { StoredRun, StoredWorker } from "../ports/store/workflows.ts";
 import type { Unserved, WorkerOverview, WorkerSummary, WorkflowCounts } from "../ports/workflow-admin.ts";
 import type { WorkflowAdminDeps } from "./admin.ts";
-import { type Binding, codeOf, fits, readBinding } from "./definition/bindings.ts";
+import { mayContinue, type Pin, readPin, workerCodeOf } from "./definition/bindings.ts";
 import { ACTIVITY_MARK, readActivityType } from "./definition/messages.ts";
 import { codeOfSummary, STUCK_MS } from "./engine/explain-run.ts";
 import { readCache } from "./worker/cache-figures.ts";
@@ -51,7 +51,7 @@ export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary
   return {
     worker,
     queue,
-    ...codeOf(row),
+    ...workerCodeOf(row),
     runtime,
     types,
     activities: remote?.activityTypes,
@@ -66,18 +66,18 @@ export function workerSummary(row: StoredWorker, isLive: boolean): WorkerSummary
 /** Runs whose task has been ready for a while, and that no live worker may claim. */
 export function unservedRuns(runs: readonly StoredRun[], workers: readonly WorkerSummary[], now: number): Unserved[] {
   const groups = new Groups("workflow");
-  for (const { type, queue, bound, task } of runs) {
+  for (const { type, queue, pinned, task } of runs) {
     if (task?.state !== "ready" || task.at === undefined || now - task.at <= STUCK_MS) continue;
-    const binding = readBinding(bound);
+    const pin = readPin(pinned);
     const isServed = workers.some(
       (each) =>
         each.isLive &&
         !each.isDraining &&
         each.queue === queue &&
         each.types.includes(type) &&
-        fits(binding, type, codeOfSummary(each)),
+        mayContinue(pin, type, codeOfSummary(each)),
     );
-    if (!isServed) groups.add(type, queue, binding, task.at);
+    if (!isServed) groups.add(type, queue, pin, task.at);
   }
   return groups.all;
 }
@@ -89,7 +89,7 @@ export function unservedActivities(rows: readonly StoredReminder[], now: number)
     const type = readActivityType(key.type);
     if (type === undefined) continue;
     if (now - tick.at <= STUCK_MS || (leasedUntil !== undefined && leasedUntil > now)) continue;
-    groups.add(type.name, type.queue, readBinding(undefined), tick.at);
+    groups.add(type.name, type.queue, readPin(undefined), tick.at);
   }
   return groups.all;
 }
@@ -106,7 +106,7 @@ class Groups {
     return [...this.#groups.values()];
   }
 
-  add(type: string, queue: string, { build, definition }: Binding, since: number): void {
+  add(type: string, queue: string, { build, definition }: Pin, since: number): void {
     const key = JSON.stringify([type, queue, build, definition]);
     const before = this.#groups.get(key);
     const count = (before?.count ?? 0) + 1;

@@ -15,7 +15,7 @@ import { type HistoryEvent, writeEventBatch } from "./engine/events.ts";
 const theft = (worker: string): TaskClaim => ({
   namespace: NAMESPACE,
   queue: "default",
-  types: [{ type: "held", bindings: [{ bound: undefined, binds: undefined }] }],
+  types: [{ type: "held", pins: [{ pinned: undefined, pins: undefined }] }],
   limit: 10,
   isSticky: false,
   staleMs: 1,
@@ -28,7 +28,7 @@ const NOTHING = {
   memo: undefined,
   reminders: [],
   starts: [],
-  arrivals: [],
+  messages: [],
 };
 
 describe("workers that complete a task twice", () => {
@@ -93,9 +93,9 @@ describe("workers without their lease", () => {
       { kind: "ActivityCompleted", of: 1, result: "of the thief" },
       { kind: "WorkflowCompleted", n: 2, result: "of the thief" },
     ];
-    const page = writeEventBatch({ at: clock.now(), events });
-    const fate = { kind: "close", status: "completed", result: JSON.stringify({ result: "of the thief" }) } as const;
-    const stolen: TaskCompletion = { ref, token, last, page, taken, fate, ...NOTHING };
+    const batch = writeEventBatch({ at: clock.now(), events });
+    const outcome = { kind: "close", status: "completed", result: JSON.stringify({ result: "of the thief" }) } as const;
+    const stolen: TaskCompletion = { ref, token, last, batch, taken, outcome, ...NOTHING };
     assert.equal((await store.workflows.append([stolen]))[0]?.kind, "done");
     await app.advance("1m");
     assert.equal(await handle.result(), "of the thief");

@@ -9,9 +9,9 @@ function pageOf(run: SeenRun, cause: Cause): string | undefined {
     case "start":
       return run.pages.length === 0 ? cause.start.first.data : undefined;
     case "append":
-      return cause.outcome.kind === "done" && !cause.isAgain ? cause.append.page?.data : undefined;
+      return cause.outcome.kind === "done" && !cause.isAgain ? cause.append.batch?.data : undefined;
     case "close":
-      return cause.isDone ? cause.closing.page.data : undefined;
+      return cause.isDone ? cause.closing.batch.data : undefined;
     default:
       return undefined;
   }

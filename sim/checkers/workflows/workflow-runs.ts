@@ -3,9 +3,9 @@
 
 import type { Commit, CommitVerdict } from "../../../src/ports/store/store.ts";
 import type {
-  AppendOutcome,
   ClaimedTask,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   InboxMessage,
   RunStart,
@@ -60,7 +60,7 @@ export type Cause =
       readonly kind: "append";
       readonly process: Process;
       readonly append: TaskCompletion;
-      readonly outcome: AppendOutcome;
+      readonly outcome: CompletionOutcome;
       /** The same step was applied before. */
       readonly isAgain: boolean;
     }
@@ -151,7 +151,12 @@ export class WorkflowRuns implements Observer {
     for (const start of batch) this.#started(process, start);
   }
 
-  committed(process: Process, { id, starts = [], arrivals = [] }: Commit, _key: unknown, outcome: CommitVerdict): void {
+  committed(
+    process: Process,
+    { id, starts = [], messages: arrivals = [] }: Commit,
+    _key: unknown,
+    outcome: CommitVerdict,
+  ): void {
     if (this.#commits.has(id)) return;
     if (outcome === "committed") this.#commits.add(id);
     // Also for a rejected request: it must have no effect, which the next read verifies.
@@ -168,19 +173,19 @@ export class WorkflowRuns implements Observer {
     for (const [i, arrival] of batch.entries()) if (outcomes[i]!.kind === "arrived") this.#arrived(process, arrival);
   }
 
-  appended(process: Process, batch: readonly TaskCompletion[], outcomes: readonly AppendOutcome[]): void {
+  appended(process: Process, batch: readonly TaskCompletion[], outcomes: readonly CompletionOutcome[]): void {
     const fresh: TaskCompletion[] = [];
     for (const [i, append] of batch.entries()) {
       const outcome = outcomes[i]!;
       const run = this.byRef.get(append.ref);
-      const step = `${append.ref} ${append.token} ${append.last} ${append.taken} ${append.page?.data}`;
+      const step = `${append.ref} ${append.token} ${append.last} ${append.taken} ${append.batch?.data}`;
       const isAgain = this.#done.has(step);
       if (outcome.kind === "done") this.#done.add(step);
       if (run !== undefined) this.#look(run, { kind: "append", process, append, outcome, isAgain });
       if (outcome.kind === "done" && !isAgain) fresh.push(append);
     }
     // All steps of a batch are applied by now: events that a run wrote itself come first.
-    for (const { starts, arrivals } of fresh) {
+    for (const { starts, messages: arrivals } of fresh) {
       for (const start of starts) this.#started(process, start);
       for (const arrival of arrivals) this.#arrived(process, arrival);
     }
@@ -190,7 +195,7 @@ export class WorkflowRuns implements Observer {
     const { namespace, workflowId, runId } = closing;
     const run = runId === undefined ? this.of(namespace, workflowId).at(-1) : this.byRunId.get(runId);
     if (run !== undefined) this.#look(run, { kind: "close", process, closing, isDone });
-    if (isDone) for (const arrival of closing.arrivals) this.#arrived(process, arrival);
+    if (isDone) for (const arrival of closing.messages) this.#arrived(process, arrival);
   }
 
   gaveBack(process: Process, batch: readonly TaskReturn[], counted: readonly boolean[]): void {
@@ -227,7 +232,7 @@ export class WorkflowRuns implements Observer {
       if (stored === undefined) return;
       const before = this.byRef.get(stored.ref);
       if (before !== undefined) return this.#look(before, { kind: "start", process, start });
-      const { ref, namespace, workflowId, runId, type, bound: build } = stored;
+      const { ref, namespace, workflowId, runId, type, pinned: build } = stored;
       const run: SeenRun = {
         ref,
         namespace,

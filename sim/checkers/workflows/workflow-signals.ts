@@ -2,7 +2,7 @@
 // leave pending signals unseen.
 import type { DeliveryOutcome, InboxMessage } from "../../../src/ports/store/workflows.ts";
 import { readMessage } from "../../../src/workflows/definition/messages.ts";
-import type { End } from "../../../src/workflows/engine/events.ts";
+import type { RunEndEvent } from "../../../src/workflows/engine/events.ts";
 import type { Observer } from "../../observer.ts";
 import type { ScriptInput } from "../../scripts.ts";
 import type { Stage } from "../../stage.ts";
@@ -24,7 +24,7 @@ interface Sent {
   readonly runId: string;
 }
 
-type Continued = Extract<End, { kind: "WorkflowContinuedAsNew" }>;
+type Continued = Extract<RunEndEvent, { kind: "WorkflowContinuedAsNew" }>;
 
 const wordsOf = ({ events }: SeenRun): string[] =>
   events.flatMap(({ event }) => (event.kind === "SignalReceived" ? [String(event.input)] : []));
@@ -77,7 +77,7 @@ class WorkflowSignals implements Checker, RunWatcher {
 
   committed(...[, commit, key, outcome]: Parameters<NonNullable<Observer["committed"]>>): void {
     if (!this.#runs.cameToNothing(commit, outcome)) return;
-    for (const { data } of commit.arrivals ?? []) {
+    for (const { data } of commit.messages ?? []) {
       const { message } = readMessage(data);
       if (message.kind === "SignalReceived") this.#refused.set(message.id, labelOf(key));
     }

@@ -32,7 +32,7 @@ const FLOW = { namespace: "default", workflowId: "flow" };
 /** Claims scripts that are pinned to nothing, or to this build. */
 const scripts = (build: string | undefined): TypeClaim => ({
   type: "Script",
-  bindings: [...new Set([undefined, build])].map((bound) => ({ bound, binds: bound })),
+  pins: [...new Set([undefined, build])].map((bound) => ({ pinned: bound, pins: bound })),
 });
 
 type HowStarted = Partial<RunStart> & { steps?: ScriptStep[]; continuedFrom?: string };
@@ -102,7 +102,7 @@ class Scene {
       runId,
       type: "Script",
       queue: "default",
-      bound: undefined,
+      pinned: undefined,
       attributes: "{}",
       memo: "{}",
       first: writeEventBatch({ at: this.now, events }),
@@ -150,15 +150,15 @@ class Scene {
       ref,
       token,
       last,
-      page,
+      batch: page,
       taken: 0,
-      fate: { kind: "keep", leaseMs: LEASE_MS },
+      outcome: { kind: "keep", leaseMs: LEASE_MS },
       affinity: undefined,
       attributes: undefined,
       memo: undefined,
       reminders: [],
       starts: [],
-      arrivals: [],
+      messages: [],
       ...more,
     };
   }
@@ -172,12 +172,12 @@ class Scene {
   async signal(word: string, runId?: string): Promise<void> {
     const data = writeMessage({ kind: "SignalReceived", id: word, name: "north", input: word });
     const batch: InboxMessage[] = [{ ...FLOW, runId, key: word, data, goesAlong: true }];
-    const outcomes = await this.truth.workflows.arrive(batch);
+    const outcomes = await this.truth.workflows.deliver(batch);
     await this.tell((one) => one.arrived?.(this.process(), batch, outcomes));
   }
 
   /** Reports a commit of a turn and its outcome to the observers. The scene itself does not change. */
-  turn(outcome: CommitVerdict, brings: Pick<Commit, "starts" | "arrivals">, id = "c1"): Promise<void> {
+  turn(outcome: CommitVerdict, brings: Pick<Commit, "starts" | "messages">, id = "c1"): Promise<void> {
     const commit: Commit = { ref: 1, epoch: 1, version: 1, id, write: { kind: "keep" }, ...brings };
     const key = { namespace: "default", type: "Ledger", id: "a" };
     return this.tell((one) => one.committed?.(this.process(), commit, key, outcome));
@@ -206,8 +206,8 @@ const scheduled = (n: number): HistoryEvent => ({ kind: "ActivityScheduled", n, 
 const completed = (of: number, result: string): HistoryEvent => ({ kind: "ActivityCompleted", of, result });
 const ended = (n: number, result: unknown = []): HistoryEvent => ({ kind: "WorkflowCompleted", n, result });
 const signalled = (id: string): HistoryEvent => ({ kind: "SignalReceived", id, name: "north", input: id });
-const CLOSED = { fate: { kind: "close", status: "completed", result: "{}" } } as const;
-const CONTINUED = { fate: { kind: "close", status: "continued", result: "{}" } } as const;
+const CLOSED = { outcome: { kind: "close", status: "completed", result: "{}" } } as const;
+const CONTINUED = { outcome: { kind: "close", status: "continued", result: "{}" } } as const;
 
 describe("workflow history", () => {
   it("the rule 'workflow history' accepts batches at the end, also a repeated one", async () => {
@@ -242,7 +242,7 @@ describe("one decision per task", () => {
     const scene = new Scene("one decision per task");
     const { ref } = await scene.start("a");
     await scene.claim("t");
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { fate: { kind: "rest" } }));
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { outcome: { kind: "rest" } }));
     assert.deepEqual(scene.found, []);
   });
 
@@ -280,7 +280,7 @@ describe("one decision per task", () => {
       runId,
       type: "Script",
       token: "u",
-      bound: undefined,
+      pinned: undefined,
       attempt: 1,
       last: 1,
       taken: 0,
@@ -423,7 +423,7 @@ describe("no lost wake-up", () => {
     const { ref } = await scene.start("a");
     await scene.claim("t");
     await scene.signal("s");
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { fate: { kind: "rest" } }));
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { outcome: { kind: "rest" } }));
     assert.deepEqual(scene.found, []);
   });
 
@@ -433,7 +433,7 @@ describe("no lost wake-up", () => {
     await scene.claim("t");
     await scene.signal("s");
     scene.lie = (run) => ({ ...run, task: { ...run.task!, state: "idle" } });
-    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { fate: { kind: "rest" } }));
+    await scene.append(scene.step(ref, "t", 1, [scheduled(1)], { outcome: { kind: "rest" } }));
     assert.match(scene.found.join("\n"), /rests after append, and 1 arrivals wait for it/);
   });
 });
@@ -487,7 +487,7 @@ describe("workflow signals", () => {
       const { ref } = await scene.start("a");
       await scene.claim("t");
       const data = writeMessage({ kind: "SignalReceived", id: "s", name: "north", input: "s" });
-      await scene.turn(outcome, { arrivals: [{ ...FLOW, runId: undefined, key: "s", data, goesAlong: true }] });
+      await scene.turn(outcome, { messages: [{ ...FLOW, runId: undefined, key: "s", data, goesAlong: true }] });
       await scene.append(scene.step(ref, "t", 1, [signalled("s")]));
       if (outcome === "committed") assert.deepEqual(scene.found, []);
       else assert.match(scene.found.join("\n"), /came to nothing, and flow \(run run-1\) has its signal/);
@@ -498,9 +498,9 @@ describe("workflow signals", () => {
 describe("workflow matching", () => {
   it("the rule 'workflow matching' accepts a matching worker, and the one that has the run in memory", async () => {
     const scene = new Scene("workflow matching");
-    const { ref } = await scene.start("a", { bound: "blue" });
+    const { ref } = await scene.start("a", { pinned: "blue" });
     await scene.claim("t", { types: [scripts("blue")] });
-    const rests = { fate: { kind: "rest" }, affinity: { worker: "w1", ms: 500 } } as const;
+    const rests = { outcome: { kind: "rest" }, affinity: { worker: "w1", ms: 500 } } as const;
     await scene.append(scene.step(ref, "t", 1, [scheduled(1)], rests));
     await scene.signal("s");
     await scene.claim("u", { types: [scripts("blue")] });
@@ -509,8 +509,8 @@ describe("workflow matching", () => {
 
   it("the rule 'workflow matching' reports another build, and a worker that takes a run from the memory of another", async () => {
     const scene = new Scene("workflow matching");
-    await scene.start("a", { bound: "blue" });
-    scene.lie = (run) => ({ ...run, bound: "green", stickyWorker: "w2", stickyUntil: 100 });
+    await scene.start("a", { pinned: "blue" });
+    scene.lie = (run) => ({ ...run, pinned: "green", stickyWorker: "w2", stickyUntil: 100 });
     const about = { namespace: "default", queue: "default", build: "", isDraining: false, about: "{}" };
     await scene.truth.workflows.seen({ ...about, worker: "w2", isSticky: true });
     await scene.signal("s");

@@ -247,7 +247,7 @@ export class Incarnation extends LifeContext {
     }
     this.#version++;
     this.buffer!.committed();
-    if (effects?.starts !== undefined || effects?.arrivals !== undefined) this.deps.features.workflows!.written();
+    if (effects?.starts !== undefined || effects?.messages !== undefined) this.deps.features.workflows!.written();
     this.#succeeded(turn, reply);
   }
 

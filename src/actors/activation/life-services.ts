@@ -103,10 +103,10 @@ export class LifeServices {
   }
 
   /** Writes the effects of an actor without state. No fence is possible, so they are written on their own. */
-  async write({ reminders = [], starts = [], arrivals = [] }: TurnEffects): Promise<void> {
+  async write({ reminders = [], starts = [], messages = [] }: TurnEffects): Promise<void> {
     const { features } = this.#deps;
     const written: Promise<unknown>[] = reminders.map((write) => features.reminders!.write(write));
-    if (starts.length > 0 || arrivals.length > 0) written.push(features.workflows!.write(starts, arrivals));
+    if (starts.length > 0 || messages.length > 0) written.push(features.workflows!.write(starts, messages));
     await Promise.all(written);
   }
 

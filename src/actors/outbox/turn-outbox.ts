@@ -4,7 +4,7 @@ import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type { Commit } from "../../ports/store/store.ts";
 import type { InboxMessage, RunStart } from "../../ports/store/workflows.ts";
 
-export type TurnEffects = Pick<Commit, "reminders" | "starts" | "arrivals">;
+export type TurnEffects = Pick<Commit, "reminders" | "starts" | "messages">;
 
 type Entry =
   | { readonly kind: "reminder"; readonly write: ReminderWrite }
@@ -50,12 +50,12 @@ export class TurnOutbox {
     if (this.#entries.length === 0) return undefined;
     const reminders = this.reminders();
     const starts = this.#entries.flatMap((entry) => (entry.kind === "start" ? [entry.start] : []));
-    const arrivals = this.#entries.flatMap((entry) => (entry.kind === "arrival" ? [entry.arrival] : []));
+    const messages = this.#entries.flatMap((entry) => (entry.kind === "arrival" ? [entry.arrival] : []));
     this.#entries = [];
     return {
       ...(reminders.length > 0 && { reminders }),
       ...(starts.length > 0 && { starts }),
-      ...(arrivals.length > 0 && { arrivals }),
+      ...(messages.length > 0 && { messages }),
     };
   }
 }

@@ -2,7 +2,7 @@
 // answer them.
 
 import type { StoredRun } from "../../ports/store/workflows.ts";
-import type { RemoteRun } from "../../workflows/history/run-state.ts";
+import type { RunState } from "../../workflows/history/run-state.ts";
 import { Refused } from "../refusal.ts";
 import type { HttpWorkerService } from "../service.ts";
 import type { QuestionHolder, QuestionKind, WorkerQuestion } from "../tasks/questions.ts";
@@ -68,7 +68,7 @@ async function encodeRun(question: WorkerQuestion, { service, fields }: ApiCall)
   };
 }
 
-async function findRun(stored: StoredRun, service: HttpWorkerService): Promise<RemoteRun> {
+async function findRun(stored: StoredRun, service: HttpWorkerService): Promise<RunState> {
   const run = await service.runs.of(stored);
   if (run === undefined) throw new Refused(404, "history_not_available", "the history of the run is gone");
   return run;

@@ -3,7 +3,7 @@
 import { LIMITS } from "../../kernel/limits.ts";
 import { nameProblem } from "../../kernel/names.ts";
 import type { PathNames } from "../../wire/http/route.ts";
-import { type CacheFigures, NO_CACHE } from "../../workflows/worker/cache-figures.ts";
+import { NO_CACHE, type RunCacheFigures } from "../../workflows/worker/cache-figures.ts";
 import { invalidField, Refused } from "../refusal.ts";
 import type { CommandContract, RemoteWorker } from "../worker.ts";
 import { HEARTBEAT_SECONDS, STALE_SECONDS, type WorkerRegistration } from "../workers.ts";
@@ -188,9 +188,9 @@ const CACHE_FIELDS = {
   misses: ["miss_count", "miss"],
   forced: ["forced_cold_replay_count", "forced_cold_replay"],
   evictions: ["eviction_count", "eviction"],
-} as const satisfies Record<keyof CacheFigures, readonly string[]>;
+} as const satisfies Record<keyof RunCacheFigures, readonly string[]>;
 
-export function parseCacheFigures(reported: Fields | undefined): Partial<CacheFigures> {
+export function parseCacheFigures(reported: Fields | undefined): Partial<RunCacheFigures> {
   if (reported === undefined) return {};
   // A worker with a disabled cache has no capacity.
   if (flag(reported, "enabled") === false) return { capacity: 0, size: 0 };

@@ -5,7 +5,7 @@ import { toWire } from "../../kernel/values.ts";
 import type { RunQuery, RunStatus, StoredRun } from "../../ports/store/workflows.ts";
 import type { RunName } from "../../ports/workflow-admin.ts";
 import { attributesProblem, isPlainOrList } from "../../workflows/definition/attributes.ts";
-import { readBinding } from "../../workflows/definition/bindings.ts";
+import { readPin } from "../../workflows/definition/bindings.ts";
 import { CLEANUP_SECONDS } from "../commands/cleanup.ts";
 import type { UpdateStage } from "../control.ts";
 import { invalidField, Refused } from "../refusal.ts";
@@ -154,7 +154,7 @@ export async function describe(call: RunCall): Promise<ApiAnswer> {
   const isCompleted = run.status === "completed";
   const isOpen = run.status === "running";
   const task = run.task;
-  const { build, definition } = readBinding(run.bound);
+  const { build, definition } = readPin(run.pinned);
   return okAnswer({
     ...headOf(run, namespace),
     closed_reason: isOpen ? null : run.status.replace(" ", "_"),

@@ -2,7 +2,7 @@
 // complete or fail them.
 
 import type { Affinity } from "../../ports/store/workflows.ts";
-import type { RemoteRun } from "../../workflows/history/run-state.ts";
+import type { RunState } from "../../workflows/history/run-state.ts";
 import { Refused } from "../refusal.ts";
 import type { HttpWorkerService } from "../service.ts";
 import type { TaskHolder } from "../tasks/tasks.ts";
@@ -149,7 +149,7 @@ const isDraining = async (
 ): Promise<boolean> => isKnown || service.workers.isDrained(queue, build);
 
 /** Returns whether the worker itself runs this activity. */
-function isFor({ queue, activityTypes }: RemoteWorker, { scheduled }: RemoteRun, n: number): boolean {
+function isFor({ queue, activityTypes }: RemoteWorker, { scheduled }: RunState, n: number): boolean {
   const { name, options } = scheduled.get(n) ?? {};
   return name !== undefined && activityTypes.includes(name) && (options?.queue ?? queue) === queue;
 }
@@ -165,7 +165,7 @@ function affinityOf(claim: Fields | undefined, worker: RemoteWorker, stickyMs: n
 }
 
 /** A claim is valid only with the worker's own identity, and for the run of its task. */
-function checkClaim(claim: Fields, worker: RemoteWorker, run: RemoteRun, minor: number): void {
+function checkClaim(claim: Fields, worker: RemoteWorker, run: RunState, minor: number): void {
   const capability = "sticky_execution";
   if (worker.sticky === "never") {
     const what = `worker ${worker.id} did not register sticky execution`;

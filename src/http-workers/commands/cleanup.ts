@@ -8,7 +8,7 @@
 //    whether its code has ended or not.
 import { LimpetError } from "../../kernel/errors.ts";
 import type { CommandEvent } from "../../workflows/engine/events.ts";
-import { type Delivery, interrupted, type RemoteRun, type StepDecision } from "../../workflows/history/run-state.ts";
+import { type Delivery, interrupted, type RunState, type StepCommand } from "../../workflows/history/run-state.ts";
 
 /** The capability that a worker must register to receive cleanup requests. */
 export const CLEANUP_CAPABILITY = "cooperative_cancellation";
@@ -25,7 +25,7 @@ export const CALL_KINDS = [
  * True: the delivery is recorded already. Throws WORKFLOW_INVALID for a delivery that the history does not
  * allow.
  */
-export function isDelivered(run: RemoteRun, delivery: Delivery): boolean {
+export function isDelivered(run: RunState, delivery: Delivery): boolean {
   const { cleanup, delivered } = run;
   if (cleanup === undefined || cleanup.id !== delivery.id) {
     throw new LimpetError("WORKFLOW_INVALID", `run ${run.runId} has no cancellation request ${delivery.id}`);
@@ -37,7 +37,7 @@ export function isDelivered(run: RemoteRun, delivery: Delivery): boolean {
 }
 
 /** Events that stop the open steps of the call. */
-export function stopsOf(run: RemoteRun, delivery: Delivery): CommandEvent[] {
+export function stopsOf(run: RunState, delivery: Delivery): CommandEvent[] {
   const { from, to } = interrupted(delivery);
   const open = [...run.open].filter((n) => n >= from && n < to);
   const timer = run.wait !== undefined && run.wait.n >= from && run.wait.n < to ? run.wait.timer : undefined;
@@ -51,13 +51,13 @@ export function stopsOf(run: RemoteRun, delivery: Delivery): CommandEvent[] {
  * A child continues without its parent, because its own worker may be unable to clean up. An activity with
  * "abandon" continues as well.
  */
-function isStopped(step: StepDecision): boolean {
+function isStopped(step: StepCommand): boolean {
   if (step.kind === "ChildWorkflowScheduled") return false;
   return step.kind !== "ActivityScheduled" || step.options?.onCancel !== "abandon";
 }
 
 /** The event that ends a step that the code no longer awaits. */
-export function stopOf(n: number, step: StepDecision): CommandEvent {
+export function stopOf(n: number, step: StepCommand): CommandEvent {
   if (step.kind === "ActivityScheduled") return { kind: "ActivityCancelRequested", n: 0, of: n };
   if (step.kind === "TimerScheduled") return { kind: "TimerCancelled", n: 0, of: n };
   return { kind: "CancelSent", n, workflowId: step.workflowId };

@@ -2,21 +2,21 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HistoryEvent } from "../../workflows/engine/events.ts";
-import { RemoteRun } from "../../workflows/history/run-state.ts";
+import { RunState } from "../../workflows/history/run-state.ts";
 import type { WorkerCommand } from "./command.ts";
 import { decide } from "./commands.ts";
 
 const STARTED = { kind: "WorkflowStarted", type: "order", workflowId: "o", runId: "r", input: null, flags: 1 } as const;
 
-function runWith(...events: HistoryEvent[]): RemoteRun {
-  const run = new RemoteRun(1);
+function runWith(...events: HistoryEvent[]): RunState {
+  const run = new RunState(1);
   run.append({ at: 0, events: [STARTED] }, 0);
   for (const event of events) run.append({ at: 0, events: [event] }, 0);
   return run;
 }
 
 /** Decides, and appends the events to the history. */
-function eventsOf(run: RemoteRun, ...commands: WorkerCommand[]): HistoryEvent[] {
+function eventsOf(run: RunState, ...commands: WorkerCommand[]): HistoryEvent[] {
   const { events } = decide(run, commands, 1_000);
   if (events.length > 0) run.append({ at: 1_000, events }, 0);
   return events;
@@ -121,9 +121,9 @@ describe("state of a remote worker's run", () => {
     eventsOf(run, activity(1), { kind: "start_timer", seconds: 5 });
     run.append({ at: 0, events: [{ kind: "SignalReceived", id: "s", name: "s", input: null }, completed(1)] }, 0);
     eventsOf(run, wait(5));
-    const again = new RemoteRun(1);
+    const again = new RunState(1);
     for (const { at, events } of run.history) again.append({ at, events }, 0);
-    const view = ({ last, next, open, wait: opened, latest, isDue, isOver }: RemoteRun) => ({
+    const view = ({ last, next, open, wait: opened, latest, isDue, isOver }: RunState) => ({
       last,
       next,
       open: [...open],

@@ -6,8 +6,8 @@
 import { CATALOGUE, LimpetError } from "../../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
 import { nextRunId } from "../../workflows/engine/continued.ts";
-import type { CommandEvent, End, ExternalEvent, ParallelGroup, Wire } from "../../workflows/engine/events.ts";
-import type { RemoteRun, StepDecision } from "../../workflows/history/run-state.ts";
+import type { CommandEvent, ExternalEvent, ParallelGroup, RunEndEvent, Wire } from "../../workflows/engine/events.ts";
+import type { RunState, StepCommand } from "../../workflows/history/run-state.ts";
 import { identityOf, selectionOf, stepsOf } from "../../workflows/history/selection.ts";
 import { CANCELLED_NAME, stopOf } from "./cleanup.ts";
 import type { InGroup, LocalOutcome, WorkerCommand } from "./command.ts";
@@ -17,7 +17,7 @@ import { checkMemo } from "./memo.ts";
 export interface Decided {
   readonly events: (CommandEvent | ExternalEvent)[];
   readonly timers: CommandEvent[];
-  readonly end: End | undefined;
+  readonly end: RunEndEvent | undefined;
   /** The queue of the next run, if it changes. */
   readonly queue: string | undefined;
 }
@@ -29,7 +29,7 @@ const ENDS: ReadonlySet<string> = new Set<WorkerCommand["kind"]>([
 ]);
 
 /** Throws WORKFLOW_INVALID when the commands contradict each other or the run. */
-export function decide(run: RemoteRun, commands: readonly WorkerCommand[], now: number): Decided {
+export function decide(run: RunState, commands: readonly WorkerCommand[], now: number): Decided {
   check(commands);
   const making = new Making(run, now);
   for (const command of commands) making.add(command);
@@ -44,7 +44,7 @@ function check(commands: readonly WorkerCommand[]): void {
 }
 
 class Making {
-  readonly #run: RemoteRun;
+  readonly #run: RunState;
   readonly #now: number;
   readonly #events: (CommandEvent | ExternalEvent)[] = [];
   readonly #timers: CommandEvent[] = [];
@@ -52,10 +52,10 @@ class Making {
   #next: number;
   #isWaitRepeated = false;
   #memo: Readonly<Record<string, unknown>>;
-  #end: End | undefined;
+  #end: RunEndEvent | undefined;
   #queue: string | undefined;
 
-  constructor(run: RemoteRun, now: number) {
+  constructor(run: RunState, now: number) {
     this.#run = run;
     this.#now = now;
     this.#next = run.next;
@@ -146,7 +146,7 @@ class Making {
     this.#events.push(event);
   }
 
-  #step(command: WorkerCommand & InGroup, decisionOf: (n: number) => StepDecision): void {
+  #step(command: WorkerCommand & InGroup, decisionOf: (n: number) => StepCommand): void {
     const { group } = command;
     const again = this.#run.latest.find((n) => !this.#repeated.has(n) && this.#isSame(n, command, group));
     if (again !== undefined) {
@@ -243,7 +243,7 @@ class Making {
 }
 
 /** The code of a cancelled run ends after its cleanup with the exception that cancelled it. */
-function endOf(run: RemoteRun, n: number, error: SerializedError): End {
+function endOf(run: RunState, n: number, error: SerializedError): RunEndEvent {
   if (run.delivered === undefined || error.error?.name !== CANCELLED_NAME) return { kind: "WorkflowFailed", n, error };
   const reason = run.cleanup?.reason || error.message;
   return { kind: "WorkflowCancelled", n, error: serializeError(new LimpetError("WORKFLOW_CANCELLED", reason)) };
@@ -258,7 +258,7 @@ function localEvent(of: number, outcome: LocalOutcome): ExternalEvent {
     : { kind: "ActivityFailed", of, error, attempts };
 }
 
-function isSameKind(step: StepDecision, command: WorkerCommand): boolean {
+function isSameKind(step: StepCommand, command: WorkerCommand): boolean {
   switch (command.kind) {
     case "schedule_activity":
       return step.kind === "ActivityScheduled" && step.name === command.name && isSameInput(step, command);
@@ -275,7 +275,7 @@ const isSameInput = (a: { readonly input: Wire }, b: { readonly input: Wire }): 
   JSON.stringify(a.input) === JSON.stringify(b.input);
 
 function isSameWait(
-  wait: RemoteRun["wait"],
+  wait: RunState["wait"],
   command: Extract<WorkerCommand, { kind: "open_condition_wait" | "open_signal_wait" }>,
 ): boolean {
   if (wait === undefined || wait.seconds !== command.seconds) return false;

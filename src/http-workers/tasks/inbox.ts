@@ -6,7 +6,7 @@ import { type Message, readMessage } from "../../workflows/definition/messages.t
 import type { ExternalEvent, HistoryEvent } from "../../workflows/engine/events.ts";
 import { writeEventBatch } from "../../workflows/engine/events.ts";
 import { isMeant } from "../../workflows/engine/family.ts";
-import type { RemoteRun } from "../../workflows/history/run-state.ts";
+import type { RunState } from "../../workflows/history/run-state.ts";
 import { outcomeOf } from "../../workflows/history/selection.ts";
 
 /** The end of a run without its worker. */
@@ -35,7 +35,7 @@ export interface WorkerAbilities {
  * time, and reports its commands before the next one. Only then does its code do the same at a replay.
  */
 export function takeInbox(
-  run: RemoteRun,
+  run: RunState,
   messages: readonly StoredInboxMessage[],
   now: number,
   able: WorkerAbilities,
@@ -71,7 +71,7 @@ function inReach(message: Message, { cleansUp }: WorkerAbilities): Message {
   return { kind: "CancelRequested", reason: message.reason };
 }
 
-function happened(run: RemoteRun, message: Message, able: WorkerAbilities): HistoryEvent[] {
+function happened(run: RunState, message: Message, able: WorkerAbilities): HistoryEvent[] {
   switch (message.kind) {
     case "LookAgain":
       return [];
@@ -98,7 +98,7 @@ const RESULTS: ReadonlySet<string> = new Set<ExternalEvent["kind"]>([
 ]);
 
 /** The event of a selection's winner stands in the history right after the event that decided it. */
-function resolved(run: RemoteRun, event: ExternalEvent): ExternalEvent[] {
+function resolved(run: RunState, event: ExternalEvent): ExternalEvent[] {
   if (!("of" in event) || !(FAILURES.has(event.kind) || RESULTS.has(event.kind))) return [];
   const outcome = outcomeOf(run, event.of, FAILURES.has(event.kind));
   if (outcome === undefined) return [];
@@ -106,7 +106,7 @@ function resolved(run: RemoteRun, event: ExternalEvent): ExternalEvent[] {
 }
 
 function requested(
-  run: RemoteRun,
+  run: RunState,
   { id, name, input }: Extract<Message, { kind: "UpdateRequested" }>,
   able: WorkerAbilities,
 ): ExternalEvent[] {
@@ -118,7 +118,7 @@ function requested(
 }
 
 /** Adds the number of the wait that was open when the event arrived. */
-function withWait(run: RemoteRun, event: ExternalEvent): ExternalEvent {
+function withWait(run: RunState, event: ExternalEvent): ExternalEvent {
   const { wait } = run;
   if (wait === undefined) return event;
   if (event.kind === "TimerFired") return wait.timer === event.of ? { ...event, wait: wait.n } : event;

@@ -5,7 +5,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { StoredRun } from "../../ports/store/workflows.ts";
-import { fits, readBinding } from "../../workflows/definition/bindings.ts";
+import { mayContinue, readPin } from "../../workflows/definition/bindings.ts";
 import type { Wire } from "../../workflows/engine/events.ts";
 import { Refused } from "../refusal.ts";
 import { type RemoteWorker, remoteCode } from "../worker.ts";
@@ -131,9 +131,9 @@ export class RemoteQuestions {
     for (const question of this.#waiting.values()) {
       const isHeld = question.worker !== undefined && now < question.freeAt;
       if (isHeld || !kinds.includes(question.kind)) continue;
-      const { queue, type, bound } = question.run;
+      const { queue, type, pinned } = question.run;
       if (queue !== worker.queue || !worker.workflowTypes.includes(type)) continue;
-      if (!fits(readBinding(bound), type, remoteCode(worker))) continue;
+      if (!mayContinue(readPin(pinned), type, remoteCode(worker))) continue;
       question.worker = worker.id;
       question.attempt++;
       const isQuery = question.kind === "query";

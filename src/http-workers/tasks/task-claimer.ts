@@ -4,11 +4,11 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
 import type { ClaimedTask, ReplayMode, StoredRun } from "../../ports/store/workflows.ts";
-import { type Pinning, typeClaim } from "../../workflows/definition/bindings.ts";
+import { type RunPinning, typeClaim } from "../../workflows/definition/bindings.ts";
 import { isCommandEvent } from "../../workflows/engine/events.ts";
-import type { AcceptedUpdate, RemoteRun } from "../../workflows/history/run-state.ts";
+import type { AcceptedUpdate, RunState } from "../../workflows/history/run-state.ts";
 import type { PollAttempt } from "../../workflows/inbox/waiting.ts";
-import { pauseAfter } from "../../workflows/worker/blocked-task.ts";
+import { blockedPauseMs } from "../../workflows/worker/blocked-task.ts";
 import type { CommandDispatcher } from "../../workflows/worker/command-dispatcher.ts";
 import { CompletionBuilder, closeWith } from "../../workflows/worker/completion.ts";
 import { checkAttempts, Suspects } from "../../workflows/worker/lost-attempts.ts";
@@ -25,7 +25,7 @@ export interface TaskClaimerDeps extends TaskWriterDeps {
   readonly leaseMs: number;
   readonly isSticky: boolean;
   readonly staleMs: number;
-  readonly pinning: Pinning;
+  readonly pinning: RunPinning;
   readonly maxLostAttempts: number;
   /** The store's clock. */
   now(): number;
@@ -37,7 +37,7 @@ export interface TaskClaimerDeps extends TaskWriterDeps {
 /** A task for its worker. */
 export interface WorkflowTask {
   readonly id: string;
-  readonly run: RemoteRun;
+  readonly run: RunState;
   /** The last event when the task was handed out. */
   readonly last: number;
   /** A worker with the run in memory knows it up to this event. */
@@ -99,7 +99,7 @@ export class TaskClaimer {
       const stored = await store.find({ namespace, workflowId, runId });
       const run = await runs.get(task.ref, task.last, task.runId);
       if (stored === undefined || run === undefined) return undefined;
-      run.bound = task.bound;
+      run.pinned = task.pinned;
       if (!(await this.#takeInbox(task, stored, run, worker))) return undefined;
       // A request to end the run was applied, which needs no code.
       checkAttempts(task, this.#deps.maxLostAttempts);
@@ -110,12 +110,14 @@ export class TaskClaimer {
       runs.forget(task.ref);
       log.warn("workflow.blocked", { workflow: task.workflowId, type: task.type, err: error });
       const problem = error instanceof Error ? error.message : String(error);
-      await store.giveBack([{ ref: task.ref, token: task.token, pauseMs: pauseAfter(error, task.attempt), problem }]);
+      await store.giveBack([
+        { ref: task.ref, token: task.token, pauseMs: blockedPauseMs(error, task.attempt), problem },
+      ]);
       return undefined;
     }
   }
 
-  #handOut(task: ClaimedTask, stored: StoredRun, run: RemoteRun, worker: RemoteWorker): WorkflowTask {
+  #handOut(task: ClaimedTask, stored: StoredRun, run: RunState, worker: RemoteWorker): WorkflowTask {
     const { ref, token, attempt, mode } = task;
     const id = `${ref}.${token}`;
     const leaseUntil = this.#deps.now() + this.#deps.leaseMs;
@@ -137,7 +139,7 @@ export class TaskClaimer {
   async #takeInbox(
     { ref, token, taken, arrived }: ClaimedTask,
     stored: StoredRun,
-    run: RemoteRun,
+    run: RunState,
     worker: RemoteWorker,
   ): Promise<boolean> {
     const { store, leaseMs } = this.#deps;
@@ -157,13 +159,13 @@ export class TaskClaimer {
       const { status, error } = took.end;
       const end = took.events.findLast(isCommandEvent) ?? ({ kind: "WorkflowFailed", n: 0, error } as const);
       step.end(end as never, took.at);
-      const closing = { ...head, fate: closeWith(status, error), affinity: undefined };
+      const closing = { ...head, outcome: closeWith(status, error), affinity: undefined };
       await this.#writer.write(run, step.build(closing, took.at));
       return false;
     }
-    const fate = needsWorker ? ({ kind: "keep", leaseMs } as const) : ({ kind: "rest" } as const);
+    const outcome = needsWorker ? ({ kind: "keep", leaseMs } as const) : ({ kind: "rest" } as const);
     const affinity = affinityLeft(stored, this.#deps.now());
-    const isDone = await this.#writer.write(run, step.build({ ...head, fate, affinity }, took.at));
+    const isDone = await this.#writer.write(run, step.build({ ...head, outcome, affinity }, took.at));
     return isDone && needsWorker;
   }
 }
@@ -172,5 +174,5 @@ export class TaskClaimer {
  * A worker process that started after the run's last commands has nothing of it in memory, even under the
  * same id.
  */
-const modeFor = ({ since }: RemoteWorker, mode: ReplayMode, { decidedAt }: RemoteRun): ReplayMode =>
+const modeFor = ({ since }: RemoteWorker, mode: ReplayMode, { decidedAt }: RunState): ReplayMode =>
   mode === "sticky_hit_expected" && decidedAt < since ? "forced_cold_replay" : mode;

@@ -1,13 +1,13 @@
 // Writes the completions of remote workers' tasks, and drops the cached run when a write fails.
-import type { Affinity, AppendOutcome, StoredRun, TaskCompletion, Workflows } from "../../ports/store/workflows.ts";
-import type { RemoteRun } from "../../workflows/history/run-state.ts";
-import type { RemoteRuns } from "../../workflows/history/run-states.ts";
+import type { Affinity, CompletionOutcome, StoredRun, TaskCompletion, Workflows } from "../../ports/store/workflows.ts";
+import type { RunState } from "../../workflows/history/run-state.ts";
+import type { RunStates } from "../../workflows/history/run-states.ts";
 
 export interface TaskWriterDeps {
   readonly store: Workflows;
-  readonly runs: RemoteRuns;
+  readonly runs: RunStates;
   /** Called after the write is durable. */
-  written(completion: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
+  written(completion: TaskCompletion, outcome: Extract<CompletionOutcome, { kind: "done" }>, runId: string): void;
 }
 
 export class TaskWriter {
@@ -18,7 +18,7 @@ export class TaskWriter {
   }
 
   /** False: the lease is lost, and nothing was written. */
-  async write(run: RemoteRun, completion: TaskCompletion): Promise<boolean> {
+  async write(run: RunState, completion: TaskCompletion): Promise<boolean> {
     const { store, runs } = this.#deps;
     try {
       const [outcome] = await store.append([completion]);

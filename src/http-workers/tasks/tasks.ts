@@ -7,9 +7,9 @@ import { readMessage } from "../../workflows/definition/messages.ts";
 import type { HistoryEvent } from "../../workflows/engine/events.ts";
 import { isCommandEvent } from "../../workflows/engine/events.ts";
 import { type HistoryLimit, isBeyond } from "../../workflows/engine/history-budget.ts";
-import type { Delivery, RemoteRun } from "../../workflows/history/run-state.ts";
-import { arrivalOf } from "../../workflows/inbox/inbox-messages.ts";
-import { pauseAfter } from "../../workflows/worker/blocked-task.ts";
+import type { Delivery, RunState } from "../../workflows/history/run-state.ts";
+import { inboxMessage } from "../../workflows/inbox/inbox-messages.ts";
+import { blockedPauseMs } from "../../workflows/worker/blocked-task.ts";
 import { CompletionBuilder, closeBy } from "../../workflows/worker/completion.ts";
 import { isDelivered, stopsOf } from "../commands/cleanup.ts";
 import type { WorkerCommand } from "../commands/command.ts";
@@ -35,7 +35,7 @@ interface Held {
   readonly token: string;
   readonly stored: StoredRun;
   readonly task: NonNullable<StoredRun["task"]>;
-  readonly run: RemoteRun;
+  readonly run: RunState;
 }
 
 export class RemoteTasks {
@@ -72,10 +72,10 @@ export class RemoteTasks {
     if (events.length > 0) run.append({ at, events }, JSON.stringify(events).length);
     else run.isDue = false;
     if (end !== undefined) step.end(end, at, queue);
-    else if (run.needsWorker) step.arrivals.push(this.#lookAgain(run));
-    const fate = end === undefined ? ({ kind: "rest" } as const) : closeBy(end);
+    else if (run.needsWorker) step.messages.push(this.#lookAgain(run));
+    const outcome = end === undefined ? ({ kind: "rest" } as const) : closeBy(end);
     const kept = end === undefined ? affinity : undefined;
-    const completion = step.build({ ref, token, last, taken: task.taken, fate, affinity: kept }, at);
+    const completion = step.build({ ref, token, last, taken: task.taken, outcome, affinity: kept }, at);
     const isDone = await this.#writer.write(run, completion);
     if (!isDone) throw notLeased(holder.taskId);
     this.claimer.passed(holder.worker, ref);
@@ -92,7 +92,7 @@ export class RemoteTasks {
     }
   }
 
-  #checkLength(run: RemoteRun, events: readonly HistoryEvent[]): void {
+  #checkLength(run: RunState, events: readonly HistoryEvent[]): void {
     const limit = this.#deps.historyLimit;
     const count = run.last + events.length;
     if (!isBeyond({ events: count, bytes: run.bytes }, limit)) return;
@@ -110,10 +110,10 @@ export class RemoteTasks {
   }
 
   /** Written in the same step, so that pending work of the worker is not forgotten. */
-  #lookAgain(run: RemoteRun): TaskCompletion["arrivals"][number] {
+  #lookAgain(run: RunState): TaskCompletion["messages"][number] {
     const { workflowId, runId, last } = run;
     const { namespace } = this.#deps;
-    return arrivalOf({ namespace, workflowId, runId, key: `look ${last}` }, { kind: "LookAgain" });
+    return inboxMessage({ namespace, workflowId, runId, key: `look ${last}` }, { kind: "LookAgain" });
   }
 
   /** Returns a failed task: claimable after a pause, or at once if the inbox holds a request to end. */
@@ -122,7 +122,7 @@ export class RemoteTasks {
     const { store } = this.#deps;
     const inbox = await store.inbox(ref, task.taken, TAKE);
     const isAskedToEnd = inbox.some(({ data }) => /Cancel|Terminate/.test(readMessage(data).message.kind));
-    const pauseMs = isAskedToEnd ? 0 : pauseAfter(undefined, task.attempt);
+    const pauseMs = isAskedToEnd ? 0 : blockedPauseMs(undefined, task.attempt);
     const [isDone] = await store.giveBack([{ ref, token, pauseMs, problem }]);
     this.claimer.passed(holder.worker, ref);
     if (isDone !== true) throw notLeased(holder.taskId);
@@ -139,9 +139,9 @@ export class RemoteTasks {
     const event = { kind: "CancellationDelivered", n: 0, ...delivery } as const;
     step.events.push(event);
     run.append({ at, events: [event] }, JSON.stringify(event).length);
-    const fate = { kind: "keep", leaseMs: this.#deps.leaseMs } as const;
+    const outcome = { kind: "keep", leaseMs: this.#deps.leaseMs } as const;
     const affinity = affinityLeft(stored, this.#deps.now());
-    const completion = step.build({ ref, token, last, taken: task.taken, fate, affinity }, at);
+    const completion = step.build({ ref, token, last, taken: task.taken, outcome, affinity }, at);
     if (!(await this.#writer.write(run, completion))) throw notLeased(holder.taskId);
   }
 
@@ -165,14 +165,14 @@ export class RemoteTasks {
   /** Renews the lease and returns its end. */
   async heartbeat(
     holder: TaskHolder,
-  ): Promise<{ readonly leaseUntil: number; readonly stored: StoredRun; readonly run: RemoteRun }> {
+  ): Promise<{ readonly leaseUntil: number; readonly stored: StoredRun; readonly run: RunState }> {
     const { ref, token, stored, run } = await this.#held(holder);
     const { store, leaseMs } = this.#deps;
     if ((await store.renew([{ ref, token }], leaseMs)).length > 0) throw notLeased(holder.taskId);
     return { leaseUntil: this.#deps.now() + leaseMs, stored, run };
   }
 
-  async runOf(holder: TaskHolder): Promise<RemoteRun> {
+  async runOf(holder: TaskHolder): Promise<RunState> {
     return (await this.#held(holder)).run;
   }
 

@@ -84,7 +84,7 @@ export class StickySites implements AsyncDisposable {
     const about = JSON.stringify({ types: ["sums"], fingerprints: {} });
     const row = { namespace: NAMESPACE, worker, queue: "default", build: "", isSticky: true, isDraining: false, about };
     await workflows.seen(row);
-    const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], arrivals: [] };
+    const nothing = { attributes: undefined, memo: undefined, reminders: [], starts: [], messages: [] };
     const { tasks } = await workflows.claim({
       namespace: NAMESPACE,
       queue: "default",
@@ -92,12 +92,12 @@ export class StickySites implements AsyncDisposable {
       lease,
       isSticky: true,
       staleMs: 15_000,
-      types: [{ type: "sums", bindings: [{ bound: undefined, binds: undefined }] }],
+      types: [{ type: "sums", pins: [{ pinned: undefined, pins: undefined }] }],
     });
     const [task] = tasks.filter(({ workflowId }) => workflowId === id);
     invariant(task !== undefined, `the task of ${id} can be had`);
-    const step = { ref: task.ref, token: lease.token, last: task.last, page: undefined, taken: task.taken };
-    await workflows.append([{ ...step, fate: { kind: "rest" }, affinity: { worker, ms }, ...nothing }]);
+    const step = { ref: task.ref, token: lease.token, last: task.last, batch: undefined, taken: task.taken };
+    await workflows.append([{ ...step, outcome: { kind: "rest" }, affinity: { worker, ms }, ...nothing }]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

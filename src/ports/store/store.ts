@@ -68,7 +68,7 @@ export interface Commit {
    * dropped.
    */
   readonly starts?: readonly RunStart[] | undefined;
-  readonly arrivals?: readonly InboxMessage[] | undefined;
+  readonly messages?: readonly InboxMessage[] | undefined;
 }
 
 /**

@@ -52,7 +52,7 @@ export interface RunStart extends WorkflowKey {
   readonly type: string;
   readonly queue: string;
   /** Its pinning: only workers that claim such runs get its tasks. Undefined: none. */
-  readonly bound: string | undefined;
+  readonly pinned: string | undefined;
   readonly first: EventBatch;
   /** Search attributes, encoded as an object of plain values. */
   readonly attributes: string;
@@ -108,7 +108,7 @@ export type DeliveryOutcome =
   | { readonly kind: "closed"; readonly status: RunStatus | undefined; readonly isInDoubt?: boolean | undefined };
 
 /** The state of the task after a step. */
-export type TaskFate =
+export type TaskOutcome =
   /** The same worker continues with it. */
   | { readonly kind: "keep"; readonly leaseMs: number }
   /** Until a message arrives. If more messages have arrived than were taken, it is ready at once. */
@@ -129,10 +129,10 @@ export interface TaskCompletion {
   /** The number of the last event this builds on. */
   readonly last: number;
   /** Undefined: there are no commands. */
-  readonly page: EventBatch | undefined;
+  readonly batch: EventBatch | undefined;
   /** Messages up to this number are in the history now; they leave the inbox. */
   readonly taken: number;
-  readonly fate: TaskFate;
+  readonly outcome: TaskOutcome;
   readonly affinity: Affinity | undefined;
   /** Undefined: they stay unchanged. */
   readonly attributes: string | undefined;
@@ -140,10 +140,10 @@ export interface TaskCompletion {
   readonly reminders: readonly ReminderWrite[];
   /** Runs to start, and messages to other runs. A message to a closed run is dropped. */
   readonly starts: readonly RunStart[];
-  readonly arrivals: readonly InboxMessage[];
+  readonly messages: readonly InboxMessage[];
 }
 
-export type AppendOutcome =
+export type CompletionOutcome =
   | {
       readonly kind: "done";
       /** The number of all deliveries; more than were taken: there is work to do. */
@@ -159,15 +159,15 @@ export type AppendOutcome =
 export interface TypeClaim {
   readonly type: string;
   /** Tasks of runs with any other pinning are skipped, whichever worker has them in memory. */
-  readonly bindings: readonly ClaimedBinding[];
+  readonly pins: readonly ClaimedPin[];
 }
 
 /** A text of the workflows module; a store only compares it. */
-export interface ClaimedBinding {
+export interface ClaimedPin {
   /** The pinning of a run; undefined: none. */
-  readonly bound: string | undefined;
+  readonly pinned: string | undefined;
   /** Its pinning from then on. */
-  readonly binds: string | undefined;
+  readonly pins: string | undefined;
 }
 
 export interface TaskClaim {
@@ -199,7 +199,7 @@ export interface ClaimedTask extends WorkflowKey {
   readonly lost: number;
   readonly mode: ReplayMode;
   /** The current pinning of its run. */
-  readonly bound: string | undefined;
+  readonly pinned: string | undefined;
   readonly last: number;
   /** Messages in the history, and the number of all deliveries. */
   readonly taken: number;
@@ -233,11 +233,11 @@ export interface TaskReturn {
 export interface Closing extends WorkflowKey {
   readonly runId: string | undefined;
   readonly status: "terminated" | "timed out";
-  readonly page: EventBatch;
+  readonly batch: EventBatch;
   readonly result: string;
   /** Effects on other runs and reminders, in the same step. */
   readonly reminders: readonly ReminderWrite[];
-  readonly arrivals: readonly InboxMessage[];
+  readonly messages: readonly InboxMessage[];
 }
 
 export interface RunPages {
@@ -258,7 +258,7 @@ export interface StoredRun extends WorkflowKey {
   readonly runId: string;
   readonly type: string;
   readonly queue: string;
-  readonly bound: string | undefined;
+  readonly pinned: string | undefined;
   readonly status: RunStatus;
   readonly attributes: string;
   readonly memo: string;
@@ -349,9 +349,9 @@ export interface StickyCounts {
 export interface Workflows {
   /** Answers are in the order of the starts. No workflow twice in one batch. */
   start(batch: readonly RunStart[]): Promise<StartOutcome[]>;
-  arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]>;
+  deliver(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]>;
   /** No run twice in one batch. */
-  append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]>;
+  append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]>;
   /** A closed run stays unchanged: false. */
   close(closing: Closing): Promise<boolean>;
   /** A task with an expired lease has lost an attempt. The step that assigns the task again counts it. */

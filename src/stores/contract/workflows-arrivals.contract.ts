@@ -43,7 +43,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const both = ["delayed", "given back"];
       for (const id of both) await it.arrive(id, "quiet");
       assert.deepEqual(await it.ids(), []);
-      await it.workflows.arrive(both.map((id) => it.arrivalOf(id, "loud", { wakes: true })));
+      await it.workflows.deliver(both.map((id) => it.arrivalOf(id, "loud", { wakes: true })));
       assert.deepEqual((await it.ids()).sort(), both);
       const { arrived, problem } = await it.task("given back");
       assert.deepEqual([arrived, problem], [2, "broken"]);
@@ -64,8 +64,8 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const [one, two] = [await it.held("one"), await it.held("two")];
       for (const id of ["a", "b"]) await it.start(id, { delayMs: HOUR });
-      await it.append(one, { page: page("2"), arrivals: [it.arrivalOf("a", "loud", { wakes: true })] });
-      await it.workflows.close(it.closing("two", { arrivals: [it.arrivalOf("b", "loud", { wakes: true })] }));
+      await it.append(one, { batch: page("2"), messages: [it.arrivalOf("a", "loud", { wakes: true })] });
+      await it.workflows.close(it.closing("two", { messages: [it.arrivalOf("b", "loud", { wakes: true })] }));
       assert.equal(two.last, 1);
       assert.deepEqual((await it.ids()).sort(), ["a", "b"]);
     });
@@ -75,7 +75,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       await it.start("a");
       await it.start("b");
       const batch = ["a", "b", "a", "a", "b"].map((id, i) => it.arrivalOf(id, `${i}`));
-      const outcomes = await it.workflows.arrive(batch);
+      const outcomes = await it.workflows.deliver(batch);
       assert.deepEqual(
         outcomes.map((one) => one.kind === "arrived" && one.number),
         [1, 1, 2, 3, 2],
@@ -90,7 +90,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     test("many messages of one batch for one run have numbers in their order", async () => {
       const it = site();
       const { ref } = await it.start("a");
-      const outcomes = await it.workflows.arrive(Array.from({ length: 300 }, (_, i) => it.arrivalOf("a", `${i}`)));
+      const outcomes = await it.workflows.deliver(Array.from({ length: 300 }, (_, i) => it.arrivalOf("a", `${i}`)));
       assert.deepEqual(
         outcomes.map((one) => one.kind === "arrived" && one.number),
         outcomes.map((_, i) => i + 1),
@@ -107,7 +107,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const first = await it.arrive("a", "k", { data: "first" });
       assert.deepEqual(await it.arrive("a", "k", { data: "again" }), first);
       const batch = [it.arrivalOf("a", "k"), it.arrivalOf("a", "l"), it.arrivalOf("a", "l"), it.arrivalOf("a", "m")];
-      const outcomes = await it.workflows.arrive(batch);
+      const outcomes = await it.workflows.deliver(batch);
       assert.deepEqual(
         outcomes.map((one) => one.kind === "arrived" && one.number),
         [1, 2, 2, 3],
@@ -115,8 +115,8 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       assert.equal((await it.workflows.inbox(ref, 0, 10))[0]?.data, "first");
       assert.equal((await it.task("a")).arrived, 3);
       const task = await it.theTask();
-      assert.equal((await it.append(heldOf(task), { page: page("k"), taken: 1 })).kind, "done");
-      const again = await it.workflows.arrive([it.arrivalOf("a", "l"), it.arrivalOf("a", "k")]);
+      assert.equal((await it.append(heldOf(task), { batch: page("k"), taken: 1 })).kind, "done");
+      const again = await it.workflows.deliver([it.arrivalOf("a", "l"), it.arrivalOf("a", "k")]);
       assert.deepEqual(
         again.map((one) => one.kind === "arrived" && one.number),
         [2, 4],
@@ -135,8 +135,8 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     test("numbers continue after all messages were taken", async () => {
       const it = site();
       const held = await it.held("a");
-      await it.workflows.arrive([it.arrivalOf("a"), it.arrivalOf("a")]);
-      await it.append(held, { page: page("x"), taken: 2, fate: KEEP });
+      await it.workflows.deliver([it.arrivalOf("a"), it.arrivalOf("a")]);
+      await it.append(held, { batch: page("x"), taken: 2, outcome: KEEP });
       assert.deepEqual(await it.inbox(held.ref), []);
       assert.deepEqual(
         [await it.arrive("a", "k")].map((one) => one.kind === "arrived" && one.number),
@@ -165,7 +165,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       await it.arrive("a");
       assert.equal((await it.task("a")).state, "leased");
       assert.deepEqual(await it.ids(), []);
-      const outcome = await it.append(held, { page: page("2"), fate: KEEP });
+      const outcome = await it.append(held, { batch: page("2"), outcome: KEEP });
       assert.deepEqual(outcome.kind === "done" && outcome.arrived, 2);
     });
 
@@ -182,12 +182,12 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "k");
-      await it.append(held, { page: page("k"), taken: 1 });
+      await it.append(held, { batch: page("k"), taken: 1 });
       assert.deepEqual(await it.ids(), []);
       await it.arrive("a", "l");
       const task = await it.theTask();
       await it.arrive("a", "l");
-      await it.append(heldOf(task), { page: page("l"), taken: 2 });
+      await it.append(heldOf(task), { batch: page("l"), taken: 2 });
       assert.deepEqual(await it.ids(), []);
     });
   });
@@ -208,7 +208,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       const { runId } = await it.stored("a");
-      await it.append(held, { fate: closeAs("cancelled") });
+      await it.append(held, { outcome: closeAs("cancelled") });
       assert.deepEqual(await it.arrive("a"), { kind: "closed", status: "cancelled" });
       assert.deepEqual(await it.arrive("a", "k", { runId }), { kind: "closed", status: "cancelled" });
       const next = await it.start("a");
@@ -228,7 +228,9 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.closed("over");
       const { ref, runId } = await it.start("a");
-      const outcomes = await it.workflows.arrive(["nobody", "a", "over", "a"].map((id, i) => it.arrivalOf(id, `${i}`)));
+      const outcomes = await it.workflows.deliver(
+        ["nobody", "a", "over", "a"].map((id, i) => it.arrivalOf(id, `${i}`)),
+      );
       assert.deepEqual(outcomes, [
         { kind: "closed", status: undefined },
         { kind: "arrived", ref, runId, number: 1 },
@@ -238,7 +240,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     });
 
     test("an empty batch of messages returns nothing", async () => {
-      assert.deepEqual(await site().workflows.arrive([]), []);
+      assert.deepEqual(await site().workflows.deliver([]), []);
     });
   });
 
@@ -246,7 +248,7 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     test("an inbox is read in pages, behind a number", async () => {
       const it = site();
       const { ref } = await it.start("a");
-      await it.workflows.arrive(Array.from({ length: 25 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));
+      await it.workflows.deliver(Array.from({ length: 25 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));
       const numbers = async (after: number, limit: number) =>
         (await it.workflows.inbox(ref, after, limit)).map(({ number }) => number);
       assert.deepEqual(await numbers(0, 3), [1, 2, 3]);
@@ -259,13 +261,13 @@ export function workflowArrivalsContract({ opened }: WorkflowsHarness): void {
     test("an inbox loses the messages that were taken, and keeps the rest", async () => {
       const it = site();
       const held = await it.held("a");
-      await it.workflows.arrive(Array.from({ length: 5 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));
-      assert.equal((await it.append(held, { page: page("1", "2"), taken: 2, fate: KEEP })).kind, "done");
+      await it.workflows.deliver(Array.from({ length: 5 }, (_, i) => it.arrivalOf("a", `${i + 1}`)));
+      assert.equal((await it.append(held, { batch: page("1", "2"), taken: 2, outcome: KEEP })).kind, "done");
       assert.deepEqual(
         (await it.inbox(held.ref)).map(([number]) => number),
         [3, 4, 5],
       );
-      await it.append(further(held, 2, 2), { page: page("3"), taken: 3, fate: KEEP });
+      await it.append(further(held, 2, 2), { batch: page("3"), taken: 3, outcome: KEEP });
       assert.deepEqual(
         (await it.inbox(held.ref)).map(([number]) => number),
         [4, 5],

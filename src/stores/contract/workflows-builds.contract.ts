@@ -20,22 +20,22 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
     test("a run without a pin is pinned by its first claim, and not by later ones", async () => {
       const it = site();
       await it.start("a");
-      assert.equal((await it.stored("a")).bound, undefined);
+      assert.equal((await it.stored("a")).pinned, undefined);
       const task = await it.theTask({ build: "b1", binds: true });
-      assert.equal((await it.stored("a")).bound, "b1");
-      await it.append(heldOf(task), { page: page("2") });
+      assert.equal((await it.stored("a")).pinned, "b1");
+      await it.append(heldOf(task), { batch: page("2") });
       await it.arrive("a");
       assert.deepEqual(await it.ids({ build: "b2", binds: true }), []);
       assert.deepEqual(await it.ids({ build: "b2", binds: false }), []);
       assert.deepEqual(await it.ids({ build: "b1", binds: true }), ["a"]);
-      assert.equal((await it.stored("a")).bound, "b1");
+      assert.equal((await it.stored("a")).pinned, "b1");
     });
 
     test("a claim that does not pin leaves the run unpinned", async () => {
       const it = site();
       await it.start("a");
       const task = await it.theTask({ build: "b1" });
-      assert.equal((await it.stored("a")).bound, undefined);
+      assert.equal((await it.stored("a")).pinned, undefined);
       await it.append(heldOf(task));
       await it.arrive("a");
       assert.deepEqual(await it.ids({ build: "b2" }), ["a"]);
@@ -43,20 +43,20 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
 
     test("a run that was pinned at its start keeps its pin", async () => {
       const it = site();
-      await it.start("a", { bound: "b2" });
+      await it.start("a", { pinned: "b2" });
       assert.deepEqual(await it.ids({ build: "b1", binds: true }), []);
       assert.deepEqual(await it.ids({ build: "b2", binds: true }), ["a"]);
-      assert.equal((await it.stored("a")).bound, "b2");
+      assert.equal((await it.stored("a")).pinned, "b2");
     });
 
     test("a claimed task contains the current pin of its run", async () => {
       const it = site();
-      await it.start("bound", { bound: "b1" });
+      await it.start("bound", { pinned: "b1" });
       await it.start("free");
       const claim = async (binds: boolean) => {
         const { tasks } = await it.claim({ build: "b3", compatible: ["b1"], binds });
         await it.workflows.giveBack(tasks.map(({ ref, token }) => ({ ref, token, pauseMs: 0, problem: undefined })));
-        return Object.fromEntries(tasks.map(({ workflowId, bound }) => [workflowId, bound]));
+        return Object.fromEntries(tasks.map(({ workflowId, pinned: bound }) => [workflowId, bound]));
       };
       assert.deepEqual(await claim(false), { bound: "b1", free: undefined });
       assert.deepEqual(await claim(true), { bound: "b1", free: "b3" });
@@ -67,18 +67,18 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       for (let i = 0; i < 5; i++) await it.start(`${i}`);
       assert.equal((await it.claim({ build: "b1", binds: true, limit: 2 })).tasks.length, 2);
-      const builds = await Promise.all(["0", "1", "2", "3", "4"].map(async (id) => (await it.stored(id)).bound));
+      const builds = await Promise.all(["0", "1", "2", "3", "4"].map(async (id) => (await it.stored(id)).pinned));
       assert.deepEqual(builds.filter((build) => build === "b1").length, 2);
       assert.equal((await it.claim({ build: "b2", binds: true })).tasks.length, 3);
     });
 
     test("a worker continues runs of a compatible build, and they keep their pin", async () => {
       const it = site();
-      for (const build of ["b1", "b2", "b3"]) await it.start(`of ${build}`, { bound: build });
+      for (const build of ["b1", "b2", "b3"]) await it.start(`of ${build}`, { pinned: build });
       await it.start("free");
       const ids = await it.ids({ build: "b3", compatible: ["b1"], binds: true });
       assert.deepEqual(ids.sort(), ["free", "of b1", "of b3"]);
-      assert.deepEqual([(await it.stored("of b1")).bound, (await it.stored("free")).bound], ["b1", "b3"]);
+      assert.deepEqual([(await it.stored("of b1")).pinned, (await it.stored("free")).pinned], ["b1", "b3"]);
     });
 
     test("a task whose lease has ended is claimed only by the same build", async () => {
@@ -107,36 +107,36 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
      * A worker of a build with a definition: it takes runs that are pinned to less than that, and pins them.
      */
     const code = (definition: string, build = "b1", worker = "w1"): ClaimOptions => {
-      const binds = `${build} ${definition}`;
-      return { worker, bindings: [undefined, build, binds].map((bound) => ({ bound, binds })) };
+      const pins = `${build} ${definition}`;
+      return { worker, pins: [undefined, build, pins].map((pinned) => ({ pinned, pins })) };
     };
 
     test("a run is pinned to build and definition by its first claim, and not claimed by other definitions", async () => {
       const it = site();
       await it.start("a");
       const task = await it.theTask(code("f"));
-      assert.equal(task.bound, "b1 f");
-      assert.equal((await it.stored("a")).bound, "b1 f");
-      await it.append(heldOf(task), { page: page("2") });
+      assert.equal(task.pinned, "b1 f");
+      assert.equal((await it.stored("a")).pinned, "b1 f");
+      await it.append(heldOf(task), { batch: page("2") });
       await it.arrive("a");
       assert.deepEqual(await it.ids(code("g")), []);
       assert.deepEqual(await it.ids(code("f", "b2")), []);
       assert.deepEqual(await it.ids({ build: "b1", binds: true }), []);
       assert.deepEqual(await it.ids(code("f", "b1", "w2")), ["a"]);
-      assert.equal((await it.stored("a")).bound, "b1 f");
+      assert.equal((await it.stored("a")).pinned, "b1 f");
     });
 
     test("a run that was pinned to a build at its start is also pinned to a definition by its first claim", async () => {
       const it = site();
-      await it.start("a", { bound: "b1" });
-      await it.start("other", { bound: "b2" });
+      await it.start("a", { pinned: "b1" });
+      await it.start("other", { pinned: "b2" });
       const task = await it.theTask(code("f"));
-      assert.deepEqual([task.workflowId, task.bound], ["a", "b1 f"]);
+      assert.deepEqual([task.workflowId, task.pinned], ["a", "b1 f"]);
       await it.append(heldOf(task));
       await it.arrive("a");
       assert.deepEqual(await it.ids(code("g")), []);
       assert.deepEqual(await it.ids(code("f")), ["a"]);
-      assert.equal((await it.stored("other")).bound, "b2");
+      assert.equal((await it.stored("other")).pinned, "b2");
     });
 
     test("claimed runs are each pinned according to their own type and build", async () => {
@@ -144,31 +144,31 @@ export function workflowBuildsContract({ opened }: WorkflowsHarness): void {
       const types = [
         {
           type: "Order",
-          bindings: [
-            { bound: undefined, binds: "f" },
-            { bound: "b1", binds: "b1 f" },
+          pins: [
+            { pinned: undefined, pins: "f" },
+            { pinned: "b1", pins: "b1 f" },
           ],
         },
         {
           type: "Part",
-          bindings: [
-            { bound: undefined, binds: "g" },
-            { bound: "g", binds: "g" },
+          pins: [
+            { pinned: undefined, pins: "g" },
+            { pinned: "g", pins: "g" },
           ],
         },
       ];
       await it.start("order");
-      await it.start("of b1", { bound: "b1" });
+      await it.start("of b1", { pinned: "b1" });
       await it.start("part", { type: "Part" });
-      await it.start("bound part", { type: "Part", bound: "g" });
+      await it.start("bound part", { type: "Part", pinned: "g" });
       // The pins of another type do not apply to this one.
-      await it.start("odd part", { type: "Part", bound: "b1" });
-      await it.start("odd order", { bound: "g" });
+      await it.start("odd part", { type: "Part", pinned: "b1" });
+      await it.start("odd order", { pinned: "g" });
       const request = { namespace: it.namespace, queue: "main", limit: 9, isSticky: true, staleMs: HOUR, types };
       const { tasks } = await it.workflows.claim({ ...request, lease: lease("w1") });
-      const bound = tasks.map(({ workflowId, bound }) => `${workflowId}: ${bound}`);
-      assert.deepEqual(bound.sort(), ["bound part: g", "of b1: b1 f", "order: f", "part: g"]);
-      for (const { workflowId, bound } of tasks) assert.equal((await it.stored(workflowId)).bound, bound);
+      const pinned = tasks.map((task) => `${task.workflowId}: ${task.pinned}`);
+      assert.deepEqual(pinned.sort(), ["bound part: g", "of b1: b1 f", "order: f", "part: g"]);
+      for (const { workflowId, pinned: bound } of tasks) assert.equal((await it.stored(workflowId)).pinned, bound);
       for (const id of ["odd part", "odd order"]) assert.equal((await it.task(id)).state, "ready");
     });
 

@@ -55,8 +55,8 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       const first = heldOf(await it.theTask());
       await opened().advance(2 * HOUR);
       const second = heldOf(await it.theTask());
-      assert.equal((await it.append(first, { page: page("of the first") })).kind, "lost");
-      assert.equal((await it.append(second, { page: page("of the second") })).kind, "done");
+      assert.equal((await it.append(first, { batch: page("of the first") })).kind, "lost");
+      assert.equal((await it.append(second, { batch: page("of the second") })).kind, "done");
       assert.deepEqual(await it.events(first.ref), ["started", "of the second"]);
     });
 
@@ -102,7 +102,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
         tasks.map(({ token }) => token),
         ["shared", "shared", "shared"],
       );
-      const outcomes = await it.workflows.append(tasks.map((task) => it.appendOf(heldOf(task), { page: page("2") })));
+      const outcomes = await it.workflows.append(tasks.map((task) => it.appendOf(heldOf(task), { batch: page("2") })));
       assert.deepEqual(
         outcomes.map(({ kind }) => kind),
         ["done", "done", "done"],
@@ -139,8 +139,8 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
 
     test("a claim does not return runs that are pinned to another build", async () => {
       const it = site();
-      await it.start("bound", { bound: "b1" });
-      await it.start("other", { bound: "b2" });
+      await it.start("bound", { pinned: "b1" });
+      await it.start("other", { pinned: "b2" });
       await it.start("free");
       assert.deepEqual((await it.ids({ build: "b2" })).sort(), ["free", "other"]);
       assert.deepEqual(await it.ids({ build: "b3" }), []);
@@ -150,7 +150,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
     test("many tasks outside the scope do not hide a claimable one", async () => {
       const it = site();
       const crowd = (what: object) => Array.from({ length: 100 }, () => it.startOf(`${Math.random()}`, what));
-      await it.workflows.start([...crowd({ type: "Other" }), ...crowd({ queue: "other" }), ...crowd({ bound: "b2" })]);
+      await it.workflows.start([...crowd({ type: "Other" }), ...crowd({ queue: "other" }), ...crowd({ pinned: "b2" })]);
       await it.start("mine");
       assert.deepEqual(await it.ids({ limit: 1 }), ["mine"]);
     });
@@ -163,7 +163,7 @@ export function workflowClaimsContract({ opened }: WorkflowsHarness): void {
       await it.closed("over");
       await it.start("other type", { type: "Other", delayMs: HOUR });
       await it.start("other queue", { queue: "other", delayMs: HOUR });
-      await it.start("other build", { bound: "b2", delayMs: HOUR });
+      await it.start("other build", { pinned: "b2", delayMs: HOUR });
       const { tasks, next } = await it.claim();
       assert.deepEqual([tasks, next], [[], undefined]);
     });

@@ -31,7 +31,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         "wakes a run with a step",
         async (it) => {
           const [held] = [await it.held("from"), await it.idle("to")];
-          return () => it.append(held, { arrivals: [it.arrivalOf("to")] });
+          return () => it.append(held, { messages: [it.arrivalOf("to")] });
         },
       ],
       [
@@ -68,7 +68,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         async (it) => {
           const held = await take(it.store, actor("bob", it.namespace));
           await it.idle("signalled");
-          return () => it.store.commit([{ ...commitOf(held, keep), arrivals: [it.arrivalOf("signalled")] }]);
+          return () => it.store.commit([{ ...commitOf(held, keep), messages: [it.arrivalOf("signalled")] }]);
         },
       ],
       [
@@ -76,7 +76,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         async (it) => {
           const held = await it.held("watched");
           await it.workflows.watchEnds([held.ref]);
-          return () => it.append(held, { fate: closeAs() });
+          return () => it.append(held, { outcome: closeAs() });
         },
       ],
       [
@@ -174,7 +174,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
       try {
         const it = new Site(store);
         const held = await it.held("a");
-        const underWay = [it.append(held, { page: page("2") }), it.start("b"), it.arrive("a")];
+        const underWay = [it.append(held, { batch: page("2") }), it.start("b"), it.arrive("a")];
         const results = Promise.all(underWay);
         await store.close();
         const [step, start, arrival] = (await results) as [{ kind: string }, { isNew: boolean }, { kind: string }];
@@ -192,8 +192,8 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
         const own = lease();
         const held = await before.held("held", { lease: own, reminders: [setOf(before.place.key("timer"))] });
         await before.append(held, {
-          page: page("2"),
-          fate: { kind: "keep", leaseMs: HOUR },
+          batch: page("2"),
+          outcome: { kind: "keep", leaseMs: HOUR },
           affinity: { worker: "w1", ms: HOUR },
         });
         await before.arrive("held", "k");
@@ -214,7 +214,7 @@ export function workflowClosingContract(harness: WorkflowsHarness): void {
           assert.deepEqual(await after.events(held.ref), ["started", "2"]);
           assert.deepEqual(await after.inbox(held.ref), [[1, "k"]]);
           assert.deepEqual(await after.ids(), ["ready"]);
-          assert.equal((await after.append({ ...held, last: 2 }, { page: page("3"), taken: 1 })).kind, "done");
+          assert.equal((await after.append({ ...held, last: 2 }, { batch: page("3"), taken: 1 })).kind, "done");
           assert.ok((await after.start("next")).ref > last.ref);
         } finally {
           await again.close();

@@ -32,7 +32,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
     return {
       ...commit,
       starts: [it.startOf("new", { reminders: [setOf(it.place.key("its timer"))] }), it.startOf("open")],
-      arrivals: [it.arrivalOf("idle", "k"), it.arrivalOf("over"), it.arrivalOf("nobody"), it.arrivalOf("new", "k")],
+      messages: [it.arrivalOf("idle", "k"), it.arrivalOf("over"), it.arrivalOf("nobody"), it.arrivalOf("new", "k")],
       reminders: [setOf(it.place.key("tea"))],
     };
   }
@@ -68,7 +68,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
         assert.deepEqual(await view(it), AFTER);
         assert.equal((await it.stored("new")).runId, commit.starts?.[0]?.runId);
         const idle = (await it.claim()).tasks.find(({ workflowId }) => workflowId === "idle")!;
-        assert.equal((await it.append(heldOf(idle), { page: page("k"), taken: 1 })).kind, "done");
+        assert.equal((await it.append(heldOf(idle), { batch: page("k"), taken: 1 })).kind, "done");
         await it.place.cancel(it.place.key("its timer"));
         assert.equal(await send(it.store, commit), "committed");
         assert.deepEqual([(await it.task("idle")).arrived, (await it.task("idle")).state], [1, "idle"]);
@@ -82,7 +82,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
         if (before !== undefined) assert.equal(await send(it.store, commitOf(held, before)), "committed");
         await it.start("later", { delayMs: HOUR });
         const arrivals = [it.arrivalOf("later", "k", { wakes: true })];
-        await send(it.store, { ...commitOf(held, one, before === undefined ? 0 : 1), arrivals });
+        await send(it.store, { ...commitOf(held, one, before === undefined ? 0 : 1), messages: arrivals });
         assert.deepEqual(await it.ids(), ["later"]);
       });
 
@@ -132,7 +132,7 @@ export function workflowCommitsContract({ opened }: WorkflowsHarness): void {
         const mine = isFenced(i) ? { ...one, epoch: one.epoch - 1 } : one;
         const starts = i % 3 === 0 ? [it.startOf(`child ${i}`), it.startOf("shared")] : undefined;
         const arrivals = i % 2 === 0 ? [it.arrivalOf("target", `from ${i}`)] : [];
-        return { ...commitOf(mine, [whole("x"), whole(LARGE), keep][i % 3]!), starts, arrivals };
+        return { ...commitOf(mine, [whole("x"), whole(LARGE), keep][i % 3]!), starts, messages: arrivals };
       });
       for (let time = 0; time < 2; time++) {
         const outcomes = await it.store.commit(batch);

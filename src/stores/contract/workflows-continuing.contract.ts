@@ -25,7 +25,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
   async function goOn(it: Site, id: string, held: HeldTask, arrivals = [] as string[]): Promise<number> {
     const starts = [it.startOf(id)];
     const told = arrivals.map((key) => it.arrivalOf(id, key, { runId: starts[0]!.runId }));
-    const outcome = await it.append(held, { page: page("on"), fate: CONTINUED, starts, arrivals: told });
+    const outcome = await it.append(held, { batch: page("on"), outcome: CONTINUED, starts, messages: told });
     assert.ok(outcome.kind === "done" && outcome.starts[0]?.isNew);
     return outcome.starts[0].ref;
   }
@@ -97,10 +97,10 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       const held = await it.held("a");
       await it.arrive("a", "signal");
       const starts = [it.startOf("a")];
-      const step = it.appendOf(held, { page: page("on"), fate: CONTINUED, starts });
+      const step = it.appendOf(held, { batch: page("on"), outcome: CONTINUED, starts });
       const first = await it.step(step);
       const task = await it.theTask();
-      await it.append(heldOf(task), { taken: 1, page: page("took it") });
+      await it.append(heldOf(task), { taken: 1, batch: page("took it") });
       assert.deepEqual([first.kind, (await it.step(step)).kind], ["done", "done"]);
       assert.deepEqual(await it.inbox(task.ref), []);
       assert.deepEqual([(await it.task("a")).arrived, (await it.task("a")).state], [1, "idle"]);
@@ -110,7 +110,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "signal");
-      const lost = it.appendOf(further(held, 1), { fate: CONTINUED, starts: [it.startOf("a")] });
+      const lost = it.appendOf(further(held, 1), { outcome: CONTINUED, starts: [it.startOf("a")] });
       assert.equal((await it.step(lost)).kind, "lost");
       assert.deepEqual(await it.inbox(held.ref), [[1, "signal"]]);
     });
@@ -119,7 +119,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "signal");
-      assert.equal((await it.append(held, { fate: CONTINUED })).kind, "done");
+      assert.equal((await it.append(held, { outcome: CONTINUED })).kind, "done");
       assert.deepEqual(await it.inbox(held.ref), []);
       const { ref } = await it.start("a");
       assert.deepEqual(await it.inbox(ref), []);
@@ -129,7 +129,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a", "signal");
-      await it.append(held, { fate: closeAs("completed"), starts: [it.startOf("a")] });
+      await it.append(held, { outcome: closeAs("completed"), starts: [it.startOf("a")] });
       assert.deepEqual(await it.inbox((await it.stored("a")).ref), []);
     });
 
@@ -175,7 +175,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       await it.start("taken");
       const held = await it.held("parent");
       const starts = ["taken", "free"].map((id) => it.startOf(id, { refusal: it.arrivalOf("parent", `no ${id}`) }));
-      const outcome = await it.append(held, { page: page("2"), starts, fate: REST });
+      const outcome = await it.append(held, { batch: page("2"), starts, outcome: REST });
       assert.ok(outcome.kind === "done");
       assert.deepEqual(
         outcome.starts.map(({ isNew }) => isNew),
@@ -190,7 +190,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       await it.start("taken");
       const held = await it.held("parent");
       const starts = [it.startOf("taken", { refusal: it.arrivalOf("parent", "no") })];
-      const step = it.appendOf(held, { page: page("2"), starts });
+      const step = it.appendOf(held, { batch: page("2"), starts });
       assert.equal((await it.step(step)).kind, "done");
       assert.equal((await it.step(step)).kind, "done");
       assert.equal((await it.task("parent")).arrived, 1);
@@ -201,7 +201,7 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
       await it.closed("over");
       const held = await it.held("parent");
       const refusal = it.arrivalOf("parent", "no");
-      await it.append(held, { page: page("2"), starts: [it.startOf("over", { ifClosed: "keep", refusal })] });
+      await it.append(held, { batch: page("2"), starts: [it.startOf("over", { ifClosed: "keep", refusal })] });
       assert.deepEqual(await it.inbox(held.ref), [[1, "no"]]);
     });
   });
@@ -209,11 +209,11 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
   describe("steps that differ from the applied one", () => {
     test("a different step is lost, although it has the same length, last event and token", async () => {
       const it = site();
-      for (const fate of [REST, { kind: "keep", leaseMs: 1_000 } as const, closeAs()]) {
-        const held = await it.held(`${fate.kind}`);
-        assert.equal((await it.append(held, { page: page("2"), fate })).kind, "done");
-        assert.equal((await it.append(held, { page: page("2"), fate })).kind, "done", "the same one again");
-        assert.equal((await it.append(held, { page: page("b"), fate })).kind, "lost", fate.kind);
+      for (const outcome of [REST, { kind: "keep", leaseMs: 1_000 } as const, closeAs()]) {
+        const held = await it.held(`${outcome.kind}`);
+        assert.equal((await it.append(held, { batch: page("2"), outcome })).kind, "done");
+        assert.equal((await it.append(held, { batch: page("2"), outcome })).kind, "done", "the same one again");
+        assert.equal((await it.append(held, { batch: page("b"), outcome })).kind, "lost", outcome.kind);
         assert.deepEqual(await it.events(held.ref), ["started", "2"]);
       }
     });
@@ -221,12 +221,12 @@ export function workflowContinuingContract(harness: WorkflowsHarness): void {
     test("a step with the same event batch but another outcome is lost", async () => {
       const it = site();
       const fates = [REST, { kind: "keep", leaseMs: 1_000 } as const, closeAs(), closeAs("failed")];
-      for (const [i, fate] of fates.entries()) {
+      for (const [i, outcome] of fates.entries()) {
         const held = await it.held(`${i}`);
-        await it.append(held, { page: page("2"), fate });
+        await it.append(held, { batch: page("2"), outcome });
         for (const other of fates) {
-          const { kind } = await it.append(held, { page: page("2"), fate: other });
-          assert.equal(kind, other === fate ? "done" : "lost", `${i}: ${other.kind}`);
+          const { kind } = await it.append(held, { batch: page("2"), outcome: other });
+          assert.equal(kind, other === outcome ? "done" : "lost", `${i}: ${other.kind}`);
         }
       }
     });

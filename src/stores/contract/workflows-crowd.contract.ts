@@ -95,7 +95,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         const outcomes = await Promise.all(
           many(20, (i) => {
             const ids = i % 2 === 0 ? ["a", "b", "a"] : ["b", "a", "a"];
-            return (i % 2 === 0 ? it : there).workflows.arrive(ids.map((id, k) => it.arrivalOf(id, `${i}/${k}`)));
+            return (i % 2 === 0 ? it : there).workflows.deliver(ids.map((id, k) => it.arrivalOf(id, `${i}/${k}`)));
           }),
         );
         const numbers = (ref: number) =>
@@ -134,7 +134,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         for (let round = 0; round < 10; round++) {
           const outcomes = await Promise.all(
             many(6, (i) =>
-              (i % 2 === 0 ? it : there).append(held, { page: page(...many(i + 1, () => `${round}`)), fate: KEEP }),
+              (i % 2 === 0 ? it : there).append(held, { batch: page(...many(i + 1, () => `${round}`)), outcome: KEEP }),
             ),
           );
           const winners = outcomes.flatMap((one, i) => (one.kind === "done" ? [i] : []));
@@ -148,9 +148,9 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
       together(async (it, there) => {
         await it.idle("target");
         const step = it.appendOf(await it.held("a"), {
-          page: page("2"),
+          batch: page("2"),
           starts: [it.startOf("child")],
-          arrivals: [it.arrivalOf("target")],
+          messages: [it.arrivalOf("target")],
         });
         const outcomes = await Promise.all(many(8, (i) => (i % 2 === 0 ? it : there).step(step)));
         assert.ok(outcomes.every(({ kind }) => kind === "done"));
@@ -166,9 +166,9 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
           const stepOf = (held: HeldTask, i: number): TaskCompletion => {
             const to = [1, 7, 13].map((far) => it.arrivalOf(`${(i + far) % 24}`, `${round}/${i}/${far}`));
             return it.appendOf(held, {
-              page: page(`${round}`),
-              fate: KEEP,
-              arrivals: to,
+              batch: page(`${round}`),
+              outcome: KEEP,
+              messages: to,
               starts: [it.startOf(`s${(i * round) % 7}`)],
             });
           };
@@ -201,9 +201,9 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
               tasks.map((task) => {
                 const isLast = task.last >= 4;
                 return site.appendOf(heldOf(task), {
-                  page: page("x"),
+                  batch: page("x"),
                   taken: task.arrived,
-                  fate: isLast ? closeAs() : { kind: "rest" },
+                  outcome: isLast ? closeAs() : { kind: "rest" },
                 });
               }),
             );
@@ -212,7 +212,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
         const poke = async (site: Site): Promise<void> => {
           for (let rounds = 0; !(await isOver()); rounds++) {
             assert.ok(rounds < 2_000, "no end");
-            await site.workflows.arrive(ids.toReversed().map((id) => site.arrivalOf(id, freshId())));
+            await site.workflows.deliver(ids.toReversed().map((id) => site.arrivalOf(id, freshId())));
             await site.workflows.wake(site.key(ids[rounds % 30]!));
           }
         };
@@ -234,7 +234,7 @@ export function workflowCrowdContract(harness: WorkflowsHarness): void {
             const order = i % 2 === 0 ? ids : ids.toReversed();
             const starts = order.map((id) => it.startOf(id, { lease: lease() }));
             const arrivals = order.map((id) => it.arrivalOf(id, `from ${i}`));
-            const commit = { ...commitOf(one, whole("1")), starts, arrivals };
+            const commit = { ...commitOf(one, whole("1")), starts, messages: arrivals };
             return persist(storeOf(i), commit);
           }),
         );

@@ -26,7 +26,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       await it.held("leased");
       for (const id of ["ready", "later", "idle", "leased"]) {
         const { ref } = await it.stored(id);
-        const closing = it.closing(id, { status: "timed out", page: page("too", "late"), result: LARGE });
+        const closing = it.closing(id, { status: "timed out", batch: page("too", "late"), result: LARGE });
         assert.equal(await it.workflows.close(closing), true);
         const run = await it.stored(id);
         assert.deepEqual([run.status, run.result, run.task, run.events], ["timed out", LARGE, undefined, 3]);
@@ -40,7 +40,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await it.workflows.close(it.closing("a"));
-      assert.equal((await it.append(held, { page: page("2") })).kind, "lost");
+      assert.equal((await it.append(held, { batch: page("2") })).kind, "lost");
       assert.equal((await it.append(held)).kind, "lost");
       assert.deepEqual(await it.workflows.renew([held], HOUR), [held.ref]);
       assert.deepEqual(await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]), [false]);
@@ -76,15 +76,15 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       await it.start("child");
       const { ref } = await it.idle("parent");
       const arrivals = ["parent", "nobody", "child", "parent"].map((id, i) => it.arrivalOf(id, `${i}`));
-      assert.equal(await it.workflows.close(it.closing("child", { arrivals, runId: freshId() })), false);
+      assert.equal(await it.workflows.close(it.closing("child", { messages: arrivals, runId: freshId() })), false);
       assert.deepEqual([await it.inbox(ref), (await it.task("parent")).state], [[], "idle"]);
-      assert.equal(await it.workflows.close(it.closing("child", { arrivals })), true);
+      assert.equal(await it.workflows.close(it.closing("child", { messages: arrivals })), true);
       assert.deepEqual(await it.inbox(ref), [
         [1, "0"],
         [2, "3"],
       ]);
       assert.deepEqual(await it.ids(), ["parent"]);
-      assert.equal(await it.workflows.close(it.closing("child", { arrivals: [it.arrivalOf("parent")] })), false);
+      assert.equal(await it.workflows.close(it.closing("child", { messages: [it.arrivalOf("parent")] })), false);
       assert.equal((await it.task("parent")).arrived, 2);
     });
 
@@ -114,7 +114,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
         const held = await it.held(`${i}`);
         const [isClosed, outcome] = await Promise.all([
           it.workflows.close(it.closing(`${i}`)),
-          it.append(held, { page: page("the end"), fate: closeAs() }),
+          it.append(held, { batch: page("the end"), outcome: closeAs() }),
         ]);
         assert.equal(isClosed, outcome.kind === "lost");
         assert.equal(await it.status(`${i}`), isClosed ? "terminated" : "completed");
@@ -142,7 +142,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
           { ref: replaced, runId: replacedId, status: "terminated", result: "why" },
         ].sort((a, b) => a.ref - b.ref),
       );
-      await it.append(open, { fate: closeAs("completed", "fine") });
+      await it.append(open, { outcome: closeAs("completed", "fine") });
       assert.deepEqual(await it.workflows.watchEnds([open.ref]), [
         { ref: open.ref, runId: await idOf("open"), status: "completed", result: "fine" },
       ]);
@@ -153,7 +153,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       const [watched, other] = [await it.held("watched"), await it.held("other")];
       await it.workflows.watchEnds([watched.ref]);
       const outcomes = await it.workflows.append(
-        [other, watched].map((held) => it.appendOf(held, { page: page("end"), fate: closeAs() })),
+        [other, watched].map((held) => it.appendOf(held, { batch: page("end"), outcome: closeAs() })),
       );
       assert.deepEqual(
         outcomes.map((one) => one.kind === "done" && one.isWatched),
@@ -165,10 +165,10 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await it.workflows.watchEnds([held.ref]);
-      await it.append(held, { page: page("2") });
+      await it.append(held, { batch: page("2") });
       await it.arrive("a");
       const task = await it.theTask();
-      const outcome = await it.append(heldOf(task), { taken: 1, fate: closeAs() });
+      const outcome = await it.append(heldOf(task), { taken: 1, outcome: closeAs() });
       assert.ok(outcome.kind === "done" && outcome.isWatched);
     });
   });
@@ -177,8 +177,8 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
     test("a run is removed with its event batches, its inbox and its attributes", async () => {
       const it = site();
       const held = await it.held("a", { attributes: `{"a":1}` });
-      await it.workflows.arrive(["1", "2"].map((key) => it.arrivalOf("a", key)));
-      await it.append(held, { page: page("2"), taken: 1, fate: closeAs() });
+      await it.workflows.deliver(["1", "2"].map((key) => it.arrivalOf("a", key)));
+      await it.append(held, { batch: page("2"), taken: 1, outcome: closeAs() });
       assert.equal(await it.workflows.prune(it.namespace, (await it.now()) + MINUTE, 10), 1);
       assert.equal(await it.workflows.find(it.key("a")), undefined);
       assert.deepEqual(await it.workflows.history(held.ref, 0, 1_000), { pages: [], isCut: false });
@@ -186,7 +186,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.workflows.watchEnds([held.ref]), []);
       assert.deepEqual(await it.workflows.list({ namespace: it.namespace, attributes: { a: 1 }, limit: 9 }), []);
       assert.deepEqual(await it.arrive("a"), { kind: "closed", status: undefined });
-      assert.equal((await it.append(held, { page: page("2"), fate: closeAs() })).kind, "lost");
+      assert.equal((await it.append(held, { batch: page("2"), outcome: closeAs() })).kind, "lost");
       const next = await it.start("a", { ifClosed: "keep" });
       assert.ok(next.isNew && next.ref > held.ref);
     });
@@ -197,7 +197,7 @@ export function workflowEndsContract({ opened }: WorkflowsHarness): void {
       const late = await it.held("late");
       await it.start("open");
       await opened().advance(2 * HOUR);
-      await it.append(late, { fate: closeAs() });
+      await it.append(late, { outcome: closeAs() });
       const now = await it.now();
       assert.equal(await it.workflows.prune(it.namespace, now - 5 * HOUR, 10), 0);
       assert.equal(await it.workflows.prune(it.namespace, now - HOUR, 10), 1);

@@ -39,7 +39,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       await opened().advance(5 * HOUR);
       assert.deepEqual(await it.workflows.renew([held], HOUR), []);
       assert.deepEqual(await it.ids(), []);
-      assert.equal((await it.append(held, { page: page("2") })).kind, "done");
+      assert.equal((await it.append(held, { batch: page("2") })).kind, "done");
     });
 
     test("a renewal returns the tasks that the token does not hold any more", async () => {
@@ -102,7 +102,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
-      await it.append(heldOf(await it.theTask()), { page: page("2") });
+      await it.append(heldOf(await it.theTask()), { batch: page("2") });
       const { attempt, problem, state } = await it.task("a");
       assert.deepEqual([attempt, problem, state], [0, undefined, "idle"]);
     });
@@ -121,7 +121,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       ];
       assert.deepEqual(await it.workflows.giveBack(batch), [false, false, false, false]);
       assert.equal((await it.task("rests")).problem, undefined);
-      assert.equal((await it.append(held, { fate: KEEP })).kind, "done");
+      assert.equal((await it.append(held, { outcome: KEEP })).kind, "done");
       assert.deepEqual(await it.ids(), []);
       assert.deepEqual(await it.workflows.giveBack([...batch.slice(0, 2), back(held)]), [false, false, true]);
       assert.deepEqual(await it.ids(), ["a"]);
@@ -156,7 +156,7 @@ export function workflowLeasesContract({ opened }: WorkflowsHarness): void {
       const held = await it.held("a");
       assert.equal(await it.workflows.wake(it.key("a")), true);
       assert.deepEqual(await it.ids(), []);
-      assert.equal((await it.append(held, { page: page("2") })).kind, "done");
+      assert.equal((await it.append(held, { batch: page("2") })).kind, "done");
     });
 
     test("a wake of a closed or unknown workflow does nothing", async () => {

@@ -70,9 +70,9 @@ export function workflowLostContract({ opened }: WorkflowsHarness): void {
       await it.start("a");
       await lose(it, 2);
       const held = heldOf(await it.theTask());
-      await it.append(held, { page: page("2"), fate: KEEP });
+      await it.append(held, { batch: page("2"), outcome: KEEP });
       assert.equal((await it.task("a")).lost, 2);
-      await it.append(further(held, 1), { page: page("3") });
+      await it.append(further(held, 1), { batch: page("3") });
       assert.equal((await it.task("a")).lost, 0);
       await it.arrive("a");
       assert.deepEqual(await lose(it, 2), [0, 1]);

@@ -1,7 +1,7 @@
 // The rules of workflows in their simplest form, for one namespace and one queue: a list of runs, and a clock
 // in minutes.
 import type {
-  ClaimedBinding,
+  ClaimedPin,
   DeliveryOutcome,
   InboxMessage,
   ReplayMode,
@@ -44,7 +44,7 @@ export interface ModelRun {
 interface Claimer {
   readonly worker: string;
   readonly types: readonly string[];
-  readonly bindings: readonly ClaimedBinding[];
+  readonly bindings: readonly ClaimedPin[];
   readonly isSticky: boolean;
   readonly stale: number;
 }
@@ -78,7 +78,7 @@ export class WorkflowModel {
 
   /** `ref` is the ref of a new run. */
   start(start: RunStart, ref: number): StartOutcome {
-    const { workflowId, runId, type, bound, first, lease, delayMs, ifClosed } = start;
+    const { workflowId, runId, type, pinned: bound, first, lease, delayMs, ifClosed } = start;
     const outcome = (run: ModelRun, isNew: boolean) => ({ ref: run.ref, runId: run.runId, status: run.status, isNew });
     const known = this.#runs.find((run) => run.runId === runId);
     if (known !== undefined) return outcome(known, true);
@@ -134,7 +134,10 @@ export class WorkflowModel {
   }
 
   /** `isNew`: the step was not applied before. `refs` are the refs of the runs that it starts. */
-  append({ ref, token, last, page, taken, fate, affinity, starts, arrivals }: TaskCompletion, refs: readonly number[]) {
+  append(
+    { ref, token, last, batch: page, taken, outcome, affinity, starts, messages: arrivals }: TaskCompletion,
+    refs: readonly number[],
+  ) {
     const lost = { kind: "lost" as const };
     const run = this.run(ref);
     if (run === undefined) return lost;
@@ -144,8 +147,8 @@ export class WorkflowModel {
       const isTheirs = run.task === undefined ? run.closedBy === token : run.task.token === token;
       const [own, written] = [page?.data.split("\n") ?? [], run.events.slice(last)];
       if (!isTheirs || run.events.length !== last + own.length || own.join() !== written.join()) return lost;
-      if (fate.kind !== "close" ? run.task === undefined : run.status !== fate.status) return lost;
-      if (run.task !== undefined && (run.task.state === "leased") !== (fate.kind === "keep")) return lost;
+      if (outcome.kind !== "close" ? run.task === undefined : run.status !== outcome.status) return lost;
+      if (run.task !== undefined && (run.task.state === "leased") !== (outcome.kind === "keep")) return lost;
       const found = starts.map((start) => {
         const mine = this.#runs.find(({ runId }) => runId === start.runId);
         const one = mine ?? this.#latest(start.workflowId);
@@ -157,11 +160,11 @@ export class WorkflowModel {
     run.inbox = run.inbox.filter(([number]) => number > taken);
     task.taken = Math.max(task.taken, taken);
     task.sticky = affinity && { worker: affinity.worker, until: this.clock + affinity.ms / MINUTE };
-    if (fate.kind === "keep") {
-      task.at = this.clock + fate.leaseMs / MINUTE;
+    if (outcome.kind === "keep") {
+      task.at = this.clock + outcome.leaseMs / MINUTE;
     } else {
       Object.assign(task, { state: "idle", at: undefined, worker: undefined, attempt: 0, lost: 0 });
-      if (fate.kind === "close") Object.assign(this.#end(run, fate.status, fate.result), { closedBy: token });
+      if (outcome.kind === "close") Object.assign(this.#end(run, outcome.status, outcome.result), { closedBy: token });
       else if (task.arrived > task.taken) Object.assign(task, { state: "ready", at: this.clock });
     }
     const { arrived } = task;
@@ -196,7 +199,7 @@ export class WorkflowModel {
     for (const run of this.#runs) {
       const { task } = run;
       if (task?.at === undefined || !types.includes(run.type)) continue;
-      if (!bindings.some(({ bound }) => bound === run.bound)) continue;
+      if (!bindings.some(({ pinned: bound }) => bound === run.bound)) continue;
       const { at, sticky } = task;
       const isActive = isSticky && sticky !== undefined && sticky.until > this.clock;
       const isMine = isActive && sticky.worker === worker;

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { AppendOutcome, ClaimedBinding, InboxMessage, TaskCompletion } from "../../ports/store/workflows.ts";
+import type { ClaimedPin, CompletionOutcome, InboxMessage, TaskCompletion } from "../../ports/store/workflows.ts";
 import { type ModelRun, WorkflowModel } from "./workflows-model-rules.contract.ts";
 import { freshId, type HeldTask, MINUTE, page, Site, type WorkflowsHarness } from "./workflows-shared.contract.ts";
 
@@ -23,7 +23,7 @@ const worker = fc.constantFrom(...WORKERS);
 const remembered = fc.oneof({ weight: 6, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(30) });
 const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined, freq: 2 });
 
-const fate = fc.oneof(
+const outcome = fc.oneof(
   fc.record({ kind: fc.constant("keep" as const), lease: leaseFor }),
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("rest" as const) }) },
   fc.record({ kind: fc.constant("close" as const), status: fc.constantFrom("completed", "failed", "continued") }),
@@ -34,18 +34,18 @@ const append = fc.record({
   /** Mostly right. */
   off: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 0, 1, -1),
   takes: fc.boolean(),
-  fate,
+  outcome,
   affinity: fc.option(fc.record({ worker, for: affinityFor }), { nil: undefined, freq: 4 }),
 });
 
-const stays = (...texts: string[]) => texts.map((bound) => ({ bound, binds: bound }));
+const stays = (...texts: string[]) => texts.map((bound) => ({ pinned: bound, pins: bound }));
 /** Pins that workers may take and give: by builds, and by builds and definitions. */
-const BINDINGS: (readonly ClaimedBinding[])[] = [
-  [{ bound: undefined, binds: undefined }, ...stays("b1")],
-  [{ bound: undefined, binds: "b1" }, ...stays("b1", "b2")],
-  [{ bound: undefined, binds: "b2" }, ...stays("b2", "b1", "b1 f")],
-  [...[undefined, "f", "b1", "b1 f"].map((bound) => ({ bound, binds: "b1 f" }))],
-  [{ bound: undefined, binds: "f" }, { bound: "b2", binds: "b2 f" }, ...stays("f", "b2 f")],
+const BINDINGS: (readonly ClaimedPin[])[] = [
+  [{ pinned: undefined, pins: undefined }, ...stays("b1")],
+  [{ pinned: undefined, pins: "b1" }, ...stays("b1", "b2")],
+  [{ pinned: undefined, pins: "b2" }, ...stays("b2", "b1", "b1 f")],
+  [...[undefined, "f", "b1", "b1 f"].map((bound) => ({ pinned: bound, pins: "b1 f" }))],
+  [{ pinned: undefined, pins: "f" }, { pinned: "b2", pins: "b2 f" }, ...stays("f", "b2 f")],
 ];
 
 const steps = {
@@ -161,7 +161,7 @@ class Story {
         const batch = step.batch.map(({ which, key, goesAlong, wakes }) =>
           this.#site.arrivalOf(idOf(which), `${key}`, { goesAlong, wakes }),
         );
-        const outcomes = await workflows.arrive(batch);
+        const outcomes = await workflows.deliver(batch);
         return assert.deepEqual(
           outcomes,
           batch.map((one) => model.arrive(one)),
@@ -224,7 +224,7 @@ class Story {
     const own = lease === undefined ? undefined : { token: freshId(), worker: "w1", leaseMs: lease * MINUTE };
     const fresh = this.#site.startOf(idOf(which), {
       type: typeOf(which),
-      bound,
+      pinned: bound,
       lease: own,
       ifClosed,
       first: page(`${++this.#events}`),
@@ -241,7 +241,7 @@ class Story {
 
   async #append({ batch, starts, sends, goesOn, refusesTo }: Of<"append">): Promise<void> {
     const appends: TaskCompletion[] = [];
-    for (const { of, events, off, takes, fate, affinity } of batch) {
+    for (const { of, events, off, takes, outcome, affinity } of batch) {
       const memory = this.#remembered(of);
       if (memory === undefined || appends.some(({ ref }) => ref === memory.ref)) continue;
       const run = this.#model.run(memory.ref);
@@ -249,14 +249,14 @@ class Story {
       appends.push(
         this.#site.appendOf(memory, {
           last: memory.last + off,
-          page: events === 0 ? undefined : page(...some),
+          batch: events === 0 ? undefined : page(...some),
           taken: takes ? Math.max(run?.task?.arrived ?? 0, memory.taken) : memory.taken,
-          fate:
-            fate.kind === "keep"
-              ? { kind: "keep", leaseMs: fate.lease * MINUTE }
-              : fate.kind === "rest"
+          outcome:
+            outcome.kind === "keep"
+              ? { kind: "keep", leaseMs: outcome.lease * MINUTE }
+              : outcome.kind === "rest"
                 ? { kind: "rest" }
-                : { kind: "close", status: fate.status, result: "done" },
+                : { kind: "close", status: outcome.status, result: "done" },
           affinity: affinity && { worker: affinity.worker, ms: affinity.for * MINUTE },
         }),
       );
@@ -267,16 +267,16 @@ class Story {
     // step that only keeps the task is applied again whenever it is repeated.
     const isAmong = (id: string) => appends.some(({ ref }) => this.#model.run(ref)?.workflowId === id);
     const [child, target] = [`run ${starts}`, sends && idOf(sends.which)];
-    const mayBring = first.page !== undefined || first.fate.kind !== "keep";
+    const mayBring = first.batch !== undefined || first.outcome.kind !== "keep";
     const own = this.#model.run(first.ref)?.workflowId;
-    const isContinued = first.fate.kind === "close" && first.fate.status === "continued" && own !== undefined;
+    const isContinued = first.outcome.kind === "close" && first.outcome.status === "continued" && own !== undefined;
     const told = refusesTo && idOf(refusesTo.which);
     const refusal = told === undefined || isAmong(told) ? undefined : this.#site.arrivalOf(told, `${refusesTo?.key}`);
     const begun = isContinued && goesOn ? [this.#childOf(Number(own.at(-1)), refusal)] : [];
     const withMore: TaskCompletion = {
       ...first,
       starts: mayBring && starts !== undefined && !isAmong(child) ? [...begun, this.#childOf(starts, refusal)] : begun,
-      arrivals:
+      messages:
         mayBring && target !== undefined && !isAmong(target) ? [this.#site.arrivalOf(target, `${sends?.key}`)] : [],
     };
     this.#lastBatch = [withMore, ...rest];
@@ -293,8 +293,8 @@ class Story {
     for (const [i, append] of batch.entries()) this.#check(append, outcomes[i]!);
   }
 
-  #check(append: TaskCompletion, outcome: AppendOutcome): void {
-    const { ref, token, last, page: some, taken } = append;
+  #check(append: TaskCompletion, outcome: CompletionOutcome): void {
+    const { ref, token, last, batch: some, taken } = append;
     const refs = outcome.kind === "done" ? outcome.starts.map((start) => start.ref) : [];
     const expected = this.#model.append(append, refs);
     assert.equal(outcome.kind, expected.kind);
@@ -304,7 +304,7 @@ class Story {
       if (start !== undefined) assert.deepEqual(outcome.starts[i], start);
     if (expected.isNew) {
       assert.equal(outcome.arrived, expected.arrived);
-      if (append.fate.kind === "close") assert.equal(outcome.isWatched, expected.isWatched);
+      if (append.outcome.kind === "close") assert.equal(outcome.isWatched, expected.isWatched);
     }
     this.#memories.push({ ref, token, last: last + (some?.count ?? 0), taken });
   }
@@ -314,7 +314,7 @@ class Story {
     const held = { token, worker, leaseMs: lease * MINUTE };
     const { now, tasks, next } = await this.#site.claim({
       types,
-      bindings,
+      pins: bindings,
       limit,
       isSticky,
       lease: held,
@@ -331,10 +331,10 @@ class Story {
     for (const [i, task] of tasks.entries()) {
       const { run, mode } = got[i]!;
       const { workflowId, runId, type, events } = run;
-      const { binds } = bindings.find(({ bound }) => bound === run.bound)!;
+      const { pins: binds } = bindings.find(({ pinned: bound }) => bound === run.bound)!;
       const { attempt, lost, taken, arrived } = this.#model.claim(run, worker, token, lease, binds);
       const key = { namespace: this.#site.namespace, workflowId, ref: run.ref, runId, type, token };
-      assert.deepEqual(task, { ...key, attempt, lost, mode, bound: run.bound, last: events.length, taken, arrived });
+      assert.deepEqual(task, { ...key, attempt, lost, mode, pinned: run.bound, last: events.length, taken, arrived });
       this.#memories.push({ ref: run.ref, token, last: events.length, taken });
     }
     const told = next === undefined ? undefined : Math.round((next - now) / MINUTE) + this.#model.clock;
@@ -362,7 +362,7 @@ class Story {
       result,
       events,
       closedAt: minute(closedAt),
-      bound: run.bound,
+      bound: run.pinned,
       sticky: run.stickyWorker && [run.stickyWorker, run.stickyUntil === 0 ? 0 : minute(run.stickyUntil)],
       task: task && [task.state, minute(task.at), task.attempt, task.lost, task.arrived, task.taken, task.worker],
     }));

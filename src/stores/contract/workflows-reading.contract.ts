@@ -26,7 +26,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       const pages = [1, 2, 1, 2, 1].map((count, i) => ({ count, data: `page ${i}`.padEnd(10, ".") }));
       let held: HeldTask = await it.held("a", { first: pages[0]! });
       for (const one of pages.slice(1)) {
-        assert.equal((await it.append(held, { page: one, fate: KEEP })).kind, "done");
+        assert.equal((await it.append(held, { batch: one, outcome: KEEP })).kind, "done");
         held = further(held, one.count);
       }
       return held.ref;
@@ -63,7 +63,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
     test("a history can be read in parts, also of a closed run", async () => {
       const it = site();
       const ref = await paged(it);
-      await it.workflows.close(it.closing("a", { page: page("the end") }));
+      await it.workflows.close(it.closing("a", { batch: page("the end") }));
       const read: string[] = [];
       for (let after = 0, isCut = true; isCut; ) {
         const part = await it.workflows.history(ref, after, 15);
@@ -85,7 +85,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
       const it = site();
       let held = await it.held("a", { first: page("1") });
       for (let i = 2; i <= 120; i++) {
-        await it.append(held, { page: page(`${i}`), fate: KEEP });
+        await it.append(held, { batch: page(`${i}`), outcome: KEEP });
         held = further(held, 1);
       }
       assert.deepEqual(
@@ -154,7 +154,7 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
     test("listed runs have the same values as found ones", async () => {
       const it = site();
       const held = await it.held("open", { attributes: `{"a":1}`, memo: "m" });
-      await it.append(held, { page: page("2"), fate: KEEP, affinity: { worker: "w1", ms: HOUR } });
+      await it.append(held, { batch: page("2"), outcome: KEEP, affinity: { worker: "w1", ms: HOUR } });
       await it.closed("over");
       const listed = await it.workflows.list({ namespace: it.namespace, limit: 9 });
       assert.deepEqual(listed, [await it.stored("over"), await it.stored("open")]);
@@ -220,10 +220,10 @@ export function workflowReadingContract({ opened }: WorkflowsHarness): void {
     test("attributes are the ones of the last step, also of closed runs", async () => {
       const it = site();
       const held = await it.held("a", { attributes: `{"stage":"first"}` });
-      await it.append(held, { fate: KEEP, attributes: `{"stage":"second"}` });
+      await it.append(held, { outcome: KEEP, attributes: `{"stage":"second"}` });
       assert.deepEqual(await ids(it, { attributes: { stage: "first" } }), []);
       assert.deepEqual(await ids(it, { attributes: { stage: "second" } }), ["a"]);
-      await it.append(held, { fate: closeAs(), attributes: `{"stage":"last"}` });
+      await it.append(held, { outcome: closeAs(), attributes: `{"stage":"last"}` });
       assert.deepEqual(await ids(it, { attributes: { stage: "last" }, status: "completed" }), ["a"]);
     });
 

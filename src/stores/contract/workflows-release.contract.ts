@@ -29,11 +29,11 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       const { state, attempt, worker, at = 0 } = await it.task("a");
       assert.deepEqual([state, attempt, worker], ["ready", 1, undefined]);
       assert.ok(at <= (await it.now()));
-      assert.equal((await it.append(held, { page: page("2") })).kind, "lost");
+      assert.equal((await it.append(held, { batch: page("2") })).kind, "lost");
       assert.deepEqual(await it.workflows.renew([held], HOUR), [held.ref]);
       const task = await it.theTask({ worker: "w2" });
       assert.deepEqual([task.attempt, task.arrived, task.taken], [2, 1, 0]);
-      assert.equal((await it.append(heldOf(task), { page: page("2") })).kind, "done");
+      assert.equal((await it.append(heldOf(task), { batch: page("2") })).kind, "done");
     });
 
     test("tasks of other workers, and of the same name in another namespace, are not released", async () => {
@@ -44,8 +44,8 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       await it.start("ready");
       await it.idle("idle");
       assert.equal(await release(it), 0);
-      assert.equal((await it.append(held, { fate: KEEP })).kind, "done");
-      assert.equal((await other.append(theirs, { fate: KEEP })).kind, "done");
+      assert.equal((await it.append(held, { outcome: KEEP })).kind, "done");
+      assert.equal((await other.append(theirs, { outcome: KEEP })).kind, "done");
       assert.deepEqual([(await it.task("ready")).state, (await it.task("idle")).state], ["ready", "idle"]);
       assert.equal(await release(it, "nobody"), 0);
     });
@@ -55,7 +55,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
       await it.seen("w1");
       const affinity = { worker: "w1", ms: HOUR };
       const held = await it.held("held");
-      await it.append(held, { fate: KEEP, affinity });
+      await it.append(held, { outcome: KEEP, affinity });
       for (const id of ["rests", "waits"]) await it.idle(id, { affinity });
       await it.idle("of w2", { affinity: { worker: "w2", ms: HOUR } });
       await it.arrive("waits");
@@ -91,7 +91,7 @@ export function workflowReleaseContract({ opened }: WorkflowsHarness): void {
     test("a step that was applied before the release is still recognised", async () => {
       const it = site();
       const held = await it.held("a");
-      const step = it.appendOf(held, { page: page("2"), affinity: { worker: "w1", ms: HOUR } });
+      const step = it.appendOf(held, { batch: page("2"), affinity: { worker: "w1", ms: HOUR } });
       assert.equal((await it.step(step)).kind, "done");
       await release(it);
       assert.equal((await it.step(step)).kind, "done");

@@ -5,10 +5,10 @@ import { randomUUID } from "node:crypto";
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { Store } from "../../ports/store/store.ts";
 import type {
-  AppendOutcome,
-  ClaimedBinding,
+  ClaimedPin,
   ClaimedTask,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   EventBatch,
   InboxMessage,
@@ -19,8 +19,8 @@ import type {
   TaskClaim,
   TaskClaims,
   TaskCompletion,
-  TaskFate,
   TaskLease,
+  TaskOutcome,
   WorkerRow,
   WorkflowKey,
   Workflows,
@@ -58,7 +58,7 @@ export interface ClaimOptions extends Partial<Omit<TaskClaim, "types">> {
   readonly compatible?: readonly string[];
   /** Unpinned runs are pinned to the build. */
   readonly binds?: boolean;
-  readonly bindings?: readonly ClaimedBinding[];
+  readonly pins?: readonly ClaimedPin[];
 }
 
 export interface WorkflowsHarness {
@@ -67,9 +67,9 @@ export interface WorkflowsHarness {
   readonly options: WorkflowsOptions;
 }
 
-function buildBindings({ build = "b1", compatible = [], binds = false }: ClaimOptions): ClaimedBinding[] {
+function buildPins({ build = "b1", compatible = [], binds = false }: ClaimOptions): ClaimedPin[] {
   const builds = [...new Set([build, ...compatible])];
-  return [{ bound: undefined, binds: binds ? build : undefined }, ...builds.map((one) => ({ bound: one, binds: one }))];
+  return [{ pinned: undefined, pins: binds ? build : undefined }, ...builds.map((one) => ({ pinned: one, pins: one }))];
 }
 
 export const MINUTE = 60_000;
@@ -87,12 +87,12 @@ export const page = (...events: string[]): EventBatch => ({ count: events.length
 
 export const lease = (worker = "w1", leaseMs = HOUR, token = freshId()): TaskLease => ({ token, worker, leaseMs });
 
-export const REST: TaskFate = { kind: "rest" };
-export const KEEP: TaskFate = { kind: "keep", leaseMs: HOUR };
+export const REST: TaskOutcome = { kind: "rest" };
+export const KEEP: TaskOutcome = { kind: "keep", leaseMs: HOUR };
 export const closeAs = (
-  status: Extract<TaskFate, { kind: "close" }>["status"] = "completed",
+  status: Extract<TaskOutcome, { kind: "close" }>["status"] = "completed",
   result = "the result",
-): TaskFate => ({ kind: "close", status, result });
+): TaskOutcome => ({ kind: "close", status, result });
 
 /** The knowledge of a task's holder. */
 export interface HeldTask {
@@ -130,7 +130,7 @@ export class Site {
       runId: freshId(),
       type: "Order",
       queue: "main",
-      bound: undefined,
+      pinned: undefined,
       first: page("started"),
       attributes: "{}",
       memo: "{}",
@@ -174,9 +174,9 @@ export class Site {
   }
 
   /** A closed run. */
-  async closed(workflowId: string, options: StartOptions = {}, fate = closeAs()): Promise<HeldTask> {
+  async closed(workflowId: string, options: StartOptions = {}, outcome = closeAs()): Promise<HeldTask> {
     const held = await this.held(workflowId, options);
-    assert.equal((await this.append(held, { fate })).kind, "done");
+    assert.equal((await this.append(held, { outcome })).kind, "done");
     return held;
   }
 
@@ -189,7 +189,7 @@ export class Site {
     key: string = freshId(),
     options: Partial<InboxMessage> = {},
   ): Promise<DeliveryOutcome> {
-    const outcomes = await this.workflows.arrive([this.arrivalOf(workflowId, key, options)]);
+    const outcomes = await this.workflows.deliver([this.arrivalOf(workflowId, key, options)]);
     assert.equal(outcomes.length, 1);
     return outcomes[0] as DeliveryOutcome;
   }
@@ -202,35 +202,35 @@ export class Site {
       token,
       last,
       taken,
-      page: undefined,
-      fate: REST,
+      batch: undefined,
+      outcome: REST,
       affinity: undefined,
       attributes: undefined,
       memo: undefined,
       reminders: [],
       starts: [],
-      arrivals: [],
+      messages: [],
       ...options,
     };
   }
 
-  async step(append: TaskCompletion): Promise<AppendOutcome> {
+  async step(append: TaskCompletion): Promise<CompletionOutcome> {
     const outcomes = await this.workflows.append([append]);
     assert.equal(outcomes.length, 1);
-    return outcomes[0] as AppendOutcome;
+    return outcomes[0] as CompletionOutcome;
   }
 
-  append(held: HeldTask, options: AppendOptions = {}): Promise<AppendOutcome> {
+  append(held: HeldTask, options: AppendOptions = {}): Promise<CompletionOutcome> {
     return this.step(this.appendOf(held, options));
   }
 
   /** By default all ready tasks, for an hour, by a worker with sticky execution. */
   claim(request: ClaimOptions = {}): Promise<TaskClaims> {
-    const { worker = "w1", types = ["Order"], build, compatible, binds, bindings, ...rest } = request;
+    const { worker = "w1", types = ["Order"], build, compatible, binds, pins, ...rest } = request;
     const { namespace } = this;
     const usual = { queue: "main", limit: 1_000, isSticky: true, staleMs: HOUR };
-    const some = bindings ?? buildBindings(request);
-    const claims = types.map((type) => ({ type, bindings: some }));
+    const some = pins ?? buildPins(request);
+    const claims = types.map((type) => ({ type, pins: some }));
     return this.workflows.claim({ namespace, ...usual, types: claims, lease: lease(worker), ...rest });
   }
 
@@ -285,10 +285,10 @@ export class Site {
     const usual = {
       runId: undefined,
       status: "terminated",
-      page: page("terminated"),
+      batch: page("terminated"),
       result: "why",
       reminders: [],
-      arrivals: [],
+      messages: [],
     } as const;
     return { ...this.key(workflowId), ...usual, ...options };
   }
@@ -358,7 +358,7 @@ export async function insist<T>(work: () => Promise<T>, onDoubt: () => void = ()
 
 /** Repeats starts, messages, steps, renewals and waking until they succeed: these are idempotent. */
 export function insistent(workflows: Workflows, onDoubt?: () => void): Workflows {
-  const again = new Set<string | symbol>(["start", "arrive", "append", "renew", "wake"] satisfies (keyof Workflows)[]);
+  const again = new Set<string | symbol>(["start", "deliver", "append", "renew", "wake"] satisfies (keyof Workflows)[]);
   return new Proxy(workflows, {
     get(target, name) {
       const method = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>;

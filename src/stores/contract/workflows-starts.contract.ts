@@ -22,7 +22,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
     test("a started run has all its values", async () => {
       const it = site();
       const first = page("started", ODD.replaceAll("\n", " "));
-      const start = it.startOf(ODD, { type: ODD, queue: ODD, bound: ODD, first, attributes: `{"a":1}`, memo: LARGE });
+      const start = it.startOf(ODD, { type: ODD, queue: ODD, pinned: ODD, first, attributes: `{"a":1}`, memo: LARGE });
       const { ref, runId, status, isNew } = await it.send(start);
       assert.deepEqual([runId, status, isNew], [start.runId, "running", true]);
       const found = await it.stored(ODD);
@@ -33,7 +33,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
         runId,
         type: ODD,
         queue: ODD,
-        bound: ODD,
+        pinned: ODD,
         status: "running",
         attributes: `{"a":1}`,
         memo: LARGE,
@@ -83,7 +83,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
         type: "Order",
         attempt: 1,
         mode: "cold_replay",
-        bound: undefined,
+        pinned: undefined,
         lost: 0,
         last: 3,
         taken: 0,
@@ -114,7 +114,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       const { state, attempt, worker, at } = await it.task("a");
       assert.deepEqual([state, attempt, worker], ["leased", 1, "me"]);
       assertAbout(at, (await it.now()) + HOUR);
-      assert.equal((await it.append(held, { page: page("2") })).kind, "done");
+      assert.equal((await it.append(held, { batch: page("2") })).kind, "done");
       assert.deepEqual(await it.events(held.ref), ["started", "2"]);
     });
 
@@ -150,7 +150,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
         assert.deepEqual(await it.send(start), first);
         assert.deepEqual(await it.send(start), first);
         const held = { ref: first.ref, token: start.lease!.token, last: 1, taken: 0 };
-        assert.equal((await it.append(held, { fate: closeAs("failed") })).kind, "done");
+        assert.equal((await it.append(held, { outcome: closeAs("failed") })).kind, "done");
         assert.deepEqual(await it.send(start), { ...first, status: "failed" });
       }
       assert.deepEqual(await it.reminders(), []);
@@ -161,7 +161,7 @@ export function workflowStartsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const start = it.startOf("a", { lease: lease() });
       const first = await it.send(start);
-      await it.append({ ref: first.ref, token: start.lease!.token, last: 1, taken: 0 }, { fate: closeAs() });
+      await it.append({ ref: first.ref, token: start.lease!.token, last: 1, taken: 0 }, { outcome: closeAs() });
       const second = await it.start("a");
       assert.deepEqual(await it.send(start), { ...first, status: "completed" });
       assert.equal((await it.stored("a")).ref, second.ref);

@@ -30,7 +30,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       let held = await it.held("a", { first: page("1", "2") });
       for (const events of [["3"], ["4", "5", "6"], [LARGE]]) {
-        assert.deepEqual(await it.append(held, { page: page(...events), fate: KEEP }), done);
+        assert.deepEqual(await it.append(held, { batch: page(...events), outcome: KEEP }), done);
         held = further(held, events.length);
       }
       assert.deepEqual(await it.events(held.ref), ["1", "2", "3", "4", "5", "6", LARGE]);
@@ -41,20 +41,20 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
     test("a step that keeps the task renews its lease for the given time", async () => {
       const it = site();
       const held = await it.held("a", { lease: lease("w1", 10 * MINUTE) });
-      await it.append(held, { page: page("2"), fate: { kind: "keep", leaseMs: 3 * HOUR } });
+      await it.append(held, { batch: page("2"), outcome: { kind: "keep", leaseMs: 3 * HOUR } });
       const { state, at, worker, attempt } = await it.task("a");
       assert.deepEqual([state, worker, attempt], ["leased", "w1", 1]);
       assertAbout(at, (await it.now()) + 3 * HOUR);
       await opened().advance(2 * HOUR);
       assert.deepEqual(await it.ids(), []);
-      assert.deepEqual(await it.append(further(held, 1), { page: page("3") }), done);
+      assert.deepEqual(await it.append(further(held, 1), { batch: page("3") }), done);
     });
 
     test("a step without events leaves the history unchanged", async () => {
       const it = site();
       const held = await it.held("a");
-      assert.deepEqual(await it.append(held, { fate: KEEP }), done);
-      assert.deepEqual(await it.append(held, { fate: REST }), done);
+      assert.deepEqual(await it.append(held, { outcome: KEEP }), done);
+      assert.deepEqual(await it.append(held, { outcome: REST }), done);
       assert.deepEqual(await it.events(held.ref), ["started"]);
       assert.equal((await it.task("a")).state, "idle");
     });
@@ -66,7 +66,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       await opened().advance(2 * HOUR);
       const task = await it.theTask();
       assert.equal(task.attempt, 2);
-      assert.deepEqual(await it.append(heldOf(task), { page: page("2"), fate: REST }), done);
+      assert.deepEqual(await it.append(heldOf(task), { batch: page("2"), outcome: REST }), done);
       const { state, attempt, worker } = await it.task("a");
       assert.deepEqual([state, attempt, worker], ["idle", 0, undefined]);
       await opened().advance(100 * HOUR);
@@ -78,8 +78,8 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
     test("a task is ready at once when more messages have arrived than were taken", async () => {
       const it = site();
       const held = await it.held("a");
-      await it.workflows.arrive(["1", "2", "3"].map((key) => it.arrivalOf("a", key)));
-      assert.deepEqual(await it.append(held, { page: page("x"), taken: 2 }), { ...done, arrived: 3 });
+      await it.workflows.deliver(["1", "2", "3"].map((key) => it.arrivalOf("a", key)));
+      assert.deepEqual(await it.append(held, { batch: page("x"), taken: 2 }), { ...done, arrived: 3 });
       assert.equal((await it.task("a")).state, "ready");
       const task = await it.theTask();
       assert.deepEqual([task.last, task.taken, task.arrived, task.attempt], [2, 2, 3, 1]);
@@ -92,7 +92,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       for (const status of ["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const) {
         const held = await it.held(status);
         const affinity = { worker: "w1", ms: HOUR };
-        const options = { page: page("the end"), fate: closeAs(status, LARGE), affinity };
+        const options = { batch: page("the end"), outcome: closeAs(status, LARGE), affinity };
         assert.deepEqual(await it.append(held, options), done);
         const { startedAt, closedAt, ...run } = await it.stored(status);
         assert.deepEqual([run.status, run.result, run.task, run.events], [status, LARGE, undefined, 2]);
@@ -108,7 +108,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await it.arrive("a");
-      assert.deepEqual(await it.append(held, { page: page("end"), fate: closeAs() }), { ...done, arrived: 1 });
+      assert.deepEqual(await it.append(held, { batch: page("end"), outcome: closeAs() }), { ...done, arrived: 1 });
       assert.equal(await it.status("a"), "completed");
     });
 
@@ -119,13 +119,13 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
         const { attributes, memo } = await it.stored("a");
         return [attributes, memo];
       };
-      await it.append(held, { fate: KEEP });
+      await it.append(held, { outcome: KEEP });
       assert.deepEqual(await about(), [`{"a":1}`, "first"]);
-      await it.append(held, { page: page("2"), fate: KEEP, attributes: `{"a":2}` });
+      await it.append(held, { batch: page("2"), outcome: KEEP, attributes: `{"a":2}` });
       assert.deepEqual(await about(), [`{"a":2}`, "first"]);
-      await it.append(further(held, 1), { page: page("3"), fate: KEEP, memo: LARGE });
+      await it.append(further(held, 1), { batch: page("3"), outcome: KEEP, memo: LARGE });
       assert.deepEqual(await about(), [`{"a":2}`, LARGE]);
-      await it.append(further(held, 2), { fate: closeAs(), attributes: "{}", memo: "" });
+      await it.append(further(held, 2), { outcome: closeAs(), attributes: "{}", memo: "" });
       assert.deepEqual(await about(), ["{}", ""]);
     });
 
@@ -133,10 +133,10 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       await opened().advance(100 * HOUR);
-      assert.deepEqual(await it.append(held, { page: page("2"), fate: KEEP }), done);
+      assert.deepEqual(await it.append(held, { batch: page("2"), outcome: KEEP }), done);
       assert.deepEqual(await it.ids(), []);
       await opened().advance(100 * HOUR);
-      assert.deepEqual(await it.append(further(held, 1), { page: page("3") }), done);
+      assert.deepEqual(await it.append(further(held, 1), { batch: page("3") }), done);
     });
   });
 
@@ -165,14 +165,14 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       [
         "comes after the run was closed from outside",
         async (it, step) => {
-          assert.equal(await it.workflows.close(it.closing("a", { page: page("end") })), true);
+          assert.equal(await it.workflows.close(it.closing("a", { batch: page("end") })), true);
           return step;
         },
       ],
       [
         "comes after its holder has let the task go idle",
         async (it, step) => {
-          assert.equal((await it.append({ ...step, taken: 0 }, { page: page("other", "events") })).kind, "done");
+          assert.equal((await it.append({ ...step, taken: 0 }, { batch: page("other", "events") })).kind, "done");
           return step;
         },
       ],
@@ -180,7 +180,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
         "comes after a later step of its holder",
         async (it, step) => {
           assert.equal(
-            (await it.append({ ...step, taken: 0 }, { page: page("more", "than it"), fate: KEEP })).kind,
+            (await it.append({ ...step, taken: 0 }, { batch: page("more", "than it"), outcome: KEEP })).kind,
             "done",
           );
           return step;
@@ -188,17 +188,17 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       ],
     ];
     for (const [what, change] of cases) {
-      for (const fate of [KEEP, REST, closeAs()]) {
-        test(`a step that ${what} is lost, and nothing of it is applied (${fate.kind})`, async () => {
+      for (const outcome of [KEEP, REST, closeAs()]) {
+        test(`a step that ${what} is lost, and nothing of it is applied (${outcome.kind})`, async () => {
           const it = site();
           const held = await it.held("a");
           await it.arrive("a", "k");
           const usual = {
-            page: page("lost", "lost", "lost"),
+            batch: page("lost", "lost", "lost"),
             taken: 1,
             attributes: `{"lost":true}`,
             memo: "lost",
-            fate,
+            outcome,
           };
           const step = await change(it, it.appendOf(held, { ...usual, affinity: { worker: "lost", ms: HOUR } }));
           const [before, events] = [await it.stored("a"), await it.events(held.ref)];
@@ -213,8 +213,8 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
     test("a new step with the token of an idle task is lost", async () => {
       const it = site();
       const held = await it.held("a");
-      await it.append(held, { page: page("2") });
-      assert.deepEqual(await it.append(further(held, 1), { page: page("3") }), lost);
+      await it.append(held, { batch: page("2") });
+      assert.deepEqual(await it.append(further(held, 1), { batch: page("3") }), lost);
       assert.deepEqual(await it.events(held.ref), ["started", "2"]);
     });
 
@@ -234,8 +234,8 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
       const fates = [KEEP, REST, closeAs()];
       const outcomes = await it.workflows.append(
         all.map((held, i) => {
-          const fate = fates[i % 3]!;
-          return it.appendOf(isLost(i) ? { ...held, token: freshId() } : held, { page: page(`${i}`), fate });
+          const outcome = fates[i % 3]!;
+          return it.appendOf(isLost(i) ? { ...held, token: freshId() } : held, { batch: page(`${i}`), outcome });
         }),
       );
       assert.deepEqual(
@@ -258,20 +258,20 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
   });
 
   describe("repeated steps", () => {
-    for (const fate of [KEEP, REST, closeAs()]) {
+    for (const outcome of [KEEP, REST, closeAs()]) {
       for (const events of [["2", "3"], []]) {
-        test(`a repeated step of ${events.length} events is applied once (${fate.kind})`, async () => {
+        test(`a repeated step of ${events.length} events is applied once (${outcome.kind})`, async () => {
           const it = site();
           const held = await it.held("a");
           await it.arrive("a", "k");
           const affinity = { worker: "w1", ms: HOUR };
           const some = events.length > 0 ? page(...events) : undefined;
-          const step = it.appendOf(held, { page: some, taken: 1, fate, memo: "new", affinity });
+          const step = it.appendOf(held, { batch: some, taken: 1, outcome, memo: "new", affinity });
           assert.deepEqual(await it.step(step), { ...done, arrived: 1 });
           const { task: _, ...before } = await it.stored("a");
           for (let i = 0; i < 3; i++) assert.equal((await it.step(step)).kind, "done");
           const { task, ...after } = await it.stored("a");
-          assert.equal(task?.state, fate.kind === "close" ? undefined : fate.kind === "keep" ? "leased" : "idle");
+          assert.equal(task?.state, outcome.kind === "close" ? undefined : outcome.kind === "keep" ? "leased" : "idle");
           // A repeated step without events renews the affinity, which then lasts a moment longer.
           assert.deepEqual({ ...after, stickyUntil: before.stickyUntil }, before);
           assert.deepEqual(await it.events(held.ref), ["started", ...events]);
@@ -282,7 +282,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
     test("a message that arrives meanwhile does not make an applied step look lost", async () => {
       const it = site();
       const held = await it.held("a");
-      const step = it.appendOf(held, { page: page("2") });
+      const step = it.appendOf(held, { batch: page("2") });
       assert.deepEqual(await it.step(step), done);
       await it.arrive("a");
       assert.equal((await it.step(step)).kind, "done");
@@ -294,7 +294,7 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
     test("a step that closed its run still counts as applied when the workflow runs again", async () => {
       const it = site();
       const held = await it.held("a");
-      const step = it.appendOf(held, { page: page("end"), fate: closeAs() });
+      const step = it.appendOf(held, { batch: page("end"), outcome: closeAs() });
       assert.deepEqual(await it.step(step), done);
       const { ref } = await it.start("a");
       await opened().advance(HOUR);
@@ -307,9 +307,9 @@ export function workflowStepsContract({ opened }: WorkflowsHarness): void {
     test("a repeated step is recognised in a batch with new ones", async () => {
       const it = site();
       const [a, b] = [await it.held("a"), await it.held("b")];
-      const step = it.appendOf(a, { page: page("2"), fate: KEEP });
+      const step = it.appendOf(a, { batch: page("2"), outcome: KEEP });
       await it.step(step);
-      const outcomes = await it.workflows.append([it.appendOf(b, { page: page("2") }), step]);
+      const outcomes = await it.workflows.append([it.appendOf(b, { batch: page("2") }), step]);
       assert.deepEqual(outcomes, [done, done]);
       assert.deepEqual(
         [await it.events(a.ref), await it.events(b.ref)],

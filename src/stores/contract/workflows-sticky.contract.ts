@@ -35,11 +35,11 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const held = await it.held("a");
       assert.equal((await it.stored("a")).stickyWorker, undefined);
-      await it.append(held, { page: page("2"), fate: KEEP, affinity: { worker: "w1", ms: HOUR } });
+      await it.append(held, { batch: page("2"), outcome: KEEP, affinity: { worker: "w1", ms: HOUR } });
       const first = await it.stored("a");
       assert.equal(first.stickyWorker, "w1");
       assertAbout(first.stickyUntil, (await it.now()) + HOUR);
-      await it.append({ ...held, last: 2 }, { fate: KEEP, affinity: { worker: "w2", ms: 3 * HOUR } });
+      await it.append({ ...held, last: 2 }, { outcome: KEEP, affinity: { worker: "w2", ms: 3 * HOUR } });
       const second = await it.stored("a");
       assert.equal(second.stickyWorker, "w2");
       assertAbout(second.stickyUntil, (await it.now()) + 3 * HOUR);
@@ -147,7 +147,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       await it.seen("owner");
       await sticky(it, "a");
       const task = await it.theTask({ worker: "owner" });
-      await it.append(heldOf(task), { page: page("2"), taken: 1 });
+      await it.append(heldOf(task), { batch: page("2"), taken: 1 });
       await it.arrive("a");
       assert.deepEqual(await modes(it, { worker: "owner" }), [["a", "cold_replay"]]);
     });
@@ -187,8 +187,8 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.seen("owner");
       const held = await it.held("a");
-      await it.append(held, { page: page("2"), fate: KEEP, affinity: { worker: "owner", ms: HOUR } });
-      await it.append({ ...held, last: 2 }, { page: page("3") });
+      await it.append(held, { batch: page("2"), outcome: KEEP, affinity: { worker: "owner", ms: HOUR } });
+      await it.append({ ...held, last: 2 }, { batch: page("3") });
       await it.arrive("a");
       assert.deepEqual(await modes(it, { worker: "w1" }), [["a", "cold_replay"]]);
     });
@@ -213,7 +213,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       test(`a worker does not get its run when it requests another ${what}`, async () => {
         const it = site();
         await it.seen("owner");
-        await it.idle("a", { bound: "b1", affinity: { worker: "owner", ms: HOUR } });
+        await it.idle("a", { pinned: "b1", affinity: { worker: "owner", ms: HOUR } });
         await it.arrive("a");
         assert.deepEqual(await modes(it, { worker: "owner", ...request }), []);
         assert.deepEqual(await modes(it, { worker: "owner", ...request, isSticky: false }), []);
@@ -227,9 +227,9 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       const affinity = { worker: "owner", ms: 9 * HOUR };
       await it.idle("idle", { affinity });
       const held = await it.held("leased");
-      await it.append(held, { fate: KEEP, affinity });
+      await it.append(held, { outcome: KEEP, affinity });
       const back = await it.held("paused");
-      await it.append(back, { fate: KEEP, affinity });
+      await it.append(back, { outcome: KEEP, affinity });
       await it.workflows.giveBack([{ ...back, pauseMs: 30 * MINUTE, problem: undefined }]);
       assert.deepEqual(await modes(it, { worker: "owner" }), []);
       await passes(40 * MINUTE);
@@ -240,7 +240,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       const it = site();
       await it.seen("owner");
       const held = await it.held("a", { lease: lease("owner", MINUTE) });
-      await it.append(held, { fate: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
+      await it.append(held, { outcome: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
       await it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]);
       const { stickyWorker, stickyUntil, task } = await it.stored("a");
       assert.deepEqual([stickyWorker, stickyUntil, task?.problem], [undefined, undefined, "broken"]);
@@ -256,7 +256,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       await it.workflows.giveBack([{ ...again, pauseMs: 0, problem: undefined }]);
       assert.equal((await it.stored("a")).task?.problem, "broken");
       const other = await it.held("b");
-      await it.append(other, { fate: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
+      await it.append(other, { outcome: KEEP, affinity: { worker: "owner", ms: 9 * HOUR } });
       await it.workflows.giveBack([{ ...other, pauseMs: 0, problem: undefined }]);
       assert.equal((await it.stored("b")).stickyWorker, "owner");
     });
@@ -266,7 +266,7 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       await it.seen("owner");
       const held = await it.held("a", { lease: lease("owner", MINUTE) });
       const affinity = { worker: "owner", ms: 2 * HOUR };
-      await it.append(held, { fate: { kind: "keep", leaseMs: MINUTE }, affinity });
+      await it.append(held, { outcome: { kind: "keep", leaseMs: MINUTE }, affinity });
       await passes(2 * MINUTE);
       assert.deepEqual(await modes(it, { worker: "w1" }), []);
       await it.workflows.forgetWorker(it.namespace, "owner");
@@ -307,9 +307,9 @@ export function workflowStickyContract({ opened }: WorkflowsHarness): void {
       await it.idle("idle", { affinity: { worker: "owner", ms: HOUR } });
       await sticky(it, "ready", "owner", HOUR);
       const held = await it.held("leased");
-      await it.append(held, { fate: KEEP, affinity: { worker: "owner", ms: HOUR } });
+      await it.append(held, { outcome: KEEP, affinity: { worker: "owner", ms: HOUR } });
       const over = await it.held("over");
-      await it.append(over, { fate: closeAs(), affinity: { worker: "owner", ms: HOUR } });
+      await it.append(over, { outcome: closeAs(), affinity: { worker: "owner", ms: HOUR } });
       assert.deepEqual(await count(), { runs: 3, ready: 1, leased: 1, owned: 0 });
       await it.idle("of another", { affinity: { worker: "another", ms: HOUR } });
       await it.arrive("of another");

@@ -33,7 +33,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       ...step,
       reminders: [setOf(it.place.key("timer"), { data: LARGE }), cancelOf(it.place.key("cancelled"))],
       starts: [it.startOf("child", { reminders: [setOf(it.place.key("of the child"))] }), it.startOf("open")],
-      arrivals: [
+      messages: [
         it.arrivalOf("idle", "k"),
         it.arrivalOf("over", "k"),
         it.arrivalOf("nobody", "k"),
@@ -54,11 +54,11 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
   const AFTER = { reminders: ["of the child", "timer"], child: "running", idle: "ready", arrived: 1 };
 
   describe("steps with attachments", () => {
-    for (const fate of [KEEP, REST, closeAs()]) {
-      test(`all attachments are applied with the step (${fate.kind})`, async () => {
+    for (const task of [KEEP, REST, closeAs()]) {
+      test(`all attachments are applied with the step (${task.kind})`, async () => {
         const it = site();
         const held = await it.held("a");
-        const step = await everything(it, it.appendOf(held, { page: page("2"), fate }));
+        const step = await everything(it, it.appendOf(held, { batch: page("2"), outcome: task }));
         assert.deepEqual(await view(it), BEFORE);
         const outcome = await it.step(step);
         assert.deepEqual(await view(it), AFTER);
@@ -72,23 +72,23 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
         assert.deepEqual(new Set(await it.ids()), new Set(["child", "idle", "open"]));
       });
 
-      test(`no attachment is applied when the step is lost (${fate.kind})`, async () => {
+      test(`no attachment is applied when the step is lost (${task.kind})`, async () => {
         const it = site();
         const held = await it.held("a");
-        const step = await everything(it, it.appendOf(held, { page: page("2"), fate }));
+        const step = await everything(it, it.appendOf(held, { batch: page("2"), outcome: task }));
         assert.deepEqual(await it.step({ ...step, token: freshId() }), { kind: "lost" });
         assert.deepEqual(await it.step({ ...step, last: 7 }), { kind: "lost" });
         assert.deepEqual(await view(it), BEFORE);
       });
 
-      test(`all attachments are applied once when the step is repeated (${fate.kind})`, async () => {
+      test(`all attachments are applied once when the step is repeated (${task.kind})`, async () => {
         const it = site();
         const held = await it.held("a");
-        const step = await everything(it, it.appendOf(held, { page: page("2"), fate }));
+        const step = await everything(it, it.appendOf(held, { batch: page("2"), outcome: task }));
         const first = await it.step(step);
         await it.place.cancel(it.place.key("timer"));
         const idle = (await it.claim()).tasks.find(({ workflowId }) => workflowId === "idle")!;
-        await it.append(heldOf(idle), { page: page("k"), taken: 1 });
+        await it.append(heldOf(idle), { batch: page("k"), taken: 1 });
         const again = await it.step(step);
         assert.deepEqual(again.kind === "done" && again.starts, first.kind === "done" && first.starts);
         assert.deepEqual(await view(it), { ...AFTER, reminders: ["of the child"], idle: "idle" });
@@ -102,7 +102,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       await it.arrive("a", "not taken");
       const own = lease();
       const starts = [it.startOf("a", { first: page("anew"), lease: own })];
-      const step = it.appendOf(held, { page: page("continued"), fate: closeAs("continued"), starts });
+      const step = it.appendOf(held, { batch: page("continued"), outcome: closeAs("continued"), starts });
       const outcome = await it.step(step);
       assert.ok(outcome.kind === "done" && outcome.starts[0]?.isNew);
       const { ref } = outcome.starts[0];
@@ -116,7 +116,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       );
       const again = await it.step(step);
       assert.deepEqual(again.kind === "done" && again.starts, outcome.starts);
-      assert.equal((await it.append({ ref, token: own.token, last: 1, taken: 0 }, { page: page("2") })).kind, "done");
+      assert.equal((await it.append({ ref, token: own.token, last: 1, taken: 0 }, { batch: page("2") })).kind, "done");
       assert.deepEqual(await it.events(ref), ["anew", "2"]);
     });
 
@@ -124,10 +124,10 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const [held, other] = [await it.held("a"), await it.held("b")];
       const starts = [it.startOf("b", { ifClosed: "start" })];
-      const step = it.appendOf(held, { page: page("2"), starts });
+      const step = it.appendOf(held, { batch: page("2"), starts });
       const first = await it.step(step);
       assert.deepEqual(first.kind === "done" && first.starts[0]?.ref, other.ref);
-      await it.append(other, { fate: closeAs("failed") });
+      await it.append(other, { outcome: closeAs("failed") });
       const again = await it.step(step);
       assert.ok(again.kind === "done");
       assert.deepEqual([again.starts[0]?.ref, again.starts[0]?.isNew], [other.ref, false]);
@@ -143,7 +143,7 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       assert.deepEqual(await it.ids(), []);
       const child = { ref: outcome.starts[0]!.ref, token: own.token, last: 1, taken: 0 };
       assert.equal(
-        (await it.append(child, { fate: closeAs(), arrivals: [it.arrivalOf("a", "its result")] })).kind,
+        (await it.append(child, { outcome: closeAs(), messages: [it.arrivalOf("a", "its result")] })).kind,
         "done",
       );
       assert.deepEqual(await it.ids(), ["a"]);
@@ -156,9 +156,9 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const [a, b, c] = [await it.held("a"), await it.held("b"), await it.held("c")];
       const outcomes = await it.workflows.append([
-        it.appendOf(a, { page: page("2"), arrivals: [it.arrivalOf("b", "from a"), it.arrivalOf("c", "from a")] }),
-        it.appendOf(b, { page: page("2"), arrivals: [it.arrivalOf("a", "from b"), it.arrivalOf("c", "from b")] }),
-        it.appendOf(c, { page: page("2"), fate: KEEP, arrivals: [it.arrivalOf("a", "from c")] }),
+        it.appendOf(a, { batch: page("2"), messages: [it.arrivalOf("b", "from a"), it.arrivalOf("c", "from a")] }),
+        it.appendOf(b, { batch: page("2"), messages: [it.arrivalOf("a", "from b"), it.arrivalOf("c", "from b")] }),
+        it.appendOf(c, { batch: page("2"), outcome: KEEP, messages: [it.arrivalOf("a", "from c")] }),
       ]);
       assert.deepEqual(
         outcomes.map(({ kind }) => kind),
@@ -202,8 +202,8 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       const it = site();
       const [a, b] = [await it.held("a"), await it.held("b")];
       const outcomes = await it.workflows.append([
-        it.appendOf(a, { page: page("2"), arrivals: [it.arrivalOf("b")] }),
-        it.appendOf(b, { page: page("2"), fate: closeAs() }),
+        it.appendOf(a, { batch: page("2"), messages: [it.arrivalOf("b")] }),
+        it.appendOf(b, { batch: page("2"), outcome: closeAs() }),
       ]);
       assert.deepEqual(
         outcomes.map(({ kind }) => kind),
@@ -220,10 +220,10 @@ export function workflowTogetherContract({ opened }: WorkflowsHarness): void {
       await it.workflows.append(
         all.map((held, i) =>
           it.appendOf(isLost(i) ? { ...held, token: freshId() } : held, {
-            page: page(`${i}`),
+            batch: page(`${i}`),
             reminders: i % 2 === 0 ? [setOf(it.place.key(`timer ${i}`)), setOf(it.place.key(`timeout ${i}`))] : [],
             starts: i % 3 === 0 ? [it.startOf(`child ${i}`, { delayMs: HOUR })] : [],
-            arrivals: i % 4 === 0 ? [it.arrivalOf("target", `from ${i}`)] : [],
+            messages: i % 4 === 0 ? [it.arrivalOf("target", `from ${i}`)] : [],
           }),
         ),
       );

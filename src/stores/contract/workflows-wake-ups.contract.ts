@@ -62,7 +62,7 @@ async function tell(stores: readonly Store[], { senders, workers }: Told): Promi
     for (const [i, { size, breaths }] of senders[sender]!.entries()) {
       await breathe(breaths);
       const keys = Array.from({ length: size }, (_, k) => `${sender}/${i}/${k}`);
-      await site.workflows.arrive(keys.map((key) => site.arrivalOf("a", key)));
+      await site.workflows.deliver(keys.map((key) => site.arrivalOf("a", key)));
     }
   };
 
@@ -82,8 +82,8 @@ async function tell(stores: readonly Store[], { senders, workers }: Told): Promi
       if (inbox.length > 0) {
         const keys = inbox.map(({ key }) => key);
         const taken = inbox.at(-1)!.number;
-        const fate = keeps ? KEEP : REST;
-        const outcome = await site.append(held, { page: page(...keys), taken, fate });
+        const step = { batch: page(...keys), taken, outcome: keeps ? KEEP : REST };
+        const outcome = await site.append(held, step);
         assert.equal(outcome.kind, "done");
         for (const key of keys) seen.add(key);
         held = further(held, keys.length, taken);
@@ -142,7 +142,7 @@ export function workflowWakeUpsContract(harness: WorkflowsHarness): void {
       const it = new Site(store, undefined, insistent(store.workflows));
       let held = await it.held("a");
       for (let i = 0; i < 50; i++) {
-        const [outcome] = await Promise.all([it.append(held, { page: page(`${i}`) }), it.arrive("a", `${i}`)]);
+        const [outcome] = await Promise.all([it.append(held, { batch: page(`${i}`) }), it.arrive("a", `${i}`)]);
         assert.equal(outcome.kind, "done");
         const task = await it.theTask();
         assert.deepEqual([task.arrived, task.taken], [i + 1, i]);

@@ -154,7 +154,7 @@ export class MemoryStore implements Store {
   }
 
   #commit(
-    { ref, epoch, version, id, write, settle, reminders, starts, arrivals }: Commit,
+    { ref, epoch, version, id, write, settle, reminders, starts, messages: arrivals }: Commit,
     owners?: readonly string[],
   ): CommitOutcome {
     const row = this.#rows[ref - 1];

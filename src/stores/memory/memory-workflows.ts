@@ -1,8 +1,8 @@
 // Workflows within one process: apps that share a MemoryStore share them. Each step runs to completion
 // without interruption, so all steps are atomic.
 import type {
-  AppendOutcome,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   EndedRun,
   InboxMessage,
@@ -49,11 +49,11 @@ export class MemoryWorkflows implements Workflows {
     return this.#change((steps) => batch.map((start) => steps.start(start)));
   }
 
-  async arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
+  async deliver(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
     return this.#change((steps) => batch.map((arrival) => steps.arrive(arrival)));
   }
 
-  async append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
+  async append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
     return this.#change((steps) => batch.map((append) => steps.append(append)));
   }
 

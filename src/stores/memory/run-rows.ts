@@ -95,7 +95,10 @@ export class RunRows {
   }
 
   /** Inserts the run without a task. */
-  insert({ namespace, workflowId, runId, type, queue, bound, attributes, memo }: RunStart, startedAt: number): Run {
+  insert(
+    { namespace, workflowId, runId, type, queue, pinned: bound, attributes, memo }: RunStart,
+    startedAt: number,
+  ): Run {
     const run: Run = {
       ref: ++this.#lastRef,
       namespace,
@@ -162,7 +165,7 @@ export function storedRunOf(run: Run): StoredRun {
     runId,
     type,
     queue,
-    bound,
+    pinned: bound,
     status,
     attributes,
     memo,

@@ -1,9 +1,9 @@
 // All changes of workflow runs in memory: starts, deliveries, steps, and tasks. It collects the namespaces
 // with changes for watchers.
 import type {
-  AppendOutcome,
   ClaimedTask,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   InboxMessage,
   RunStart,
@@ -59,8 +59,8 @@ export class RunSteps {
     return { kind: "arrived", ref, runId: run.runId, number };
   }
 
-  append(append: TaskCompletion): AppendOutcome {
-    const { ref, token, last, taken, fate, starts, arrivals } = append;
+  append(append: TaskCompletion): CompletionOutcome {
+    const { ref, token, last, taken, outcome, starts, messages: arrivals } = append;
     const run = this.#runs.get(ref);
     const task = this.#held(ref, token);
     if (run === undefined) return { kind: "lost" };
@@ -69,7 +69,7 @@ export class RunSteps {
       const started = starts.map((start) => this.#startedBefore(start));
       return { kind: "done", arrived: run.task?.arrived ?? 0, starts: started, isWatched: run.isWatched };
     }
-    const left = fate.kind === "close" && fate.status === "continued" ? leftOver(run, taken) : [];
+    const left = outcome.kind === "close" && outcome.status === "continued" ? leftOver(run, taken) : [];
     this.#step(run as OpenRun, append);
     const started = starts.map((start) => this.start(start));
     for (const [i, { refusal }] of starts.entries()) {
@@ -82,7 +82,7 @@ export class RunSteps {
     return { kind: "done", arrived: task.arrived, starts: started, isWatched: run.isWatched };
   }
 
-  close({ runId, status, page, result, reminders, arrivals, ...key }: Closing): boolean {
+  close({ runId, status, batch: page, result, reminders, messages: arrivals, ...key }: Closing): boolean {
     const run = this.#runs.find(key, runId);
     if (!isOpenRun(run)) return false;
     addPage(run, page);
@@ -102,7 +102,7 @@ export class RunSteps {
     });
     const { namespace, workflowId, ref, runId, type, bound, last } = task.run;
     const { attempt, lost, taken, arrived } = task;
-    return { namespace, workflowId, ref, runId, type, token, attempt, lost, mode, bound, last, taken, arrived };
+    return { namespace, workflowId, ref, runId, type, token, attempt, lost, mode, pinned: bound, last, taken, arrived };
   }
 
   /** False: the token does not hold the task any more. */
@@ -182,7 +182,10 @@ export class RunSteps {
     }
   }
 
-  #step(run: OpenRun, { token, page, taken, fate, affinity, attributes, memo, reminders }: TaskCompletion): void {
+  #step(
+    run: OpenRun,
+    { token, batch: page, taken, outcome, affinity, attributes, memo, reminders }: TaskCompletion,
+  ): void {
     const now = this.#now();
     const { task } = run;
     if (page !== undefined) addPage(run, page);
@@ -197,13 +200,13 @@ export class RunSteps {
     this.#move(task, () => {
       task.stickyWorker = affinity?.worker;
       task.stickyUntil = affinity === undefined ? 0 : now + affinity.ms;
-      if (fate.kind === "keep") task.at = now + fate.leaseMs;
+      if (outcome.kind === "keep") task.at = now + outcome.leaseMs;
       else Object.assign(task, { state: "idle", attempt: 0, worker: undefined });
     });
-    if (fate.kind === "close") {
-      this.#end(run, fate.status, fate.result);
+    if (outcome.kind === "close") {
+      this.#end(run, outcome.status, outcome.result);
       run.closedBy = token;
-    } else if (fate.kind === "rest" && task.arrived > task.taken) {
+    } else if (outcome.kind === "rest" && task.arrived > task.taken) {
       this.#makeReady(task, now);
     }
     this.#reminders.writeNow(reminders);
@@ -253,12 +256,12 @@ const leftOver = ({ inbox }: Run, taken: number) =>
  * This very step was the last one applied: its token, its event batch at the end of the history, and the
  * expected state of its task.
  */
-function wasDone(run: Run, { token, last, page, fate }: TaskCompletion): boolean {
+function wasDone(run: Run, { token, last, batch: page, outcome }: TaskCompletion): boolean {
   const { task, pages } = run;
   if ((task?.token ?? run.closedBy) !== token || run.last !== last + (page?.count ?? 0)) return false;
   if (page !== undefined && pages.at(-1)?.data !== page.data) return false;
-  if (fate.kind === "close") return task === undefined && run.status === fate.status;
-  return task !== undefined && (task.state === "leased") === (fate.kind === "keep");
+  if (outcome.kind === "close") return task === undefined && run.status === outcome.status;
+  return task !== undefined && (task.state === "leased") === (outcome.kind === "keep");
 }
 
 const outcomeOf = ({ ref, runId, status }: Run, isNew: boolean): StartOutcome => ({ ref, runId, status, isNew });

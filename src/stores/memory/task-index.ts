@@ -130,4 +130,9 @@ const hadAffinity = ({ state, at, stickyWorker, stickyUntil }: Task): boolean =>
 const byMoment = ({ task: a }: Match, { task: b }: Match): number => a.at - b.at || a.generation - b.generation;
 
 const bindingsOf = (types: readonly TypeClaim[]): Map<string, Bindings> =>
-  new Map(types.map(({ type, bindings }) => [type, new Map(bindings.map(({ bound, binds }) => [bound, binds]))]));
+  new Map(
+    types.map(({ type, pins: bindings }) => [
+      type,
+      new Map(bindings.map(({ pinned: bound, pins: binds }) => [bound, binds])),
+    ]),
+  );

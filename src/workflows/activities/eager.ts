@@ -49,7 +49,7 @@ export async function runEagerly(
         said = details;
       },
     });
-    return { news: { kind: "ActivityCompleted", of: n, result } };
+    return { event: { kind: "ActivityCompleted", of: n, result } };
   } catch (thrown) {
     return failed({ ...activity, ...(said !== undefined && { heartbeat: said }) }, failureOf(thrown), deps);
   }
@@ -72,18 +72,18 @@ export function takenOver(run: LoadedRun, decision: Scheduled, deps: EagerActivi
   if (deps.activities.has(name)) return undefined;
   // A worker that knows this activity began it, so such a worker can begin it again from the queue.
   const news = { kind: "ActivityRetryScheduled", of: n, attempts: 0, pause: 0, error } as const;
-  return { news, reminders: deps.dispatcher.queue(activity, undefined) };
+  return { event: news, reminders: deps.dispatcher.queue(activity, undefined) };
 }
 
 function failed(activity: QueuedActivity, failure: ReturnType<typeof failureOf>, deps: EagerActivitiesDeps): Item {
   const now = deps.now();
   const after = afterFailure(activity, 1, failure, now);
-  if ("news" in after) return { news: after.news };
+  if ("news" in after) return { event: after.news };
   const { pauseMs: pause } = after;
   const { n: of } = activity;
   const news = { kind: "ActivityRetryScheduled", of, attempts: 1, pause, error: failure.error } as const;
   const reminders = deps.dispatcher.queue({ ...activity, attempts: 1 }, now + pause);
-  return { news, reminders };
+  return { event: news, reminders };
 }
 
 function activityOf(run: LoadedRun, { n, name, input, options }: Scheduled): QueuedActivity {

@@ -5,7 +5,7 @@ import type { Wire } from "../engine/events.ts";
 import type { ClaimedActivity } from "./tasks.ts";
 
 /** Renewals within one lease. */
-export const RENEWALS = 3;
+export const ACTIVITY_RENEWALS = 3;
 
 export class RunningActivity {
   held: ClaimedActivity;
@@ -24,7 +24,7 @@ export class RunningActivity {
   constructor(held: ClaimedActivity, leaseMs: number, now: number) {
     this.held = held;
     this.leaseMs = leaseMs;
-    this.renewAt = now + leaseMs / RENEWALS;
+    this.renewAt = now + leaseMs / ACTIVITY_RENEWALS;
   }
 
   lose(reason: LimpetError): void {

@@ -15,7 +15,7 @@ import { activityType, type QueuedActivity } from "../definition/messages.ts";
 import { failureOf } from "./failure.ts";
 import { attemptMs } from "./limits.ts";
 import type { ActivityRunner } from "./runner.ts";
-import { RENEWALS, RunningActivity } from "./running.ts";
+import { ACTIVITY_RENEWALS, RunningActivity } from "./running.ts";
 import type { ActivityTasks, ClaimedActivity } from "./tasks.ts";
 
 export interface ActivityWorkerSettings {
@@ -251,7 +251,7 @@ export class ActivityWorker {
     try {
       const { activity, leaseUntil } = await tasks.note(one.held, said, one.leaseMs);
       one.held = { ...one.held, activity, leaseUntil };
-      one.renewAt = clock.monotonic() + one.leaseMs / RENEWALS;
+      one.renewAt = clock.monotonic() + one.leaseMs / ACTIVITY_RENEWALS;
     } catch (err) {
       if (isLimpetError(err, "LEASE_LOST")) return this.#lost(one);
       log.warn("activity.heartbeat.failed", { ...one.held.key, err });
@@ -283,7 +283,8 @@ export class ActivityWorker {
     const { clock, log } = this.#deps;
     const now = clock.monotonic();
     const due = [...this.#running.values()].filter(({ renewAt, isLost }) => renewAt <= now && !isLost);
-    for (const one of this.#running.values()) if (one.renewAt <= now) one.renewAt = now + one.leaseMs / RENEWALS;
+    for (const one of this.#running.values())
+      if (one.renewAt <= now) one.renewAt = now + one.leaseMs / ACTIVITY_RENEWALS;
     try {
       for (const [leaseMs, some] of Map.groupBy(due, (one) => one.leaseMs)) await this.#renewSome(some, leaseMs);
       await this.#checkRuns(due);

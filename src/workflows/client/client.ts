@@ -26,12 +26,12 @@ import type { Started } from "../engine/events.ts";
 import { readEventBatch } from "../engine/events.ts";
 import { checkPayload } from "../engine/payload-size.ts";
 import { endFromOutside } from "../history/ending.ts";
-import { arrivalOf, CANCEL_KEY, checkRequestId, signalKey, updateKey } from "../inbox/inbox-messages.ts";
+import { CANCEL_KEY, checkRequestId, inboxMessage, signalKey, updateKey } from "../inbox/inbox-messages.ts";
 import { UpdateCall } from "../inbox/update-call.ts";
 import type { UpdateWatch } from "../inbox/update-watch.ts";
 import type { CommandDispatcher } from "../worker/command-dispatcher.ts";
 import { describeRun, RunReader, readEnd } from "../worker/run-reader.ts";
-import type { EndWatch, RunEnd } from "./end-watch.ts";
+import type { ClosedRun, EndWatch } from "./end-watch.ts";
 import type {
   OptionsFor,
   ResultFor,
@@ -55,12 +55,12 @@ export interface WorkflowClientDeps {
   readonly ends: EndWatch;
   readonly updates: UpdateWatch;
   /** This client ended the run. */
-  ended(ref: number, runId: string, end: RunEnd): void;
+  ended(ref: number, runId: string, end: ClosedRun): void;
   now(): number;
   /** Starts a run, in this process if possible. */
   start(start: RunStart, started: Started, at: number): Promise<StartOutcome>;
   /** Delivers a message to the inbox of a run. */
-  arrive(arrival: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
+  deliver(message: InboxMessage): Promise<{ readonly ref: number; readonly runId: string }>;
   query(run: StoredRun, name: string, input: unknown): Promise<unknown>;
   /** The run is loaded in this process, which therefore reports its end. */
   isHere(ref: number): boolean;
@@ -178,7 +178,7 @@ export class WorkflowClient {
   }
 
   #to(workflowId: string, runId: string | undefined, key: string, message: Message): InboxMessage {
-    return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
+    return inboxMessage({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
   }
 
   /** A handle of a workflow in this store, by its id. */
@@ -214,7 +214,7 @@ export class WorkflowClient {
       runId,
       result: (options) => this.#result({ id, runId, ref }, options),
       signal: async (name: string | { readonly signal: string }, input?: unknown) => {
-        await this.#deps.arrive(this.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input));
+        await this.#deps.deliver(this.signalTo(id, runId, typeof name === "string" ? name : name?.signal, input));
       },
       query: async (name: string | { readonly query: string }, input?: unknown) => {
         const run = await this.#reader.latest(id, runId);
@@ -223,7 +223,7 @@ export class WorkflowClient {
       update: (name: string | { readonly update: string }, input?: unknown, options?: UpdateOptions) =>
         this.#update(id, runId, typeof name === "string" ? name : name?.update, input, options) as never,
       cancel: async (reason = "") => {
-        await this.#deps.arrive(this.cancelTo(id, runId, reason));
+        await this.#deps.deliver(this.cancelTo(id, runId, reason));
       },
       terminate: (reason = "") => this.#terminate(id, runId, reason),
       describe: async () => describeRun(await this.#reader.find(id, runId)),
@@ -256,7 +256,7 @@ export class WorkflowClient {
     }
   }
 
-  async #end(workflowId: string, runId: string | undefined, signal: AbortSignal): Promise<RunEnd> {
+  async #end(workflowId: string, runId: string | undefined, signal: AbortSignal): Promise<ClosedRun> {
     const { ref, runId: found, status, result } = await this.#reader.find(workflowId, runId);
     return status === "running" ? this.#deps.ends.wait(ref, found, signal) : { status, result: result ?? "{}" };
   }
@@ -276,7 +276,7 @@ export class WorkflowClient {
     checkRequestId("update", own);
     const message = { kind: "UpdateRequested", id: own, name, input: payload(input, "the input") } as const;
     const before = await this.#reader.find(workflowId, runId);
-    const { ref, runId: at } = await this.#deps.arrive(this.#to(workflowId, before.runId, updateKey(own), message));
+    const { ref, runId: at } = await this.#deps.deliver(this.#to(workflowId, before.runId, updateKey(own), message));
     // An update that is sent again may have been answered long ago.
     const after = id === undefined && ref === before.ref ? before.events : 0;
     const world = { store, reader: this.#reader, updates };

@@ -7,7 +7,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { RunStatus, Workflows } from "../../ports/store/workflows.ts";
 
-export interface RunEnd {
+export interface ClosedRun {
   readonly status: RunStatus;
   readonly result: string;
 }
@@ -22,7 +22,7 @@ const LOOK = 1_000;
 interface Waiter {
   readonly runId: string | undefined;
   readonly since: number;
-  readonly resolve: (end: RunEnd) => void;
+  readonly resolve: (end: ClosedRun) => void;
   readonly reject: (reason: unknown) => void;
 }
 
@@ -55,9 +55,9 @@ export class EndWatch {
    * Rejects with the signal's reason when it is aborted. `runId`: ignores the end of another run with the
    * same ref.
    */
-  wait(ref: number, runId: string | undefined, signal?: AbortSignal): Promise<RunEnd> {
+  wait(ref: number, runId: string | undefined, signal?: AbortSignal): Promise<ClosedRun> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
-    const { promise, resolve, reject } = Promise.withResolvers<RunEnd>();
+    const { promise, resolve, reject } = Promise.withResolvers<ClosedRun>();
     const waiter: Waiter = { runId, since: this.#clock.monotonic(), resolve, reject };
     const waiters = this.#waiters.get(ref) ?? new Set();
     waiters.add(waiter);
@@ -74,7 +74,7 @@ export class EndWatch {
     return promise.finally(() => signal?.removeEventListener("abort", abort));
   }
 
-  ended(ref: number, runId: string, end: RunEnd): void {
+  ended(ref: number, runId: string, end: ClosedRun): void {
     const waiters = this.#waiters.get(ref);
     if (waiters === undefined) return;
     this.#waiters.delete(ref);

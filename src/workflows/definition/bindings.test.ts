@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { codeOf, fits, type Pinning, readBinding, typeClaim, type WorkerCode, writeBinding } from "./bindings.ts";
+import {
+  mayContinue,
+  type RunPinning,
+  readPin,
+  typeClaim,
+  type WorkerCode,
+  workerCodeOf,
+  writePin,
+} from "./bindings.ts";
 
 const texts = fc.oneof(
   fc.string({ minLength: 1 }),
@@ -16,13 +24,13 @@ const codes: fc.Arbitrary<WorkerCode> = fc.record({
   compatible: fc.constantFrom([], ["b1"], ["b2", "b3", "b2"], [""]),
   definitions: fc.constantFrom({}, { order: "f" }, { order: "g", other: "f" }, { order: "" }),
 });
-const pinnings = fc.constantFrom<Pinning[]>("build", "definition");
+const pinnings = fc.constantFrom<RunPinning[]>("build", "definition");
 
 describe("bindings of a run", () => {
   it("a binding is read as it was written", () => {
     fc.assert(
       fc.property(bindings, (binding) => {
-        assert.deepEqual(readBinding(writeBinding(binding)), { ...binding });
+        assert.deepEqual(readPin(writePin(binding)), { ...binding });
       }),
     );
   });
@@ -31,22 +39,22 @@ describe("bindings of a run", () => {
     fc.assert(
       fc.property(bindings, bindings, (one, other) => {
         const isSame = one.build === other.build && one.definition === other.definition;
-        assert.equal(writeBinding(one) === writeBinding(other), isSame);
+        assert.equal(writePin(one) === writePin(other), isSame);
       }),
     );
   });
 
   it("a build alone is written as it is, so that earlier runs keep their binding", () => {
-    assert.equal(writeBinding({ build: "1.2", definition: undefined }), "1.2");
-    assert.deepEqual(readBinding("1.2"), { build: "1.2", definition: undefined });
-    assert.deepEqual(readBinding("[odd"), { build: "[odd", definition: undefined });
+    assert.equal(writePin({ build: "1.2", definition: undefined }), "1.2");
+    assert.deepEqual(readPin("1.2"), { build: "1.2", definition: undefined });
+    assert.deepEqual(readPin("[odd"), { build: "[odd", definition: undefined });
   });
 });
 
 describe("bindings in a claim", () => {
-  const table = (code: Partial<WorkerCode>, pinning: Pinning) =>
-    typeClaim("order", { build: "", compatible: [], definitions: { order: "f" }, ...code }, pinning).bindings.map(
-      ({ bound, binds }) => [bound, binds],
+  const table = (code: Partial<WorkerCode>, pinning: RunPinning) =>
+    typeClaim("order", { build: "", compatible: [], definitions: { order: "f" }, ...code }, pinning).pins.map(
+      ({ pinned, pins }) => [pinned, pins],
     );
 
   it("a claim binds to the build alone, or to the definition as well", () => {
@@ -90,12 +98,12 @@ describe("bindings in a claim", () => {
     });
     fc.assert(
       fc.property(codes, pinnings, few, (code, pinning, binding) => {
-        const claimed = typeClaim("order", code, pinning).bindings;
-        const found = claimed.filter(({ bound }) => bound === writeBinding(binding));
-        assert.equal(found.length, fits(binding, "order", code) ? 1 : 0);
-        for (const { binds } of found) {
-          assert.ok(fits(readBinding(binds), "order", code));
-          const after = readBinding(binds);
+        const claimed = typeClaim("order", code, pinning).pins;
+        const found = claimed.filter(({ pinned }) => pinned === writePin(binding));
+        assert.equal(found.length, mayContinue(binding, "order", code) ? 1 : 0);
+        for (const { pins: binds } of found) {
+          assert.ok(mayContinue(readPin(binds), "order", code));
+          const after = readPin(binds);
           assert.equal(after.build, binding.build ?? (code.build || undefined));
           assert.equal(binding.definition ?? after.definition, after.definition);
         }
@@ -105,7 +113,11 @@ describe("bindings in a claim", () => {
 
   it("the code of a worker follows from its registered row", () => {
     const about = JSON.stringify({ compatible: ["1"], fingerprints: { order: "f" } });
-    assert.deepEqual(codeOf({ build: "2", about }), { build: "2", compatible: ["1"], definitions: { order: "f" } });
-    assert.deepEqual(codeOf({ build: "", about: "{}" }), { build: "", compatible: [], definitions: {} });
+    assert.deepEqual(workerCodeOf({ build: "2", about }), {
+      build: "2",
+      compatible: ["1"],
+      definitions: { order: "f" },
+    });
+    assert.deepEqual(workerCodeOf({ build: "", about: "{}" }), { build: "", compatible: [], definitions: {} });
   });
 });

@@ -1,9 +1,9 @@
 // Reads and writes the binding of a run: a build of the code, the definition of its workflow, both, or
 // neither. A store keeps it as one text and compares it only for equality. A claim therefore lists every text
 // that fits the worker. Pure.
-import type { ClaimedBinding, StoredWorker, TypeClaim } from "../../ports/store/workflows.ts";
+import type { ClaimedPin, StoredWorker, TypeClaim } from "../../ports/store/workflows.ts";
 
-export interface Binding {
+export interface Pin {
   readonly build: string | undefined;
   /** The fingerprint of the workflow's code. */
   readonly definition: string | undefined;
@@ -20,18 +20,18 @@ export interface WorkerCode {
 }
 
 /** The binding that the first worker gives to a run: its build alone, or also the workflow's definition. */
-export type Pinning = "build" | "definition";
+export type RunPinning = "build" | "definition";
 
-const NOTHING: Binding = { build: undefined, definition: undefined };
+const NOTHING: Pin = { build: undefined, definition: undefined };
 const MARK = "[";
 
 /** A build alone is written as it is. Everything else, and a build that begins like JSON, is a JSON list. */
-export function writeBinding({ build, definition }: Binding): string | undefined {
+export function writePin({ build, definition }: Pin): string | undefined {
   if (definition !== undefined) return JSON.stringify([build ?? null, definition]);
   return build?.startsWith(MARK) ? JSON.stringify([build]) : build;
 }
 
-export function readBinding(text: string | undefined): Binding {
+export function readPin(text: string | undefined): Pin {
   if (text === undefined) return NOTHING;
   const plain = { build: text, definition: undefined };
   if (!text.startsWith(MARK)) return plain;
@@ -45,21 +45,21 @@ export function readBinding(text: string | undefined): Binding {
 }
 
 /** The bindings of a type that a worker may claim, each with the binding that the claim writes. */
-export function typeClaim(type: string, code: WorkerCode, pinning: Pinning): TypeClaim {
+export function typeClaim(type: string, code: WorkerCode, pinning: RunPinning): TypeClaim {
   const definition = definitionOf(type, code);
   const builds = [...new Set([code.build, ...code.compatible])].filter((build) => build !== "");
-  const bindings: ClaimedBinding[] = [];
+  const bindings: ClaimedPin[] = [];
   for (const of of definition === undefined ? [undefined] : [undefined, definition]) {
     for (const build of [undefined, ...builds]) {
       const binds = { build: build ?? (code.build || undefined), definition: pinning === "build" ? of : definition };
-      bindings.push({ bound: writeBinding({ build, definition: of }), binds: writeBinding(binds) });
+      bindings.push({ pinned: writePin({ build, definition: of }), pins: writePin(binds) });
     }
   }
-  return { type, bindings };
+  return { type, pins: bindings };
 }
 
 /** Whether a worker with that code may claim a run of that type with this binding. */
-export function fits({ build, definition }: Binding, type: string, code: WorkerCode): boolean {
+export function mayContinue({ build, definition }: Pin, type: string, code: WorkerCode): boolean {
   if (definition !== undefined && definition !== definitionOf(type, code)) return false;
   return build === undefined || build === code.build || code.compatible.includes(build);
 }
@@ -68,7 +68,7 @@ export const definitionOf = (type: string, { definitions }: Pick<WorkerCode, "de
   (Object.hasOwn(definitions, type) && definitions[type]) || undefined;
 
 /** From the row that a local or remote worker registered. */
-export function codeOf({ build, about }: Pick<StoredWorker, "build" | "about">): WorkerCode {
+export function workerCodeOf({ build, about }: Pick<StoredWorker, "build" | "about">): WorkerCode {
   const { compatible = [], fingerprints = {} } = JSON.parse(about) as {
     compatible?: string[];
     fingerprints?: Record<string, string>;

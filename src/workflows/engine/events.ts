@@ -1,8 +1,8 @@
-// Defines the events of a history and the format of a page. Two kinds of events: commands that the workflow's
+// Defines the events of a history and the format of a batch. Two kinds of events: commands that the workflow's
 // code issues (run an activity, start a timer), and external events (a result, a signal). A command has a
 // number `n`, its place among the commands of the run; its outcome names that number.
 //
-// Values stand in events in their JSON-ready form (kernel/values.ts), so a page is one JSON text that people
+// Values stand in events in their JSON-ready form (kernel/values.ts), so a batch is one JSON text that people
 // can read. Workers in other languages know the names of the events. Written events stay readable for ever:
 // fields are added, never changed.
 import type { SerializedError } from "../../kernel/serialized-error.ts";
@@ -129,7 +129,7 @@ export type CommandEvent =
   | { readonly kind: "UpdateCompleted"; readonly n: number; readonly id: string; readonly result: Wire }
   | { readonly kind: "UpdateFailed"; readonly n: number; readonly id: string; readonly error: SerializedError }
   | WaitOpened
-  | End;
+  | RunEndEvent;
 
 /**
  * Events of remote workers only: the code waits for a condition or a signal. `timer`: the number of the timer
@@ -153,7 +153,7 @@ export type WaitOpened =
     };
 
 /** The last command of a run. */
-export type End =
+export type RunEndEvent =
   | { readonly kind: "WorkflowCompleted"; readonly n: number; readonly result: Wire }
   | { readonly kind: "WorkflowFailed"; readonly n: number; readonly error: SerializedError }
   | { readonly kind: "WorkflowCancelled"; readonly n: number; readonly error: SerializedError }
@@ -254,7 +254,7 @@ export type HistoryEvent = Started | CommandEvent | ExternalEvent | EndedFromOut
 export interface Step {
   readonly at: number;
   readonly events: readonly HistoryEvent[];
-  /** The size of its page, if it was read. */
+  /** The size of its batch, if it was read. */
   readonly bytes?: number;
 }
 
@@ -285,7 +285,7 @@ const DECISIONS: ReadonlySet<string> = new Set<CommandEvent["kind"]>([
 
 export const isCommandEvent = (event: HistoryEvent): event is CommandEvent => DECISIONS.has(event.kind);
 
-export const isEnd = (event: HistoryEvent): event is End =>
+export const isEnd = (event: HistoryEvent): event is RunEndEvent =>
   event.kind === "WorkflowCompleted" ||
   event.kind === "WorkflowFailed" ||
   event.kind === "WorkflowCancelled" ||

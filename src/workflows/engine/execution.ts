@@ -16,7 +16,7 @@ import { Commands, type NewCommand } from "./commands.ts";
 import { Continued, nextRunId } from "./continued.ts";
 import { describeCommand, placeIn } from "./divergence.ts";
 import { checkFlags } from "./engine-flags.ts";
-import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started, Step } from "./events.ts";
+import type { CommandEvent, ExternalEvent, HistoryEvent, RunEndEvent, Started, Step } from "./events.ts";
 import { isCommandEvent, isEnd } from "./events.ts";
 import { type Inside, runInside } from "./inside.ts";
 import { checkPayload } from "./payload-size.ts";
@@ -69,7 +69,7 @@ export class Execution {
   attributes: Record<string, unknown> = {};
   readonly #waits: Waits;
   #now = 0;
-  #end: End | undefined;
+  #end: RunEndEvent | undefined;
   #broken: LimpetError | undefined;
   #isRunning = false;
   /** Called when the code fails outside of its turn. */
@@ -92,7 +92,7 @@ export class Execution {
   }
 
   /** The end of the run, once its code has ended. */
-  get end(): End | undefined {
+  get end(): RunEndEvent | undefined {
     return this.#end;
   }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StoredRun, StoredTask } from "../../ports/store/workflows.ts";
 import type { WorkerSummary } from "../../ports/workflow-admin.ts";
-import { writeBinding } from "../definition/bindings.ts";
+import { writePin } from "../definition/bindings.ts";
 import { awaitedBy, type RunFacts, summaryOf } from "./explain-run.ts";
 import type { PendingStep } from "./timeline.ts";
 
@@ -29,7 +29,7 @@ const run = (more: Partial<StoredRun> = {}): StoredRun => ({
   runId: "r",
   type: "order",
   queue: "shop",
-  bound: undefined,
+  pinned: undefined,
   status: "running",
   attributes: "{}",
   memo: "{}",
@@ -160,11 +160,11 @@ test("a run without a worker shows the reason", () => {
     "no live worker of queue shop has order; those of queue far do",
     true,
   ]);
-  assert.deepEqual(why([worker({ build: "2" })], { bound: "1" }), [
+  assert.deepEqual(why([worker({ build: "2" })], { pinned: "1" }), [
     "it is bound to build 1, and its workers are of build 2",
     true,
   ]);
-  assert.deepEqual(why([worker({ build: "2", compatible: ["1"] })], { bound: "1" }), [
+  assert.deepEqual(why([worker({ build: "2", compatible: ["1"] })], { pinned: "1" }), [
     "1 of its workers are there, and busy",
     false,
   ]);
@@ -181,9 +181,9 @@ test("a run without a worker shows the reason", () => {
 });
 
 test("a run bound to a definition that no live worker has is stuck, with advice", () => {
-  const bound = (build: string | undefined, definition: string) => writeBinding({ build, definition });
+  const bound = (build: string | undefined, definition: string) => writePin({ build, definition });
   const why = (binding: string | undefined, workers: WorkerSummary[], more: Partial<StoredRun> = {}) => {
-    const waiting = run({ task: task({ state: "ready", at: NOW - 60_000 }), bound: binding, ...more });
+    const waiting = run({ task: task({ state: "ready", at: NOW - 60_000 }), pinned: binding, ...more });
     const { summary, waitsFor } = say({ run: waiting, workers });
     return [summary.replace("order o-1 waits for a worker: ", ""), waitsFor[0]!.isStuck];
   };

@@ -4,10 +4,10 @@ import { formatDuration, isoMoment } from "../../kernel/durations.ts";
 import { didYouMean } from "../../kernel/nearest.ts";
 import type { StoredRun, StoredTask } from "../../ports/store/workflows.ts";
 import type { AwaitedThing, WorkerSummary } from "../../ports/workflow-admin.ts";
-import { fits, readBinding, type WorkerCode } from "../definition/bindings.ts";
+import { mayContinue, readPin, type WorkerCode } from "../definition/bindings.ts";
 import { isParkedByLosses } from "../worker/lost-attempts.ts";
 import { isParked } from "./history-budget.ts";
-import { errorText, type PendingStep } from "./timeline.ts";
+import { type PendingStep, storedErrorText } from "./timeline.ts";
 
 /** A task that waits for longer than this without a worker is stuck. A claim takes a moment. */
 export const STUCK_MS = 10_000;
@@ -107,11 +107,11 @@ function awaitedWorker(facts: RunFacts): AwaitedThing {
 
 function whyNoWorker({ run, workers, now }: RunFacts): { readonly why: string; readonly isStuck: boolean } {
   const { type, queue, stickyWorker, stickyUntil } = run;
-  const binding = readBinding(run.bound);
+  const binding = readPin(run.pinned);
   const live = workers.filter(({ isLive, isDraining }) => isLive && !isDraining);
   const withType = live.filter(({ types }) => types.includes(type));
   const there = withType.filter((each) => each.queue === queue);
-  const fitting = there.filter((each) => fits(binding, type, codeOfSummary(each)));
+  const fitting = there.filter((each) => mayContinue(binding, type, codeOfSummary(each)));
   const owner = live.find(({ worker }) => worker === stickyWorker);
   if (fitting.length > 0 && owner !== undefined && stickyUntil !== undefined && stickyUntil > now) {
     const left = formatDuration(stickyUntil - now);
@@ -123,7 +123,7 @@ function whyNoWorker({ run, workers, now }: RunFacts): { readonly why: string; r
   if (fitting.length > 0) return { why: `${fitting.length} of its workers are there, and busy`, isStuck: false };
   if (there.length > 0) {
     const { build } = binding;
-    const ofBuild = there.filter((each) => fits({ build, definition: undefined }, type, codeOfSummary(each)));
+    const ofBuild = there.filter((each) => mayContinue({ build, definition: undefined }, type, codeOfSummary(each)));
     if (ofBuild.length > 0) return { why: otherDefinitions(binding.definition!), isStuck: true };
     const builds = [...new Set(there.map((each) => each.build || "none"))].join(", ");
     return { why: `it is bound to build ${build}, and its workers are of build ${builds}`, isStuck: true };
@@ -212,7 +212,7 @@ export function wordsOf({ kind, what, due }: Pick<AwaitedThing, "kind" | "what" 
 function endText({ status, startedAt, closedAt, result }: StoredRun): string {
   const took = closedAt === undefined ? "" : ` after ${formatDuration(Math.max(0, closedAt - startedAt))}`;
   const { error } = JSON.parse(result ?? "{}") as { error?: unknown };
-  const why = error === undefined ? "" : `: ${errorText(error).split("\n")[0]}`;
+  const why = error === undefined ? "" : `: ${storedErrorText(error).split("\n")[0]}`;
   const words = status === "continued" ? "continued as a new run" : status;
   const is = status === "cancelled" || status === "terminated" ? "was " : "";
   return `${is}${words}${took}${why}`;

@@ -7,7 +7,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { type SerializedError, serializeError } from "../../kernel/serialized-error.ts";
 import type { InboxMessage } from "../../ports/store/workflows.ts";
 import type { Sent } from "../definition/messages.ts";
-import { arrivalOf } from "../inbox/inbox-messages.ts";
+import { inboxMessage } from "../inbox/inbox-messages.ts";
 import type { ParentClosePolicy, Started, Wire } from "./events.ts";
 
 export interface ChildOfRun {
@@ -28,7 +28,7 @@ export function toChildren(
     if (onParentClose === "abandon") return [];
     const kind = onParentClose === "cancel" ? "CancelRequested" : "TerminateRequested";
     const to = { namespace, workflowId, runId: undefined, key: `parent ${runId} ${n}` };
-    return [arrivalOf(to, { kind, reason }, { onlyFor: { runId, n } })];
+    return [inboxMessage(to, { kind, reason }, { onlyFor: { runId, n } })];
   });
 }
 
@@ -44,7 +44,7 @@ export function toParent(namespace: string, { parent }: Started, outcome: RunOut
     "error" in outcome
       ? ({ kind: "ChildRunFailed", of: n, error: outcome.error } as const)
       : ({ kind: "ChildRunCompleted", of: n, result: outcome.result } as const);
-  return [arrivalOf({ namespace, workflowId, runId, key: `child ${n}` }, message)];
+  return [inboxMessage({ namespace, workflowId, runId, key: `child ${n}` }, message)];
 }
 
 /** Notifies a run that its child cannot start, because another workflow has that id. */
@@ -58,5 +58,5 @@ export function refusalOf(
     `there is a workflow ${child} already, and it is no child of this run`,
   );
   const to = { namespace, workflowId, runId, key: `child ${n}` };
-  return arrivalOf(to, { kind: "ChildRunFailed", of: n, error: serializeError(taken) });
+  return inboxMessage(to, { kind: "ChildRunFailed", of: n, error: serializeError(taken) });
 }

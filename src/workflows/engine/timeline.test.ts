@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { LimpetError } from "../../kernel/errors.ts";
 import { serializeError } from "../../kernel/serialized-error.ts";
 import type { HistoryEvent } from "./events.ts";
-import { errorText, shown, Timeline } from "./timeline.ts";
+import { RunTimeline, shown, storedErrorText } from "./timeline.ts";
 
 const T = 1_000_000;
 const started: HistoryEvent = {
@@ -17,14 +17,14 @@ const started: HistoryEvent = {
 const error = serializeError(new RangeError("no tea"));
 
 /** One event a second. */
-function fold(...events: HistoryEvent[]): Timeline {
-  const timeline = new Timeline();
+function fold(...events: HistoryEvent[]): RunTimeline {
+  const timeline = new RunTimeline();
   for (const [i, event] of [started, ...events].entries()) timeline.add(i + 1, T + i * 1_000, event);
   return timeline;
 }
 
 /** The fields of each step after the first that are not empty. */
-const brief = (timeline: Timeline) =>
+const brief = (timeline: RunTimeline) =>
   timeline.steps.slice(1).map((step) => Object.fromEntries(Object.entries(step).filter(([, value]) => value)));
 
 test("a command stands together with its outcome", () => {
@@ -172,7 +172,7 @@ test("long values and errors are cut, and missing ones are left out", () => {
   assert.equal(shown(undefined), undefined);
   assert.equal(shown({ $: "undefined" }), undefined);
   assert.equal(shown(null), "null");
-  assert.equal(errorText(serializeError(new Error("y".repeat(1_000)))).length, 301);
-  assert.equal(errorText(serializeError(new LimpetError("WORKFLOW_CANCELLED", "enough"))), "enough");
-  assert.equal(errorText(undefined), "");
+  assert.equal(storedErrorText(serializeError(new Error("y".repeat(1_000)))).length, 301);
+  assert.equal(storedErrorText(serializeError(new LimpetError("WORKFLOW_CANCELLED", "enough"))), "enough");
+  assert.equal(storedErrorText(undefined), "");
 });

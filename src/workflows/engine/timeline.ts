@@ -38,7 +38,7 @@ interface Outcome extends Partial<HistoryStep> {
   readonly state: StepState;
 }
 
-export class Timeline {
+export class RunTimeline {
   readonly #steps: OpenStep[] = [];
   readonly #open = new Map<Key, { readonly step: OpenStep; place: Place }>();
 
@@ -53,7 +53,7 @@ export class Timeline {
   add(number: number, at: number, event: HistoryEvent): void {
     if ("wait" in event && event.wait !== undefined) this.#close({ key: event.wait, state: "done" }, at);
     if (event.kind === "ActivityRetryScheduled") {
-      this.#retry(event.of, event.attempts, errorText(event.error), at + event.pause);
+      this.#retry(event.of, event.attempts, storedErrorText(event.error), at + event.pause);
       return;
     }
     const outcome = outcomeOf(event);
@@ -106,10 +106,10 @@ function outcomeOf(event: HistoryEvent): Outcome | undefined {
     case "ChildRunCompleted":
       return { key: event.of, state: "done", result: shown(event.result) };
     case "ActivityFailed":
-      return { key: event.of, state: "failed", error: errorText(event.error), failures: event.attempts };
+      return { key: event.of, state: "failed", error: storedErrorText(event.error), failures: event.attempts };
     case "ActivityTimedOut":
     case "ChildRunFailed":
-      return { key: event.of, state: "failed", error: errorText(event.error) };
+      return { key: event.of, state: "failed", error: storedErrorText(event.error) };
     case "ActivityCancelled":
     case "ActivityCancelRequested":
     case "TimerCancelled":
@@ -119,7 +119,7 @@ function outcomeOf(event: HistoryEvent): Outcome | undefined {
     case "UpdateCompleted":
       return { key: event.id, state: "done", result: shown(event.result) };
     case "UpdateFailed":
-      return { key: event.id, state: "failed", error: errorText(event.error) };
+      return { key: event.id, state: "failed", error: storedErrorText(event.error) };
     default:
       return undefined;
   }
@@ -130,9 +130,9 @@ function endOf(event: HistoryEvent): Beginning | undefined {
     case "WorkflowCompleted":
       return { kind: "end", what: "completed", state: "done", result: shown(event.result) };
     case "WorkflowFailed":
-      return { kind: "end", what: "failed", state: "failed", error: errorText(event.error) };
+      return { kind: "end", what: "failed", state: "failed", error: storedErrorText(event.error) };
     case "WorkflowCancelled":
-      return { kind: "end", what: "cancelled", state: "cancelled", error: errorText(event.error) };
+      return { kind: "end", what: "cancelled", state: "cancelled", error: storedErrorText(event.error) };
     case "WorkflowContinuedAsNew":
       return { kind: "end", what: `continued as run ${event.runId}`, state: "done", input: shown(event.input) };
     case "WorkflowTerminated":
@@ -163,7 +163,7 @@ function beginningOf(event: HistoryEvent): Beginning {
     case "UpdateApplied":
       return { kind: "update", what: event.name, input, key: event.id };
     case "UpdateRejected":
-      return { kind: "update", what: event.name, state: "failed", error: errorText(event.error) };
+      return { kind: "update", what: event.name, state: "failed", error: storedErrorText(event.error) };
     case "ConditionWaitOpened":
       return { kind: "wait", what: event.key === undefined ? "condition" : `condition ${event.key}`, key: event.n };
     case "SignalWaitOpened":
@@ -201,7 +201,7 @@ export function shown(value: Wire): string | undefined {
 const UNDEFINED = '{"$":"undefined"}';
 
 /** The text of an error, with its name. A wrapper with the same message is replaced by its cause. */
-export function errorText(told: unknown): string {
+export function storedErrorText(told: unknown): string {
   const {
     message = "",
     error,

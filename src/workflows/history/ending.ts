@@ -11,8 +11,8 @@ import { writeEventBatch } from "../engine/events.ts";
 import { isMeant, toChildren } from "../engine/family.ts";
 import type { CommandDispatcher } from "../worker/command-dispatcher.ts";
 import { CompletionBuilder, closeWith } from "../worker/completion.ts";
-import type { RemoteRun } from "./run-state.ts";
-import { RemoteRuns } from "./run-states.ts";
+import type { RunState } from "./run-state.ts";
+import { RunStates } from "./run-states.ts";
 
 export interface EndingDeps {
   readonly store: Workflows;
@@ -32,22 +32,22 @@ export async function endFromOutside(
   { store, dispatcher, now }: EndingDeps,
 ): Promise<boolean> {
   const { namespace, workflowId, runId, ref } = run;
-  const runs = new RemoteRuns(store, Number.POSITIVE_INFINITY);
+  const runs = new RunStates(store, Number.POSITIVE_INFINITY);
   const known = await runs.get(ref, undefined);
   if (known === undefined) return false;
   const at = now();
   const kind = status === "terminated" ? "WorkflowTerminated" : "WorkflowTimedOut";
   const event: EndedFromOutside = { kind, reason: error.message };
-  const { reminders, arrivals } = endedBy(error, known, dispatcher.forQueue(run.queue), at);
+  const { reminders, messages } = endedBy(error, known, dispatcher.forQueue(run.queue), at);
   const told = new Set(known.children.keys());
-  const page = writeEventBatch({ at, events: [event] });
-  const closing = { namespace, workflowId, runId, status, page, result: writeError(error), reminders, arrivals };
+  const batch = writeEventBatch({ at, events: [event] });
+  const closing = { namespace, workflowId, runId, status, batch, result: writeError(error), reminders, messages };
   if (!(await store.close(closing))) return false;
   try {
     // The worker may have added steps meanwhile. After the close no worker adds to the run.
     const { children } = (await runs.get(ref, undefined)) ?? known;
     const missed = new Map([...children].filter(([n]) => !told.has(n)));
-    if (missed.size > 0) await store.arrive(toChildren(namespace, run, missed));
+    if (missed.size > 0) await store.deliver(toChildren(namespace, run, missed));
   } catch (cause) {
     const what = `workflow ${workflowId} is over (${status}); its latest children may not have been notified (${cause})`;
     throw new LimpetError("COMMIT_UNKNOWN", what, { cause });
@@ -56,7 +56,7 @@ export async function endFromOutside(
 }
 
 /** A step with the effects of the end, and without events. */
-function endedBy(error: SerializedError, run: RemoteRun, dispatcher: CommandDispatcher, at: number): CompletionBuilder {
+function endedBy(error: SerializedError, run: RunState, dispatcher: CommandDispatcher, at: number): CompletionBuilder {
   const step = new CompletionBuilder(run, dispatcher);
   step.end({ kind: "WorkflowFailed", n: 0, error }, at);
   return step;
@@ -69,7 +69,7 @@ export async function endOfBroken(task: ClaimedTask, deps: EndingDeps): Promise<
   const { store } = deps;
   const requests = await endRequests(task, store);
   if (requests.length === 0) return undefined;
-  const run = await new RemoteRuns(store, 0).get(task.ref, task.last);
+  const run = await new RunStates(store, 0).get(task.ref, task.last);
   const asked = run && requests.find(({ onlyFor }) => isMeant(run.started, { onlyFor }));
   if (asked === undefined) return undefined;
   const { number, message } = asked;
@@ -92,7 +92,7 @@ export async function endOfRefused(
   refusal: LimpetError,
   deps: EndingDeps,
 ): Promise<TaskCompletion | undefined> {
-  const run = await new RemoteRuns(deps.store, 0).get(task.ref, task.last);
+  const run = await new RunStates(deps.store, 0).get(task.ref, task.last);
   if (run === undefined) return undefined;
   const error = serializeError(new LimpetError("WORKFLOW_TERMINATED", refusal.message));
   const events = [{ kind: "WorkflowTerminated", reason: refusal.message }] as const;
@@ -107,14 +107,14 @@ interface EndingStep {
 
 function endingStep(
   { ref, token, last, taken }: ClaimedTask,
-  run: RemoteRun,
+  run: RunState,
   { events, status, error }: EndingStep,
   { dispatcher, now }: EndingDeps,
 ): TaskCompletion {
   const at = Math.max(run.at, now());
   const step = endedBy(error, run, dispatcher, at);
   step.events.push(...events);
-  return step.build({ ref, token, last, taken, fate: closeWith(status, error), affinity: undefined }, at);
+  return step.build({ ref, token, last, taken, outcome: closeWith(status, error), affinity: undefined }, at);
 }
 
 interface EndRequest extends Sent {
@@ -126,14 +126,14 @@ interface EndRequest extends Sent {
 async function endRequests({ ref, taken }: ClaimedTask, store: Workflows): Promise<EndRequest[]> {
   const found: EndRequest[] = [];
   for (let after = taken; ; ) {
-    const arrivals = await store.inbox(ref, after, LOOK);
-    for (const { number, data } of arrivals) {
+    const messages = await store.inbox(ref, after, LOOK);
+    for (const { number, data } of messages) {
       const { message, onlyFor } = readMessage(data);
       if (message.kind === "CancelRequested" || message.kind === "TerminateRequested") {
         found.push({ number, message, onlyFor });
       }
     }
-    if (arrivals.length < LOOK) return found;
-    after = arrivals.at(-1)!.number;
+    if (messages.length < LOOK) return found;
+    after = messages.at(-1)!.number;
   }
 }

@@ -9,13 +9,13 @@ import { readMessage } from "../definition/messages.ts";
 import type { CommandEvent } from "../engine/events.ts";
 import type { CommandDispatcher } from "../worker/command-dispatcher.ts";
 import { CompletionBuilder } from "../worker/completion.ts";
-import type { RemoteRun } from "./run-state.ts";
-import { RemoteRuns } from "./run-states.ts";
+import type { RunState } from "./run-state.ts";
+import { RunStates } from "./run-states.ts";
 
 export interface MendingDeps {
   readonly store: Workflows;
   readonly reminders: Reminders;
-  readonly book: ReminderWriter;
+  readonly writer: ReminderWriter;
   readonly dispatcher: CommandDispatcher;
   /** The store's clock. */
   now(): number;
@@ -23,12 +23,12 @@ export interface MendingDeps {
 
 /** Reminders of one run that are checked, and inbox messages in one read. */
 const MOST_LOOKED_FOR = 1_000;
-const READ_ARRIVALS = 1_000;
+const READ_MESSAGES = 1_000;
 
 /** Returns the number of restored reminders. */
 export async function mend(stored: StoredRun, deps: MendingDeps): Promise<number> {
-  const { store, reminders, book, dispatcher } = deps;
-  const run = await new RemoteRuns(store, 0).get(stored.ref, undefined);
+  const { store, reminders, writer, dispatcher } = deps;
+  const run = await new RunStates(store, 0).get(stored.ref, undefined);
   if (run === undefined || run.isOver) return 0;
   const own = dispatcher.forQueue(stored.queue);
   const steps = new CompletionBuilder(run, own);
@@ -44,12 +44,12 @@ export async function mend(stored: StoredRun, deps: MendingDeps): Promise<number
   const { events } = (await store.find(stored)) ?? stored;
   if (events !== run.last) return 0;
   const lost = missing.filter(({ key }) => !arriving.has(key.name));
-  for (const write of lost) await book.write(write.kind === "set" ? { ...write, isNew: true } : write);
+  for (const write of lost) await writer.write(write.kind === "set" ? { ...write, isNew: true } : write);
   return lost.length;
 }
 
 /** Steps that wait for a reminder. An activity that is eager or local has none. */
-function awaitedSteps(run: RemoteRun): CommandEvent[] {
+function awaitedSteps(run: RunState): CommandEvent[] {
   const steps = run.execution
     .awaited("TimerScheduled", "ActivityScheduled")
     .map((n) => run.steps.get(n) ?? waitTimer(run, n));
@@ -60,7 +60,7 @@ function awaitedSteps(run: RemoteRun): CommandEvent[] {
 }
 
 /** The timer that ends a wait is no event of its own. */
-function waitTimer(run: RemoteRun, n: number): CommandEvent | undefined {
+function waitTimer(run: RunState, n: number): CommandEvent | undefined {
   const opened = run.history.find(({ events }) => events.some((event) => event === run.waits.get(n)));
   const seconds = run.waits.get(n)?.seconds;
   if (opened === undefined || seconds === undefined) return undefined;
@@ -71,12 +71,12 @@ function waitTimer(run: RemoteRun, n: number): CommandEvent | undefined {
 async function arrivingFor(ref: number, store: Workflows): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let after = 0; ; ) {
-    const arrivals = await store.inbox(ref, after, READ_ARRIVALS);
-    for (const { data } of arrivals) {
+    const messages = await store.inbox(ref, after, READ_MESSAGES);
+    for (const { data } of messages) {
       const { message } = readMessage(data);
       if ("of" in message) found.add(String(message.of));
     }
-    if (arrivals.length < READ_ARRIVALS) return found;
-    after = arrivals.at(-1)!.number;
+    if (messages.length < READ_MESSAGES) return found;
+    after = messages.at(-1)!.number;
   }
 }

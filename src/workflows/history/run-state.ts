@@ -22,7 +22,7 @@ import type { DispatchingRun } from "../worker/command-dispatcher.ts";
 import type { ScheduledActivity } from "../worker/loaded-run.ts";
 import { selectionOf, stepsOf } from "./selection.ts";
 
-export type StepDecision = Extract<
+export type StepCommand = Extract<
   CommandEvent,
   { kind: "ActivityScheduled" | "TimerScheduled" | "ChildWorkflowScheduled" }
 >;
@@ -41,7 +41,7 @@ export interface NumberedStep extends Step {
   readonly from: number;
 }
 
-export class RemoteRun implements DispatchingRun {
+export class RunState implements DispatchingRun {
   readonly ref: number;
   started!: Started;
   startedAt = 0;
@@ -55,14 +55,14 @@ export class RemoteRun implements DispatchingRun {
   decidedAt = 0;
   bytes = 0;
   /** The binding, as the claim of its task returned it. */
-  bound: string | undefined;
+  pinned: string | undefined;
   /** The time of the last step. */
   at = 0;
   /** The number of the next command. */
   next = 1;
   readonly history: NumberedStep[] = [];
   /** All steps, including closed ones. */
-  readonly steps = new Map<number, StepDecision>();
+  readonly steps = new Map<number, StepCommand>();
   readonly open = new Set<number>();
   /** The steps of the latest completion that had any. */
   latest: readonly number[] = [];
@@ -251,13 +251,13 @@ export class RemoteRun implements DispatchingRun {
     }
   }
 
-  #openStep(decision: StepDecision, decided: number[]): void {
+  #openStep(decision: StepCommand, decided: number[]): void {
     this.steps.set(decision.n, decision);
     this.open.add(decision.n);
     decided.push(decision.n);
   }
 
-  #deliver(decision: NonNullable<RemoteRun["delivered"]>): void {
+  #deliver(decision: NonNullable<RunState["delivered"]>): void {
     this.delivered = decision;
     const { from, to } = interrupted(decision);
     for (const n of [...this.open]) if (n >= from && n < to && this.open.delete(n)) this.#broken.add(n);

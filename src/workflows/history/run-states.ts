@@ -3,16 +3,16 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import type { StoredRun, Workflows } from "../../ports/store/workflows.ts";
 import { readEventBatch } from "../engine/events.ts";
-import { RemoteRun } from "./run-state.ts";
+import { RunState } from "./run-state.ts";
 
 /** Bytes of a history in one read. */
 const READ_BYTES = 4 * 1024 * 1024;
 
-export class RemoteRuns {
+export class RunStates {
   readonly #store: Workflows;
   readonly #mostBytes: number;
   /** In order of use, the oldest first. */
-  readonly #runs = new Map<number, { readonly run: RemoteRun; readonly bytes: number }>();
+  readonly #runs = new Map<number, { readonly run: RunState; readonly bytes: number }>();
   #bytes = 0;
 
   constructor(store: Workflows, mostBytes: number) {
@@ -21,13 +21,13 @@ export class RemoteRuns {
   }
 
   /** The run with all events at least up to that number; undefined: all events. */
-  async get(ref: number, last: number | undefined, runId?: string): Promise<RemoteRun | undefined> {
+  async get(ref: number, last: number | undefined, runId?: string): Promise<RunState | undefined> {
     const found = this.#runs.get(ref)?.run;
     if (found !== undefined) this.forget(ref);
     // A restored store assigns refs again, so the cached run may be another one.
     const known = runId === undefined || found?.runId === runId ? found : undefined;
     // A cached run ahead of the store's last event is wrong, and is read anew.
-    const run = known !== undefined && (last === undefined || known.last <= last) ? known : new RemoteRun(ref);
+    const run = known !== undefined && (last === undefined || known.last <= last) ? known : new RunState(ref);
     while (last === undefined || run.last < last) {
       const { pages, isCut } = await this.#store.history(ref, run.last, READ_BYTES);
       for (const { from, count, data } of pages) {
@@ -44,14 +44,14 @@ export class RemoteRuns {
   }
 
   /** The run as it is stored; undefined: its history is gone. */
-  async of({ ref, runId, events, bound }: StoredRun): Promise<RemoteRun | undefined> {
+  async of({ ref, runId, events, pinned }: StoredRun): Promise<RunState | undefined> {
     const run = await this.get(ref, events, runId);
-    if (run !== undefined) run.bound = bound;
+    if (run !== undefined) run.pinned = pinned;
     return run;
   }
 
   /** The cached run, which may be behind. */
-  peek(ref: number): RemoteRun | undefined {
+  peek(ref: number): RunState | undefined {
     return this.#runs.get(ref)?.run;
   }
 
@@ -63,7 +63,7 @@ export class RemoteRuns {
     this.#bytes -= kept.bytes;
   }
 
-  #keep(run: RemoteRun): void {
+  #keep(run: RunState): void {
     this.forget(run.ref);
     const { bytes } = run;
     if (bytes > this.#mostBytes) return;

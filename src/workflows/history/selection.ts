@@ -6,7 +6,7 @@
 // ends with its first terminal event. A group fails with its first failed step, and completes when all of its
 // steps are complete.
 import type { ParallelGroup } from "../engine/events.ts";
-import type { RemoteRun } from "./run-state.ts";
+import type { RunState } from "./run-state.ts";
 
 export interface Selection {
   readonly id: string;
@@ -33,12 +33,14 @@ const MOST_STEPS = 1_000;
  */
 export function selectionOf(group: ParallelGroup | undefined): Selection | undefined {
   if (!Array.isArray(group?.path)) return undefined;
-  const entry = group.path.find((each: unknown) => modeOf(each) === SELECT_MODE) as Record<string, unknown> | undefined;
+  const entry = group.path.find((each: unknown) => groupMode(each) === SELECT_MODE) as
+    | Record<string, unknown>
+    | undefined;
   return entry === undefined ? undefined : readSelection(entry);
 }
 
 /** How the code awaits the members of a group; undefined: all of them. */
-export function modeOf(entry: unknown): unknown {
+export function groupMode(entry: unknown): unknown {
   if (typeof entry !== "object" || entry === null || !Object.hasOwn(entry, "parallel_group_mode")) return undefined;
   return (entry as Record<string, unknown>).parallel_group_mode ?? undefined;
 }
@@ -73,7 +75,7 @@ export const stepsOf = ({ base, size }: Pick<SelectionMember, "base" | "size">):
   Array.from({ length: size }, (_, i) => base + i);
 
 /** The outcome of a selection when a step ends; undefined: the selection is still open, or has a winner. */
-export function outcomeOf(run: RemoteRun, n: number, isFailure: boolean): "completed" | "failed" | undefined {
+export function outcomeOf(run: RunState, n: number, isFailure: boolean): "completed" | "failed" | undefined {
   const selection = selectionOf(run.steps.get(n)?.group);
   if (selection === undefined || run.selected.has(selection.id)) return undefined;
   if (isFailure) return "failed";
@@ -81,7 +83,7 @@ export function outcomeOf(run: RemoteRun, n: number, isFailure: boolean): "compl
 }
 
 /** The identity of a member's operation in the worker protocol. */
-export function identityOf(run: Pick<RemoteRun, "runId" | "steps">, { base, size, kind }: SelectionMember): string {
+export function identityOf(run: Pick<RunState, "runId" | "steps">, { base, size, kind }: SelectionMember): string {
   if (kind === "group") return `group:${base}:${size}`;
   return run.steps.get(base)?.kind === "ChildWorkflowScheduled" ? `${run.runId}-${base}` : `${run.runId}:${base}`;
 }

@@ -21,7 +21,7 @@ export interface HostQuestionsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly store: Pick<Reminders, "get" | "watch">;
-  readonly book: ReminderWriter;
+  readonly writer: ReminderWriter;
   readonly namespace: string;
   /** The store's clock. */
   now(): number;
@@ -75,15 +75,15 @@ export class HostQuestions {
     withinMs: number,
   ): Promise<{ readonly result: Wire } | undefined> {
     checkPayload(input, "the input");
-    const { random, book } = this.#deps;
+    const { random, writer } = this.#deps;
     const id = random.id();
     const until = Math.ceil(this.#deps.now() + withinMs);
     const { workflowId, runId } = run;
     const asked: HostQuestion = { id, worker, workflowId, runId, name, input, until };
     this.#listen(1);
     try {
-      await book.write(this.#row(this.#answerKey(id), until + KEPT_MS, { kind: "asked", id, worker }));
-      await book.write(this.#row(this.#askKey(worker, id), undefined, asked));
+      await writer.write(this.#row(this.#answerKey(id), until + KEPT_MS, { kind: "asked", id, worker }));
+      await writer.write(this.#row(this.#askKey(worker, id), undefined, asked));
       return await this.#answerTo(id, withinMs);
     } finally {
       this.#listen(-1);
@@ -119,7 +119,7 @@ export class HostQuestions {
     if (this.#deps.now() >= question.until) return;
     const { id, worker, until } = question;
     const row = { id, worker, ...(await answerOf(question).then(answered, failed)) };
-    await this.#deps.book.write(this.#row(this.#answerKey(id), until + KEPT_MS, row));
+    await this.#deps.writer.write(this.#row(this.#answerKey(id), until + KEPT_MS, row));
   }
 
   /**
@@ -128,7 +128,7 @@ export class HostQuestions {
    */
   async outlived(data: unknown): Promise<void> {
     const { worker, id } = data as AnswerRow;
-    await this.#deps.book.write({ kind: "cancel", key: this.#askKey(worker, id) });
+    await this.#deps.writer.write({ kind: "cancel", key: this.#askKey(worker, id) });
   }
 
   #listen(more: 1 | -1): void {
@@ -148,15 +148,15 @@ export class HostQuestions {
 
   #row(key: ReminderKey, at: number | undefined, data: HostQuestion | AnswerRow): ReminderWrite {
     const due = at === undefined ? 0 : new Date(at);
-    const write = this.#deps.book.set(key, { due, onFailure: PERSISTENT });
+    const write = this.#deps.writer.set(key, { due, onFailure: PERSISTENT });
     // The data is in JSON-ready form already.
     return write.kind === "set" ? { ...write, content: { ...write.content, data: JSON.stringify(data) } } : write;
   }
 
   async #forget(worker: string, id: string): Promise<void> {
-    const { book } = this.#deps;
+    const { writer } = this.#deps;
     const keys = [this.#askKey(worker, id), this.#answerKey(id)];
-    await Promise.all(keys.map((key) => book.write({ kind: "cancel", key })));
+    await Promise.all(keys.map((key) => writer.write({ kind: "cancel", key })));
   }
 }
 

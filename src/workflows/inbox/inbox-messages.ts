@@ -31,27 +31,27 @@ export function checkRequestId(what: "signal" | "update", id: unknown): asserts 
 const asksToEnd = ({ kind }: Message): boolean =>
   kind === "CancelRequested" || kind === "TerminateRequested" || kind === "CleanupRequested";
 
-export function arrivalOf(
+export function inboxMessage(
   to: Omit<InboxMessage, "data" | "goesAlong">,
   message: Message,
   more?: Omit<Sent, "message">,
 ): InboxMessage {
   const { namespace, workflowId, runId, key } = to;
   const goesAlong = !("of" in message) && message.kind !== "LookAgain";
-  const arrival = { namespace, workflowId, runId, key, data: writeMessage(message, more), goesAlong };
-  return asksToEnd(message) ? { ...arrival, wakes: true } : arrival;
+  const sent = { namespace, workflowId, runId, key, data: writeMessage(message, more), goesAlong };
+  return asksToEnd(message) ? { ...sent, wakes: true } : sent;
 }
 
 /**
  * Delivers a message. If other runs continued the addressed one, the message follows them to the open run.
  */
 export async function sendTo(
-  store: Pick<Workflows, "arrive" | "find">,
-  arrival: InboxMessage,
+  store: Pick<Workflows, "deliver" | "find">,
+  message: InboxMessage,
 ): Promise<DeliveryOutcome> {
   let isInDoubt: boolean | undefined;
-  for (let to = arrival; ; ) {
-    const [outcome] = await store.arrive([to]);
+  for (let to = message; ; ) {
+    const [outcome] = await store.deliver([to]);
     if (outcome!.kind === "arrived") return outcome!;
     isInDoubt ||= outcome!.isInDoubt;
     const refused = { ...outcome!, isInDoubt };

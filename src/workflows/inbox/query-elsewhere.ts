@@ -4,7 +4,7 @@
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { StoredRun, StoredWorker } from "../../ports/store/workflows.ts";
-import { codeOf, fits, readBinding } from "../definition/bindings.ts";
+import { mayContinue, readPin, workerCodeOf } from "../definition/bindings.ts";
 import type { Wire } from "../engine/events.ts";
 import { checkQueryable } from "../worker/lost-attempts.ts";
 
@@ -13,7 +13,7 @@ export interface QueryDeps {
   readonly worker: string;
   /** This process has a workflow of that name. */
   hasType(type: string): boolean;
-  /** This process has exactly the code that the run is bound to, in its queue. */
+  /** This process has exactly the code that the run is pinned to, in its queue. */
   hasCodeOf(run: StoredRun): boolean;
   /** Answers by the code of this process, in JSON-ready form. */
   here(run: StoredRun, name: string, input: Wire): Promise<Wire>;
@@ -62,13 +62,13 @@ async function queryElsewhere(run: StoredRun, name: string, input: Wire, deps: Q
   const answer = (await queryHosts(hosts, run, name, input, deps)) ?? (await deps.askHttpWorkers(run, name, input));
   if (answer !== undefined) return answer.result;
   const { type, queue } = run;
-  const { build, definition } = readBinding(run.bound);
+  const { build, definition } = readPin(run.pinned);
   if (hosts.length > 0) {
     throw new LimpetError("CALL_TIMEOUT", `workers that have the code of ${type} did not answer: ${hosts.join(", ")}`);
   }
   const here = `a query is answered by the code of the workflow, and this process has none of ${type}`;
-  const bound = [build && `build ${build}`, definition && `definition ${definition}`];
-  const where = [`queue ${queue}`, ...bound.filter((words) => words !== undefined)].join(", ");
+  const pins = [build && `build ${build}`, definition && `definition ${definition}`];
+  const where = [`queue ${queue}`, ...pins.filter((words) => words !== undefined)].join(", ");
   throw new LimpetError("WORKFLOW_TYPE_UNKNOWN", `${here}; no worker that has it is there (${where})`);
 }
 
@@ -103,7 +103,9 @@ async function hostsFor(run: StoredRun, deps: QueryDeps): Promise<string[]> {
   const rows = (await deps.workers()).filter((row) => {
     const { remote, types = [] } = JSON.parse(row.about) as About;
     if (remote !== undefined || row.worker === deps.worker || row.queue !== run.queue) return false;
-    return types.includes(run.type) && fits(readBinding(run.bound), run.type, codeOf(row)) && deps.isLive(row);
+    return (
+      types.includes(run.type) && mayContinue(readPin(run.pinned), run.type, workerCodeOf(row)) && deps.isLive(row)
+    );
   });
   const rank = ({ worker, isDraining }: StoredWorker): number => (worker === run.stickyWorker ? 0 : isDraining ? 2 : 1);
   return rows.sort((a, b) => rank(a) - rank(b)).map(({ worker }) => worker);

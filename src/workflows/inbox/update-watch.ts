@@ -43,9 +43,9 @@ export class UpdateWatch {
    * Called after the write is durable. Only events of updates and ends notify, because a run writes much
    * else.
    */
-  written({ ref, page, fate }: TaskCompletion): void {
+  written({ ref, batch, outcome }: TaskCompletion): void {
     if (!this.#waiting.has(ref)) return;
-    if (fate.kind === "close" || page?.data.includes('"kind":"Update') === true) this.ended(ref);
+    if (outcome.kind === "close" || batch?.data.includes('"kind":"Update') === true) this.ended(ref);
   }
 
   /** The run is over: the history holds the outcome, or none follows. */

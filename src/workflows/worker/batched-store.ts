@@ -7,7 +7,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Reminders, Rewriting, Settlement } from "../../ports/store/reminders.ts";
 import type {
-  AppendOutcome,
+  CompletionOutcome,
   DeliveryOutcome,
   InboxMessage,
   RunStart,
@@ -53,7 +53,7 @@ export function batchActivities(
 const rewrittenMaybe = (): LimpetError =>
   new LimpetError("COMMIT_UNKNOWN", "an answer of the store was lost; the store may have changed the activity");
 
-type Batched = Pick<Workflows, "start" | "arrive" | "append">;
+type Batched = Pick<Workflows, "start" | "deliver" | "append">;
 
 /** `patienceMs`: the time for retries. */
 export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: number): Workflows {
@@ -65,13 +65,13 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
     keyOf: ({ workflowId }) => workflowId,
     resolveAmbiguous: (_, outcome) => (outcome.isNew ? outcome : { ...outcome, isInDoubt: true }),
   });
-  const arrivals = new KeyedBatcher<InboxMessage, DeliveryOutcome>({
+  const messages = new KeyedBatcher<InboxMessage, DeliveryOutcome>({
     clock,
     ...LATE,
-    send: (batch) => store.arrive(batch),
+    send: (batch) => store.deliver(batch),
     resolveAmbiguous: (_, outcome) => (outcome.kind === "arrived" ? outcome : { ...outcome, isInDoubt: true }),
   });
-  const steps = new KeyedBatcher<TaskCompletion, AppendOutcome>({
+  const steps = new KeyedBatcher<TaskCompletion, CompletionOutcome>({
     clock,
     ...LANES,
     ...LATE,
@@ -89,7 +89,7 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
   };
   const batched: Batched = {
     start: (batch) => askAll(starts, batch),
-    arrive: (batch) => askAll(arrivals, batch),
+    deliver: (batch) => askAll(messages, batch),
     append: (batch) => askAll(steps, batch),
   };
   return new Proxy(store, {

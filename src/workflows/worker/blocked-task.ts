@@ -25,7 +25,7 @@ export const PARKED_MS = 3_600_000;
 const PARKING: readonly ErrorCode[] = ["WORKFLOW_TOO_LARGE", "WORKFLOW_ATTEMPTS_LOST"];
 
 /** The pause before the next claim. */
-export const pauseAfter = (error: unknown, attempt: number): number =>
+export const blockedPauseMs = (error: unknown, attempt: number): number =>
   error instanceof Stray || PARKING.some((code) => isLimpetError(error, code))
     ? PARKED_MS
     : backoffMs(attempt - 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
@@ -40,7 +40,7 @@ export async function returnBlocked(task: ClaimedTask, error: unknown, deps: Blo
   log.warn("workflow.blocked", { workflow: workflowId, type, attempt, err: error });
   try {
     if (await endIfAsked(task, deps)) return;
-    await store.giveBack([{ ref, token, pauseMs: pauseAfter(error, attempt), problem }]);
+    await store.giveBack([{ ref, token, pauseMs: blockedPauseMs(error, attempt), problem }]);
     await wakeIfAsked(task, deps);
   } catch (err) {
     log.warn("workflow.return.failed", { err });

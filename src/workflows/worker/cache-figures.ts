@@ -2,7 +2,7 @@
 // fields as our own processes. Pure.
 import type { StoredWorker } from "../../ports/store/workflows.ts";
 
-export interface CacheFigures {
+export interface RunCacheFigures {
   readonly capacity: number;
   readonly size: number;
   readonly hits: number;
@@ -11,16 +11,17 @@ export interface CacheFigures {
   readonly evictions: number;
 }
 
-export const NO_CACHE: CacheFigures = { capacity: 0, size: 0, hits: 0, misses: 0, forced: 0, evictions: 0 };
+export const NO_CACHE: RunCacheFigures = { capacity: 0, size: 0, hits: 0, misses: 0, forced: 0, evictions: 0 };
 
 /** Fields that are missing count as 0. */
-export function cacheOf(about: Partial<CacheFigures>): CacheFigures {
+export function cacheOf(about: Partial<RunCacheFigures>): RunCacheFigures {
   const { capacity = 0, size = 0, hits = 0, misses = 0, forced = 0, evictions = 0 } = about;
   return { capacity, size, hits, misses, forced, evictions };
 }
 
 /** The cache figures of any worker. */
-export const readCache = ({ about }: StoredWorker): CacheFigures => cacheOf(JSON.parse(about) as Partial<CacheFigures>);
+export const readCache = ({ about }: StoredWorker): RunCacheFigures =>
+  cacheOf(JSON.parse(about) as Partial<RunCacheFigures>);
 
 /** The cache is nearly full, so the worker will soon evict runs. */
-export const isUnderPressure = ({ capacity, size }: CacheFigures): boolean => capacity > 0 && size >= capacity * 0.9;
+export const isUnderPressure = ({ capacity, size }: RunCacheFigures): boolean => capacity > 0 && size >= capacity * 0.9;

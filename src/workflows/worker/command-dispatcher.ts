@@ -6,7 +6,7 @@ import type { ReminderWriter } from "../../ports/reminder-writer.ts";
 import type { ReminderKey, ReminderWrite } from "../../ports/store/reminders.ts";
 import type { InboxMessage, RunStart } from "../../ports/store/workflows.ts";
 import { firstLook } from "../activities/limits.ts";
-import { readBinding, writeBinding } from "../definition/bindings.ts";
+import { readPin, writePin } from "../definition/bindings.ts";
 import {
   type ActivityWatch,
   activityType,
@@ -19,18 +19,18 @@ import {
   writeActivity,
 } from "../definition/messages.ts";
 import { ENGINE_FLAGS } from "../engine/engine-flags.ts";
-import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started } from "../engine/events.ts";
+import type { CommandEvent, ExternalEvent, HistoryEvent, RunEndEvent, Started } from "../engine/events.ts";
 import { writeEventBatch } from "../engine/events.ts";
 import type { Execution } from "../engine/execution.ts";
 import { refusalOf, toChildren, toParent } from "../engine/family.ts";
-import { arrivalOf, signalKey } from "../inbox/inbox-messages.ts";
+import { inboxMessage, signalKey } from "../inbox/inbox-messages.ts";
 import type { LoadedRun } from "./loaded-run.ts";
 
 /** The writes that follow from a step. */
 export interface StepWrites {
   readonly reminders: ReminderWrite[];
   readonly starts: RunStart[];
-  readonly arrivals: InboxMessage[];
+  readonly messages: InboxMessage[];
 }
 
 type CleanupRequested = Extract<ExternalEvent, { kind: "CleanupRequested" }>;
@@ -42,7 +42,7 @@ export interface DispatchingRun
     "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard" | "attributesText" | "memoText"
   > {
   /** The binding of the run. */
-  readonly bound?: string | undefined;
+  readonly pinned?: string | undefined;
   /** A cleanup with a deadline was requested. */
   readonly cleanup?: CleanupRequested | undefined;
   readonly execution: Pick<
@@ -54,7 +54,7 @@ export interface DispatchingRun
 export interface CommandDispatcherDeps {
   readonly namespace: string;
   readonly queue: string;
-  readonly book: ReminderWriter;
+  readonly writer: ReminderWriter;
   /** The worker of the run has the code of that type as well. */
   hasType?(type: string): boolean;
 }
@@ -92,7 +92,7 @@ export class CommandDispatcher {
   #set(key: ReminderKey, at: number | undefined, data: unknown): ReminderWrite {
     // A time outside of the valid range is moved into it.
     const due = at === undefined ? 0 : new Date(inTime(at));
-    return this.#deps.book.set(key, { due, data, onFailure: PERSISTENT });
+    return this.#deps.writer.set(key, { due, data, onFailure: PERSISTENT });
   }
 
   /** Adds the writes that follow from the commands of a step. */
@@ -129,12 +129,12 @@ export class CommandDispatcher {
         const id = `${runId}:${command.n}`;
         const { name, input } = command;
         const message = { kind: "SignalReceived", id, name, input } as const;
-        writes.arrivals.push(this.#message(command.workflowId, signalKey(id), message));
+        writes.messages.push(this.#message(command.workflowId, signalKey(id), message));
         break;
       }
       case "CancelSent": {
         const reason = `workflow ${workflowId} asked for it`;
-        writes.arrivals.push(
+        writes.messages.push(
           this.#message(command.workflowId, `${runId}:${command.n}`, { kind: "CancelRequested", reason }),
         );
         break;
@@ -145,7 +145,7 @@ export class CommandDispatcher {
   }
 
   /**
-   * A child is bound to its parent's build if that worker has the child's type. Children in other queues or
+   * A child is pinned to its parent's build if that worker has the child's type. Children in other queues or
    * of other workers have builds of their own.
    */
   #child(
@@ -157,7 +157,7 @@ export class CommandDispatcher {
     const { n, type, input, onParentClose, queue = own, timeout, runTimeout } = command;
     const { workflowId, runId } = run;
     const parent = { workflowId, runId, n, onClose: onParentClose };
-    const build = queue === own && hasType?.(type) === true ? readBinding(run.bound).build : undefined;
+    const build = queue === own && hasType?.(type) === true ? readPin(run.pinned).build : undefined;
     // A child that may outlive its parent loses the binding when it continues as new. Otherwise the old code
     // could never be removed.
     const staysBound = build !== undefined && onParentClose !== "abandon";
@@ -176,7 +176,7 @@ export class CommandDispatcher {
   }
 
   #message(workflowId: string, key: string, message: Message, runId?: string): InboxMessage {
-    return arrivalOf({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
+    return inboxMessage({ namespace: this.#deps.namespace, workflowId, runId, key }, message);
   }
 
   /** Queues an activity. Its limits, if it has any, are checked from the same moment on. */
@@ -245,7 +245,7 @@ export class CommandDispatcher {
       runId,
       type: given.type,
       queue: how.queue,
-      bound: writeBinding({ build: how.build, definition: undefined }),
+      pinned: writePin({ build: how.build, definition: undefined }),
       // The first event has the time of the delayed start.
       first: writeEventBatch({ at: how.at + delayMs, events: [started] }),
       attributes: JSON.stringify(given.attributes ?? {}),
@@ -273,10 +273,10 @@ export class CommandDispatcher {
    * Adds the writes that follow from the end of a run: its timers and activities are cancelled, its parent
    * and children are notified. `nextQueue`: the queue of the next run, if it changes.
    */
-  atEnd(writes: StepWrites, run: DispatchingRun, end: End, now: number, nextQueue?: string): void {
+  atEnd(writes: StepWrites, run: DispatchingRun, end: RunEndEvent, now: number, nextQueue?: string): void {
     const { execution, runId } = run;
     const { started } = execution;
-    const { reminders, arrivals } = writes;
+    const { reminders, messages } = writes;
     for (const n of execution.awaited("TimerScheduled")) {
       reminders.push({ kind: "cancel", key: this.#key(TIMER_TYPE, runId, n) });
     }
@@ -288,16 +288,16 @@ export class CommandDispatcher {
       reminders.push({ kind: "cancel", key: this.#key(TIMEOUT_TYPE, runId, CLEANUP_TIMEOUT) });
     }
     const { namespace, queue } = this.#deps;
-    arrivals.push(...toChildren(namespace, run, run.children));
+    messages.push(...toChildren(namespace, run, run.children));
     if (end.kind === "WorkflowContinuedAsNew") this.#continue(writes, run, end, now, nextQueue ?? queue);
-    else arrivals.push(...toParent(namespace, started, end));
+    else messages.push(...toParent(namespace, started, end));
   }
 
   /** The next run of the workflow, with the unhandled signals. */
   #continue(
     writes: StepWrites,
     run: DispatchingRun,
-    end: Extract<End, { kind: "WorkflowContinuedAsNew" }>,
+    end: Extract<RunEndEvent, { kind: "WorkflowContinuedAsNew" }>,
     now: number,
     queue: string,
   ): void {
@@ -323,7 +323,7 @@ export class CommandDispatcher {
     writes.starts.push(this.start(next, { queue, at: now, build: started.build }));
     for (const { id, name, input } of execution.unheard) {
       const wire = toWire(input, "the input", "WORKFLOW_INVALID");
-      writes.arrivals.push(
+      writes.messages.push(
         this.#message(workflowId, signalKey(id), { kind: "SignalReceived", id, name, input: wire }, end.runId),
       );
     }

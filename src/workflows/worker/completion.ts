@@ -3,16 +3,16 @@
 // same events always have the same effects.
 import type { SerializedError } from "../../kernel/serialized-error.ts";
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
-import type { InboxMessage, RunStart, TaskCompletion, TaskFate } from "../../ports/store/workflows.ts";
+import type { InboxMessage, RunStart, TaskCompletion, TaskOutcome } from "../../ports/store/workflows.ts";
 import { writeError, writeResult } from "../definition/messages.ts";
-import type { CommandEvent, End, HistoryEvent } from "../engine/events.ts";
+import type { CommandEvent, HistoryEvent, RunEndEvent } from "../engine/events.ts";
 import { writeEventBatch } from "../engine/events.ts";
 import type { CommandDispatcher, DispatchingRun, StepWrites } from "./command-dispatcher.ts";
 
-type Close = Extract<TaskFate, { kind: "close" }>;
+type Close = Extract<TaskOutcome, { kind: "close" }>;
 
 /** The task and its lease, and the values that a step does not derive from its events. */
-export type CompletedTask = Pick<TaskCompletion, "ref" | "token" | "last" | "taken" | "fate" | "affinity">;
+export type CompletedTask = Pick<TaskCompletion, "ref" | "token" | "last" | "taken" | "outcome" | "affinity">;
 
 export class CompletionBuilder implements StepWrites {
   readonly #run: DispatchingRun;
@@ -20,7 +20,7 @@ export class CompletionBuilder implements StepWrites {
   readonly events: HistoryEvent[] = [];
   readonly reminders: ReminderWrite[] = [];
   readonly starts: RunStart[] = [];
-  readonly arrivals: InboxMessage[] = [];
+  readonly messages: InboxMessage[] = [];
 
   constructor(run: DispatchingRun, dispatcher: CommandDispatcher) {
     this.#run = run;
@@ -39,27 +39,27 @@ export class CompletionBuilder implements StepWrites {
   }
 
   /** Adds the writes that follow from the end of the run; the caller records its event. */
-  end(end: End, at: number, nextQueue?: string): void {
+  end(end: RunEndEvent, at: number, nextQueue?: string): void {
     this.#dispatcher.atEnd(this, this.#run, end, at, nextQueue);
   }
 
   /** `at`: the time of all events of the step. */
   build(task: CompletedTask, at: number): TaskCompletion {
-    const { events, reminders, starts, arrivals } = this;
-    const { ref, token, last, taken, fate, affinity } = task;
+    const { events, reminders, starts, messages } = this;
+    const { ref, token, last, taken, outcome, affinity } = task;
     return {
       ref,
       token,
       last,
       taken,
-      fate,
+      outcome,
       affinity,
-      page: events.length === 0 ? undefined : writeEventBatch({ at, events }),
+      batch: events.length === 0 ? undefined : writeEventBatch({ at, events }),
       attributes: events.some(changesAttributes) ? this.#run.attributesText() : undefined,
       memo: events.some(changesMemo) ? this.#run.memoText() : undefined,
       reminders,
       starts,
-      arrivals,
+      messages: messages,
     };
   }
 }
@@ -75,7 +75,7 @@ export const closeWith = (status: Close["status"], error: SerializedError): Clos
 });
 
 /** The outcome of a task whose code ended the run. */
-export function closeBy(end: End): Close {
+export function closeBy(end: RunEndEvent): Close {
   switch (end.kind) {
     case "WorkflowCompleted":
       return { kind: "close", status: "completed", result: writeResult(end.result) };

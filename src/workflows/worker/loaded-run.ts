@@ -13,7 +13,7 @@ import { signalKey, updateKey } from "../inbox/inbox-messages.ts";
 
 /** An event that the next step records. */
 export interface Item {
-  readonly news: ExternalEvent;
+  readonly event: ExternalEvent;
   /** Reminders that are written with it. */
   readonly reminders?: readonly ReminderWrite[];
 }
@@ -35,7 +35,7 @@ export class LoadedRun {
   /** The lease token of its task; undefined: this process does not hold it. */
   token: string | undefined;
   /** The binding of the run. */
-  bound: string | undefined;
+  pinned: string | undefined;
   /** Commands of a start in this process that still have to be executed. */
   first: readonly CommandEvent[] = [];
   /** Claims of the task since its last completion. More than one: the previous worker is gone. */

@@ -3,7 +3,7 @@
 import { isLimpetError } from "../../kernel/errors.ts";
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
-  ClaimedBinding,
+  ClaimedPin,
   ClaimedTask,
   RunStart,
   StartOutcome,
@@ -42,11 +42,11 @@ export class LocalStarts {
   /**
    * Stores the start with a lease before the code runs: the store counts an attempt that ends the process.
    */
-  async storeFirst(start: RunStart, binding: ClaimedBinding): Promise<StartOutcome> {
+  async storeFirst(start: RunStart, pin: ClaimedPin): Promise<StartOutcome> {
     const lease = this.#deps.lease();
-    const [outcome] = await this.#deps.store.start([{ ...start, lease, bound: binding.binds }]);
+    const [outcome] = await this.#deps.store.start([{ ...start, lease, pinned: pin.pins }]);
     if (!isBegunBy(start, outcome!)) return outcome!;
-    const task = startedTask(start, outcome!.ref, start.first.count, lease.token, binding.binds);
+    const task = startedTask(start, outcome!.ref, start.first.count, lease.token, pin.pins);
     try {
       const run = await this.#deps.loader.replay(task);
       this.#deps.begin(task, run);
@@ -65,7 +65,7 @@ export class LocalStarts {
     start: RunStart,
     started: Started,
     at: number,
-    binding: ClaimedBinding,
+    pin: ClaimedPin,
   ): Promise<StartOutcome | undefined> {
     const { store, replayer, task: taskDeps } = this.#deps;
     const execution = replayer.execution(start.type);
@@ -79,30 +79,30 @@ export class LocalStarts {
       // The run starts all the same; its task records the error of the code.
       return undefined;
     }
-    const { page, reminders, isSimple } = firstStep(run, started, at, taskDeps);
+    const { batch, reminders, isSimple } = firstStep(run, started, at, taskDeps);
     // Further commands are written with the first task.
     if (!isSimple) return undefined;
     const lease = this.#deps.lease();
-    const bound = binding.binds;
+    const { pins: pinned } = pin;
     const [outcome] = await store.start([
-      { ...start, first: page, lease, bound, reminders: [...start.reminders, ...reminders] },
+      { ...start, first: batch, lease, pinned, reminders: [...start.reminders, ...reminders] },
     ]);
     this.#deps.reminded(reminders);
     if (isBegunBy(start, outcome!)) {
-      run.as(outcome!.ref, page.count);
+      run.as(outcome!.ref, batch.count);
       run.execution.events = run.last;
-      run.execution.bytes = page.data.length;
-      this.#deps.begin(startedTask(start, run.ref, run.last, lease.token, bound), run);
+      run.execution.bytes = batch.data.length;
+      this.#deps.begin(startedTask(start, run.ref, run.last, lease.token, pinned), run);
     }
     return outcome!;
   }
 
   /**
-   * The binding of a start, and the binding that it gets by a start here; undefined: it cannot start here.
+   * The pin of a start, and the pin that it gets by a start here; undefined: it cannot start here.
    */
-  bindingOf({ type, delayMs, queue, bound }: RunStart): ClaimedBinding | undefined {
+  pinOf({ type, delayMs, queue, pinned }: RunStart): ClaimedPin | undefined {
     if (delayMs > 0 || queue !== this.#deps.queue) return undefined;
-    return this.#deps.types.find((one) => one.type === type)?.bindings.find((one) => one.bound === bound);
+    return this.#deps.types.find((one) => one.type === type)?.pins.find((one) => one.pinned === pinned);
   }
 }
 
@@ -116,7 +116,7 @@ const startedTask = (
   ref: number,
   last: number,
   token: string,
-  bound: string | undefined,
+  pinned: string | undefined,
 ): ClaimedTask => ({
   namespace,
   workflowId,
@@ -124,7 +124,7 @@ const startedTask = (
   type,
   ref,
   token,
-  bound,
+  pinned,
   last,
   taken: 0,
   arrived: 0,

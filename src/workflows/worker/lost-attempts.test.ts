@@ -16,7 +16,7 @@ const task = (ref: number, lost: number): ClaimedTask => ({
   attempt: lost + 1,
   lost,
   mode: "cold_replay",
-  bound: undefined,
+  pinned: undefined,
   last: 1,
   taken: 0,
   arrived: 0,

@@ -3,7 +3,7 @@ import { LimpetError } from "../../kernel/errors.ts";
 import { deserializeError } from "../../kernel/serialized-error.ts";
 import { fromWire } from "../../kernel/values.ts";
 import type { StoredRun, Workflows } from "../../ports/store/workflows.ts";
-import type { RunEnd } from "../client/end-watch.ts";
+import type { ClosedRun } from "../client/end-watch.ts";
 import type { RunDescription, RunHistoryEvent } from "../client/workflow-handle.ts";
 import type { AttributeValue } from "../definition/context.ts";
 import { readEventBatch } from "../engine/events.ts";
@@ -57,7 +57,7 @@ export class RunReader {
 export const nextOf = ({ status, result }: { readonly status: string; readonly result?: string | undefined }) =>
   status === "continued" && result !== undefined ? (JSON.parse(result).result as string) : undefined;
 
-export function readEnd(workflowId: string, { status, result }: RunEnd): unknown {
+export function readEnd(workflowId: string, { status, result }: ClosedRun): unknown {
   const { result: value, error } = JSON.parse(result) as { result?: unknown; error?: unknown };
   if (status === "completed") return fromWire(value);
   const cause = deserializeError(error);

@@ -8,18 +8,18 @@ import { readWire, toWire } from "../../kernel/values.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
-  AppendOutcome,
+  CompletionOutcome,
   EventBatch,
   StoredInboxMessage,
   TaskCompletion,
-  TaskFate,
+  TaskOutcome,
   Workflows,
 } from "../../ports/store/workflows.ts";
 import { isEager, runEagerly, takenOver } from "../activities/eager.ts";
 import type { ActivityRunner } from "../activities/runner.ts";
 import { readMessage, type Sent } from "../definition/messages.ts";
 import { keptError } from "../engine/bounded-error.ts";
-import type { CommandEvent, End, ExternalEvent, HistoryEvent, Started, Step } from "../engine/events.ts";
+import type { CommandEvent, ExternalEvent, HistoryEvent, RunEndEvent, Started, Step } from "../engine/events.ts";
 import { isCommandEvent, writeEventBatch } from "../engine/events.ts";
 import { isMeant } from "../engine/family.ts";
 import { checkLength, type HistoryLimit } from "../engine/history-budget.ts";
@@ -50,7 +50,7 @@ export interface TaskDeps {
    */
   readonly check?: ((run: LoadedRun, step: Step) => Promise<void>) | undefined;
   /** Called after the write is durable. */
-  written(append: TaskCompletion, outcome: Extract<AppendOutcome, { kind: "done" }>, runId: string): void;
+  written(append: TaskCompletion, outcome: Extract<CompletionOutcome, { kind: "done" }>, runId: string): void;
 }
 
 /** Inbox messages in one step. */
@@ -74,8 +74,8 @@ export async function workOn(run: LoadedRun, arrived: number, deps: TaskDeps): P
       const outcome = await step.write();
       if (outcome.kind === "lost") return "lost";
       known = outcome.arrived;
-      if (step.fate.kind === "close") return "closed";
-      if (step.fate.kind === "rest") return "rests";
+      if (step.outcome.kind === "close") return "closed";
+      if (step.outcome.kind === "rest") return "rests";
       step.startActivities();
       // The notification of a rejected start arrived with this very step.
       if (outcome.starts.some(({ isNew }) => !isNew)) known = Number.MAX_SAFE_INTEGER;
@@ -104,7 +104,7 @@ export function firstStep(
   started: Started,
   at: number,
   deps: TaskDeps,
-): { readonly page: EventBatch; readonly reminders: readonly ReminderWrite[]; readonly isSimple: boolean } {
+): { readonly batch: EventBatch; readonly reminders: readonly ReminderWrite[]; readonly isSimple: boolean } {
   const events: HistoryEvent[] = [started];
   for (const decision of run.execution.commands.fresh) {
     const isHere = decision.kind === "ActivityScheduled" && isEager(decision, deps);
@@ -112,13 +112,13 @@ export function firstStep(
   }
   const decisions = events.filter(isCommandEvent);
   const isSimple = run.execution.end === undefined && !decisions.some(({ kind }) => !SIMPLE.has(kind));
-  if (!isSimple) return { page: { count: 0, data: "" }, reminders: [], isSimple };
+  if (!isSimple) return { batch: { count: 0, data: "" }, reminders: [], isSimple };
   run.execution.commands.takeFresh();
   for (const event of events) run.note(event);
   run.first = decisions;
   const step = new CompletionBuilder(run, deps.dispatcher);
   step.dispatch(decisions, at);
-  return { page: writeEventBatch({ at, events }), reminders: step.reminders, isSimple };
+  return { batch: writeEventBatch({ at, events }), reminders: step.reminders, isSimple };
 }
 
 const SIMPLE: ReadonlySet<string> = new Set<CommandEvent["kind"]>([
@@ -155,7 +155,7 @@ class TaskStep {
   #taken: number;
   #terminated: string | undefined;
   #diverged: unknown;
-  fate: TaskFate = { kind: "rest" };
+  outcome: TaskOutcome = { kind: "rest" };
 
   constructor(run: LoadedRun, deps: TaskDeps) {
     this.#run = run;
@@ -168,8 +168,8 @@ class TaskStep {
   }
 
   /** All messages of a step have the time of the step, because a replay knows no other. */
-  async takeAll(arrivals: readonly StoredInboxMessage[]): Promise<void> {
-    const all = arrivals.map(({ number, data }) => ({ number, sent: readMessage(data) }));
+  async takeAll(messages: readonly StoredInboxMessage[]): Promise<void> {
+    const all = messages.map(({ number, data }) => ({ number, sent: readMessage(data) }));
     for (const { sent } of all) this.#at = Math.max(this.#at, sent.notBefore ?? 0);
     for (const { number, sent } of all) {
       // Messages after the end are not taken: they move to the run that continues this one.
@@ -187,7 +187,7 @@ class TaskStep {
       return;
     }
     const news = message.kind === "UpdateRequested" ? this.#accept(message) : message;
-    await this.tell({ news });
+    await this.tell({ event: news });
   }
 
   /** The validator of the workflow accepts or rejects the update. */
@@ -201,7 +201,7 @@ class TaskStep {
     }
   }
 
-  async tell({ news, reminders }: Item): Promise<void> {
+  async tell({ event: news, reminders }: Item): Promise<void> {
     const run = this.#run;
     if (run.execution.end !== undefined || !isWanted(run, news)) return;
     if (reminders !== undefined) this.#completion.reminders.push(...reminders);
@@ -229,7 +229,7 @@ class TaskStep {
     return this.#events.length > 0 || this.#taken > taken || running.size === 0;
   }
 
-  async write(): Promise<AppendOutcome> {
+  async write(): Promise<CompletionOutcome> {
     const run = this.#run;
     await this.#check();
     const completion = this.#complete();
@@ -239,7 +239,7 @@ class TaskStep {
     run.taken = this.#taken;
     run.at = this.#at;
     run.execution.events = run.last;
-    run.execution.bytes += completion.page?.data.length ?? 0;
+    run.execution.bytes += completion.batch?.data.length ?? 0;
     for (const event of this.#events) if (event.kind === "ActivityCancelRequested") this.#abort(event.of);
     this.#deps.written(completion, outcome!, this.#run.runId);
     return outcome!;
@@ -256,13 +256,13 @@ class TaskStep {
   #complete(): TaskCompletion {
     const { ref, token, last } = this.#run;
     this.#completion.dispatch(this.#events.filter(isCommandEvent), this.#at);
-    const fate = this.#fateOf(this.#run.execution.end);
-    this.fate = fate;
-    const affinity = fate.kind === "close" ? undefined : this.#deps.affinity();
-    return this.#completion.build({ ref, token: token!, last, taken: this.#taken, fate, affinity }, this.#at);
+    const outcome = this.#outcomeOf(this.#run.execution.end);
+    this.outcome = outcome;
+    const affinity = outcome.kind === "close" ? undefined : this.#deps.affinity();
+    return this.#completion.build({ ref, token: token!, last, taken: this.#taken, outcome, affinity }, this.#at);
   }
 
-  #fateOf(end: End | undefined): TaskFate {
+  #outcomeOf(end: RunEndEvent | undefined): TaskOutcome {
     const run = this.#run;
     if (this.#diverged !== undefined) {
       const error = keptError(this.#diverged);
@@ -357,7 +357,7 @@ async function callActor(
   }
 }
 
-const told = (news: ExternalEvent): Item => ({ news });
+const told = (news: ExternalEvent): Item => ({ event: news });
 
 /** Ends early when the signal aborts. */
 async function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {

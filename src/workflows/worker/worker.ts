@@ -21,7 +21,7 @@ import type {
   TypeClaim,
   WorkerRow,
 } from "../../ports/store/workflows.ts";
-import { fits, type Pinning, readBinding, typeClaim, type WorkerCode } from "../definition/bindings.ts";
+import { mayContinue, type RunPinning, readPin, typeClaim, type WorkerCode } from "../definition/bindings.ts";
 import type { AnyWorkflow } from "../definition/definition.ts";
 import { fingerprintOf } from "../definition/definition.ts";
 import type { Started, Step } from "../engine/events.ts";
@@ -39,16 +39,16 @@ import { RunCache } from "./run-cache.ts";
 import { RunLoader } from "./run-loader.ts";
 import { type TaskDeps, workOn } from "./task.ts";
 
-export interface WorkerSettings {
+export interface WorkflowWorkerSettings {
   readonly namespace: string;
   readonly workerId: string;
   readonly queue: string;
-  /** Empty: the worker has no build, and binds no run to one. */
+  /** Empty: the worker has no build, and pins no run to one. */
   readonly build: string;
   /** Other builds whose runs it continues. */
   readonly compatible: readonly string[];
-  /** Whether a run is also bound to the definition of its workflow. */
-  readonly pinning: Pinning;
+  /** Whether a run is also pinned to the definition of its workflow. */
+  readonly pinning: RunPinning;
   readonly leaseMs: number;
   readonly pollMs: number;
   readonly concurrency: number;
@@ -85,7 +85,7 @@ export interface WorkerDeps
 const MOST_CLAIMED = 200;
 
 export class Worker {
-  readonly #settings: WorkerSettings;
+  readonly #settings: WorkflowWorkerSettings;
   readonly #deps: WorkerDeps;
   readonly #task: TaskDeps;
   readonly #code: WorkerCode;
@@ -108,7 +108,7 @@ export class Worker {
   #starting = 0;
   #poll: Timer | undefined;
 
-  constructor(definitions: readonly AnyWorkflow[], settings: WorkerSettings, deps: WorkerDeps) {
+  constructor(definitions: readonly AnyWorkflow[], settings: WorkflowWorkerSettings, deps: WorkerDeps) {
     this.#settings = settings;
     this.#deps = deps;
     this.replayer = new Replayer(definitions, settings, deps);
@@ -316,7 +316,7 @@ export class Worker {
       run ??= await this.#loader.load(task);
       run.token = task.token;
       run.attempt = task.attempt;
-      run.bound = task.bound;
+      run.pinned = task.pinned;
       await this.#hold(run, task.arrived);
     } catch (error) {
       const { last, taken } = run ?? task;
@@ -363,22 +363,22 @@ export class Worker {
 
   /** Starts a run and its first task here. Undefined: no capacity, or this worker lacks the code. */
   async startHere(start: RunStart, started: Started, at: number): Promise<StartOutcome | undefined> {
-    const binding = this.#starts.bindingOf(start);
-    if (binding === undefined || !this.hasRoom) return undefined;
+    const pin = this.#starts.pinOf(start);
+    if (pin === undefined || !this.hasRoom) return undefined;
     this.#starting++;
     this.#guard();
     try {
       // Without a stored start, a first step that crashes the process would leave no trace.
-      if (!this.#loader.isProven(start.type)) return await this.#starts.storeFirst(start, binding);
-      return await this.#starts.withFirstStep(start, started, at, binding);
+      if (!this.#loader.isProven(start.type)) return await this.#starts.storeFirst(start, pin);
+      return await this.#starts.withFirstStep(start, started, at, pin);
     } finally {
       this.#starting--;
       this.#guard();
     }
   }
 
-  /** Whether this worker has the code that the run is bound to. */
-  hasCodeOf({ type, queue, bound }: Pick<StoredRun, "type" | "queue" | "bound">): boolean {
-    return this.has(type) && queue === this.#settings.queue && fits(readBinding(bound), type, this.#code);
+  /** Whether this worker has the code that the run is pinned to. */
+  hasCodeOf({ type, queue, pinned }: Pick<StoredRun, "type" | "queue" | "pinned">): boolean {
+    return this.has(type) && queue === this.#settings.queue && mayContinue(readPin(pinned), type, this.#code);
   }
 }

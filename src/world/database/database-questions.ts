@@ -6,8 +6,8 @@ import type { Claim, ClaimRequest, ReminderOutcome, ReminderWrite, Settlement } 
 import type { RememberedChange, ShardHomeChange, ShardRule } from "../../ports/store/shards.ts";
 import type { Commit, CommitVerdict, Taken, TakeRequest } from "../../ports/store/store.ts";
 import type {
-  AppendOutcome,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   InboxMessage,
   RunStart,
@@ -57,7 +57,7 @@ export interface DatabaseWatcher {
   /** Not called for runs and events of a commit or a step, which are part of that notification. */
   started?(station: Station, batch: readonly RunStart[], outcomes: readonly StartOutcome[]): void;
   arrived?(station: Station, batch: readonly InboxMessage[], outcomes: readonly DeliveryOutcome[]): void;
-  appended?(station: Station, batch: readonly TaskCompletion[], outcomes: readonly AppendOutcome[]): void;
+  appended?(station: Station, batch: readonly TaskCompletion[], outcomes: readonly CompletionOutcome[]): void;
   ended?(station: Station, closing: Closing, isDone: boolean): void;
   polled?(station: Station, request: TaskClaim, claims: TaskClaims): void;
   gaveBack?(station: Station, batch: readonly TaskReturn[], counted: readonly boolean[]): void;

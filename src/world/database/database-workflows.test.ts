@@ -72,7 +72,7 @@ describe("workflows at a virtual database", () => {
     setting.troubles({ failsAfter: 1 });
     await assert.rejects(setting.now(it.send(start)), unknown);
     const { ref } = await truth.stored("a");
-    const step = it.appendOf({ ref, token: own.token, last: 1, taken: 0 }, { page: page("2") });
+    const step = it.appendOf({ ref, token: own.token, last: 1, taken: 0 }, { batch: page("2") });
     await assert.rejects(setting.now(it.step(step)), unknown);
     await assert.rejects(setting.now(it.arrive("a", "k")), unknown);
     await assert.rejects(setting.now(it.workflows.giveBack([])), unknown);
@@ -128,7 +128,7 @@ describe("workflows at a virtual database", () => {
     await setting.pass(100);
     assert.deepEqual(told.splice(0), ["other"]);
     const held = await setting.now(it.held("b"));
-    await setting.now(it.append(held, { fate: closeAs() }));
+    await setting.now(it.append(held, { outcome: closeAs() }));
     await setting.now(it.claim());
     await setting.pass(100);
     assert.deepEqual(told, []);
@@ -154,7 +154,7 @@ describe("workflows at a virtual database", () => {
     await setting.now(it.append(held, { reminders: [setOf(it.place.key("three"))], starts }));
     await setting.pass(100);
     assert.equal(told, 2);
-    await setting.now(it.append(held, { page: page("late"), reminders: [setOf(it.place.key("never"))] }));
+    await setting.now(it.append(held, { batch: page("late"), reminders: [setOf(it.place.key("never"))] }));
     await setting.pass(100);
     assert.equal(told, 2);
   });
@@ -176,7 +176,7 @@ describe("workflows at a virtual database", () => {
       started: (_, batch, outcomes) => seen.push(`${batch[0]?.workflowId} is new: ${outcomes[0]?.isNew}`),
       arrived: ({ number }, batch, outcomes) => seen.push(`${batch[0]?.key} from ${number}: ${outcomes[0]?.kind}`),
       polled: (_, { lease: { worker } }, { tasks }) => seen.push(`${worker} has ${tasks.length}`),
-      appended: (_, batch, outcomes) => seen.push(`${batch[0]?.page?.data}: ${outcomes[0]?.kind}`),
+      appended: (_, batch, outcomes) => seen.push(`${batch[0]?.batch?.data}: ${outcomes[0]?.kind}`),
       gaveBack: (_, batch, counted) => seen.push(`${batch[0]?.problem}: ${counted[0]}`),
       ended: (_, { status }, isDone) => seen.push(`${status}: ${isDone}`),
     });
@@ -184,7 +184,7 @@ describe("workflows at a virtual database", () => {
     await setting.now(it.arrive("a", "k"));
     const task = await setting.now(setting.it.theTask());
     const held = { ref: task.ref, token: task.token, last: 1, taken: 1 };
-    await setting.now(it.append(held, { page: page("2"), fate: { kind: "keep", leaseMs: 1_000 } }));
+    await setting.now(it.append(held, { batch: page("2"), outcome: { kind: "keep", leaseMs: 1_000 } }));
     await setting.now(it.workflows.giveBack([{ ...held, pauseMs: 0, problem: "broken" }]));
     await setting.now(it.workflows.close(it.closing("a")));
     const expected = ["a is new: true", "k from 1: arrived", "w1 has 1", "2: done", "broken: true", "terminated: true"];

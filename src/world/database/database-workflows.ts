@@ -2,8 +2,8 @@
 // faults.
 import type { ReminderWrite } from "../../ports/store/reminders.ts";
 import type {
-  AppendOutcome,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   EndedRun,
   InboxMessage,
@@ -67,15 +67,15 @@ export class WorkflowsClient implements Workflows {
     });
   }
 
-  async arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
+  async deliver(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
     return this.#ask("arrive", async (truth) => {
-      const outcomes = await truth.arrive(batch);
+      const outcomes = await truth.deliver(batch);
       this.#tell((watcher) => watcher.arrived?.(this.#station, batch, outcomes));
       return outcomes;
     });
   }
 
-  async append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
+  async append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
     return this.#ask("append", async (truth) => {
       const outcomes = await truth.append(batch);
       this.#tell((watcher) => watcher.appended?.(this.#station, batch, outcomes));

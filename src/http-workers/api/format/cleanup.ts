@@ -2,7 +2,7 @@
 // their events. Pure.
 
 import { isoMoment as iso } from "../../../kernel/durations.ts";
-import type { CleanupRequest, Delivery, RemoteRun } from "../../../workflows/history/run-state.ts";
+import type { CleanupRequest, Delivery, RunState } from "../../../workflows/history/run-state.ts";
 import { CALL_KINDS } from "../../commands/cleanup.ts";
 import { invalidField } from "../../refusal.ts";
 import { type Fields, oneOf, optionalWhole, text, whole } from "../fields.ts";
@@ -23,7 +23,7 @@ export const encodeCleanupRequest = ({ id, at, deadline }: CleanupRequest): Payl
   history_refresh_page_token: FIRST_PAGE,
 });
 
-export const cleanupFields = ({ cleanup }: RemoteRun): Payload =>
+export const cleanupFields = ({ cleanup }: RunState): Payload =>
   cleanup === undefined ? {} : { cancellation_request: encodeCleanupRequest(cleanup) };
 
 export function parseDelivery(fields: Fields): Delivery {
@@ -49,7 +49,7 @@ function operationOf(fields: Fields, isHandle: boolean, sequence: number): Deliv
   return { sequence: first, span };
 }
 
-export function requestEvent(run: RemoteRun, { id, at, deadline, reason }: CleanupRequest): Payload {
+export function requestEvent(run: RunState, { id, at, deadline, reason }: CleanupRequest): Payload {
   const names = { workflow_instance_id: run.workflowId, workflow_run_id: run.runId };
   const times = { requested_at: iso(at), cleanup_deadline_at: iso(deadline) };
   const given = { reason: reason === "" ? null : reason };
@@ -74,7 +74,7 @@ export function requestEvent(run: RemoteRun, { id, at, deadline, reason }: Clean
   };
 }
 
-export function deliveryEvent({ runId, workflowId }: RemoteRun, delivery: Delivery): Payload {
+export function deliveryEvent({ runId, workflowId }: RunState, delivery: Delivery): Payload {
   const { id, sequence, span, call, operation } = delivery;
   return {
     workflow_command_id: id,

@@ -4,7 +4,7 @@
 import type { SerializedError } from "../../../kernel/serialized-error.ts";
 import { failureElsewhere, lastNews } from "../../../workflows/activities/failure.ts";
 import type { ParallelGroup } from "../../../workflows/engine/events.ts";
-import { modeOf, readSelection, SELECT_MODE } from "../../../workflows/history/selection.ts";
+import { groupMode, readSelection, SELECT_MODE } from "../../../workflows/history/selection.ts";
 import type { LocalOutcome, WorkerCommand } from "../../commands/command.ts";
 import { invalidField, Refused } from "../../refusal.ts";
 import { type Fields, isFields, list, oneOf, optionalText, text, whole, words } from "../fields.ts";
@@ -65,10 +65,10 @@ function pathOf(fields: Fields): unknown[] | undefined {
   const entries = path ?? [];
   if (entries.length > MOST_DEEP) throw invalidField("parallel_group_path", `can have at most ${MOST_DEEP} groups`);
   if (!entries.every(isFields)) throw invalidField("parallel_group_path", "must be a list of objects");
-  for (const [i, entry] of entries.entries()) checkMode(modeOf(entry), i);
-  if (path === undefined && modeOf(fields) !== undefined) throw invalidField("parallel_group_path", "is required");
+  for (const [i, entry] of entries.entries()) checkMode(groupMode(entry), i);
+  if (path === undefined && groupMode(fields) !== undefined) throw invalidField("parallel_group_path", "is required");
   const [outermost] = entries as Fields[];
-  if (outermost !== undefined && modeOf(outermost) === SELECT_MODE && readSelection(outermost) === undefined) {
+  if (outermost !== undefined && groupMode(outermost) === SELECT_MODE && readSelection(outermost) === undefined) {
     throw invalidField("parallel_group_path", "must describe a member of a selection");
   }
   return path;

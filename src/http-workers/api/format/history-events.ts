@@ -4,9 +4,9 @@
 
 import { isoMoment } from "../../../kernel/durations.ts";
 import type { SerializedError } from "../../../kernel/serialized-error.ts";
-import { readBinding } from "../../../workflows/definition/bindings.ts";
+import { readPin } from "../../../workflows/definition/bindings.ts";
 import type { HistoryEvent, ParallelGroup, WaitOpened } from "../../../workflows/engine/events.ts";
-import type { RemoteRun } from "../../../workflows/history/run-state.ts";
+import type { RunState } from "../../../workflows/history/run-state.ts";
 import { identityOf, SELECT_MODE, type Selection, selectionOf } from "../../../workflows/history/selection.ts";
 import { readableMemo } from "../../commands/memo.ts";
 import { deliveryEvent, requestEvent } from "./cleanup.ts";
@@ -27,7 +27,7 @@ export interface EncodedEvent {
 type Payload = Record<string, unknown>;
 
 /** Events after the given one, up to another, and at most `most`. */
-export function encodeHistory(run: RemoteRun, after: number, upTo: number, most: number): EncodedEvent[] {
+export function encodeHistory(run: RunState, after: number, upTo: number, most: number): EncodedEvent[] {
   const encoded: EncodedEvent[] = [];
   // Steps are in order, so a binary search finds the first relevant one.
   let [low, high] = [0, run.history.length];
@@ -48,8 +48,8 @@ export function encodeHistory(run: RemoteRun, after: number, upTo: number, most:
   return encoded;
 }
 
-function encodeEvent(run: RemoteRun, event: HistoryEvent, sequence: number, at: number): EncodedEvent {
-  const payloadOf = PAYLOADS[event.kind] as (run: RemoteRun, event: HistoryEvent, at: number) => Payload;
+function encodeEvent(run: RunState, event: HistoryEvent, sequence: number, at: number): EncodedEvent {
+  const payloadOf = PAYLOADS[event.kind] as (run: RunState, event: HistoryEvent, at: number) => Payload;
   const when = isoMoment(at);
   return {
     id: `${run.runId}:${sequence}`,
@@ -80,23 +80,23 @@ const TYPES: Partial<Record<HistoryEvent["kind"], string>> = {
 const typeOf = (event: HistoryEvent): string =>
   event.kind === "ChildRunFailed" ? childEnd(event.error) : (TYPES[event.kind] ?? event.kind);
 
-const withReason = (_run: RemoteRun, { reason }: { readonly reason: string }): Payload => ({ reason, message: reason });
-const withFailure = (_run: RemoteRun, event: { readonly error: SerializedError }): Payload =>
+const withReason = (_run: RunState, { reason }: { readonly reason: string }): Payload => ({ reason, message: reason });
+const withFailure = (_run: RunState, event: { readonly error: SerializedError }): Payload =>
   failurePayload(event.error);
-const toTarget = (_run: RemoteRun, event: { readonly n: number; readonly workflowId: string }): Payload => ({
+const toTarget = (_run: RunState, event: { readonly n: number; readonly workflowId: string }): Payload => ({
   ...step(event.n),
   target_workflow_id: event.workflowId,
 });
 
 /** The payload of each kind of event; `at`: the time of the event. */
 const PAYLOADS: {
-  readonly [Kind in HistoryEvent["kind"]]: (run: RemoteRun, event: EventOf<Kind>, at: number) => Payload;
+  readonly [Kind in HistoryEvent["kind"]]: (run: RunState, event: EventOf<Kind>, at: number) => Payload;
 } = {
   WorkflowStarted: (run, event, at) => ({
     workflow_type: event.type,
     workflow_instance_id: event.workflowId,
     workflow_run_id: event.runId,
-    workflow_definition_fingerprint: readBinding(run.bound).definition ?? null,
+    workflow_definition_fingerprint: readPin(run.pinned).definition ?? null,
     arguments: blobOf(inputToArguments(event.input)),
     payload_codec: CODEC,
     memo: displayJson(event.memo),
@@ -219,7 +219,7 @@ const PAYLOADS: {
 
 const step = (n: number): Payload => ({ sequence: n });
 
-function activity(run: RemoteRun, n: number): Payload {
+function activity(run: RunState, n: number): Payload {
   const scheduled = run.steps.get(n);
   const activity_execution_id = `${run.runId}:${n}`;
   if (scheduled?.kind !== "ActivityScheduled") return { ...step(n), activity_execution_id };
@@ -234,7 +234,7 @@ function activity(run: RemoteRun, n: number): Payload {
   };
 }
 
-function member(run: RemoteRun, selection: Selection | undefined): Payload {
+function member(run: RunState, selection: Selection | undefined): Payload {
   if (selection === undefined) return {};
   const { key, index, base, size, kind } = selection.member;
   return {
@@ -248,7 +248,7 @@ function member(run: RemoteRun, selection: Selection | undefined): Payload {
   };
 }
 
-function winner(run: RemoteRun, event: EventOf<"SelectionResolved">): Payload {
+function winner(run: RunState, event: EventOf<"SelectionResolved">): Payload {
   const selection = selectionOf(run.steps.get(event.winner)?.group);
   const decided = encodeHistory(run, event.by - 1, event.by, 1)[0];
   return {
@@ -261,7 +261,7 @@ function winner(run: RemoteRun, event: EventOf<"SelectionResolved">): Payload {
   };
 }
 
-function child(run: RemoteRun, n: number): Payload {
+function child(run: RunState, n: number): Payload {
   const scheduled = run.steps.get(n);
   const more =
     scheduled?.kind === "ChildWorkflowScheduled"
@@ -287,7 +287,7 @@ function childEnd({ errorCode }: SerializedError): string {
   return errorCode === "WORKFLOW_TERMINATED" ? "ChildRunTerminated" : "ChildRunFailed";
 }
 
-function timerFired(run: RemoteRun, of: number, wait: number | undefined): Payload {
+function timerFired(run: RunState, of: number, wait: number | undefined): Payload {
   const timer_id = `${run.runId}:${of}`;
   if (wait === undefined) {
     const scheduled = run.steps.get(of);
@@ -299,7 +299,7 @@ function timerFired(run: RemoteRun, of: number, wait: number | undefined): Paylo
     : { ...step(wait), timer_id, timer_kind: "condition_timeout", condition_wait_id: `${run.runId}:wait-${wait}` };
 }
 
-const waitId = (run: RemoteRun, { n }: WaitOpened): string => `${run.runId}:wait-${n}`;
+const waitId = (run: RunState, { n }: WaitOpened): string => `${run.runId}:wait-${n}`;
 
 function parallel(group: ParallelGroup | undefined): Payload {
   if (group === undefined) return {};

@@ -3,7 +3,7 @@
 // covers that form.
 import { createHash } from "node:crypto";
 import type { StoredRun } from "../../../ports/store/workflows.ts";
-import type { RemoteRun } from "../../../workflows/history/run-state.ts";
+import type { RunState } from "../../../workflows/history/run-state.ts";
 import { isoTime as iso } from "../api-call.ts";
 import { type EncodedEvent, encodeHistory } from "./history-events.ts";
 import { argumentsOf, CODEC, envelopeOf } from "./payloads.ts";
@@ -13,7 +13,7 @@ import { bucketWord, statusWord } from "./run-status.ts";
 const SCHEMA = "durable-workflow.v2.history-export";
 const CANONICAL = "json-recursive-ksort-v1";
 
-export function exportBundle(stored: StoredRun, run: RemoteRun, now: number): Record<string, unknown> {
+export function exportBundle(stored: StoredRun, run: RunState, now: number): Record<string, unknown> {
   const events = encodeHistory(run, 0, stored.events, Number.MAX_SAFE_INTEGER);
   const end = JSON.parse(stored.result ?? "{}") as { result?: unknown; error?: { message?: string } };
   const isCompleted = stored.status === "completed";

@@ -1,6 +1,6 @@
 // Splits histories into pages. A page token is the number of the last event before the page. Pure.
 
-import type { RemoteRun } from "../../../workflows/history/run-state.ts";
+import type { RunState } from "../../../workflows/history/run-state.ts";
 import { Refused } from "../../refusal.ts";
 import { HISTORY_PAGE, MOST_HISTORY_PAGE } from "../cluster-info.ts";
 import { type Fields, optionalWhole, text } from "../fields.ts";
@@ -11,7 +11,7 @@ export const requestedPageSize = (fields: Fields): number | undefined =>
 export const pageSizeOf = (fields: Fields): number => requestedPageSize(fields) ?? HISTORY_PAGE;
 
 /** Events after the given one, their range, and the token of the next page. */
-export function encodePage(run: RemoteRun, after: number, last: number, size: number): Record<string, unknown> {
+export function encodePage(run: RunState, after: number, last: number, size: number): Record<string, unknown> {
   const events = encodeHistory(run, after, last, size);
   const end = after + events.length;
   return {

@@ -1,9 +1,9 @@
 // Encodes tasks for workers in other languages: workflow tasks with the requested part of their history, and
 // activity tasks. Pure.
 
-import { readBinding } from "../../../workflows/definition/bindings.ts";
+import { readPin } from "../../../workflows/definition/bindings.ts";
 import { HISTORY_SUGGESTED_BYTES, HISTORY_SUGGESTED_EVENTS } from "../../../workflows/engine/history-budget.ts";
-import type { RemoteRun } from "../../../workflows/history/run-state.ts";
+import type { RunState } from "../../../workflows/history/run-state.ts";
 import type { ActivityTask } from "../../tasks/activities.ts";
 import type { WorkflowTask } from "../../tasks/task-claimer.ts";
 import { isoTime } from "../api-call.ts";
@@ -34,7 +34,7 @@ export function encodeTask(task: WorkflowTask, pageSize: number, takesTail: bool
     ...encodePage(run, after, task.last, pageSize),
     task_queue: stored.queue,
     connection: null,
-    compatibility: readBinding(stored.bound).build ?? null,
+    compatibility: readPin(stored.pinned).build ?? null,
     lease_owner: task.worker,
     lease_expires_at: isoTime(task.leaseUntil),
     sticky_worker_id,
@@ -52,7 +52,7 @@ export function encodeTask(task: WorkflowTask, pageSize: number, takesTail: bool
   };
 }
 
-export function budgetOf(run: RemoteRun, events: number): Record<string, unknown> {
+export function budgetOf(run: RunState, events: number): Record<string, unknown> {
   const dimensions = [
     ...(events >= HISTORY_SUGGESTED_EVENTS ? ["events"] : []),
     ...(run.bytes >= HISTORY_SUGGESTED_BYTES ? ["bytes"] : []),

@@ -323,7 +323,7 @@ export class Commits {
   }
 }
 
-const bringsWorkflows = ({ starts, arrivals }: Commit): boolean =>
+const bringsWorkflows = ({ starts, messages: arrivals }: Commit): boolean =>
   (starts?.length ?? 0) > 0 || (arrivals?.length ?? 0) > 0;
 
 const bringsMore = (commit: Commit): boolean => bringsReminders(commit) || bringsWorkflows(commit);

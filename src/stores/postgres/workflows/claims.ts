@@ -162,10 +162,12 @@ export class PostgresWorkflowClaims {
 
   async claim(request: TaskClaim): Promise<TaskClaims> {
     const { namespace, queue, types, limit, lease, isSticky, staleMs } = request;
-    const bindings = new Map(types.map((one) => [one.type, one.bindings]));
-    const asked = [...bindings].flatMap(([type, some]) => some.map(({ bound }) => ({ namespace, queue, type, bound })));
+    const bindings = new Map(types.map((one) => [one.type, one.pins]));
+    const asked = [...bindings].flatMap(([type, some]) =>
+      some.map(({ pinned }) => ({ namespace, queue, type, pinned })),
+    );
     const values = [
-      ...[namespace, queue, texts(asked.map(({ type }) => type)), texts(asked.map(({ bound }) => bound))],
+      ...[namespace, queue, texts(asked.map(({ type }) => type)), texts(asked.map(({ pinned }) => pinned))],
       ...[bigints(asked.map(poolOf)), limit],
       ...[lease.worker, lease.token, lease.leaseMs, isSticky, staleMs],
     ];
@@ -175,16 +177,16 @@ export class PostgresWorkflowClaims {
     const places = new Map(order.split(",").map((ref, i) => [Number(ref), i]));
     claimed.sort((a, b) => places.get(a[0])! - places.get(b[0])!);
     const tasks = claimed.map((row) => taskOf(row, namespace, lease.token));
-    const bound = tasks.map(({ type, bound }) => bindings.get(type)!.find((one) => one.bound === bound)!.binds);
-    const bind = tasks.flatMap((task, i) => (bound[i] === task.bound ? [] : [{ ...task, queue, bound: bound[i] }]));
+    const pins = tasks.map(({ type, pinned }) => bindings.get(type)!.find((one) => one.pinned === pinned)!.pins);
+    const bind = tasks.flatMap((task, i) => (pins[i] === task.pinned ? [] : [{ ...task, queue, pinned: pins[i] }]));
     if (bind.length > 0) await this.#bindAll(bind, lease.token);
-    return { now: clock, tasks: tasks.map((task, i) => ({ ...task, bound: bound[i] })), next: next ?? undefined };
+    return { now: clock, tasks: tasks.map((task, i) => ({ ...task, pinned: pins[i] })), next: next ?? undefined };
   }
 
   async #bindAll(tasks: (ClaimedTask & { readonly queue: string })[], token: string): Promise<void> {
     tasks.sort((a, b) => a.ref - b.ref);
     const refs = bigints(tasks.map(({ ref }) => ref));
-    const values = [refs, bigints(tasks.map(poolOf)), texts(tasks.map(({ bound }) => bound)), token];
+    const values = [refs, bigints(tasks.map(poolOf)), texts(tasks.map(({ pinned }) => pinned)), token];
     await this.#connections.run(this.#bind, values, "harmless");
   }
 }
@@ -202,7 +204,7 @@ function taskOf(row: ClaimedRow, namespace: string, token: string): ClaimedTask 
     attempt,
     lost,
     mode: MODES[mode] as ReplayMode,
-    bound: bound ?? undefined,
+    pinned: bound ?? undefined,
     last,
     taken,
     arrived,

@@ -11,7 +11,7 @@ import { STATE_OF_KEY } from "./tables.ts";
 
 /** The contents of a step; each combination has a statement of its own. */
 export interface Form {
-  readonly fate: TaskCompletion["fate"]["kind"];
+  readonly outcome: TaskCompletion["outcome"]["kind"];
   readonly hasPage: boolean;
   /** The step took inbox messages. A close empties the inbox in any case. */
   readonly takes: boolean;
@@ -23,27 +23,27 @@ const PARAMETERS = {
   ref: ["bigint", ({ ref }) => ref],
   token: ["text", ({ token }) => token],
   last: ["bigint", ({ last }) => last],
-  reached: ["bigint", ({ last, page }) => last + (page?.count ?? 0)],
-  bytes: ["bigint", ({ page }) => Buffer.byteLength(page!.data)],
-  data: ["text", ({ page }) => page!.data],
+  reached: ["bigint", ({ last, batch: page }) => last + (page?.count ?? 0)],
+  bytes: ["bigint", ({ batch: page }) => Buffer.byteLength(page!.data)],
+  data: ["text", ({ batch: page }) => page!.data],
   taken: ["bigint", ({ taken }) => taken],
   worker: ["text", ({ affinity }) => affinity!.worker],
   stickyMs: ["bigint", ({ affinity }) => affinity!.ms],
-  leaseMs: ["bigint", ({ fate }) => (fate.kind === "keep" ? fate.leaseMs : 0)],
-  status: ["text", ({ fate }) => (fate.kind === "close" ? fate.status : null)],
-  result: ["text", ({ fate }) => (fate.kind === "close" ? fate.result : null)],
+  leaseMs: ["bigint", ({ outcome }) => (outcome.kind === "keep" ? outcome.leaseMs : 0)],
+  status: ["text", ({ outcome }) => (outcome.kind === "close" ? outcome.status : null)],
+  result: ["text", ({ outcome }) => (outcome.kind === "close" ? outcome.result : null)],
 } as const satisfies Record<string, readonly [type: string, of: (step: TaskCompletion) => unknown]>;
 
 type Parameter = keyof typeof PARAMETERS;
 
-const parametersOf = ({ fate, hasPage, takes, isSticky }: Form): Parameter[] => [
+const parametersOf = ({ outcome, hasPage, takes, isSticky }: Form): Parameter[] => [
   ...(["ref", "token", "last"] as const),
   ...(hasPage ? (["bytes", "data"] as const) : []),
-  ...(hasPage || fate === "close" ? (["reached"] as const) : []),
+  ...(hasPage || outcome === "close" ? (["reached"] as const) : []),
   ...(takes ? (["taken"] as const) : []),
   ...(isSticky ? (["worker", "stickyMs"] as const) : []),
-  ...(fate === "keep" ? (["leaseMs"] as const) : []),
-  ...(fate === "close" ? (["status", "result"] as const) : []),
+  ...(outcome === "keep" ? (["leaseMs"] as const) : []),
+  ...(outcome === "close" ? (["status", "result"] as const) : []),
 ];
 
 export interface AppendOne {
@@ -55,7 +55,7 @@ export interface AppendOne {
 export type AppendOneRow = [arrived: number, isWatched: boolean, notifiedIn: string | null];
 
 export function appendOne(schema: string, form: Form): AppendOne {
-  const { fate, hasPage, takes, isSticky } = form;
+  const { outcome, hasPage, takes, isSticky } = form;
   const parameters = parametersOf(form);
   const p = (name: Parameter): string => `$${parameters.indexOf(name) + 1}::${PARAMETERS[name][0]}`;
   const isMine = `t.ref = ${p("ref")} AND ${STATE_OF_KEY} = ${LEASED} AND t.last = ${p("last")} AND t.token = ${p("token")}`;
@@ -68,16 +68,16 @@ export function appendOne(schema: string, form: Form): AppendOne {
     ...(takes ? ["cleared = t.taken", `taken = ${taken}`] : []),
     ...(isSticky ? [`sticky = ${p("worker")}`, `sticky_until = ${MILLIS} + ${p("stickyMs")}`] : []),
     ...(isSticky ? [] : ["sticky = ''", "sticky_until = 0"]),
-    ...(fate === "keep"
+    ...(outcome === "keep"
       ? [`at = least(t.at, ${MILLIS} + ${p("leaseMs")})`, `leased_until = ${MILLIS} + ${p("leaseMs")}`]
       : [`at = ${MILLIS}`, "leased_until = 0", "attempt = 0", "problem = NULL"]),
-    ...(fate === "keep" ? [] : [`state = CASE WHEN t.arrived > ${taken} THEN ${READY} ELSE ${IDLE} END`]),
+    ...(outcome === "keep" ? [] : [`state = CASE WHEN t.arrived > ${taken} THEN ${READY} ELSE ${IDLE} END`]),
   ];
   const step = () => `done AS (
       UPDATE ${schema}.workflow_tasks t SET ${changes.join(", ")}
       WHERE ${isMine}
       RETURNING t.arrived, t.is_watched, ${
-        fate === "keep" ? "NULL::text" : `CASE WHEN t.state = ${READY} AND t.sticky = '' THEN t.namespace END`
+        outcome === "keep" ? "NULL::text" : `CASE WHEN t.state = ${READY} AND t.sticky = '' THEN t.namespace END`
       } AS told_in${takes ? ", t.taken > t.cleared AS takes" : ""}
     )${
       takes
@@ -106,9 +106,9 @@ export function appendOne(schema: string, form: Form): AppendOne {
   const readers = parameters.map((name) => PARAMETERS[name][1] as (step: TaskCompletion) => unknown);
   return {
     statement: {
-      name: `limpet_append_one_${fate}${hasPage ? "_page" : ""}${takes ? "_take" : ""}${isSticky ? "_sticky" : ""}`,
+      name: `limpet_append_one_${outcome}${hasPage ? "_page" : ""}${takes ? "_take" : ""}${isSticky ? "_sticky" : ""}`,
       text: `
-    WITH ${fate === "close" ? close() : step()}${hasPage ? paged() : ""}
+    WITH ${outcome === "close" ? close() : step()}${hasPage ? paged() : ""}
     SELECT d.arrived, d.is_watched, d.told_in FROM done d`,
     },
     valuesOf: (step) => readers.map((read) => read(step)),
@@ -118,19 +118,19 @@ export function appendOne(schema: string, form: Form): AppendOne {
 /** The statements of steps, each built on first use. */
 export class AppendOnes {
   readonly #schema: string;
-  readonly #made = { keep: [], rest: [], close: [] } as Readonly<Record<Form["fate"], (AppendOne | undefined)[]>>;
+  readonly #made = { keep: [], rest: [], close: [] } as Readonly<Record<Form["outcome"], (AppendOne | undefined)[]>>;
 
   constructor(schema: string) {
     this.#schema = schema;
   }
 
-  for({ fate: { kind: fate }, page, taken, affinity }: TaskCompletion): AppendOne {
+  for({ outcome: { kind: outcome }, batch: page, taken, affinity }: TaskCompletion): AppendOne {
     const hasPage = page !== undefined;
-    const takes = taken > 0 && fate !== "close";
-    const isSticky = affinity !== undefined && fate !== "close";
+    const takes = taken > 0 && outcome !== "close";
+    const isSticky = affinity !== undefined && outcome !== "close";
     const place = (hasPage ? 1 : 0) + (takes ? 2 : 0) + (isSticky ? 4 : 0);
-    const made = this.#made[fate][place] ?? appendOne(this.#schema, { fate, hasPage, takes, isSticky });
-    this.#made[fate][place] = made;
+    const made = this.#made[outcome][place] ?? appendOne(this.#schema, { outcome, hasPage, takes, isSticky });
+    this.#made[outcome][place] = made;
     return made;
   }
 }

@@ -11,7 +11,7 @@ import { own, STATE_OF_KEY, taskPlaceOf } from "./tables.ts";
 const KEEP = 0;
 const REST = 1;
 const CLOSE = 2;
-const FATES = { keep: KEEP, rest: REST, close: CLOSE } as const;
+const OUTCOMES = { keep: KEEP, rest: REST, close: CLOSE } as const;
 
 /** The contents of a batch; the statement has no other parts. */
 export interface AppendParts {
@@ -119,21 +119,21 @@ export function appendValues(steps: readonly TaskCompletion[], { closes }: Appen
     texts(tokens),
     bigints(steps.map(({ token }) => tokenPlaces.get(token)!)),
     bigints(steps.map(({ last }) => last)),
-    bigints(steps.map(({ page }) => page?.count ?? 0)),
-    bigints(steps.map(({ page }) => (page === undefined ? 0 : Buffer.byteLength(page.data)))),
+    bigints(steps.map(({ batch: page }) => page?.count ?? 0)),
+    bigints(steps.map(({ batch: page }) => (page === undefined ? 0 : Buffer.byteLength(page.data)))),
     bigints(steps.map(({ taken }) => taken)),
-    bigints(steps.map(({ fate }) => FATES[fate.kind])),
-    bigints(steps.map(({ fate }) => (fate.kind === "keep" ? fate.leaseMs : 0))),
+    bigints(steps.map(({ outcome }) => OUTCOMES[outcome.kind])),
+    bigints(steps.map(({ outcome }) => (outcome.kind === "keep" ? outcome.leaseMs : 0))),
     texts(workers),
     bigints(steps.map(({ affinity }) => (affinity === undefined ? 0 : workerPlaces.get(affinity.worker)!))),
     bigints(steps.map(({ affinity }) => affinity?.ms ?? 0)),
-    bigints(steps.flatMap(({ ref, fate }) => (fate.kind === "close" ? [] : ref))),
-    texts(steps.map(({ page }) => page?.data)),
+    bigints(steps.flatMap(({ ref, outcome }) => (outcome.kind === "close" ? [] : ref))),
+    texts(steps.map(({ batch: page }) => page?.data)),
   ];
   if (!closes) return values;
-  const ends = steps.map(({ fate }) => (fate.kind === "close" ? fate : undefined));
+  const ends = steps.map(({ outcome }) => (outcome.kind === "close" ? outcome : undefined));
   values.push(
-    bigints(steps.flatMap(({ ref, fate }) => (fate.kind === "close" ? ref : []))),
+    bigints(steps.flatMap(({ ref, outcome }) => (outcome.kind === "close" ? ref : []))),
     texts(ends.map((end) => end?.status)),
     texts(ends.map((end) => end?.result)),
   );
@@ -173,11 +173,11 @@ export type StepRow = [
 ];
 
 /** The row is as this step left it: its token, its last event, and the expected state of the task. */
-export function isAfter({ token, last, page, fate }: TaskCompletion, row: StepRow): boolean {
+export function isAfter({ token, last, batch: page, outcome }: TaskCompletion, row: StepRow): boolean {
   const [, holder, reached, , , state, status] = row;
   if (holder !== token || reached !== last + (page?.count ?? 0)) return false;
-  if (fate.kind === "close") return status === fate.status;
-  return state !== null && (state === LEASED) === (fate.kind === "keep");
+  if (outcome.kind === "close") return status === outcome.status;
+  return state !== null && (state === LEASED) === (outcome.kind === "keep");
 }
 
 /** Replaces attributes and memo; a null leaves the stored value. */

@@ -53,7 +53,7 @@ describe("inboxes of runs on PostgreSQL", () => {
     const it = new Site(store);
     const held = await it.held("a");
     const append = async () => {
-      const outcome = await it.append(held, { page: page("end"), fate: closeAs() });
+      const outcome = await it.append(held, { batch: page("end"), outcome: closeAs() });
       assert.equal(outcome.kind, "done");
     };
     assert.equal(await arriveDuring(held.ref, append), 0);

@@ -187,7 +187,7 @@ export class WorkflowLeases {
 
   /** Messages to other runs are delivered in the same transaction. */
   async #closeOnce(closing: Closing): Promise<Row[]> {
-    const { namespace, workflowId, runId, status, page, result, reminders, arrivals } = closing;
+    const { namespace, workflowId, runId, status, batch: page, result, reminders, messages: arrivals } = closing;
     const values = [namespace, workflowId, runId ?? null, page.count, page.data, status, result];
     let notifications = this.#notifications();
     const work = async (runner: Runner) => {

@@ -220,7 +220,7 @@ function storedOf(row: Row): StoredRun {
     runId,
     type,
     queue,
-    bound: bound ?? undefined,
+    pinned: bound ?? undefined,
     attributes,
     memo,
     startedAt,

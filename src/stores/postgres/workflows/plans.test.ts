@@ -54,10 +54,10 @@ const ours = (): [Statement, RegExp | undefined][] => [
       /^workflow_(tasks_pkey|inbox_pkey|inbox_ref_key_key)$/,
     ]),
   ),
-  ...(["keep", "rest", "close"] as const).flatMap((fate) =>
+  ...(["keep", "rest", "close"] as const).flatMap((outcome) =>
     [0, 1, 2, 3, 4, 5, 6, 7]
-      .map((bits) => ({ fate, hasPage: (bits & 1) > 0, takes: (bits & 2) > 0, isSticky: (bits & 4) > 0 }))
-      .filter(({ takes, isSticky }) => fate !== "close" || !(takes || isSticky))
+      .map((bits) => ({ outcome, hasPage: (bits & 1) > 0, takes: (bits & 2) > 0, isSticky: (bits & 4) > 0 }))
+      .filter(({ takes, isSticky }) => outcome !== "close" || !(takes || isSticky))
       .map((form): [Statement, RegExp] => [
         appendOne(SCHEMA, form).statement,
         /^workflow_(tasks_pkey|inbox_pkey|inbox_ref_key_key)$/,
@@ -128,7 +128,7 @@ describe("statements of workflows on PostgreSQL", () => {
 
   /** Inserts open, ready runs of a type without a lease; one in ten is closed instead, one in five idle. */
   async function fill(type: string, count: number, sticky = "", id = type): Promise<void> {
-    const pool = poolOf({ namespace: "n", queue: "q", type, bound: undefined });
+    const pool = poolOf({ namespace: "n", queue: "q", type, pinned: undefined });
     await client.query(
       `WITH new AS (
          SELECT nextval('limpet.workflow_refs') AS ref, i FROM generate_series(1, ${count}) AS i
@@ -152,7 +152,7 @@ describe("statements of workflows on PostgreSQL", () => {
 
   /** Pages that a claim of ten tasks visits. It is rolled back. */
   async function cost(type: string): Promise<number> {
-    const pools = [undefined, "b"].map((bound) => poolOf({ namespace: "n", queue: "q", type, bound }));
+    const pools = [undefined, "b"].map((pinned) => poolOf({ namespace: "n", queue: "q", type, pinned }));
     const values = ["n", "q", [type, type], ["NULL", "b"], pools, 10, "w", "t", 1_000, true, 1_000_000];
     const filled = claimTasks(SCHEMA).text.replace(/\$(\d+)/g, (_, n) => {
       const value = values[Number(n) - 1]!;

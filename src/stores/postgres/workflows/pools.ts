@@ -6,11 +6,14 @@ interface Pool {
   readonly queue: string;
   readonly type: string;
   /** The build or definition that the runs are pinned to; undefined: none. */
-  readonly bound: string | undefined;
+  readonly pinned: string | undefined;
 }
 
 /** If two pools ever share a number, the row of the run distinguishes them. */
-export function poolOf({ namespace, queue, type, bound }: Pool): number {
+export function poolOf({ namespace, queue, type, pinned }: Pool): number {
   // The lengths make the name unambiguous.
-  return queueOf(namespace, `${queue.length}:${type.length}:${queue}${type}${bound === undefined ? "" : `:${bound}`}`);
+  return queueOf(
+    namespace,
+    `${queue.length}:${type.length}:${queue}${type}${pinned === undefined ? "" : `:${pinned}`}`,
+  );
 }

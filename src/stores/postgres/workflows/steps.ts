@@ -3,7 +3,7 @@
 // of several statements.
 import { setTimeout as pause } from "node:timers/promises";
 import { invariant } from "../../../kernel/errors.ts";
-import type { AppendOutcome, InboxMessage, StartOutcome, TaskCompletion } from "../../../ports/store/workflows.ts";
+import type { CompletionOutcome, InboxMessage, StartOutcome, TaskCompletion } from "../../../ports/store/workflows.ts";
 import { bigints, texts } from "../connection/arrays.ts";
 import type { Connections, Row, Runner, Statement } from "../connection/connections.ts";
 import { doubted } from "../connection/faults.ts";
@@ -27,7 +27,7 @@ import { tagsText } from "./tags.ts";
 /** A step in progress. */
 interface Pending {
   readonly step: TaskCompletion;
-  outcome: AppendOutcome | undefined;
+  outcome: CompletionOutcome | undefined;
 }
 
 /** The result of an applied step. */
@@ -64,14 +64,14 @@ export class PostgresWorkflowSteps {
     this.#lock = lockTasks(options.schema);
   }
 
-  async append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
+  async append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
     const outcomes = await this.#appendAll(batch);
     const late = batch.filter((step, i) => isEndWithArrivals(step, outcomes[i]!));
     if (late.length > 0) await this.#options.arrivals.emptyEnded(late.map(({ ref }) => ref));
     return outcomes;
   }
 
-  async #appendAll(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
+  async #appendAll(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
     const [first] = batch;
     if (batch.length === 1 && isPlain(first!)) {
       const outcome = await this.#alone(first!);
@@ -100,7 +100,7 @@ export class PostgresWorkflowSteps {
    * The fast path, for a single run. Undefined: it was not applied, and `#classify` finds out whether it is
    * lost.
    */
-  async #alone(step: TaskCompletion): Promise<AppendOutcome | undefined> {
+  async #alone(step: TaskCompletion): Promise<CompletionOutcome | undefined> {
     try {
       const notifications = this.#options.notifications();
       const done = await this.#runOne(this.#options.connections, step, notifications);
@@ -149,7 +149,7 @@ export class PostgresWorkflowSteps {
     let notifications = this.#options.notifications();
     const done = await connections.transaction(async (runner) => {
       notifications = this.#options.notifications();
-      const sent = steps.flatMap((step) => step.arrivals);
+      const sent = steps.flatMap((step) => step.messages);
       if (sent.length > 0) {
         // Two runs that send to each other at once lock in the same order.
         const refs = await arrivals.refsOf(runner, sent);
@@ -194,7 +194,7 @@ export class PostgresWorkflowSteps {
   ): Promise<InboxMessage[]> {
     const starts = steps.flatMap((step) => step.starts);
     const refusals = starts.flatMap(({ refusal }, i) => (refusal === undefined || begun[i]!.isNew ? [] : refusal));
-    const sent = steps.flatMap((step) => step.arrivals);
+    const sent = steps.flatMap((step) => step.messages);
     const continued = steps.filter(isContinued);
     return [...refusals, ...sent, ...(await this.#options.arrivals.takeAlong(runner, continued))];
   }
@@ -235,7 +235,7 @@ export class PostgresWorkflowSteps {
 
   #runAll(runner: Runner, steps: readonly TaskCompletion[]): Promise<Row[]> {
     const parts = {
-      closes: steps.some(({ fate }) => fate.kind === "close"),
+      closes: steps.some(({ outcome }) => outcome.kind === "close"),
       takes: steps.some(({ taken }) => taken > 0),
     };
     const name = `all ${parts.closes} ${parts.takes}`;
@@ -278,13 +278,13 @@ export class PostgresWorkflowSteps {
 
   /** The steps whose event batches are in the history, or that have none. */
   async #written(steps: readonly TaskCompletion[]): Promise<Set<number>> {
-    const written = new Set(steps.filter(({ page }) => page === undefined).map(({ ref }) => ref));
-    const paged = steps.filter(({ page }) => page !== undefined);
+    const written = new Set(steps.filter(({ batch: page }) => page === undefined).map(({ ref }) => ref));
+    const paged = steps.filter(({ batch: page }) => page !== undefined);
     if (paged.length === 0) return written;
     const values = [
       bigints(paged.map(({ ref }) => ref)),
       bigints(paged.map(({ last }) => last + 1)),
-      texts(paged.map(({ page }) => page?.data)),
+      texts(paged.map(({ batch: page }) => page?.data)),
     ];
     const rows = await this.#options.connections.run(this.#find, values, "harmless");
     for (const [ref] of rows) written.add(ref as number);
@@ -305,17 +305,18 @@ export const lockTasks = (schema: string): Statement => ({
     SELECT t.ref FROM ${schema}.workflow_tasks t WHERE t.ref = ANY ($1::bigint[]) ORDER BY t.ref FOR UPDATE`,
 });
 
-const isContinued = ({ fate }: TaskCompletion): boolean => fate.kind === "close" && fate.status === "continued";
+const isContinued = ({ outcome }: TaskCompletion): boolean =>
+  outcome.kind === "close" && outcome.status === "continued";
 
 /** True if a run ended with messages that it had not taken. A continued run passes them on. */
-const isEndWithArrivals = (step: TaskCompletion, outcome: AppendOutcome): boolean =>
-  step.fate.kind === "close" && !isContinued(step) && outcome.kind === "done" && outcome.arrived > step.taken;
+const isEndWithArrivals = (step: TaskCompletion, outcome: CompletionOutcome): boolean =>
+  step.outcome.kind === "close" && !isContinued(step) && outcome.kind === "done" && outcome.arrived > step.taken;
 
 const isPlain = (step: TaskCompletion): boolean =>
   !isContinued(step) &&
   step.reminders.length === 0 &&
   step.starts.length === 0 &&
-  step.arrivals.length === 0 &&
+  step.messages.length === 0 &&
   step.attributes === undefined &&
   step.memo === undefined;
 

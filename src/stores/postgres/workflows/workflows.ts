@@ -3,8 +3,8 @@
 import type { ReminderWrite } from "../../../ports/store/reminders.ts";
 import type { Commit } from "../../../ports/store/store.ts";
 import type {
-  AppendOutcome,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   EndedRun,
   InboxMessage,
@@ -83,11 +83,11 @@ export class PostgresWorkflows implements Workflows {
     return this.#connections.during(() => this.#starts.start(batch));
   }
 
-  arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
+  deliver(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
     return this.#connections.during(() => this.#arrivals.arrive(batch));
   }
 
-  append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
+  append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
     return this.#connections.during(() => this.#steps.append(batch));
   }
 
@@ -175,7 +175,7 @@ export class PostgresWorkflows implements Workflows {
     const notifications = new CommitNotifications(this.#deps);
     const starts = commits.flatMap((commit) => commit.starts ?? []);
     await this.#starts.startAll(runner, starts, notifications);
-    const arrivals = commits.flatMap((commit) => commit.arrivals ?? []);
+    const arrivals = commits.flatMap((commit) => commit.messages ?? []);
     await this.#arrivals.arriveAll(runner, arrivals, notifications);
     return notifications;
   }

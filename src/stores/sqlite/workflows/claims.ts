@@ -137,10 +137,10 @@ export class SqliteWorkflowClaims {
     live.delete(lease.worker);
     const names = JSON.stringify(types.map(({ type }) => type));
     const kinds = this.#kinds.all(names, namespace, queue) as unknown as [number, string][];
-    const bindings = new Map(types.map((one) => [one.type, one.bindings]));
+    const bindings = new Map(types.map((one) => [one.type, one.pins]));
     const groups: Group[] = [];
     for (const [kind, type] of kinds) {
-      for (const { bound = null, binds = null } of bindings.get(type) ?? []) {
+      for (const { pinned: bound = null, pins: binds = null } of bindings.get(type) ?? []) {
         const some = { kind, type, bound, binds };
         groups.push({ ...some, owner: null, heldUntil: undefined });
         for (const owner of this.#owners(kind, bound)) {
@@ -201,7 +201,7 @@ export class SqliteWorkflowClaims {
     const row = this.#task.get(ref) as unknown as TaskRow;
     const [workflowId, runId, attempt, lost, last, taken, arrived] = row;
     const [{ token }, bound] = [lease, binds ?? undefined];
-    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, bound, last, taken, arrived };
+    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, pinned: bound, last, taken, arrived };
   }
 }
 

@@ -5,14 +5,14 @@ import { LimpetError } from "../../../kernel/errors.ts";
 import type { ReminderWrite } from "../../../ports/store/reminders.ts";
 import type { Commit } from "../../../ports/store/store.ts";
 import type {
-  AppendOutcome,
   ClaimedTask,
+  CompletionOutcome,
   InboxMessage,
   RunStart,
   RunStatus,
   StartOutcome,
   TaskCompletion,
-  TaskFate,
+  TaskOutcome,
 } from "../../../ports/store/workflows.ts";
 import { mayRepeat, type Write } from "../thread/messages.ts";
 import {
@@ -59,7 +59,7 @@ const start: fc.Arbitrary<RunStart> = record({
   runId: text,
   type: text,
   queue: text,
-  bound: maybe(text),
+  pinned: maybe(text),
   first: page,
   attributes: text,
   memo: text,
@@ -70,7 +70,7 @@ const start: fc.Arbitrary<RunStart> = record({
   refusal: maybe(arrival),
 });
 const ends = ["completed", "failed", "cancelled", "terminated", "timed out", "continued"] as const;
-const fate: fc.Arbitrary<TaskFate> = fc.oneof(
+const outcome: fc.Arbitrary<TaskOutcome> = fc.oneof(
   record({ kind: fc.constant("rest" as const) }),
   record({ kind: fc.constant("keep" as const), leaseMs: count }),
   record({ kind: fc.constant("close" as const), status: fc.constantFrom(...ends), result: text }),
@@ -79,15 +79,15 @@ const step: fc.Arbitrary<TaskCompletion> = record({
   ref: count,
   token: text,
   last: count,
-  page: maybe(page),
+  batch: maybe(page),
   taken: count,
-  fate,
+  outcome,
   affinity: maybe(record({ worker: text, ms: count })),
   attributes: maybe(text),
   memo: maybe(text),
   reminders: few(reminder),
   starts: few(start),
-  arrivals: few(arrival),
+  messages: few(arrival),
 });
 
 test("encoded starts, messages and steps are decoded unchanged", () => {
@@ -101,7 +101,7 @@ test("encoded starts, messages and steps are decoded unchanged", () => {
 });
 
 test("steps without attachments encode none", () => {
-  const plain = step.map((one) => ({ ...one, reminders: [], starts: [], arrivals: [] }));
+  const plain = step.map((one) => ({ ...one, reminders: [], starts: [], messages: [] }));
   fc.assert(fc.property(fc.array(plain), (steps) => assert.equal(packSteps(steps).attached, undefined)));
 });
 
@@ -117,13 +117,13 @@ test("outcomes of starts and steps are decoded as they were encoded", () => {
   const started = few(start).chain((starts) => fc.tuple(fc.constant(starts), fc.tuple(...starts.map(outcomeOf))));
   const done = fc
     .tuple(step, started, count, fc.boolean())
-    .map(([one, [starts, outcomes], arrived, isWatched]): [TaskCompletion, AppendOutcome] => {
+    .map(([one, [starts, outcomes], arrived, isWatched]): [TaskCompletion, CompletionOutcome] => {
       return [
         { ...one, starts },
         { kind: "done", arrived, starts: outcomes, isWatched },
       ];
     });
-  const lost = step.map((one): [TaskCompletion, AppendOutcome] => [one, { kind: "lost" }]);
+  const lost = step.map((one): [TaskCompletion, CompletionOutcome] => [one, { kind: "lost" }]);
   fc.assert(
     fc.property(started, fc.array(fc.oneof(done, lost)), ([starts, outcomes], steps) => {
       assert.deepEqual(unpackStartOutcomes(packStartOutcomes(outcomes), starts), outcomes);
@@ -135,7 +135,7 @@ test("outcomes of starts and steps are decoded as they were encoded", () => {
 
 test("claimed tasks are decoded as they were encoded", () => {
   const lease = { token: "t", worker: "w", leaseMs: 1 };
-  const types = ["A", "B"].map((type) => ({ type, bindings: [] }));
+  const types = ["A", "B"].map((type) => ({ type, pins: [] }));
   const request = { namespace: "n", types, lease, queue: "q", limit: 9, isSticky: true, staleMs: 1 };
   const task: fc.Arbitrary<ClaimedTask> = record({
     namespace: fc.constant("n"),
@@ -149,7 +149,7 @@ test("claimed tasks are decoded as they were encoded", () => {
     last: count,
     taken: count,
     arrived: count,
-    bound: maybe(text),
+    pinned: maybe(text),
     mode: fc.constantFrom("sticky_hit_expected" as const, "cold_replay" as const, "forced_cold_replay" as const),
   });
   fc.assert(
@@ -167,13 +167,13 @@ test("attached workflows of commits are decoded with their places", () => {
     id: text,
     write: fc.constant({ kind: "keep" as const }),
     starts: maybe(few(start)),
-    arrivals: maybe(few(arrival)),
+    messages: maybe(few(arrival)),
   });
   fc.assert(
     fc.property(fc.array(commit), (batch) => {
       const packed = packAttachedWorkflows(batch);
       const expected = batch
-        .map(({ starts = [], arrivals = [] }, place) => ({ place, starts, arrivals }))
+        .map(({ starts = [], messages: arrivals = [] }, place) => ({ place, starts, arrivals }))
         .filter(({ starts, arrivals }) => starts.length + arrivals.length > 0);
       assert.deepEqual(packed === undefined ? [] : unpackAttachedWorkflows(packed), expected);
     }),

@@ -3,15 +3,15 @@
 // layout.
 import type { Commit } from "../../../ports/store/store.ts";
 import type {
-  AppendOutcome,
   ClaimedTask,
+  CompletionOutcome,
   InboxMessage,
   RunStart,
   StartOutcome,
   TaskClaim,
   TaskClaims,
   TaskCompletion,
-  TaskFate,
+  TaskOutcome,
 } from "../../../ports/store/workflows.ts";
 import { type Packed, packWrites, unpackWrites } from "../reminders/messages.ts";
 import { FlatReader, FlatWriter, Portions } from "../thread/flat-arrays.ts";
@@ -54,7 +54,7 @@ const IF_CLOSED_UNIT = 8;
 export function packStarts(batch: readonly RunStart[]): PackedStarts {
   const to = new FlatWriter();
   for (const start of batch) {
-    const { bound, lease, refusal, ifClosed, first, delayMs, reminders } = start;
+    const { pinned: bound, lease, refusal, ifClosed, first, delayMs, reminders } = start;
     const flags =
       (bound === undefined ? 0 : IS_BOUND) |
       (lease === undefined ? 0 : HAS_LEASE) |
@@ -84,7 +84,7 @@ export function unpackStarts({ starts, reminders }: PackedStarts): RunStart[] {
       ...key,
       type,
       queue,
-      bound,
+      pinned: bound,
       first: { count, data },
       attributes,
       memo,
@@ -152,45 +152,45 @@ const HAS_AFFINITY = 2;
 const HAS_ATTRIBUTES = 4;
 const HAS_MEMO = 8;
 const BRINGS = 16;
-const FATES = ["keep", "rest", "close"] as const;
+const OUTCOMES = ["keep", "rest", "close"] as const;
 /** The unit of this choice within the flags. */
-const FATES_UNIT = 32;
+const OUTCOMES_UNIT = 32;
 
 export function packSteps(batch: readonly TaskCompletion[]): PackedSteps {
   const to = new FlatWriter();
   for (const step of batch) {
-    const { page, fate, affinity, attributes, memo, reminders, starts, arrivals } = step;
+    const { batch: page, outcome, affinity, attributes, memo, reminders, starts, messages: arrivals } = step;
     const flags =
       (page === undefined ? 0 : HAS_PAGE) |
       (affinity === undefined ? 0 : HAS_AFFINITY) |
       (attributes === undefined ? 0 : HAS_ATTRIBUTES) |
       (memo === undefined ? 0 : HAS_MEMO) |
       (hasAttached(step) ? BRINGS : 0) |
-      (FATES.indexOf(fate.kind) * FATES_UNIT);
+      (OUTCOMES.indexOf(outcome.kind) * OUTCOMES_UNIT);
     to.next().numbers(flags, step.ref, step.last, step.taken).strings(step.token);
     if (page !== undefined) to.numbers(page.count).strings(page.data);
     if (affinity !== undefined) to.numbers(affinity.ms).strings(affinity.worker);
     if (attributes !== undefined) to.strings(attributes);
     if (memo !== undefined) to.strings(memo);
     if (hasAttached(step)) to.numbers(reminders.length, starts.length, arrivals.length);
-    if (fate.kind === "keep") to.numbers(fate.leaseMs);
-    if (fate.kind === "close") to.numbers(statusCode(fate.status)).strings(fate.result);
+    if (outcome.kind === "keep") to.numbers(outcome.leaseMs);
+    if (outcome.kind === "close") to.numbers(statusCode(outcome.status)).strings(outcome.result);
   }
   const attached = batch.filter(hasAttached);
   return { steps: to.packed(), attached: attached.length === 0 ? undefined : packAttached(attached) };
 }
 
-const hasAttached = ({ reminders, starts, arrivals }: TaskCompletion): boolean =>
+const hasAttached = ({ reminders, starts, messages: arrivals }: TaskCompletion): boolean =>
   reminders.length > 0 || starts.length > 0 || arrivals.length > 0;
 
 function packAttached(batch: readonly TaskCompletion[]): PackedSteps["attached"] {
   return { ...packErrands(batch), reminders: packWrites(batch.flatMap(({ reminders }) => reminders)) };
 }
 
-function packErrands(batch: readonly Pick<Commit, "starts" | "arrivals">[]): PackedWorkflowRequests {
+function packErrands(batch: readonly Pick<Commit, "starts" | "messages">[]): PackedWorkflowRequests {
   return {
     starts: packStarts(batch.flatMap(({ starts = [] }) => starts)),
-    arrivals: packArrivals(batch.flatMap(({ arrivals = [] }) => arrivals)),
+    arrivals: packArrivals(batch.flatMap(({ messages: arrivals = [] }) => arrivals)),
   };
 }
 
@@ -211,28 +211,28 @@ export function unpackSteps({ steps, attached }: PackedSteps): TaskCompletion[] 
       last,
       taken,
       token,
-      page,
+      batch: page,
       affinity,
       attributes,
       memo,
       reminders: writes.take(isBringing ? from.number() : 0),
       starts: starts.take(isBringing ? from.number() : 0),
-      arrivals: arrivals.take(isBringing ? from.number() : 0),
-      fate: readFate(from, FATES[Math.floor(flags / FATES_UNIT)] as TaskFate["kind"]),
+      messages: arrivals.take(isBringing ? from.number() : 0),
+      outcome: readTaskOutcome(from, OUTCOMES[Math.floor(flags / OUTCOMES_UNIT)] as TaskOutcome["kind"]),
     };
   });
 }
 
-function readFate(from: FlatReader, kind: TaskFate["kind"]): TaskFate {
+function readTaskOutcome(from: FlatReader, kind: TaskOutcome["kind"]): TaskOutcome {
   if (kind === "rest") return { kind };
   if (kind === "keep") return { kind, leaseMs: from.number() };
-  const status = statusOf(from.number()) as Extract<TaskFate, { kind: "close" }>["status"];
+  const status = statusOf(from.number()) as Extract<TaskOutcome, { kind: "close" }>["status"];
   return { kind, status, result: from.string() };
 }
 
 const LOST = -1;
 
-export function packStepOutcomes(outcomes: readonly AppendOutcome[]): Packed {
+export function packStepOutcomes(outcomes: readonly CompletionOutcome[]): Packed {
   const to = new FlatWriter();
   for (const outcome of outcomes) {
     to.next();
@@ -246,8 +246,8 @@ export function packStepOutcomes(outcomes: readonly AppendOutcome[]): Packed {
   return to.packed();
 }
 
-export function unpackStepOutcomes(answer: Packed, batch: readonly TaskCompletion[]): AppendOutcome[] {
-  return new FlatReader(answer).all((from, place): AppendOutcome => {
+export function unpackStepOutcomes(answer: Packed, batch: readonly TaskCompletion[]): CompletionOutcome[] {
+  return new FlatReader(answer).all((from, place): CompletionOutcome => {
     const arrived = from.number();
     if (arrived === LOST) return { kind: "lost" };
     const isWatched = from.number() === 1;
@@ -258,8 +258,8 @@ export function unpackStepOutcomes(answer: Packed, batch: readonly TaskCompletio
 
 /** `undefined` when no commit has attachments, which is nearly always. */
 export function packAttachedWorkflows(batch: readonly Commit[]): PackedAttachedWorkflows | undefined {
-  if (batch.every(({ starts, arrivals }) => starts === undefined && arrivals === undefined)) return undefined;
-  const places = batch.flatMap(({ starts = [], arrivals = [] }, place) => {
+  if (batch.every(({ starts, messages: arrivals }) => starts === undefined && arrivals === undefined)) return undefined;
+  const places = batch.flatMap(({ starts = [], messages: arrivals = [] }, place) => {
     return starts.length + arrivals.length === 0 ? [] : [place, starts.length, arrivals.length];
   });
   return { places, ...packErrands(batch) };
@@ -291,7 +291,7 @@ export interface ClaimsAnswer extends Packed {
 export function packClaims({ now, tasks, next }: TaskClaims, { types }: TaskClaim): ClaimsAnswer {
   const to = new FlatWriter();
   for (const task of tasks) {
-    const { ref, attempt, lost, mode, bound, last, taken, arrived } = task;
+    const { ref, attempt, lost, mode, pinned: bound, last, taken, arrived } = task;
     const place = types.findIndex(({ type }) => type === task.type);
     to.next().numbers(ref, place, attempt, lost, modeCode(mode), last, taken, arrived);
     to.strings(task.workflowId, task.runId).numbers(bound === undefined ? 0 : IS_BOUND);
@@ -307,7 +307,7 @@ export function unpackClaims(answer: ClaimsAnswer, { namespace, types, lease }: 
     const [workflowId, runId] = [from.string(), from.string()];
     const bound = from.number() === IS_BOUND ? from.string() : undefined;
     const { token } = lease;
-    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, bound, last, taken, arrived };
+    return { namespace, workflowId, runId, ref, type, token, attempt, lost, mode, pinned: bound, last, taken, arrived };
   });
   return { now: answer.now, tasks, next: answer.next };
 }

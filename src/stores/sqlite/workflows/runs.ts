@@ -99,7 +99,7 @@ export class WorkflowRuns {
   }
 
   put(start: RunStart, kind: number, now: number): number {
-    const { namespace, workflowId, runId, bound, attributes, memo } = start;
+    const { namespace, workflowId, runId, pinned: bound, attributes, memo } = start;
     const values = [kind, RUNNING, now, namespace, workflowId, runId, bound ?? null, attributes, memo] as const;
     return Number(this.#insert.run(...values).lastInsertRowid);
   }

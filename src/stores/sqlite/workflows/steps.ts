@@ -4,8 +4,8 @@
 
 import type { ReminderWrite } from "../../../ports/store/reminders.ts";
 import type {
-  AppendOutcome,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   InboxMessage,
   RunStart,
@@ -48,14 +48,14 @@ export class SqliteWorkflowSteps {
     return batch.map((arrival) => this.#arrive(arrival, now));
   }
 
-  append(batch: readonly TaskCompletion[], now: number): AppendOutcome[] {
+  append(batch: readonly TaskCompletion[], now: number): CompletionOutcome[] {
     const writes: ReminderWrite[] = [];
     const outcomes = batch.map((step) => this.#append(step, writes, now));
     this.#remind(writes, now);
     return outcomes;
   }
 
-  close({ status, page, result, reminders, arrivals, ...key }: Closing, now: number): boolean {
+  close({ status, batch: page, result, reminders, messages: arrivals, ...key }: Closing, now: number): boolean {
     const { runs, pages, tasks } = this.#tables;
     const run = runs.find(key);
     const task = run?.status === RUNNING ? tasks.read(run.ref) : undefined;
@@ -110,18 +110,18 @@ export class SqliteWorkflowSteps {
     return { kind: "arrived", ref, runId, number };
   }
 
-  #append(step: TaskCompletion, writes: ReminderWrite[], now: number): AppendOutcome {
+  #append(step: TaskCompletion, writes: ReminderWrite[], now: number): CompletionOutcome {
     const { runs, tasks, inbox } = this.#tables;
-    const { ref, fate } = step;
+    const { ref, outcome } = step;
     const task = tasks.read(ref);
     if (task === undefined) return this.#appendToEnded(step);
     const { isWatched } = task;
     if (task.state !== LEASED || task.token !== step.token || task.last !== step.last) {
-      const isAsLeft = fate.kind !== "close" && (task.state === LEASED) === (fate.kind === "keep");
+      const isAsLeft = outcome.kind !== "close" && (task.state === LEASED) === (outcome.kind === "keep");
       if (!isAsLeft || !this.#isLast(step, task)) return { kind: "lost" };
       return { kind: "done", arrived: task.arrived, starts: this.#startedBefore(step), isWatched };
     }
-    const left = fate.kind === "close" && fate.status === "continued" ? inbox.left(ref, step.taken) : [];
+    const left = outcome.kind === "close" && outcome.status === "continued" ? inbox.left(ref, step.taken) : [];
     this.#write(step, task, now);
     if (step.attributes !== undefined || step.memo !== undefined) runs.describe(ref, step.attributes, step.memo);
     for (const write of step.reminders) writes.push(write);
@@ -130,7 +130,7 @@ export class SqliteWorkflowSteps {
     for (const [i, { refusal }] of step.starts.entries()) {
       if (refusal !== undefined && !starts[i]!.isNew) this.#arrive(refusal, now);
     }
-    for (const arrival of step.arrivals) this.#arrive(arrival, now);
+    for (const arrival of step.messages) this.#arrive(arrival, now);
     // The run that continues this one is the open one by now.
     for (const one of left) this.#arrive({ ...runs.keyOf(ref), runId: undefined, ...one }, now);
     return { kind: "done", arrived: task.arrived, starts, isWatched };
@@ -138,25 +138,25 @@ export class SqliteWorkflowSteps {
 
   #write(step: TaskCompletion, task: TaskRow, now: number): void {
     const { runs, tasks, pages, inbox } = this.#tables;
-    const { ref, page, fate, affinity } = step;
+    const { ref, batch: page, outcome, affinity } = step;
     const last = task.last + (page?.count ?? 0);
     const bytes = task.bytes + (page === undefined ? 0 : pages.put(ref, task.last + 1, page));
     const taken = Math.max(task.taken, step.taken);
-    if (fate.kind === "close") {
-      const end: RunClosing = { status: statusCode(fate.status), result: fate.result, token: step.token, now };
+    if (outcome.kind === "close") {
+      const end: RunClosing = { status: statusCode(outcome.status), result: outcome.result, token: step.token, now };
       runs.end(ref, { ...task, last, bytes }, end);
       return;
     }
     if (taken > task.taken) inbox.drop(ref, taken);
     const row = { last, bytes, taken, affinity };
-    if (fate.kind === "keep") tasks.keep(ref, task, row, fate.leaseMs, now);
+    if (outcome.kind === "keep") tasks.keep(ref, task, row, outcome.leaseMs, now);
     else tasks.rest(ref, task.arrived, row, now);
   }
 
   /** The run is closed: perhaps this very step has closed it. */
-  #appendToEnded(step: TaskCompletion): AppendOutcome {
+  #appendToEnded(step: TaskCompletion): CompletionOutcome {
     const run = this.#tables.runs.ended(step.ref);
-    const isAsLeft = step.fate.kind === "close" && run?.status === statusCode(step.fate.status);
+    const isAsLeft = step.outcome.kind === "close" && run?.status === statusCode(step.outcome.status);
     if (run === undefined || !isAsLeft || !this.#isLast(step, run)) return { kind: "lost" };
     const { arrived, isWatched } = run;
     return { kind: "done", arrived, starts: this.#startedBefore(step), isWatched };
@@ -167,7 +167,7 @@ export class SqliteWorkflowSteps {
    * history ends with the event batch of this step.
    */
   #isLast(
-    { ref, token, last, page }: TaskCompletion,
+    { ref, token, last, batch: page }: TaskCompletion,
     did: { readonly token: string | null; readonly last: number },
   ): boolean {
     if (did.token !== token || did.last !== last + (page?.count ?? 0)) return false;

@@ -38,7 +38,7 @@ export function storedOf(row: StoredRow): StoredRun {
     runId,
     type,
     queue,
-    bound: bound ?? undefined,
+    pinned: bound ?? undefined,
     status: statusOf(status),
     attributes,
     memo,

@@ -60,7 +60,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       let held = await it.held("a", { lease: lease("w1", MINUTE) });
       const first = at(held.ref);
       for (let i = 0; i < 3; i++) {
-        await it.append(held, { page: page("more"), fate: KEEP });
+        await it.append(held, { batch: page("more"), outcome: KEEP });
         held = further(held, 1);
       }
       assert.deepEqual(await it.workflows.renew([held], HOUR), []);
@@ -76,7 +76,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       const it = site();
       const kept = await it.held("kept", { lease: lease("w1", 9 * HOUR) });
       const renewed = await it.held("renewed", { lease: lease("w1", 9 * HOUR) });
-      await it.append(kept, { fate: { kind: "keep", leaseMs: MINUTE } });
+      await it.append(kept, { outcome: { kind: "keep", leaseMs: MINUTE } });
       await it.workflows.renew([renewed], MINUTE);
       assert.deepEqual(await it.ids(), []);
       passes(2 * MINUTE);
@@ -119,7 +119,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       const affinity = { worker: "owner", ms: HOUR };
       const steps = outcomes.map(({ ref }) => it.appendOf({ ref, token: own.token, last: 1, taken: 0 }, { affinity }));
       await it.workflows.append(steps);
-      await it.workflows.arrive(starts.map(({ workflowId }) => it.arrivalOf(workflowId)));
+      await it.workflows.deliver(starts.map(({ workflowId }) => it.arrivalOf(workflowId)));
       await it.start("free");
       const { tasks, next, now } = await it.claim({ worker: "w2", limit: 5_000 });
       assert.deepEqual([tasks.length, tasks[0]?.workflowId], [1, "free"]);
@@ -137,10 +137,10 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
     test("no row of a run stays when the run is removed", async () => {
       const it = site();
       const before = rows();
-      const step = { page: page("2"), fate: closeAs() };
+      const step = { batch: page("2"), outcome: closeAs() };
       await it.append(await it.held("closed"), step);
       const held = await it.held("with an inbox");
-      await it.workflows.arrive(["1", "2", "3"].map((key) => it.arrivalOf("with an inbox", key)));
+      await it.workflows.deliver(["1", "2", "3"].map((key) => it.arrivalOf("with an inbox", key)));
       await it.append(held, { ...step, taken: 2 });
       await it.start("terminated");
       await it.arrive("terminated");
@@ -166,12 +166,12 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       const [a, b] = [await it.held("a"), await it.held("b")];
       const before = rows();
       const batch = [
-        it.appendOf(a, { page: page("2"), starts: [it.startOf("child")], arrivals: [it.arrivalOf("b")] }),
-        it.appendOf(b, { page: { count: Number.NaN, data: "x" } }),
+        it.appendOf(a, { batch: page("2"), starts: [it.startOf("child")], messages: [it.arrivalOf("b")] }),
+        it.appendOf(b, { batch: { count: Number.NaN, data: "x" } }),
       ];
       await assert.rejects(it.workflows.append(batch), { name: "LimpetError" });
       assert.deepEqual(rows(), before);
-      assert.equal((await it.append(a, { page: page("2") })).kind, "done");
+      assert.equal((await it.append(a, { batch: page("2") })).kind, "done");
     });
   });
 
@@ -249,10 +249,10 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       const alice = await take(store, actor("alice", it.namespace));
       const [held, rests] = [await it.held("a"), await it.held("b")];
       const results = await together(() => [
-        it.append(held, { page: page("2"), arrivals: [it.arrivalOf("b", "from a")] }).then(({ kind }) => kind),
-        it.append(rests, { page: page("2") }).then((outcome) => outcome.kind === "done" && outcome.arrived),
+        it.append(held, { batch: page("2"), messages: [it.arrivalOf("b", "from a")] }).then(({ kind }) => kind),
+        it.append(rests, { batch: page("2") }).then((outcome) => outcome.kind === "done" && outcome.arrived),
         it.ids(),
-        store.commit([{ ...commitOf(alice, whole("1")), starts: [it.startOf("c")], arrivals: [it.arrivalOf("a")] }]),
+        store.commit([{ ...commitOf(alice, whole("1")), starts: [it.startOf("c")], messages: [it.arrivalOf("a")] }]),
         it.ids(),
         it.ids(),
       ]);
@@ -265,7 +265,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       const held = await it.held("a");
       const timer = setOf(it.place.key("timer"), { isNew: true });
       const results = await together(() => [
-        it.append(held, { page: page("2"), fate: KEEP, reminders: [timer] }).then(({ kind }) => kind),
+        it.append(held, { batch: page("2"), outcome: KEEP, reminders: [timer] }).then(({ kind }) => kind),
         it.start("b", { delayMs: Number.NaN }),
         it.arrive("a", "k").then(({ kind }) => kind),
         it.workflows.close(it.closing("nobody")),
@@ -296,11 +296,11 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       await it.start("ready");
       const [unknown, unavailable] = [{ code: "COMMIT_UNKNOWN" }, { code: "STORE_UNAVAILABLE" }];
       const [start, arrival] = [it.startOf("b"), it.arrivalOf("a")];
-      const step = it.appendOf(held, { page: page("2") });
+      const step = it.appendOf(held, { batch: page("2") });
       other.exec("BEGIN IMMEDIATE");
       const lost = Promise.all([
         assert.rejects(it.send(start), unknown),
-        assert.rejects(it.workflows.arrive([arrival]), unknown),
+        assert.rejects(it.workflows.deliver([arrival]), unknown),
         assert.rejects(it.step(step), unknown),
         assert.rejects(it.workflows.close(it.closing("a")), unknown),
         assert.rejects(it.workflows.giveBack([{ ...held, pauseMs: 0, problem: undefined }]), unknown),
@@ -312,7 +312,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
       await lost;
       other.exec("ROLLBACK");
       assert.deepEqual([(await it.send(start)).isNew, (await it.step(step)).kind], [true, "done"]);
-      assert.equal((await it.workflows.arrive([arrival]))[0]?.kind, "arrived");
+      assert.equal((await it.workflows.deliver([arrival]))[0]?.kind, "arrived");
       assert.deepEqual((await it.ids()).sort(), ["a", "b", "ready"]);
       assert.equal(workers.length, 2);
       await restarted.close();
@@ -332,7 +332,7 @@ describe("workflows in a SQLite file", { timeout: 600_000 }, () => {
           for (;;) {
             const { tasks } = await mine.claim({ worker: `w${i}`, limit: 7 });
             if (tasks.length === 0) return;
-            const steps = tasks.map((task) => mine.appendOf(heldOf(task), { page: page("2"), fate: closeAs() }));
+            const steps = tasks.map((task) => mine.appendOf(heldOf(task), { batch: page("2"), outcome: closeAs() }));
             const outcomes = await mine.workflows.append(steps);
             assert.ok(outcomes.every(({ kind }) => kind === "done"));
             done.push(...tasks.map(({ workflowId }) => workflowId));

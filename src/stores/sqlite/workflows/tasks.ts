@@ -103,7 +103,7 @@ export class WorkflowTasks {
   }
 
   put(ref: number, kind: number, bytes: number, start: RunStart, now: number): void {
-    const { first, delayMs, lease, bound } = start;
+    const { first, delayMs, lease, pinned: bound } = start;
     const until = lease === undefined ? 0 : now + lease.leaseMs;
     const [state, at] = lease === undefined ? [READY, now + delayMs] : [LEASED, until];
     const [attempt, claimedAt] = lease === undefined ? [0, null] : [1, now];

@@ -1,9 +1,9 @@
 // The port of workflows on the event loop: each step is one request to the worker thread. Times are on the
 // machine's clock, which all processes on the file share.
 import type {
-  AppendOutcome,
-  ClaimedBinding,
+  ClaimedPin,
   Closing,
+  CompletionOutcome,
   DeliveryOutcome,
   EndedRun,
   InboxMessage,
@@ -47,22 +47,22 @@ export class SqliteWorkflows implements Workflows {
     return unpackStartOutcomes((await this.#link.ask({ kind: "start-runs", ...packStarts(batch) })) as Packed, batch);
   }
 
-  async arrive(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
+  async deliver(batch: readonly InboxMessage[]): Promise<DeliveryOutcome[]> {
     return (await this.#link.ask({ kind: "arrive", arrivals: packArrivals(batch) })) as DeliveryOutcome[];
   }
 
-  async append(batch: readonly TaskCompletion[]): Promise<AppendOutcome[]> {
+  async append(batch: readonly TaskCompletion[]): Promise<CompletionOutcome[]> {
     return unpackStepOutcomes((await this.#link.ask({ kind: "append", ...packSteps(batch) })) as Packed, batch);
   }
 
   // Field by field, here and below: other properties of the caller's object need not be cloneable.
-  async close({ namespace, workflowId, runId, status, page, result, reminders, arrivals }: Closing): Promise<boolean> {
-    const { count, data } = page;
-    const messages = arrivals.map((one) => {
+  async close({ namespace, workflowId, runId, status, batch, result, reminders, messages }: Closing): Promise<boolean> {
+    const { count, data } = batch;
+    const sent = messages.map((one) => {
       const { runId, key, data, goesAlong, wakes } = one;
       return { ...keyOf(one), runId, key, data, goesAlong, wakes };
     });
-    const closing = { namespace, workflowId, runId, status, page: { count, data }, result, arrivals: messages };
+    const closing = { namespace, workflowId, runId, status, batch: { count, data }, result, messages: sent };
     return (await this.#link.ask({ kind: "close-run", closing, reminders: packWrites(reminders) })) as boolean;
   }
 
@@ -70,9 +70,7 @@ export class SqliteWorkflows implements Workflows {
     const { namespace, queue, limit, isSticky, staleMs } = asked;
     const { token, worker, leaseMs } = asked.lease;
     const lease = { token, worker, leaseMs };
-    const byType = new Map(
-      asked.types.map(({ type, bindings }) => [type, { type, bindings: bindings.map(bindingOf) }]),
-    );
+    const byType = new Map(asked.types.map(({ type, pins }) => [type, { type, pins: pins.map(pinOf) }]));
     const request = { namespace, queue, types: [...byType.values()], limit, lease, isSticky, staleMs };
     return unpackClaims((await this.#link.ask({ kind: "claim-tasks", request })) as ClaimsAnswer, request);
   }
@@ -180,7 +178,7 @@ export class SqliteWorkflows implements Workflows {
   }
 }
 
-const bindingOf = ({ bound, binds }: ClaimedBinding): ClaimedBinding => ({ bound, binds });
+const pinOf = ({ pinned, pins }: ClaimedPin): ClaimedPin => ({ pinned, pins });
 
 const keyOf = ({ namespace, workflowId }: WorkflowKey): WorkflowKey => ({ namespace, workflowId });
 
