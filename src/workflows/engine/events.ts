@@ -1,6 +1,6 @@
-// Defines the events of a history and the format of a batch. Two kinds of events: commands that the workflow's
-// code issues (run an activity, start a timer), and external events (a result, a signal). A command has a
-// number `n`, its place among the commands of the run; its outcome names that number.
+// Defines the events of a history and the format of a batch. Two kinds of events: commands that the
+// workflow's code issues (run an activity, start a timer), and external events (a result, a signal). A
+// command has a number `n`, its place among the commands of the run; its outcome names that number.
 //
 // Values stand in events in their JSON-ready form (kernel/values.ts), so a batch is one JSON text that people
 // can read. Workers in other languages know the names of the events. Written events stay readable for ever:
