@@ -4,7 +4,7 @@
 import { LimpetError } from "../../kernel/errors.ts";
 import { copyError } from "../../kernel/serialized-error.ts";
 import type { CallOrigin } from "../routing/call-origin.ts";
-import { RoutedCall } from "../routing/routed-call.ts";
+import type { InFlightByShard } from "../routing/in-flight-by-shard.ts";
 import type { Activation } from "./activation.ts";
 import type { Deadlines } from "./deadlines.ts";
 import { type CallingActor, madeBy } from "./unhandled-calls.ts";
@@ -54,7 +54,7 @@ export interface TurnOptions {
   readonly work: Work | undefined;
 }
 
-export class Turn extends RoutedCall implements CallOrigin {
+export class Turn implements CallOrigin {
   readonly type: TargetType;
   readonly id: string;
   readonly method: string;
@@ -72,6 +72,26 @@ export class Turn extends RoutedCall implements CallOrigin {
   activation: Activation | undefined;
   /** The queue that holds the turn, until it begins. */
   holder: TurnHolder | undefined;
+
+  // Routing: the place of the call in the order of calls, and the rejections so far. They are no base class,
+  // because that makes every local call slower.
+  /** Set for calls from another host: notifies that host that it must route the call again. */
+  rejectNotOwner: (() => void) | undefined;
+  /** Hosts that rejected the call. */
+  hops = 0;
+  /** Why the call could not be sent to its host. */
+  obstacle: string | undefined;
+  /** True: the call was in the waiting queue, so it arrived later than it was made. */
+  waited = false;
+  /** Order of arrival; it matters in the waiting queue and for calls in flight to sharded actors. */
+  arrival = 0;
+  /**
+   * Calls in flight to the same sharded type, and the number of this call there. The number is valid only
+   * with `lanes`.
+   */
+  lanes: InFlightByShard | undefined;
+  lane = 0;
+
   /** Number of the turn for other hosts, while calls it made are there. */
   number = 0;
   /** The outer turn of a reentrant call, and the savepoints of state and outbox when this turn began. */
@@ -107,7 +127,6 @@ export class Turn extends RoutedCall implements CallOrigin {
   #unlisten: (() => void) | undefined;
 
   constructor({ type, id, method, args, parent, timeoutMs, now, deadlines, work }: TurnOptions) {
-    super();
     this.type = type;
     this.id = id;
     this.method = method;
