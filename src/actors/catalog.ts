@@ -1,6 +1,6 @@
 // All actors of a host: the registered types and the activations in memory. It opens activations, limits
 // their number, moves them away, and ends them when the process stops. `calls` is the entrance of calls,
-// `store` the way to the stored state, and `routing` finds actors of other hosts.
+// `store` reads and writes stored state, and `routing` finds actors of other hosts.
 import { invariant, LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
 import type { ActorHost, ActorTypeInfo, CallBufferOptions, EndReason, PrefetchedTakes } from "../ports/actor-host.ts";

@@ -190,9 +190,9 @@ describe("stopping", () => {
     }
     await using app = await testLimpet({ actors: [Endless], drainTimeout: "10s" });
     const call = app.actor(Endless, "e", { timeout: "1h" }).go();
-    const told = assert.rejects(call, { code: "CALL_CANCELLED", retry: "unknown", message: /the process stopped/ });
+    const rejected = assert.rejects(call, { code: "CALL_CANCELLED", retry: "unknown", message: /the process stopped/ });
     await app.stop();
-    await told;
+    await rejected;
     assert.equal(signal?.aborted, true);
   });
 });

@@ -174,14 +174,14 @@ describe("a handler that throws an error of Limpet", () => {
       const store = new Between();
       await using app = await open(store);
       Diary.handle = () => {
-        throw new LimpetError(code, "as I was told");
+        throw new LimpetError(code, "as requested");
       };
       await app.reminders.set(Diary, "a", "tea", { due: "1s", onFailure: { attempts: 3, pause: "1s" } });
       await app.advance("1h");
       assert.deepEqual(Diary.seen, ["tea 1.1", "tea 1.2", "tea 1.3"]);
       const [dead] = await store.reminders.listDead({ namespace: "default", limit: 9 });
       assert.deepEqual([dead?.tick.number, dead?.tick.attempt], [1, 3]);
-      assert.equal(dead?.error, `LimpetError: ${code}: as I was told`);
+      assert.equal(dead?.error, `LimpetError: ${code}: as requested`);
     });
   }
 
@@ -190,7 +190,7 @@ describe("a handler that throws an error of Limpet", () => {
     let runs = 0;
     await app.jobs.set("report", { due: "1s", onFailure: { attempts: 2, pause: "1s" } }, () => {
       runs++;
-      throw new LimpetError("NO_HOST", "as I was told");
+      throw new LimpetError("NO_HOST", "as requested");
     });
     await app.advance("1h");
     assert.deepEqual([runs, (await app.store.reminders.count("default", 9)).dead], [2, 1]);

@@ -35,7 +35,7 @@ class Clerk extends Actor<{ words: string[] }> {
   async work(steps: readonly Step[]): Promise<string[]> {
     let listed: string[] = [];
     for (const step of steps) {
-      if (step === "throw") throw new Error("as I was told");
+      if (step === "throw") throw new Error("as requested");
       if (step === "list") listed = await this.names();
       else if ("set" in step) await this.reminders.set(step.set, step.options ?? { due: "1h" });
       else if ("cancel" in step) await this.reminders.cancel(step.cancel);
@@ -160,7 +160,7 @@ describe("a turn", () => {
     await using app = await open();
     const clerk = app.actor(Clerk, "a");
     await clerk.work([{ set: "kept" }]);
-    await assert.rejects(clerk.work([{ write: "x" }, { set: "tea" }, { cancel: "kept" }, "throw"]), /as I was told/);
+    await assert.rejects(clerk.work([{ write: "x" }, { set: "tea" }, { cancel: "kept" }, "throw"]), /as requested/);
     assert.deepEqual([await stored(app), await clerk.words()], [["kept"], []]);
     // The next turn does not write them either.
     await clerk.work([{ write: "y" }]);
@@ -522,9 +522,9 @@ describe("onReminder", () => {
     await assert.rejects(app.actor(Deaf, "a").set(), refused);
     await assert.rejects(app.reminders.set(Deaf, "a", "tea", { due: "1s" }), refused);
     await assert.rejects(app.reminders.set("Deaf", "a", "tea", { due: "1s" }), refused);
-    const door = app.host.reminders;
+    const admin = app.host.reminders;
     const wish = { dueTime: "1s", data: undefined, onFailure: undefined, isNew: false };
-    await assert.rejects(door.set({ type: "Deaf", id: "a", name: "tea" }, wish), refused);
+    await assert.rejects(admin.set({ type: "Deaf", id: "a", name: "tea" }, wish), refused);
     assert.deepEqual(await app.store.reminders.count("default", 1), { all: 0, overdue: 0, dead: 0 });
   });
 

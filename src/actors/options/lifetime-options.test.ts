@@ -16,8 +16,8 @@ describe("lifetime options of sharded types", () => {
   it("remembered actors have sensible defaults, and options change them", () => {
     const usual = { startsPerSecond: 1_000, restartAfterMs: 10_000, restartAtMostMs: 300_000 };
     assert.deepEqual(resolve({ remember: true }).remembered, usual);
-    const said = resolve({ remember: true, startsPerSecond: 5, restartAfter: "1m", restartAtMost: "2m" });
-    assert.deepEqual(said.remembered, { startsPerSecond: 5, restartAfterMs: 60_000, restartAtMostMs: 120_000 });
+    const resolved = resolve({ remember: true, startsPerSecond: 5, restartAfter: "1m", restartAtMost: "2m" });
+    assert.deepEqual(resolved.remembered, { startsPerSecond: 5, restartAfterMs: 60_000, restartAtMostMs: 120_000 });
     assert.equal(resolve({ remember: true, restartAfter: "10m" }).remembered?.restartAtMostMs, 600_000);
   });
 

@@ -74,9 +74,9 @@ describe("a custom shardOf", () => {
   });
 
   it("a shardOf that changes its result is rejected, and the first result counts", () => {
-    let said = 0;
+    let calls = 0;
     refused(
-      () => ownExtractor(() => said++, 10, "C")("a"),
+      () => ownExtractor(() => calls++, 10, "C")("a"),
       /must return the same shard for the same id; got two for a/,
     );
     let shard = 1;

@@ -37,14 +37,14 @@ describe("options of sharded types", () => {
 
   it("a class outweighs the settings of its process, which outweigh the defaults", () => {
     const settings = { rebalanceThreshold: 3, bufferSize: 50, retryMs: 200, startMs: 2_000, minHosts: 4 };
-    const said = (options: ShardedOptions) => {
+    const resolved = (options: ShardedOptions) => {
       const { rule, bufferSize, retryMs } = resolveSharded(sharded(options), "Cart.options.placement", settings);
       const { strategy, minHosts, startMs } = rule;
       return [strategy.kind === "least" && strategy.threshold, bufferSize, retryMs, startMs, minHosts];
     };
-    assert.deepEqual(said({}), [3, 50, 200, 2_000, 4]);
+    assert.deepEqual(resolved({}), [3, 50, 200, 2_000, 4]);
     const own = { rebalanceThreshold: 7, bufferSize: 9, retryInterval: "5s", startTimeout: "1m", minHosts: 2 } as const;
-    assert.deepEqual(said(own), [7, 9, 5_000, 60_000, 2]);
+    assert.deepEqual(resolved(own), [7, 9, 5_000, 60_000, 2]);
     const { bufferSize, retryMs } = resolve();
     assert.deepEqual([bufferSize, retryMs], [10_000, 1_000]);
   });
