@@ -39,6 +39,8 @@ const FOREIGN_TYPES = 1_000;
 
 export class Ingress {
   readonly #deps: IngressDeps;
+  readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
   readonly #callTimeoutMs: number;
   readonly #foreign = new Map<string, ForeignType>();
 
@@ -46,6 +48,8 @@ export class Ingress {
   constructor(callTimeoutMs: number, deps: IngressDeps) {
     this.#callTimeoutMs = callTimeoutMs;
     this.#deps = deps;
+    this.#clock = deps.clock;
+    this.#deadlines = deps.deadlines;
   }
 
   /** A type of this host, or, in a cluster, one that another host may have. */
@@ -90,8 +94,7 @@ export class Ingress {
   readonly send: Send = (type, id, method, args, caller, options) => {
     const parent = caller?.current;
     try {
-      const { clock, deadlines, isClosed } = this.#deps;
-      if (isClosed && parent === undefined) throw stopping();
+      if (this.#deps.isClosed && parent === undefined) throw stopping();
       if (method === REMIND || method === HAS_METHOD)
         throw new LimpetError("METHOD_UNKNOWN", `${type.name} has no method "${method}"`);
       if (parent?.cancelled !== undefined) throw parent.cancelled;
@@ -102,7 +105,8 @@ export class Ingress {
         break;
       }
       const timeoutMs = options?.timeoutMs ?? type.options.callTimeoutMs;
-      const now = clock.monotonic();
+      const now = this.#clock.monotonic();
+      const deadlines = this.#deadlines;
       const turn = new Turn({ type, id, method, args, parent, timeoutMs, now, deadlines, work: undefined });
       if (caller !== undefined && parent === undefined) turn.caller = caller;
       this.deliver(turn);
@@ -116,7 +120,7 @@ export class Ingress {
     const rejected = Promise.reject(error);
     if (caller !== undefined) {
       const { typeName: type, id, current } = caller;
-      this.#deps.deadlines.unhandled?.note(rejected, error, { type, id, method: current?.method, call });
+      this.#deadlines.unhandled?.note(rejected, error, { type, id, method: current?.method, call });
     }
     return rejected;
   }
@@ -126,7 +130,7 @@ export class Ingress {
    * continues.
    */
   isUnhandledCall(reason: unknown, promise: Promise<unknown>): boolean {
-    const failed = this.#deps.deadlines.unhandled?.find(promise, reason);
+    const failed = this.#deadlines.unhandled?.find(promise, reason);
     if (failed === undefined) return false;
     this.#deps.types.get(failed.type)?.instruments.unhandled.add(1);
     this.#deps.log.error("call.unhandled", { ...failed, err: reason });
@@ -137,7 +141,6 @@ export class Ingress {
   remind({ type, id, name }: ReminderKey, data: string | undefined, tick: Tick, settled: Settlement): Promise<boolean> {
     try {
       const target = this.target(type);
-      const { clock, deadlines } = this.#deps;
       const turn = new Turn({
         type: target,
         id,
@@ -145,8 +148,8 @@ export class Ingress {
         args: remindArguments(name, data, tick, settled),
         parent: undefined,
         timeoutMs: target.options.callTimeoutMs,
-        now: clock.monotonic(),
-        deadlines,
+        now: this.#clock.monotonic(),
+        deadlines: this.#deadlines,
         work: undefined,
       });
       this.deliver(turn);
