@@ -215,7 +215,7 @@ describe("external assignments of shards", () => {
         [0, "c"],
       ]),
     );
-    await eventually(async () => homesOf(await viewOf(two)).c === 3, "those that were told live with c");
+    await eventually(async () => homesOf(await viewOf(two)).c === 3, "the assigned shards live with c");
     assert.deepEqual(
       (await viewOf(three)).told.map(({ shard }) => shard),
       [0, 1, 3],

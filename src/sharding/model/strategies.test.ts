@@ -130,13 +130,13 @@ describe("the strategy of external assignments", () => {
   });
 
   it("a shard lives at its assigned host, otherwise where it is asked for, and moves when the assignment changes", () => {
-    const told = new Map([[1, "b"]]);
-    const strategy = externalShards(told);
+    const assigned = new Map([[1, "b"]]);
+    const strategy = externalShards(assigned);
     const regions = [region("a", [1, 2]), region("b")];
     assert.equal(strategy.home(1, regions, "a!"), "b!");
     assert.equal(strategy.home(2, regions, "b!"), "b!");
     assert.deepEqual(strategy.moves(regions, NONE), [{ shard: 1, to: "b!" }]);
-    told.set(1, "nobody");
+    assigned.set(1, "nobody");
     assert.deepEqual(strategy.moves(regions, NONE), []);
   });
 });

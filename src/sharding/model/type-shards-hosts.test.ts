@@ -165,8 +165,8 @@ describe("views of moves", () => {
     assert.deepEqual(shards.moves(), [{ ...move, phase: "stopping", waitsFor: ["a"] }]);
     shards.shardStopped(3, 1, "a", true, 150);
     assert.deepEqual(shards.moves(), [{ ...move, phase: "persisting", waitsFor: [] }]);
-    const told = shards.persisted(3, "b", 160);
-    assert.deepEqual(told.at(-1), {
+    const effects = shards.persisted(3, "b", 160);
+    assert.deepEqual(effects.at(-1), {
       kind: "moved",
       shard: 3,
       from: "a",

@@ -233,7 +233,7 @@ describe("a remembered actor", () => {
     await it.app.advance("30s");
     assert.deepEqual(events, ["+a"]);
     assert.deepEqual(await remembered(it.store), ["a"]);
-    assert.equal(await it.app.actor(Guard, "a").inc(), 3, "what its turn did was kept");
+    assert.equal(await it.app.actor(Guard, "a").inc(), 3, "the effect of its turn is stored");
   });
 
   it("an actor that cannot be remembered does not begin, and its callers get the error", async () => {
