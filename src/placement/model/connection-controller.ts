@@ -107,7 +107,7 @@ export class ConnectionController {
 
   expect(member: KnownMember, leaseUntil: number): void {
     const known = this.#hosts.get(member.incarnation);
-    if (known !== undefined) invariant(false, `only an unknown host is expected; ${showHost(known)}`);
+    if (known !== undefined) invariant(false, `only an unknown host is expected; ${describeRecord(known)}`);
     const types = new Set(member.types);
     this.#add({
       ...member,
@@ -237,7 +237,7 @@ export class ConnectionController {
 
   evict(host: HostRecord): void {
     this.#requireKnown(host, "only a known host is evicted");
-    if (host.state === "evicted") invariant(false, `a host is evicted once; ${showHost(host)}`);
+    if (host.state === "evicted") invariant(false, `a host is evicted once; ${describeRecord(host)}`);
     host.state = "evicted";
     if (host.stream !== undefined) this.#byStream.delete(host.stream);
     host.stream = undefined;
@@ -254,7 +254,7 @@ export class ConnectionController {
 
   /** A host that came back has a new record, and the old one must not change any more. */
   #requireKnown(host: HostRecord, rule: string): void {
-    if (this.#hosts.get(host.incarnation) !== host) invariant(false, `${rule}; ${showHost(host)}`);
+    if (this.#hosts.get(host.incarnation) !== host) invariant(false, `${rule}; ${describeRecord(host)}`);
   }
 
   /** Hosts whose lease is over at this moment. */
@@ -315,7 +315,7 @@ export class ConnectionController {
 }
 
 /** The state in short, for errors. */
-export function showHost({ incarnation, state, stream, types, held, saving }: HostRecord): string {
+export function describeRecord({ incarnation, state, stream, types, held, saving }: HostRecord): string {
   const list = (names: Iterable<string> | undefined): string => (names === undefined ? "-" : `[${[...names]}]`);
   return `host ${incarnation}: ${state}, stream ${stream ?? "-"}, types ${list(types)}, held ${list(held)}, saving ${list(saving)}`;
 }

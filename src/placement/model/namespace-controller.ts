@@ -14,10 +14,10 @@ import {
 import type { ActorTypeController } from "./actor-type-controller.ts";
 import {
   ConnectionController,
+  describeRecord,
   type HostAdmission,
   type HostRecord,
   type KnownMember,
-  showHost,
 } from "./connection-controller.ts";
 import type { Effect } from "./leader-effects.ts";
 import { StickyCoordinator } from "./sticky-coordinator.ts";
@@ -114,7 +114,8 @@ export class NamespaceController {
       return this.#finish(effects, now);
     }
     const { host, stale } = admission;
-    if (host.stream !== stream) invariant(false, `a host is admitted on the stream of its hello; ${showHost(host)}`);
+    if (host.stream !== stream)
+      invariant(false, `a host is admitted on the stream of its hello; ${describeRecord(host)}`);
     if (stale !== undefined)
       effects.push({ kind: "close", stream: stale, code: "PROTOCOL", why: "the host has a newer stream" });
     effects.push({ kind: "host", event: host.held.size > 0 ? "returned" : "joined", host, why: "" });
@@ -209,7 +210,7 @@ export class NamespaceController {
     const effects: Effect[] = [];
     if (host === undefined) return [{ kind: "drop", incarnation }];
     if (host.state === "expected")
-      invariant(false, `a host has connected before its types are persisted; ${showHost(host)}`);
+      invariant(false, `a host has connected before its types are persisted; ${describeRecord(host)}`);
     host.saving = undefined;
     host.held = new Set(types);
     if (host.state === "joining") host.state = "member";

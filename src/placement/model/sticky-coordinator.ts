@@ -7,7 +7,7 @@
 import { invariant } from "../../kernel/errors.ts";
 import { LIMITS } from "../../kernel/limits.ts";
 import type { SchedulerMessage, StickyAnswer, StickyWish, TableHost, TypeTable } from "../../ports/control-messages.ts";
-import { type HostRecord, showHost } from "./connection-controller.ts";
+import { describeRecord, type HostRecord } from "./connection-controller.ts";
 import { type Acquisition, type ListedHosts, StickyOwners } from "./sticky-owners.ts";
 
 /** For metrics: the event, by type, with its count. */
@@ -220,7 +220,7 @@ export class StickyCoordinator {
   /** The state in short belongs to the error. */
   #broken(rule: string, host: HostRecord): never {
     const types = [...this.#waiting].map(([type, byId]) => `${type} ${byId.size}`);
-    const state = `${showHost(host)}; ${this.#waitingCount} requests wait, actors by type [${types}]`;
+    const state = `${describeRecord(host)}; ${this.#waitingCount} requests wait, actors by type [${types}]`;
     invariant(false, `${rule}; ${state}`);
   }
 

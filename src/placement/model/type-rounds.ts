@@ -5,7 +5,7 @@ import { invariant } from "../../kernel/errors.ts";
 import { sameVersion, type TableVersion } from "../../kernel/versions.ts";
 import type { Operation, PlacementOrder, SchedulerMessage, TypeTable } from "../../ports/control-messages.ts";
 import { ActorTypeController, type TypeSettings, type TypeWish } from "./actor-type-controller.ts";
-import { type ConnectionController, type HostRecord, showHost } from "./connection-controller.ts";
+import { type ConnectionController, describeRecord, type HostRecord } from "./connection-controller.ts";
 import type { Effect } from "./leader-effects.ts";
 
 export interface RoundSettings extends TypeSettings {
@@ -73,7 +73,8 @@ export class TypeRounds {
   open(controller: ActorTypeController, now: number): void {
     const holders = this.#deps.connections.holdersOf(controller.type);
     const silent = holders.find(({ state }) => state === "expected");
-    if (silent !== undefined) invariant(false, `a type is opened when its holders have connected; ${showHost(silent)}`);
+    if (silent !== undefined)
+      invariant(false, `a type is opened when its holders have connected; ${describeRecord(silent)}`);
     const versions = holders.map(({ unlocked }) => unlocked.get(controller.type));
     const [first] = versions;
     const agreed =
@@ -215,7 +216,7 @@ export class TypeRounds {
    */
   inform(host: HostRecord, effects: Effect[]): void {
     const { stream } = host;
-    if (stream === undefined) invariant(false, `only a connected host gets a snapshot; ${showHost(host)}`);
+    if (stream === undefined) invariant(false, `only a connected host gets a snapshot; ${describeRecord(host)}`);
     host.isInformed = true;
     host.isFresh = false;
     const send = (message: SchedulerMessage): void => void effects.push({ kind: "send", streams: [stream], message });
