@@ -32,13 +32,13 @@ class Counter extends Actor<{ count: number }> {
 
 async function open(t: TestContext, methods: ConstructorParameters<typeof FakeHost>[0] = {}) {
   const host = new FakeHost(methods);
-  const door = await openTestServer(t, host);
-  const client = connect({ url: `${door.url}/` });
+  const testServer = await openTestServer(t, host);
+  const client = connect({ url: `${testServer.url}/` });
   t.after(() => client.close());
-  return { host, client, ...door };
+  return { host, client, ...testServer };
 }
 
-/** Something at a URL that is no door. */
+/** A program at a URL that is no Limpet server. */
 async function strange(t: TestContext, listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
@@ -313,12 +313,12 @@ test("a host that is stopping is left for the next one, and the call arrives onc
   const { promise: held, resolve } = Promise.withResolvers<number>();
   const leaving = new FakeHost({ add: () => held });
   const staying = new FakeHost({ add: () => 2 });
-  const door = await openTestServer(t, leaving, { limits: { drainMs: 600_000 } });
-  const client = connect({ url: [door.url, (await openTestServer(t, staying)).url] });
+  const testServer = await openTestServer(t, leaving, { limits: { drainMs: 600_000 } });
+  const client = connect({ url: [testServer.url, (await openTestServer(t, staying)).url] });
   const cart = client.actor(Cart, "alice");
   const first = cart.add("tea");
   while (leaving.calls.length === 0) await new Promise(setImmediate);
-  const closed = door.close();
+  const closed = testServer.close();
   assert.equal(await cart.add("mate"), 2);
   resolve(1);
   assert.equal(await first, 1, "what was under way got its answer");

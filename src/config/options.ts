@@ -11,7 +11,7 @@ import type { Option } from "./option.ts";
 import { hostProblem, storeProblem, tokenProblem } from "./places.ts";
 import { REMINDER_OPTIONS, type ReminderProcessing, type ReminderValues } from "./reminder-options.ts";
 import { SHARDING_OPTIONS, type ShardingSettings, type ShardingValues } from "./sharding-options.ts";
-import { STICKY_OPTION, type StickySetting } from "./sticky-types.ts";
+import { STICKY_OPTION, type StickyTypesSetting } from "./sticky-types.ts";
 import { WORKER_OPTIONS, type WorkerBlock, type WorkerValues } from "./worker-options.ts";
 
 /** The values as the program uses them: every value present, durations in milliseconds. */
@@ -26,7 +26,7 @@ export interface Settings extends ClusterValues, ShardingValues, ReminderValues,
   readonly callTimeout: number;
   readonly mailboxLimit: number;
   readonly maxResident: number;
-  readonly sticky: StickySetting;
+  readonly sticky: StickyTypesSetting;
   readonly drainTimeout: number;
   readonly storeTimeout: number;
   readonly storeConnections: number;
@@ -55,7 +55,7 @@ export interface LimpetSettings {
   /** Actors that may be in memory at once. */
   readonly maxResident?: number | undefined;
   /** Sticky types: `"by class"` (default), `"all"`, `"none"`, or exactly these. Overrides the classes. */
-  readonly sticky?: StickySetting | undefined;
+  readonly sticky?: StickyTypesSetting | undefined;
   /** How long `stop()` waits for running turns. */
   readonly drainTimeout?: Duration | undefined;
   /** How long commits and takes are retried when the store does not answer. */

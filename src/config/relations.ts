@@ -76,25 +76,25 @@ const TIME_RULES: readonly TimeRule[] = [
 function timeProblem(settings: Settings, origins: Origins): string | undefined {
   const broken = TIME_RULES.find(({ shorter, longer, holds }) => !holds(settings[shorter], settings[longer]));
   if (broken === undefined) return undefined;
-  const said = (key: DurationKey): string => `${describeOrigin(origins[key])} is ${formatDuration(settings[key])}`;
-  return `${said(broken.shorter)} and ${said(broken.longer)}; ${OPTIONS[broken.shorter].path} ${broken.rule}`;
+  const shown = (key: DurationKey): string => `${describeOrigin(origins[key])} is ${formatDuration(settings[key])}`;
+  return `${shown(broken.shorter)} and ${shown(broken.longer)}; ${OPTIONS[broken.shorter].path} ${broken.rule}`;
 }
 
 /** A server that other machines can reach needs a secret. */
 function secretProblem(settings: Settings, origins: Origins): string | undefined {
   const { httpHost, httpTokens, clusterHost, clusterKeys, schedulers } = settings;
-  const said = (key: SettingKey, value: string): string =>
+  const shown = (key: SettingKey, value: string): string =>
     `${describeOrigin(origins[key])} is ${JSON.stringify(value)}`;
   if (!isLoopback(httpHost) && httpTokens.length === 0) {
     return (
-      `${said("httpHost", httpHost)}, which others can reach, so a token is needed; set ` +
+      `${shown("httpHost", httpHost)}, which others can reach, so a token is needed; set ` +
       `${OPTIONS.httpTokens.env} or http.tokens, or listen on 127.0.0.1`
     );
   }
   if (clusterKeys.length > 0) return undefined;
   const keyNeeded = `so a key of the cluster is needed; set ${OPTIONS.clusterKeys.env} or cluster.keys`;
   if (!isLoopback(clusterHost)) {
-    return `${said("clusterHost", clusterHost)}, which others can reach, ${keyNeeded}, or use 127.0.0.1`;
+    return `${shown("clusterHost", clusterHost)}, which others can reach, ${keyNeeded}, or use 127.0.0.1`;
   }
   const far = schedulers.find((address) => !isLoopback(hostOfAddress(address)));
   if (far === undefined) return undefined;

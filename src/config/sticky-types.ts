@@ -6,7 +6,7 @@ import type { Option } from "./option.ts";
 
 export const STICKY_WORDS = ["by class", "all", "none"] as const;
 /** By their classes, all, none, or exactly these. */
-export type StickySetting = (typeof STICKY_WORDS)[number] | readonly string[];
+export type StickyTypesSetting = (typeof STICKY_WORDS)[number] | readonly string[];
 
 export const STICKY_OPTION: Option = {
   kind: "list",

@@ -79,8 +79,8 @@ export class HostNode implements Host {
     checkMethod(method);
     if (id === undefined) {
       const own = messageIdOf(this.#catalog, type);
-      const said = addressed(type, method, args, own);
-      return this.#catalog.calls.call(type, said.id, method, said.args, options);
+      const message = addressed(type, method, args, own);
+      return this.#catalog.calls.call(type, message.id, method, message.args, options);
     }
     checkId(id);
     return this.#catalog.calls.call(type, id, method, args, options);

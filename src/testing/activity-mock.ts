@@ -94,8 +94,8 @@ export class ActivityMock<F extends ActivityFunction> {
   /** Rejects the use of a mock that was restored, which would have no effect. */
   #checkInPlace(): void {
     if (!this.#isRestored) return;
-    const said = "was restored, so it does nothing any more; app.mock() gives a new one";
-    throw new LimpetError("OPTION_INVALID", `the mock of ${this.name} ${said}`);
+    const problem = "was restored, so it does nothing any more; app.mock() gives a new one";
+    throw new LimpetError("OPTION_INVALID", `the mock of ${this.name} ${problem}`);
   }
 
   /** One attempt. */

@@ -9,12 +9,12 @@ export type WhichStep = number | string;
 export type AtStep = "writes" | "ends before" | "ends after";
 
 export class DurableSteps {
-  readonly #told: string[] = [];
+  readonly #written: string[] = [];
   #plan: { readonly isIt: (text: string, number: number) => boolean; readonly then: AtStep } | undefined;
 
   /** The steps so far. */
-  get told(): readonly string[] {
-    return this.#told;
+  get written(): readonly string[] {
+    return this.#written;
   }
 
   plan(which: WhichStep, then: AtStep): void {
@@ -25,18 +25,18 @@ export class DurableSteps {
     if (!Number.isSafeInteger(which) || which < 1) {
       throw new LimpetError("ARGUMENT_INVALID", `there is no step ${which} from now on; count them from 1`);
     }
-    const wanted = this.#told.length + which;
+    const wanted = this.#written.length + which;
     this.#plan = { isIt: (_, number) => number === wanted, then };
   }
 
   /** Called when a process is about to write a step. */
   next(text: string): AtStep {
-    const number = this.#told.length + 1;
+    const number = this.#written.length + 1;
     const plan = this.#plan;
     const isPlanned = plan?.isIt(text, number) === true;
     if (isPlanned) this.#plan = undefined;
     const then = isPlanned ? plan.then : "writes";
-    if (then !== "ends before") this.#told.push(text);
+    if (then !== "ends before") this.#written.push(text);
     return then;
   }
 }

@@ -11,8 +11,8 @@ export class CrashFailed extends Error {
 
   constructor(where: string, cause: unknown, steps: readonly string[]) {
     const why = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
-    const told = steps.map((step, i) => `  ${i + 1}. ${step}`).join("\n");
-    super(`the test fails ${where}.\n${why}\n\nWhat was written:\n${told}`, { cause });
+    const written = steps.map((step, i) => `  ${i + 1}. ${step}`).join("\n");
+    super(`the test fails ${where}.\n${why}\n\nWhat was written:\n${written}`, { cause });
     this.steps = steps;
   }
 }

@@ -123,7 +123,7 @@ export async function testLimpet<const A extends Activities = Record<never, neve
     crashBefore: (step) => steps.plan(step, "ends before"),
     crashAfter: (step) => steps.plan(step, "ends after"),
     get steps() {
-      return steps.told;
+      return steps.written;
     },
     restart: (changes = {}) => {
       mocks.know(changes.activities ?? {});

@@ -190,10 +190,10 @@ describe("a process that ends", () => {
 
   test("an ended process leaves no listener open", async () => {
     const process = newProcess();
-    const door = await process.wire.openLinkServer({ serve: () => () => {} });
-    assert.ok(network.isTaken(door.address));
+    const testServer = await process.wire.openLinkServer({ serve: () => () => {} });
+    assert.ok(network.isTaken(testServer.address));
     process.end(true);
-    assert.ok(!network.isTaken(door.address));
+    assert.ok(!network.isTaken(testServer.address));
   });
 });
 

@@ -42,7 +42,7 @@ export interface TestWorldOptions extends TestWorldSettings {
 const MOST_HOSTS = 100;
 const PLAYED_BY_THE_WORLD: Record<string, string> = {
   store: "a world has a database of its own: world.database",
-  http: "a world has no HTTP door; call actors through its hosts",
+  http: "a world has no HTTP server; call actors through its hosts",
   schedulers: "the hosts of a world schedule among themselves",
 };
 

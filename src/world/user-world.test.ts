@@ -302,7 +302,7 @@ describe("mistakes with a world", () => {
     const refused = (more: object, message: RegExp) =>
       assert.rejects(openWorld({ actors: [Counter], ...more }), { code: "OPTION_INVALID", message });
     await refused({ store: "memory:" }, /world\.database/);
-    await refused({ http: true }, /no HTTP door/);
+    await refused({ http: true }, /no HTTP server/);
     await refused({ cluster: false }, /testLimpet/);
     await refused({ hosts: 0 }, /1 to 100/);
     await refused({ hosts: ["a", "a"] }, /two are called a/);

@@ -50,9 +50,9 @@ interface Frame {
 
 /** Node usually puts file, line and a mark before the error; otherwise the file is checked again. */
 function syntaxFrame(error: Error, cwd: string): Frame | undefined {
-  const told = parseFrame(String(error.stack), cwd);
+  const named = parseFrame(String(error.stack), cwd);
   const last = loadedFiles().at(-1);
-  return told ?? (last === undefined ? undefined : checkAgain(last, cwd));
+  return named ?? (last === undefined ? undefined : checkAgain(last, cwd));
 }
 
 function parseFrame(stack: string, cwd: string, file?: string): Frame | undefined {
@@ -103,8 +103,8 @@ function missingImport(error: Error, cwd: string): Failure {
 }
 
 function relativeSpecifier(from: string, path: string): string {
-  const way = relative(from, path);
-  return way.startsWith(".") ? way : `./${way}`;
+  const short = relative(from, path);
+  return short.startsWith(".") ? short : `./${short}`;
 }
 
 /** The topmost line of the stack that is not Node's and not a dependency's. */
@@ -119,6 +119,6 @@ export function firstOwnFrame(error: Error, cwd: string): string | undefined {
 
 export function shownPath(place: string, cwd: string): string {
   const path = place.startsWith("file:") ? fileURLToPath(place) : place;
-  const way = relative(cwd, path);
-  return way.length < path.length ? way : path;
+  const short = relative(cwd, path);
+  return short.length < path.length ? short : path;
 }

@@ -9,13 +9,13 @@ import { fileURLToPath } from "node:url";
 const OWN = dirname(dirname(import.meta.dirname)) + sep;
 
 const files: string[] = [];
-let tell: ((file: string) => void) | undefined;
+let notify: ((file: string) => void) | undefined;
 
 export const loadedFiles = (): readonly string[] => files;
 
 /** Called once, before the app is imported. `onFile` also receives files that are loaded later. */
 export function recordLoadedFiles(onFile?: (file: string) => void): void {
-  tell = onFile;
+  notify = onFile;
   registerHooks({
     resolve(specifier, context, next) {
       try {
@@ -23,14 +23,14 @@ export function recordLoadedFiles(onFile?: (file: string) => void): void {
       } catch (error) {
         const wanted = /^\.{0,2}\//.test(specifier) ? URL.parse(specifier, context.parentURL) : null;
         // A missing file may be created soon.
-        if (wanted !== null) tell?.(fileURLToPath(wanted));
+        if (wanted !== null) notify?.(fileURLToPath(wanted));
         throw error;
       }
     },
     load(url, context, next) {
       if (isOfTheApp(url)) {
         files.push(fileURLToPath(url));
-        tell?.(fileURLToPath(url));
+        notify?.(fileURLToPath(url));
       }
       return next(url, context);
     },

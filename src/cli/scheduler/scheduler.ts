@@ -47,8 +47,8 @@ function resolveScheduler({ flags, env, cwd }: Context): ResolvedSettings {
   const command = { http: true, logLevel: "info", cluster: { schedulerPort: USUAL_PORT } } as const;
   const resolved = resolveWithOrigins({ command, file: textFlag(flags, "config"), env, flags, cwd });
   if (resolved.settings.cluster) return resolved;
-  const said = describeOrigin(resolved.origins.cluster);
-  throw wrongUsage(`a scheduler needs a cluster, but ${said} disables it`);
+  const origin = describeOrigin(resolved.origins.cluster);
+  throw wrongUsage(`a scheduler needs a cluster, but ${origin} disables it`);
 }
 
 async function open(context: Context, resolved: ResolvedSettings): Promise<Opened> {

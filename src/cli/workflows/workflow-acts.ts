@@ -26,7 +26,7 @@ export async function steer(context: Context, target: Target, act: Act, id: stri
     case "update":
       return askIt(context, target, act, id!);
     default:
-      return tell(context, target, act, id!);
+      return send(context, target, act, id!);
   }
 }
 
@@ -89,7 +89,7 @@ const DONE = {
 } as const;
 const WORDS = { signal: "signalled", cancel: "cancelled", terminate: "terminated", wake: "woken" } as const;
 
-async function tell(context: Context, target: Target, act: keyof typeof DONE, id: string): Promise<void> {
+async function send(context: Context, target: Target, act: keyof typeof DONE, id: string): Promise<void> {
   const { terminal, flags, json } = context;
   const named = act === "signal" ? { name: textFlag(flags, "signal") } : {};
   const fields = { id, run: textFlag(flags, "run"), ...named, reason: textFlag(flags, "reason") };

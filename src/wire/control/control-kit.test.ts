@@ -152,19 +152,19 @@ interface Setting {
   readonly port?: number;
 }
 
-export async function openDoor(
+export async function openTestServer(
   t: TestContext,
   setting: Setting = {},
 ): Promise<ControlServer & { service: FakeScheduler }> {
   const { service = new FakeScheduler(), security = NO_SECURITY, limits, needs, port = 0 } = setting;
-  const door = await openControlServer(
+  const testServer = await openControlServer(
     service,
     { host: "127.0.0.1", port, security },
     { log: silentLog, meter: silentMeter, ...needs },
     { ...CONTROL_LIMITS, ...limits },
   );
-  t.after(() => door.close());
-  return { ...door, service };
+  t.after(() => testServer.close());
+  return { ...testServer, service };
 }
 
 export function openClient(
@@ -179,14 +179,14 @@ export function openClient(
 
 /** A host that has sent its hello, and the scheduler's end of its stream. */
 export async function openHost(t: TestContext, setting: Setting = {}) {
-  const door = await openDoor(t, setting);
-  const client = openClient(t, door, setting);
+  const testServer = await openTestServer(t, setting);
+  const client = openClient(t, testServer, setting);
   const ear = new Ear<SchedulerMessage>();
   const stream = client.report(ear);
   stream.send(HELLO);
-  const host = await door.service.host();
+  const host = await testServer.service.host();
   await host.hears(1);
-  return { door, service: door.service, client, ear, stream, host };
+  return { testServer, service: testServer.service, client, ear, stream, host };
 }
 
 export const hasCode =

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { metricValue } from "../../../test/metrics/metric-values.ts";
 import { Metrics } from "../../observe/metrics.ts";
-import { hasCode, openClient, openDoor, openHost, until } from "./control-kit.test.ts";
+import { hasCode, openClient, openHost, openTestServer, until } from "./control-kit.test.ts";
 
 describe("metrics of the control server", () => {
   it("limpet_control_streams counts open streams, and no longer those that ended", async (t) => {
@@ -18,8 +18,8 @@ describe("metrics of the control server", () => {
 
   it("limpet_control_refused_total counts connections without the cluster key", async (t) => {
     const meter = new Metrics();
-    const door = await openDoor(t, { security: { keys: ["the key of this cluster"] }, needs: { meter } });
-    const client = openClient(t, door, { security: { keys: ["another key of a cluster"] } });
+    const testServer = await openTestServer(t, { security: { keys: ["the key of this cluster"] }, needs: { meter } });
+    const client = openClient(t, testServer, { security: { keys: ["another key of a cluster"] } });
     await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNAUTHENTICATED"));
     await until(() => metricValue(meter.render(), "limpet_control_refused_total", { code: "UNAUTHENTICATED" }) === 1);
   });

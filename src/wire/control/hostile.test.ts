@@ -29,7 +29,7 @@ async function openWitnessed(t: TestContext, setting: Parameters<typeof openHost
   const witness = await openHost(t, setting);
   return {
     ...witness,
-    port: witness.door.port,
+    port: witness.testServer.port,
     async unharmed(): Promise<void> {
       witness.host.stream.send({ kind: "drain" });
       assert.deepEqual(await witness.ear.hears(1), [{ kind: "drain" }]);
@@ -238,9 +238,9 @@ describe("protocol violations on a host's stream", () => {
 
 describe("slow peers at the control server", () => {
   it("a stream without a first message is closed", async (t) => {
-    const { door, unharmed, service } = await openWitnessed(t, { limits: { firstMessageMs: 30 } });
+    const { testServer, unharmed, service } = await openWitnessed(t, { limits: { firstMessageMs: 30 } });
     const ear = new Ear<SchedulerMessage>();
-    openClient(t, door).report(ear);
+    openClient(t, testServer).report(ear);
     assert.ok(hasCode("REQUEST_TIMEOUT", /must send a hello within 30 ms/)(await ear.ended));
     assert.ok(hasCode("REQUEST_TIMEOUT")(await service.hosts[1]!.ended));
     await unharmed();
@@ -279,17 +279,17 @@ describe("slow peers at the control server", () => {
 
 describe("stream limit of the control server", () => {
   it("streams are served up to the limit, and the next one is asked to retry later", async (t) => {
-    const { door, client, unharmed } = await openWitnessed(t, { limits: { streams: 3 } });
+    const { testServer, client, unharmed } = await openWitnessed(t, { limits: { streams: 3 } });
     const stop = client.watch({ list: () => {}, closed: () => {} });
-    await until(() => door.service.watchers.size === 1);
-    const another = openClient(t, door).watch({ list: () => {}, closed: () => {} });
-    await until(() => door.service.watchers.size === 2);
+    await until(() => testServer.service.watchers.size === 1);
+    const another = openClient(t, testServer).watch({ list: () => {}, closed: () => {} });
+    await until(() => testServer.service.watchers.size === 2);
     const ear = new Ear<SchedulerMessage>();
     client.report(ear).send(HELLO);
     assert.ok(hasCode("HOST_FULL", /serves 3 streams, which is the limit/)(await ear.ended));
     stop();
     another();
-    await until(() => door.service.watchers.size === 0);
+    await until(() => testServer.service.watchers.size === 0);
     await unharmed();
   });
 });

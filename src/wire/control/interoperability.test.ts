@@ -5,13 +5,13 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { LimpetError } from "../../kernel/errors.ts";
 import * as proto from "../proto/gen/limpet/control/v1/control_pb.js";
 import { writeHostMessage } from "./codec/message-codec.ts";
-import { HELLO, openDoor } from "./control-kit.test.ts";
+import { HELLO, openTestServer } from "./control-kit.test.ts";
 import { call, callReport, dial, frame, HELLO_FRAME, report, SERVICE } from "./raw-kit.test.ts";
 
 describe("control server with a plain gRPC client", () => {
   it("a plain gRPC client can send a request", async (t) => {
-    const door = await openDoor(t);
-    const { stream, answer } = call(dial(t, door.port), `${SERVICE}/DescribeCluster`);
+    const testServer = await openTestServer(t);
+    const { stream, answer } = call(dial(t, testServer.port), `${SERVICE}/DescribeCluster`);
     stream.end(frame(new Uint8Array()));
     const { status, grpcStatus, messages } = await answer;
     assert.deepEqual([status, grpcStatus], [200, "0"]);
@@ -19,11 +19,11 @@ describe("control server with a plain gRPC client", () => {
   });
 
   it("a plain gRPC client reads an error in the status, and the Limpet code beside it", async (t) => {
-    const door = await openDoor(t);
-    door.service.onDrain = async () => {
+    const testServer = await openTestServer(t);
+    testServer.service.onDrain = async () => {
       throw new LimpetError("HOST_UNKNOWN", "there is no host „web“");
     };
-    const { stream, answer } = call(dial(t, door.port), `${SERVICE}/DrainHost`);
+    const { stream, answer } = call(dial(t, testServer.port), `${SERVICE}/DrainHost`);
     stream.end(frame(toBinary(proto.DrainHostRequestSchema, create(proto.DrainHostRequestSchema, { host: "web" }))));
     const { status, grpcStatus, code, message } = await answer;
     assert.deepEqual([status, grpcStatus, code], [200, "5", "HOST_UNKNOWN"]);
@@ -31,11 +31,11 @@ describe("control server with a plain gRPC client", () => {
   });
 
   it("a plain gRPC client can act as a host, with frames that are cut anywhere", async (t) => {
-    const door = await openDoor(t);
-    const { stream, answer } = callReport(dial(t, door.port));
+    const testServer = await openTestServer(t);
+    const { stream, answer } = callReport(dial(t, testServer.port));
     const renew = report({ report: { case: "renew", value: { sequence: 1n, actors: 2n } } });
     for (const byte of Buffer.concat([HELLO_FRAME, renew])) stream.write(Buffer.from([byte]));
-    const host = await door.service.host();
+    const host = await testServer.service.host();
     assert.deepEqual(await host.hears(2), [HELLO, { kind: "renew", sequence: 1, actors: 2 }]);
     host.stream.send({ kind: "welcome", term: 3, leaseMs: 4_000 });
     host.stream.send({ kind: "renewed", sequence: 1 });
@@ -55,13 +55,13 @@ describe("control server with a plain gRPC client", () => {
     const tables = ["T1", "T2"].map((type) => ({ type, version: { term: 1, number: 1 }, base: undefined, hosts }));
     const about = { kind: "order", operation: "update", namespace: "n", term: 1, round: 0 } as const;
     const entriesFor = async (readsSameHostsAs: boolean) => {
-      const door = await openDoor(t);
-      const { stream, answer } = callReport(dial(t, door.port));
+      const testServer = await openTestServer(t);
+      const { stream, answer } = callReport(dial(t, testServer.port));
       const hello = writeHostMessage(HELLO);
       assert.ok(hello.report.case === "hello");
       hello.report.value.readsSameHostsAs = readsSameHostsAs;
       stream.write(frame(toBinary(proto.HostReportSchema, hello)));
-      const host = await door.service.host();
+      const host = await testServer.service.host();
       await host.hears(1);
       host.stream.send({ ...about, types: [], tables, replicationFactor: 10 });
       stream.end();
@@ -75,13 +75,13 @@ describe("control server with a plain gRPC client", () => {
   });
 
   it("a plain gRPC client can watch the schedulers", async (t) => {
-    const door = await openDoor(t);
-    const { stream, answer } = call(dial(t, door.port), `${SERVICE}/WatchHosts`);
+    const testServer = await openTestServer(t);
+    const { stream, answer } = call(dial(t, testServer.port), `${SERVICE}/WatchHosts`);
     stream.end(frame(new Uint8Array()));
     await new Promise((resolve) => stream.once("data", resolve));
-    door.service.tell({ term: 2, hosts: [] });
+    testServer.service.tell({ term: 2, hosts: [] });
     await new Promise((resolve) => stream.once("data", resolve));
-    await door.close();
+    await testServer.close();
     const { grpcStatus, code, messages } = await answer;
     assert.deepEqual([grpcStatus, code], ["14", "STOPPING"]);
     assert.deepEqual(

@@ -11,8 +11,8 @@ import {
   HELLO,
   hasCode,
   openClient,
-  openDoor,
   openHost,
+  openTestServer,
   rememberingLog,
   until,
 } from "./control-kit.test.ts";
@@ -31,8 +31,8 @@ describe("control server with a cluster key", () => {
 
   it("a client with another cluster key is rejected, and both sides learn the reason", async (t) => {
     const { log, lines } = rememberingLog();
-    const door = await openDoor(t, { security: OLD, needs: { log } });
-    const client = openClient(t, door, { security: NEW });
+    const testServer = await openTestServer(t, { security: OLD, needs: { log } });
+    const client = openClient(t, testServer, { security: NEW });
     await assert.rejects(
       client.admin({ kind: "cluster" }),
       hasCode("UNAUTHENTICATED", /has another cluster key, or none/),
@@ -41,20 +41,20 @@ describe("control server with a cluster key", () => {
     client.report(ear).send(HELLO);
     assert.ok(hasCode("UNAUTHENTICATED")(await ear.ended));
     await until(() => lines.filter(({ event }) => event === "control.refused").length === 1);
-    assert.equal(door.service.hosts.length, 0);
+    assert.equal(testServer.service.hosts.length, 0);
     assert.ok(!JSON.stringify(lines).includes(OLD.keys[0]!));
   });
 
   it("a control server accepts each of its keys while they are being changed", async (t) => {
-    const door = await openDoor(t, { security: BOTH });
+    const testServer = await openTestServer(t, { security: BOTH });
     for (const security of [OLD, NEW, BOTH]) {
-      assert.deepEqual(await openClient(t, door, { security }).admin({ kind: "cluster" }), EMPTY_VIEW);
+      assert.deepEqual(await openClient(t, testServer, { security }).admin({ kind: "cluster" }), EMPTY_VIEW);
     }
   });
 
   it("a client without TLS is rejected and learns that a key may be missing", async (t) => {
-    const door = await openDoor(t, { security: OLD });
-    const client = openClient(t, door);
+    const testServer = await openTestServer(t, { security: OLD });
+    const client = openClient(t, testServer);
     await assert.rejects(
       client.admin({ kind: "cluster" }),
       hasCode("UNREACHABLE", /requires a cluster key that this process lacks/),
@@ -65,34 +65,34 @@ describe("control server with a cluster key", () => {
   });
 
   it("a control server with a key survives random bytes and a peer without HTTP/2", async (t) => {
-    const { door, client } = await openHost(t, { security: OLD, limits: { lingerMs: 50 } });
+    const { testServer, client } = await openHost(t, { security: OLD, limits: { lingerMs: 50 } });
     const closed = async (socket: ReturnType<typeof connectTcp>) => {
       socket.on("error", () => {}).resume();
       await new Promise((resolve) => socket.once("close", resolve));
     };
-    const stranger = connectTcp(door.port, "127.0.0.1", () => stranger.write(Buffer.alloc(1_000, 0xff)));
+    const stranger = connectTcp(testServer.port, "127.0.0.1", () => stranger.write(Buffer.alloc(1_000, 0xff)));
     await closed(stranger);
-    const member = connectTls({ host: "127.0.0.1", port: door.port, ...clientTls(OLD) });
+    const member = connectTls({ host: "127.0.0.1", port: testServer.port, ...clientTls(OLD) });
     member.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
     await closed(member);
     assert.deepEqual(await client.admin({ kind: "cluster" }), EMPTY_VIEW);
   });
 
   it("a control server closes at once during an unfinished TLS handshake", async (t) => {
-    const door = await openDoor(t, { security: OLD });
-    const socket = connectTcp(door.port, "127.0.0.1");
+    const testServer = await openTestServer(t, { security: OLD });
+    const socket = connectTcp(testServer.port, "127.0.0.1");
     socket.on("error", () => {}).resume();
     await new Promise((resolve) => socket.once("connect", resolve));
     const closed = new Promise((resolve) => socket.once("close", resolve));
-    await door.close();
+    await testServer.close();
     await closed;
   });
 });
 
 describe("control client with a cluster key", () => {
   it("a client with a cluster key rejects a server without one", async (t) => {
-    const door = await openDoor(t, { security: NO_SECURITY });
-    const client = openClient(t, door, { security: OLD });
+    const testServer = await openTestServer(t, { security: NO_SECURITY });
+    const client = openClient(t, testServer, { security: OLD });
     await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNAUTHENTICATED", /does not use TLS/));
   });
 });

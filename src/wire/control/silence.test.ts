@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { describe, it } from "node:test";
 import type { SchedulerMessage } from "../../ports/control-messages.ts";
 import { type ClusterSecurity, NO_SECURITY } from "../cluster-security.ts";
-import { Ear, HELLO, hasCode, openClient, openDoor, openProxy, until } from "./control-kit.test.ts";
+import { Ear, HELLO, hasCode, openClient, openProxy, openTestServer, until } from "./control-kit.test.ts";
 import { CONTROL_LIMITS } from "./limits.ts";
 
 const KEYED: ClusterSecurity = { keys: ["a key of a cluster in a test"] };
@@ -17,11 +17,11 @@ describe("dead connection", () => {
     ["with TLS", KEYED],
   ] as const) {
     it(`a dead connection is detected by both ends ${how}`, async (t) => {
-      const door = await openDoor(t, { security, limits: quick });
-      const between = await openProxy(t, door.port);
+      const testServer = await openTestServer(t, { security, limits: quick });
+      const between = await openProxy(t, testServer.port);
       const ear = new Ear<SchedulerMessage>();
       openClient(t, between, { security, limits: quick }).report(ear).send(HELLO);
-      const host = await door.service.host();
+      const host = await testServer.service.host();
       await host.hears(1);
       between.freeze();
       assert.ok(hasCode("UNREACHABLE", /no longer answers/)(await ear.ended));
@@ -29,11 +29,11 @@ describe("dead connection", () => {
     });
 
     it(`a connection without messages is not taken for dead ${how}`, async (t) => {
-      const door = await openDoor(t, { security, limits: quick });
-      const between = await openProxy(t, door.port);
+      const testServer = await openTestServer(t, { security, limits: quick });
+      const between = await openProxy(t, testServer.port);
       const ear = new Ear<SchedulerMessage>();
       openClient(t, between, { security, limits: quick }).report(ear).send(HELLO);
-      const host = await door.service.host();
+      const host = await testServer.service.host();
       await host.hears(1);
       // More than twice the time in which silence is detected.
       await new Promise((resolve) => setTimeout(resolve, 300));
@@ -47,8 +47,8 @@ describe("dead connection", () => {
   });
 
   it("a peer that connects and sends nothing counts as dead", async (t) => {
-    const door = await openDoor(t, { limits: quick });
-    const socket = connect(door.port, "127.0.0.1");
+    const testServer = await openTestServer(t, { limits: quick });
+    const socket = connect(testServer.port, "127.0.0.1");
     socket.on("error", () => {}).resume();
     await new Promise((resolve) => socket.once("close", resolve));
   });
@@ -56,8 +56,8 @@ describe("dead connection", () => {
 
 describe("connection without streams", () => {
   it("a connection without streams is closed after a while, and opened again for the next request", async (t) => {
-    const door = await openDoor(t, { limits: { tickMs: 10, idleTicks: 3 } });
-    const between = await openProxy(t, door.port);
+    const testServer = await openTestServer(t, { limits: { tickMs: 10, idleTicks: 3 } });
+    const between = await openProxy(t, testServer.port);
     const client = openClient(t, between);
     await client.admin({ kind: "cluster" });
     await until(() => between.open() === 0);

@@ -80,7 +80,7 @@ const BAD_FRAMES: Record<string, Buffer> = {
 for (const [what, bytes] of Object.entries(BAD_HELLOS)) {
   test(`the link server closes the connection on ${what}`, async () => {
     await using pair = await Pair.open(echo());
-    using peer = await RawPeer.connect(pair.door.address, bytes);
+    using peer = await RawPeer.connect(pair.testServer.address, bytes);
     await peer.closed();
     await assertRefused(pair);
     assert.equal(pair.service.served.length, 1);
@@ -90,7 +90,7 @@ for (const [what, bytes] of Object.entries(BAD_HELLOS)) {
 for (const [what, bytes] of Object.entries(BAD_FRAMES)) {
   test(`the link server closes the connection on ${what} after a good hello`, async () => {
     await using pair = await Pair.open(new Service());
-    using peer = await RawPeer.connect(pair.door.address, hello(), bytes);
+    using peer = await RawPeer.connect(pair.testServer.address, hello(), bytes);
     await peer.closed();
     pair.service.respond = (given, answer) => answer.value(given.args[0]);
     await assertRefused(pair);
@@ -109,7 +109,7 @@ async function assertRefused(pair: Pair): Promise<void> {
 
 test("a hello that never ends is cut off in time, even while bytes keep arriving", async () => {
   await using pair = await Pair.open(echo(), { limits: { helloMs: 50 } });
-  using peer = await RawPeer.connect(pair.door.address, length(1_000));
+  using peer = await RawPeer.connect(pair.testServer.address, length(1_000));
   const dripping = setInterval(() => peer.socket.write("a"), 5);
   await peer.closed();
   clearInterval(dripping);
@@ -133,7 +133,7 @@ test("random bytes only close their own connection", async () => {
     { maxLength: 8 },
   );
   const property = fc.asyncProperty(fc.boolean(), noise, async (isPolite, pieces) => {
-    using peer = await RawPeer.connect(pair.door.address, ...(isPolite ? [hello()] : []), ...pieces);
+    using peer = await RawPeer.connect(pair.testServer.address, ...(isPolite ? [hello()] : []), ...pieces);
     peer.socket.end();
     await peer.closed();
     assert.deepEqual(await pair.ask(["fine"]), ["value", "fine"]);
@@ -146,7 +146,7 @@ test("a flood of calls is served up to the limit of one connection, and others a
   const service = new Service();
   await using pair = await Pair.open(service, { limits: { calls: 1_000 } });
   const flood = Array.from({ length: 1_001 }, (_, i) => call(i));
-  using peer = await RawPeer.connect(pair.door.address, hello(), ...flood);
+  using peer = await RawPeer.connect(pair.testServer.address, hello(), ...flood);
   await peer.closed();
   assert.equal(service.served.length, 1_000);
   await until("all are cancelled", () => service.served.every(({ cancels }) => cancels === 1));
@@ -157,7 +157,7 @@ test("a flood of calls is served up to the limit of one connection, and others a
 test("immediately cancelled calls do not accumulate", async () => {
   const service = new Service();
   await using pair = await Pair.open(service, { limits: { unsentBytes: 10_000 } });
-  using peer = await RawPeer.connect(pair.door.address, hello());
+  using peer = await RawPeer.connect(pair.testServer.address, hello());
   await until("it said hello", () => peer.received.length > 0);
   // The peer reads none of the final answers.
   peer.socket.pause();
@@ -173,17 +173,17 @@ test("immediately cancelled calls do not accumulate", async () => {
 test("partial frames of many peers share one limit", async () => {
   await using pair = await Pair.open(echo(), { limits: { heldBytes: 1_000_000 } });
   const half = Buffer.concat([length(600_000), Buffer.alloc(500_000)]);
-  using first = await RawPeer.connect(pair.door.address, hello(), half);
-  using second = await RawPeer.connect(pair.door.address, hello(), half);
+  using first = await RawPeer.connect(pair.testServer.address, hello(), half);
+  using second = await RawPeer.connect(pair.testServer.address, hello(), half);
   await until("one of them is refused", () => first.isClosed !== second.isClosed);
   await assertRefused(pair);
 });
 
 test("connections above the limit are rejected", async () => {
   await using pair = await Pair.open(echo(), { limits: { connections: 2 } });
-  using first = await RawPeer.connect(pair.door.address, hello());
+  using first = await RawPeer.connect(pair.testServer.address, hello());
   assert.deepEqual(await pair.ask([1]), ["value", 1]);
-  using third = await RawPeer.connect(pair.door.address, hello());
+  using third = await RawPeer.connect(pair.testServer.address, hello());
   await third.closed();
   assert.equal(first.isClosed, false);
   assert.deepEqual(await pair.ask([2]), ["value", 2]);

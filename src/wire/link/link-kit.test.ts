@@ -120,14 +120,14 @@ export interface PairOptions {
 /** A link server with a service behind it, and links to call it; closed with the test. */
 export class Pair implements AsyncDisposable {
   readonly service: Service;
-  readonly door: LinkServer;
+  readonly testServer: LinkServer;
   readonly links: Links;
   readonly doorLog: Lines;
   readonly linksLog: Lines;
 
-  private constructor(service: Service, door: LinkServer, links: Links, doorLog: Lines, linksLog: Lines) {
+  private constructor(service: Service, testServer: LinkServer, links: Links, doorLog: Lines, linksLog: Lines) {
     this.service = service;
-    this.door = door;
+    this.testServer = testServer;
     this.links = links;
     this.doorLog = doorLog;
     this.linksLog = linksLog;
@@ -137,31 +137,31 @@ export class Pair implements AsyncDisposable {
     const all = { ...LINK_LIMITS, ...limits };
     const [doorLog, linksLog] = [new Lines(), new Lines()];
     const listen = { host: "127.0.0.1", port: 0, namespace: NAMESPACE, security };
-    const door = await openLinkServer(service, listen, { log: doorLog }, all);
+    const testServer = await openLinkServer(service, listen, { log: doorLog }, all);
     const links = openLinks({ address: "127.0.0.1:1", namespace: NAMESPACE, security, log: linksLog }, all);
-    return new Pair(service, door, links, doorLog, linksLog);
+    return new Pair(service, testServer, links, doorLog, linksLog);
   }
 
   ask(args: readonly unknown[] = [], more: Partial<RemoteCall> = {}): Promise<Outcome> {
-    return ask(this.links, this.door.address, args, more);
+    return ask(this.links, this.testServer.address, args, more);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.links.close();
-    await this.door.close();
+    await this.testServer.close();
   }
 }
 
 export const LISTEN = { host: "127.0.0.1", port: 0, namespace: NAMESPACE, security: NO_SECURITY };
 
 /** A link server alone; closed with the test. */
-export async function openDoor(
+export async function openTestServer(
   service: LinkService,
   { limits = {}, ...listen }: Partial<typeof LISTEN> & { readonly limits?: Partial<LinkLimits> } = {},
   deps: LinkServerDeps = { log: new Lines() },
 ): Promise<LinkServer & AsyncDisposable> {
-  const door = await openLinkServer(service, { ...LISTEN, ...listen }, deps, { ...LINK_LIMITS, ...limits });
-  return Object.assign(door, { [Symbol.asyncDispose]: () => door.close() });
+  const testServer = await openLinkServer(service, { ...LISTEN, ...listen }, deps, { ...LINK_LIMITS, ...limits });
+  return Object.assign(testServer, { [Symbol.asyncDispose]: () => testServer.close() });
 }
 
 export const portOf = (address: string): number => Number(address.split(":").at(-1));

@@ -113,7 +113,7 @@ test("a connection does not belong to the call that opened it", async () => {
   const context = new AsyncLocalStorage<string>();
   const seen: unknown[] = [];
   const caller = Object.assign(new Caller(), { value: () => seen.push(context.getStore()) });
-  context.run("the first call", () => pair.links.call(pair.door.address, callOf(), caller));
+  context.run("the first call", () => pair.links.call(pair.testServer.address, callOf(), caller));
   await until("it is answered", () => seen.length === 1);
   assert.deepEqual(seen, [undefined]);
 });
@@ -125,7 +125,7 @@ test("a caller that throws disturbs no other caller", async () => {
       throw new Error("I throw");
     },
   });
-  pair.links.call(pair.door.address, callOf(), angry);
+  pair.links.call(pair.testServer.address, callOf(), angry);
   assert.deepEqual(await pair.ask([1]), ["value", [1]]);
   assert.equal(pair.linksLog.of("link.failed").length, 1);
 });
@@ -164,7 +164,7 @@ test("ten thousand calls in flight each get their own answer", async () => {
 
 test("messages of one tick travel in one frame", async () => {
   await using pair = await Pair.open(echo());
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   await ask(pair.links, wire.address);
   const before = wire.pieces;
   await Promise.all(Array.from({ length: 100 }, (_, i) => ask(pair.links, wire.address, [i])));
@@ -211,7 +211,7 @@ test("large values pass while small calls are in progress", async () => {
 test("an argument that cannot be encoded is an error that the caller gets after the call", async () => {
   await using pair = await Pair.open(echo());
   const caller = new Caller();
-  pair.links.call(pair.door.address, callOf([() => {}]), caller);
+  pair.links.call(pair.testServer.address, callOf([() => {}]), caller);
   assert.deepEqual(caller.heard, []);
   const [how, what] = await caller.outcome;
   assert.equal(how, "error");
@@ -230,7 +230,7 @@ test("a call that is cancelled before it is sent never arrives", async () => {
   const caller = new Caller();
   // First while the link connects, then in the tick in which the call was made.
   for (let round = 0; round < 2; round++) {
-    const cancel = pair.links.call(pair.door.address, callOf(["cancelled"]), caller);
+    const cancel = pair.links.call(pair.testServer.address, callOf(["cancelled"]), caller);
     cancel();
     cancel();
     await pair.ask(["sent"]);
@@ -246,7 +246,7 @@ test("a call that is cancelled later is cancelled once at the other host, and it
   const service = new Service();
   await using pair = await Pair.open(service);
   const caller = new Caller();
-  const cancel = pair.links.call(pair.door.address, callOf(), caller);
+  const cancel = pair.links.call(pair.testServer.address, callOf(), caller);
   await until("it has arrived", () => service.served.length === 1);
   cancel();
   await until("it is cancelled", () => service.served[0]!.cancels > 0);
@@ -265,7 +265,7 @@ test("an answer that crosses a cancellation is dropped and never reaches another
   for (let round = 0; round < 200; round++) {
     const caller = new Caller();
     cancelled.push(caller);
-    const cancel = pair.links.call(pair.door.address, callOf([`cancelled ${round}`]), caller);
+    const cancel = pair.links.call(pair.testServer.address, callOf([`cancelled ${round}`]), caller);
     // The call is in the socket, and its answer is in flight when it is cancelled.
     await new Promise((resolve) => setImmediate(resolve));
     if (caller.heard.length > 0) continue;
@@ -306,7 +306,7 @@ test("large waiting calls are limited by their size as well", async () => {
 
 test("a call that was cancelled while it waited frees its capacity", async () => {
   await using pair = await Pair.open(echo(), { limits: { calls: 10, waitingBytes: 100_000 } });
-  for (let i = 0; i < 50; i++) pair.links.call(pair.door.address, callOf(["x".repeat(10_000)]), new Caller())();
+  for (let i = 0; i < 50; i++) pair.links.call(pair.testServer.address, callOf(["x".repeat(10_000)]), new Caller())();
   assert.deepEqual(await pair.ask(["room"]), ["value", ["room"]]);
   assert.equal(pair.service.served.length, 1);
 });

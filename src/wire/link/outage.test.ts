@@ -13,7 +13,7 @@ import {
   Lines,
   NAMESPACE,
   type Outcome,
-  openDoor,
+  openTestServer,
   Pair,
   portOf,
   RawServer,
@@ -59,7 +59,7 @@ test("a link retries after the pause, and a host that came back is called normal
   await using links = linksWith({ pauseMs: 1, longestPauseMs: 4 });
   const address = await nowhere();
   for (let i = 0; i < 10; i++) assertUnreachable(await ask(links, address));
-  await using _door = await openDoor(echo(), { port: portOf(address) });
+  await using _door = await openTestServer(echo(), { port: portOf(address) });
   await until("it answers", async () => (await ask(links, address, ["back"]))[0] === "value");
   await links.close();
 });
@@ -74,9 +74,9 @@ test("a text that is not an address is unreachable", async () => {
 test("a peer of another namespace is rejected on both sides before a call is sent", async () => {
   const [doorLog, log] = [new Lines(), new Lines()];
   const service = echo();
-  await using door = await openDoor(service, { namespace: "other" }, { log: doorLog });
+  await using testServer = await openTestServer(service, { namespace: "other" }, { log: doorLog });
   await using links = linksWith({}, log);
-  assertUnreachable(await ask(links, door.address), /namespace "other"; this host belongs to "default"/);
+  assertUnreachable(await ask(links, testServer.address), /namespace "other"; this host belongs to "default"/);
   await until("the door refused it as well", () => doorLog.of("link.refused").length === 1);
   assert.equal(log.of("link.refused").length, 1);
   assert.equal(service.served.length, 0);
@@ -106,7 +106,7 @@ test("a connection attempt that never completes is given up", async () => {
 test("sent calls without an answer are lost with the connection, and unsent calls are reported as unsent", async () => {
   const service = new Service();
   await using pair = await Pair.open(service);
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   const sent = [ask(pair.links, wire.address, [1]), ask(pair.links, wire.address, [2])];
   await until("they have arrived", () => service.served.length === 2);
   wire.cut();
@@ -142,7 +142,7 @@ test("a call that a full connection did not take is reported as unsent when it b
 
 test("a lost connection is replaced by a new one", async () => {
   await using pair = await Pair.open(echo());
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   for (let round = 0; round < 5; round++) {
     assert.deepEqual(await ask(pair.links, wire.address, [round]), ["value", round]);
     wire.cut();
@@ -153,7 +153,7 @@ test("a lost connection is replaced by a new one", async () => {
 test("each call gets one outcome wherever the connection is cut, and the host serves none twice", async () => {
   const service = echo();
   await using pair = await Pair.open(service, { limits: { pauseMs: 0, batchBytes: 300 } });
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   const callers: { readonly name: number; readonly caller: Caller }[] = [];
   const cuts = fc.array(fc.integer({ min: 0, max: 3_000 }), { minLength: 1, maxLength: 4 });
   const property = fc.asyncProperty(cuts, fc.integer({ min: 1, max: 60 }), async (bytes, calls) => {
@@ -172,7 +172,7 @@ test("each call gets one outcome wherever the connection is cut, and the host se
   });
   // The first example is cut during the hello exchange.
   await fc.assert(property, { numRuns: 60, examples: [[[10], 5]] });
-  await pair.door.close();
+  await pair.testServer.close();
   const served = service.served.map(({ call }) => call.args[0]);
   assert.equal(new Set(served).size, served.length, "a call was served twice");
   const counts = { value: 0, unsent: 0, lost: 0, error: 0, notOwner: 0 };
@@ -191,7 +191,7 @@ test("a peer that falls silent without closing is dropped only when it owes an a
   const limits = { checkMs: 20, silentChecks: 3, idleChecks: 1_000_000 };
   const service = new Service();
   await using pair = await Pair.open(service, { limits });
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   const lost = ask(pair.links, wire.address);
   await until("it has arrived", () => service.served.length === 1);
   wire.isFrozen = true;
@@ -205,7 +205,7 @@ test("a long call is not lost while both sides show signs of life", async () => 
   const limits = { checkMs: 10, silentChecks: 2 };
   const service = new Service();
   await using pair = await Pair.open(service, { limits });
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   const asked = ask(pair.links, wire.address);
   await until("signs of life have passed", () => wire.pieces > 20);
   service.served[0]!.answer.value("at last");
@@ -215,7 +215,7 @@ test("a long call is not lost while both sides show signs of life", async () => 
 test("an idle connection that is dead is detected", async () => {
   const limits = { checkMs: 10, silentChecks: 2, idleChecks: 2 };
   await using pair = await Pair.open(echo(), { limits });
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   await ask(pair.links, wire.address);
   wire.isFrozen = true;
   await until("it was noticed", () => pair.linksLog.of("link.lost").length === 1);
@@ -241,9 +241,9 @@ test("closing the links waits for no answer: sent calls are lost, unsent and lat
 test("a link to a host that is no longer needed is released after its last answer", async () => {
   const service = echo();
   await using pair = await Pair.open(service);
-  await using idle = await Wire.before(pair.door.address);
-  await using busy = await Wire.before(pair.door.address);
-  await using kept = await Wire.before(pair.door.address);
+  await using idle = await Wire.before(pair.testServer.address);
+  await using busy = await Wire.before(pair.testServer.address);
+  await using kept = await Wire.before(pair.testServer.address);
   for (const { address } of [idle, busy, kept]) await ask(pair.links, address);
   service.respond = () => {};
   const pending = ask(pair.links, busy.address);
@@ -263,7 +263,7 @@ test("a link that is released while it connects still sends its waiting calls", 
   await using pair = await Pair.open(echo());
   const asked = pair.ask(["waited"]);
   const caller = new Caller();
-  const cancel = pair.links.call(pair.door.address, callOf(["cancelled"]), caller);
+  const cancel = pair.links.call(pair.testServer.address, callOf(["cancelled"]), caller);
   pair.links.retain(new Set());
   cancel();
   assert.deepEqual(await asked, ["value", "waited"]);

@@ -33,7 +33,7 @@ test("a process without the secret, with another one, or with a key calls no act
     { keys: [], secret: "the secret of another store" },
     { keys: ["a key of a cluster in a test"] },
   ];
-  for (const security of strangers) await refusal(pair.door.address, security);
+  for (const security of strangers) await refusal(pair.testServer.address, security);
   assert.equal(pair.service.served.length, 0);
   assert.ok(pair.doorLog.of("link.refused").length > 0);
   assert.deepEqual(await pair.ask(["still"]), ["value", "still"]);
@@ -47,7 +47,7 @@ test("a caller with the secret sends no call to a process that cannot prove it",
   ];
   for (const security of others) {
     await using pair = await Pair.open(echo(), security === undefined ? {} : { security });
-    const { message } = await refusal(pair.door.address, SECRET);
+    const { message } = await refusal(pair.testServer.address, SECRET);
     assert.match(message, /secret of this process's store.*same store, the same release and the same cluster keys/);
     assert.equal(pair.service.served.length, 0);
   }
@@ -55,7 +55,7 @@ test("a caller with the secret sends no call to a process that cannot prove it",
 
 test("a process that relays the proof between two others convinces neither", async () => {
   await using pair = await Pair.open(echo(), { security: SECRET });
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   const [how, what] = await ask(pair.links, wire.address, ["overheard"]);
   assert.equal(how, "unsent");
   assert.match((what as Error).message, /does not know the secret/);
@@ -64,8 +64,8 @@ test("a process that relays the proof between two others convinces neither", asy
 
 test("a peer that sends the hello of an earlier release, or nothing, is disconnected", async () => {
   await using pair = await Pair.open(echo(), { security: SECRET, limits: { helloMs: 50 } });
-  using old = await RawPeer.connect(pair.door.address);
-  using silent = await RawPeer.connect(pair.door.address);
+  using old = await RawPeer.connect(pair.testServer.address);
+  using silent = await RawPeer.connect(pair.testServer.address);
   old.socket.write(hello());
   await until("both are cut off", () => old.socket.closed && silent.socket.closed);
   assert.equal(pair.service.served.length, 0);

@@ -18,7 +18,7 @@ function assertUnreachable([how, what]: Outcome): void {
 
 test("calls with a cluster key work as without, and are unreadable on the wire", async () => {
   await using pair = await Pair.open(echo(), secured);
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   const seen: Buffer[] = [];
   wire.onPiece = (piece) => seen.push(piece);
   const values = ["top secret", { deep: ["secret"] }, "x".repeat(1_000_000), 5];
@@ -43,9 +43,9 @@ test("a peer with a different or missing cluster key is rejected before any call
   await using pair = await Pair.open(echo(), secured);
   await using open = await Pair.open(echo());
   const cases = [
-    { keys: [OTHER], address: pair.door.address, says: /another cluster key/ },
-    { keys: [], address: pair.door.address, says: /cannot be reached|closed the connection/ },
-    { keys: [KEY], address: open.door.address, says: /without TLS|cannot be reached|another cluster key/ },
+    { keys: [OTHER], address: pair.testServer.address, says: /another cluster key/ },
+    { keys: [], address: pair.testServer.address, says: /cannot be reached|closed the connection/ },
+    { keys: [KEY], address: open.testServer.address, says: /without TLS|cannot be reached|another cluster key/ },
   ];
   for (const { keys, address, says } of cases) {
     const links = openLinks({ address: "", namespace: NAMESPACE, security: { keys }, log: new Lines() });
@@ -61,14 +61,14 @@ test("a peer with a different or missing cluster key is rejected before any call
 test("a second key is accepted, so that keys can be changed one host at a time", async () => {
   await using pair = await Pair.open(echo(), { security: { keys: [OTHER, KEY] } });
   const links = openLinks({ address: "", namespace: NAMESPACE, ...secured, log: new Lines() });
-  assert.deepEqual(await ask(links, pair.door.address, [1]), ["value", 1]);
+  assert.deepEqual(await ask(links, pair.testServer.address, [1]), ["value", 1]);
   await links.close();
 });
 
 test("a secured connection that breaks loses its sent calls, and the next call connects again", async () => {
   const service = new Service();
   await using pair = await Pair.open(service, secured);
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   const lost = ask(pair.links, wire.address);
   await until("it has arrived", () => service.served.length === 1);
   wire.cut();
@@ -81,16 +81,16 @@ test("a secured connection that breaks loses its sent calls, and the next call c
 test("a secured link server closes despite connections that never finish their handshake", async () => {
   await using pair = await Pair.open(echo(), secured);
   assert.deepEqual(await pair.ask([1]), ["value", 1]);
-  using silent = await RawPeer.connect(pair.door.address);
-  using garbage = await RawPeer.connect(pair.door.address, Buffer.from("GET / HTTP/1.1\r\n\r\n"));
+  using silent = await RawPeer.connect(pair.testServer.address);
+  using garbage = await RawPeer.connect(pair.testServer.address, Buffer.from("GET / HTTP/1.1\r\n\r\n"));
   await garbage.closed();
-  await pair.door.close();
+  await pair.testServer.close();
   await silent.closed();
 });
 
 test("a link without a cluster key uses no TLS", async () => {
   await using pair = await Pair.open(echo(), { security: NO_SECURITY });
-  await using wire = await Wire.before(pair.door.address);
+  await using wire = await Wire.before(pair.testServer.address);
   const seen: Buffer[] = [];
   wire.onPiece = (piece) => seen.push(piece);
   await ask(pair.links, wire.address, ["plain words"]);

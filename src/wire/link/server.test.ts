@@ -10,7 +10,7 @@ import {
   hello,
   Lines,
   type Outcome,
-  openDoor,
+  openTestServer,
   Pair,
   portOf,
   RawPeer,
@@ -22,13 +22,13 @@ const echo = () => new Service((call, answer) => answer.value(call.args[0]));
 
 test("a link server reports the address it listens on, or why it cannot listen", async () => {
   const log = new Lines();
-  await using door = await openDoor(echo(), {}, { log });
-  assert.match(door.address, /^127\.0\.0\.1:\d+$/);
-  assert.deepEqual(log.of("link.listening"), [{ address: door.address }]);
-  const again = openDoor(echo(), { port: portOf(door.address) });
+  await using testServer = await openTestServer(echo(), {}, { log });
+  assert.match(testServer.address, /^127\.0\.0\.1:\d+$/);
+  assert.deepEqual(log.of("link.listening"), [{ address: testServer.address }]);
+  const again = openTestServer(echo(), { port: portOf(testServer.address) });
   await assert.rejects(again, (error) => isLimpetError(error, "ADDRESS_IN_USE"));
-  await door.close();
-  await door.close();
+  await testServer.close();
+  await testServer.close();
 });
 
 test("a closing link server lets calls in progress finish, and its callers disconnect", async () => {
@@ -37,7 +37,7 @@ test("a closing link server lets calls in progress finish, and its callers disco
   const asked = Array.from({ length: 10 }, (_, i) => pair.ask([i]));
   await until("they have arrived", () => service.served.length === 10);
   let isClosed = false;
-  const closed = pair.door.close().then(() => {
+  const closed = pair.testServer.close().then(() => {
     isClosed = true;
   });
   service.respond = (_, answer) => answer.value("crossed the bye");
@@ -59,12 +59,12 @@ test("a closing link server lets calls in progress finish, and its callers disco
 
 test("a call that crosses the bye of the server is served", async () => {
   const service = echo();
-  await using door = await openDoor(service);
-  using peer = await RawPeer.connect(door.address, hello());
+  await using testServer = await openTestServer(service);
+  using peer = await RawPeer.connect(testServer.address, hello());
   await until("it said hello", () => peer.received.length > 0);
   peer.socket.write(frame([1, 0, "Cart", "ada", "add", 1_000, ["before"]]));
   await until("the call is answered", () => peer.text.includes("before"));
-  const closed = door.close();
+  const closed = testServer.close();
   await until("it said bye", () => peer.received.length > 2);
   peer.socket.write(frame([1, 0, "Cart", "ada", "add", 1_000, ["after"]]));
   await until("the call is answered", () => peer.text.includes("after"));
@@ -74,7 +74,7 @@ test("a call that crosses the bye of the server is served", async () => {
 
 test("a closing link server limits its wait for callers that stay and calls that do not end", async () => {
   const limits = { lingerMs: 20, closeMs: 100 };
-  await using idle = await openDoor(echo(), { limits });
+  await using idle = await openTestServer(echo(), { limits });
   using stays = await RawPeer.connect(idle.address, hello());
   await until("it said hello", () => stays.received.length > 0);
   await idle.close();
@@ -84,15 +84,15 @@ test("a closing link server limits its wait for callers that stay and calls that
   await using pair = await Pair.open(service, { limits });
   const asked = pair.ask();
   await until("it has arrived", () => service.served.length === 1);
-  await pair.door.close();
+  await pair.testServer.close();
   assert.equal((await asked)[0], "lost");
   assert.equal(service.served[0]!.cancels, 1);
 });
 
 test("a link server without callers, or with callers that never sent a hello, closes at once", async () => {
-  await using door = await openDoor(echo(), { limits: { lingerMs: 1e9, closeMs: 1e9, helloMs: 1e9 } });
-  using silent = await RawPeer.connect(door.address);
-  await door.close();
+  await using testServer = await openTestServer(echo(), { limits: { lingerMs: 1e9, closeMs: 1e9, helloMs: 1e9 } });
+  using silent = await RawPeer.connect(testServer.address);
+  await testServer.close();
   await silent.closed();
 });
 
@@ -101,7 +101,7 @@ test("a caller that connects while the server closes is answered, or learns that
     await using pair = await Pair.open(echo());
     const answer = pair.ask([ticks]);
     for (let i = 0; i < ticks / 4; i++) await new Promise((resolve) => setImmediate(resolve));
-    const closed = pair.door.close();
+    const closed = pair.testServer.close();
     assert.match((await answer)[0], /^(?:value|unsent)$/);
     await pair.links.close();
     await closed;
@@ -110,19 +110,19 @@ test("a caller that connects while the server closes is answered, or learns that
 
 test("a new link server at the same address is called like the old one", async () => {
   await using pair = await Pair.open(echo(), { limits: { pauseMs: 1, longestPauseMs: 1 } });
-  const { address } = pair.door;
+  const { address } = pair.testServer;
   assert.deepEqual(await pair.ask([1]), ["value", 1]);
-  await pair.door.close();
+  await pair.testServer.close();
   assert.equal((await pair.ask([2]))[0], "unsent");
-  await using _again = await openDoor(echo(), { port: portOf(address) });
+  await using _again = await openTestServer(echo(), { port: portOf(address) });
   await until("it answers", async () => (await ask(pair.links, address, [3]))[0] === "value");
   await pair.links.close();
 });
 
 test("a host that does not read its answers is not read from until it does", async () => {
   const service = new Service((call, answer) => answer.value(call.args[0]));
-  await using door = await openDoor(service, { limits: { unsentBytes: 100_000 } });
-  using peer = await RawPeer.connect(door.address, hello());
+  await using testServer = await openTestServer(service, { limits: { unsentBytes: 100_000 } });
+  using peer = await RawPeer.connect(testServer.address, hello());
   await until("it said hello", () => peer.received.length > 0);
   peer.socket.pause();
   const calls = 600;
@@ -142,12 +142,12 @@ test("a host that does not read its answers is not read from until it does", asy
 
 test("calls and connections are counted in metrics", async () => {
   const metrics = new Metrics();
-  await using door = await openDoor(echo(), {}, { log: new Lines(), meter: metrics });
+  await using testServer = await openTestServer(echo(), {}, { log: new Lines(), meter: metrics });
   await using pair = await Pair.open(echo());
-  for (let i = 0; i < 3; i++) await ask(pair.links, door.address);
+  for (let i = 0; i < 3; i++) await ask(pair.links, testServer.address);
   assert.match(metrics.render(), /limpet_link_calls_total 3/);
   assert.match(metrics.render(), /limpet_link_connections 1/);
-  await door.close();
+  await testServer.close();
   assert.match(metrics.render(), /limpet_link_connections 0/);
 });
 
@@ -167,7 +167,7 @@ test("an idle link does not keep the process alive, and an awaited answer does",
     // This call is rejected locally, and leaves an unused connection.
     links.call(process.argv[2], { ...call, args: [() => {}] }, { error: () => {} });
   `;
-  const addresses = [pair.door.address, `localhost:${portOf(pair.door.address)}`];
+  const addresses = [pair.testServer.address, `localhost:${portOf(pair.testServer.address)}`];
   const child = spawn(process.execPath, ["--input-type=module", "-e", program, ...addresses], {
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -44,9 +44,9 @@ export async function openLinkServer(
   deps: LinkServerDeps,
   limits: LinkLimits = LINK_LIMITS,
 ): Promise<LinkServer> {
-  const door = new ListeningLinkServer(service, listen, deps, limits);
-  await door.listen();
-  return door;
+  const server = new ListeningLinkServer(service, listen, deps, limits);
+  await server.listen();
+  return server;
 }
 
 class ListeningLinkServer implements LinkServer, InboundLimits {

@@ -21,7 +21,7 @@ import {
   HELLO,
   hasCode,
   openClient,
-  openDoor,
+  openTestServer,
   type ServedHost,
   until,
 } from "../../wire/control/control-kit.test.ts";
@@ -57,17 +57,17 @@ interface Both {
 }
 
 async function openReal(t: TestContext, service = new FakeScheduler()): Promise<Both> {
-  const door = await openDoor(t, { service });
-  const client = openClient(t, door);
-  const reopen = async (): Promise<FakeScheduler> => (await openDoor(t, { port: door.port })).service;
-  return { service, client, shut: () => door.close(), reopen };
+  const testServer = await openTestServer(t, { service });
+  const client = openClient(t, testServer);
+  const reopen = async (): Promise<FakeScheduler> => (await openTestServer(t, { port: testServer.port })).service;
+  return { service, client, shut: () => testServer.close(), reopen };
 }
 
 async function openVirtual(t: TestContext, service = new FakeScheduler()): Promise<Both> {
   const timeline = new SelfRunning();
   const network = new Network(timeline, new Prng("control"));
   const address = addressOf(2, 7_400);
-  const door = new VirtualControlServer(address, service, network, new Dummy(2));
+  const testServer = new VirtualControlServer(address, service, network, new Dummy(2));
   const client = new VirtualScheduler(address, 1, network, new Dummy(1));
   t.after(() => assert.equal(timeline.failure, undefined));
   const reopen = async (): Promise<FakeScheduler> => {
@@ -75,7 +75,7 @@ async function openVirtual(t: TestContext, service = new FakeScheduler()): Promi
     new VirtualControlServer(address, next, network, new Dummy(2, 3));
     return next;
   };
-  return { service, client, shut: () => door.close(), reopen };
+  return { service, client, shut: () => testServer.close(), reopen };
 }
 
 for (const [name, open] of [
@@ -319,11 +319,11 @@ class World {
   readonly scheduler = new Dummy(2);
   readonly service = new FakeScheduler();
   readonly client: VirtualScheduler;
-  readonly door: VirtualControlServer;
+  readonly testServer: VirtualControlServer;
 
   constructor() {
     const address = addressOf(2, 7_400);
-    this.door = new VirtualControlServer(address, this.service, this.network, this.scheduler);
+    this.testServer = new VirtualControlServer(address, this.service, this.network, this.scheduler);
     this.client = new VirtualScheduler(address, 1, this.network, this.host);
   }
 
@@ -435,7 +435,7 @@ describe("a virtual scheduler, as the real one", () => {
     const watcher = new Watcher();
     world.client.watch(watcher);
     await world.pass(100);
-    void world.door.close();
+    void world.testServer.close();
     await world.pass(1_000);
     assert.deepEqual([codeOf(ear), watcher.endings.map((error) => error?.code)], ["STOPPING", ["STOPPING"]]);
     assert.deepEqual([served.ends, world.service.watchers.size, world.network.open], [1, 0, 0]);

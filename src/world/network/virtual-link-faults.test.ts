@@ -23,7 +23,7 @@ class World {
   readonly service: Service;
   readonly address = addressOf(2, 7_401);
   host = new Dummy(2);
-  door!: VirtualLinkServer;
+  testServer!: VirtualLinkServer;
 
   constructor(service = new Service((call, answer) => answer.value(call.args[0])), seed = 1) {
     this.network = new Network(this.timeline, new Prng(seed));
@@ -36,7 +36,7 @@ class World {
     this.network.placeBack(2);
     this.host = new Dummy(2, this.host.number + 1);
     const clock = new LocalClock(this.timeline, this.host);
-    this.door = new VirtualLinkServer(this.address, this.service, this.network, this.host, clock);
+    this.testServer = new VirtualLinkServer(this.address, this.service, this.network, this.host, clock);
   }
 
   crash(tells = true): void {
@@ -164,7 +164,7 @@ describe("a virtual link under faults", () => {
     const callers = Array.from({ length: 10 }, (_, i) => world.call([i]));
     await world.pass(100);
     let isShut = false;
-    void world.door.close().then(() => {
+    void world.testServer.close().then(() => {
       isShut = true;
     });
     world.service.respond = (_, answer) => answer.value("crossed the bye");
@@ -190,7 +190,7 @@ describe("a virtual link under faults", () => {
     await world.pass(100);
     let shutAt = 0;
     const began = world.timeline.now;
-    void world.door.close().then(() => {
+    void world.testServer.close().then(() => {
       shutAt = world.timeline.now;
     });
     await world.pass(60_000);
@@ -232,7 +232,7 @@ describe("a virtual link under faults", () => {
           network.silenced(host);
         } else if (what === "hang") host.wake(world.timeline);
         if (what === "crash" || what === "power") world.crash(what === "crash");
-        if (what === "leave") ends.push(world.door.close());
+        if (what === "leave") ends.push(world.testServer.close());
         if (what === "crash" || what === "power" || what === "leave") world.start();
         await world.pass(ms);
       }
@@ -261,7 +261,7 @@ describe("a virtual link, as the real one", () => {
     const world = new World();
     const first = world.call(["first"]);
     await world.pass(100);
-    void world.door.close();
+    void world.testServer.close();
     const crossing = world.call(["crosses"]);
     await world.pass(10_000);
     assert.deepEqual([first.heard, crossing.heard], [[["value", "first"]], [["value", "crosses"]]]);

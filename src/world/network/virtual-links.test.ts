@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { isLimpetError, LimpetError } from "../../kernel/errors.ts";
 import { Prng } from "../../kernel/prng.ts";
 import type { Links, RemoteCall, RemoteCause } from "../../ports/links.ts";
-import { ask, Caller, callOf, openDoor, Pair, portOf, Service, until } from "../../wire/link/link-kit.test.ts";
+import { ask, Caller, callOf, openTestServer, Pair, portOf, Service, until } from "../../wire/link/link-kit.test.ts";
 import { LocalClock } from "../local-clock.ts";
 import { Dummy, SelfRunning } from "../world-kit.test.ts";
 import { addressOf, Network } from "./network.ts";
@@ -29,13 +29,13 @@ const QUICK = { pauseMs: 1, longestPauseMs: 1 };
 
 async function openReal(service: Service): Promise<Both> {
   const pair = await Pair.open(service, { limits: QUICK });
-  const { address } = pair.door;
+  const { address } = pair.testServer;
   return {
     service,
     links: pair.links,
     address,
-    shut: () => pair.door.close(),
-    reopen: (next) => openDoor(next, { port: portOf(address) }),
+    shut: () => pair.testServer.close(),
+    reopen: (next) => openTestServer(next, { port: portOf(address) }),
     pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     [Symbol.asyncDispose]: () => pair[Symbol.asyncDispose](),
   };
@@ -48,12 +48,12 @@ async function openVirtual(service: Service): Promise<Both> {
   const [callersClock, hostsClock] = [new LocalClock(timeline, caller), new LocalClock(timeline, host)];
   const address = addressOf(host.place, 7_401);
   const links = new VirtualLinks(network, caller, callersClock);
-  const door = new VirtualLinkServer(address, service, network, host, hostsClock);
+  const testServer = new VirtualLinkServer(address, service, network, host, hostsClock);
   return {
     service,
     links,
     address,
-    shut: () => door.close(),
+    shut: () => testServer.close(),
     reopen: async (next) => {
       const again = new VirtualLinkServer(address, next, network, host, hostsClock);
       return { [Symbol.asyncDispose]: () => again.close() };
@@ -61,7 +61,7 @@ async function openVirtual(service: Service): Promise<Both> {
     pass: (ms) => new Promise((resolve) => callersClock.after(ms, resolve)),
     [Symbol.asyncDispose]: async () => {
       await links.close();
-      await door.close();
+      await testServer.close();
       assert.equal(timeline.failure, undefined);
     },
   };

@@ -111,9 +111,9 @@ class GrpcClient implements ControlClient {
   }
 
   /** A listener that throws is a bug, but it still gets the next list. */
-  #shielded(tell: () => void): void {
+  #shielded(notify: () => void): void {
     try {
-      tell();
+      notify();
     } catch (err) {
       this.#log.error("control.failed", { err });
     }

@@ -103,12 +103,12 @@ export class WatchedSchedulers implements LeaderSource {
     this.#next = watch;
     if (before !== undefined) this.#end(before);
     watch.stop = client.watch({
-      list: (list) => this.#heard(watch, list),
+      list: (list) => this.#received(watch, list),
       closed: (err) => this.#closed(watch, err),
     });
   }
 
-  #heard(watch: Watch, list: SchedulerList): void {
+  #received(watch: Watch, list: SchedulerList): void {
     if (this.#stopped) return;
     if (watch === this.#next) {
       const before = this.#watch;
@@ -116,7 +116,7 @@ export class WatchedSchedulers implements LeaderSource {
       this.#next = undefined;
       if (before !== undefined) this.#end(before);
     }
-    if (watch === this.#watch) this.#told(watch.client, list);
+    if (watch === this.#watch) this.#follow(watch.client, list);
   }
 
   #closed(watch: Watch, err: Error | undefined): void {
@@ -150,7 +150,7 @@ export class WatchedSchedulers implements LeaderSource {
     this.#retry = this.#deps.clock.after(pauseMs * (0.5 + this.#deps.random.number()), again, "background");
   }
 
-  #told(by: SchedulerClient, list: SchedulerList): void {
+  #follow(by: SchedulerClient, list: SchedulerList): void {
     this.#list = list;
     this.#known = list.hosts.map(({ address }) => address);
     const leader = list.hosts.find((host) => host.leader);

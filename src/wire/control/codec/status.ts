@@ -56,8 +56,8 @@ export function fromStatus(thrown: unknown, who: string): LimpetError {
   const inner = causeOf(thrown);
   if (inner !== undefined) return inner;
   const error = ConnectError.from(thrown);
-  const told = rebuildError(error.metadata.get(CODE_HEADER) ?? "", error.rawMessage);
-  if (told !== undefined) return told;
+  const sent = rebuildError(error.metadata.get(CODE_HEADER) ?? "", error.rawMessage);
+  if (sent !== undefined) return sent;
   switch (error.code) {
     case Code.Unauthenticated:
       return new LimpetError("UNAUTHENTICATED", `${who}: ${error.rawMessage}`, { cause: thrown });

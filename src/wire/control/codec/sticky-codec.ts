@@ -95,13 +95,13 @@ export function readActorKey(key: proto.StickyActorKey | undefined): { readonly 
 
 // ——— Messages of hosts.
 
-type HostSays = Extract<HostMessage, { kind: "acquire" | "claims" | "claimed" | "released" }>;
+type StickyReport = Extract<HostMessage, { kind: "acquire" | "claims" | "claimed" | "released" }>;
 type Report = Extract<
   proto.HostReport["report"],
   { case: "acquireSticky" | "stickyClaims" | "stickyClaimed" | "stickyReleased" }
 >;
 
-export function writeStickyReport(message: HostSays): Report {
+export function writeStickyReport(message: StickyReport): Report {
   switch (message.kind) {
     case "acquire": {
       const acquisitions = fewEnough(message.wishes).map(writeWish);
@@ -120,7 +120,7 @@ export function writeStickyReport(message: HostSays): Report {
   }
 }
 
-export function readStickyReport(report: Report): HostSays {
+export function readStickyReport(report: Report): StickyReport {
   switch (report.case) {
     case "acquireSticky": {
       const { acquisitions } = report.value;
@@ -160,13 +160,13 @@ function readWish({ correlationId, actorKey, since }: proto.StickyAcquisition): 
 
 // ——— Messages of the leading scheduler.
 
-type SchedulerSays = Extract<SchedulerMessage, { kind: "acquired" | "noted" | "granted" | "release" }>;
+type StickyReply = Extract<SchedulerMessage, { kind: "acquired" | "noted" | "granted" | "release" }>;
 type Reply = Extract<
   proto.SchedulerReply["reply"],
   { case: "sticky" | "stickyNoted" | "stickyGranted" | "stickyRelease" }
 >;
 
-export function writeStickyReply(message: SchedulerSays): Reply {
+export function writeStickyReply(message: StickyReply): Reply {
   switch (message.kind) {
     case "acquired": {
       const responses = fewEnough(message.answers).map(writeAnswer);
@@ -183,7 +183,7 @@ export function writeStickyReply(message: SchedulerSays): Reply {
   }
 }
 
-export function readStickyReply(reply: Reply): SchedulerSays {
+export function readStickyReply(reply: Reply): StickyReply {
   switch (reply.case) {
     case "sticky": {
       const { responses } = reply.value;

@@ -125,7 +125,7 @@ export class Exchanges {
 
 export function exchangeOf(values: { get(key: typeof EXCHANGE): Exchange | undefined }): Exchange {
   const exchange = values.get(EXCHANGE);
-  invariant(exchange !== undefined, "every request comes through the door");
+  invariant(exchange !== undefined, "every request has its exchange in the context");
   return exchange;
 }
 

@@ -19,9 +19,9 @@ import {
   HELLO,
   hasCode,
   openClient,
-  openDoor,
   openHost,
   openProxy,
+  openTestServer,
   rememberingLog,
   until,
 } from "../control-kit.test.ts";
@@ -132,7 +132,7 @@ describe("host stream", () => {
   it("a follower can reject a stream at once", async (t) => {
     const service = new FakeScheduler();
     service.onHost = ({ stream }) => stream.close({ code: "NOT_LEADER", message: "10.0.0.9:7400 leads" });
-    const client = openClient(t, await openDoor(t, { service }));
+    const client = openClient(t, await openTestServer(t, { service }));
     const ear = new Ear<SchedulerMessage>();
     client.report(ear).send(HELLO);
     assert.ok(hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/)(await ear.ended));
@@ -155,11 +155,11 @@ describe("host stream", () => {
   for (const how of ["cut", "hangUp"] as const) {
     for (const welcomed of [false, true]) {
       it(`both sides get an error when the connection is lost: ${how}, ${welcomed ? "after" : "before"} a reply`, async (t) => {
-        const door = await openDoor(t);
-        const between = await openProxy(t, door.port);
+        const testServer = await openTestServer(t);
+        const between = await openProxy(t, testServer.port);
         const ear = new Ear<SchedulerMessage>();
         openClient(t, between).report(ear).send(HELLO);
-        const host = await door.service.host();
+        const host = await testServer.service.host();
         await host.hears(1);
         if (welcomed) host.stream.send({ kind: "welcome", term: 1, leaseMs: 1 });
         if (welcomed) await ear.hears(1);
@@ -172,7 +172,7 @@ describe("host stream", () => {
 
   it("a stream survives a listener that throws", async (t) => {
     const { log, lines } = rememberingLog();
-    const { door, host, ear, stream, service } = await openHost(t, { needs: { log } });
+    const { testServer, host, ear, stream, service } = await openHost(t, { needs: { log } });
     host.message = () => {
       throw new TypeError("a bug");
     };
@@ -181,15 +181,15 @@ describe("host stream", () => {
     assert.ok(hasCode("INVARIANT")(await host.ended));
     assert.ok(lines.some(({ level, event }) => level === "error" && event === "control.failed"));
     const next = new Ear<SchedulerMessage>();
-    openClient(t, door).report(next).send(HELLO);
+    openClient(t, testServer).report(next).send(HELLO);
     await (await service.host(1)).hears(1);
   });
 
   it("a control server serves two hundred hosts at once", async (t) => {
     // All of them share one processor with the scheduler here.
     const patient = { limits: { connectMs: 60_000, firstMessageMs: 60_000 } };
-    const door = await openDoor(t, patient);
-    door.service.onHost = (host) => {
+    const testServer = await openTestServer(t, patient);
+    testServer.service.onHost = (host) => {
       host.message = (message) => {
         if (message.kind === "renew") host.stream.send({ kind: "renewed", sequence: message.sequence });
       };
@@ -197,7 +197,7 @@ describe("host stream", () => {
     const ears = await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {
         const ear = new Ear<SchedulerMessage>();
-        const stream = openClient(t, door, patient).report(ear);
+        const stream = openClient(t, testServer, patient).report(ear);
         stream.send({ ...HELLO, incarnation: `i-${i}` });
         stream.send({ kind: "renew", sequence: i, actors: 0 });
         await ear.hears(1);
@@ -213,14 +213,14 @@ describe("host stream", () => {
 
 describe("watch of the schedulers", () => {
   it("a watcher receives the list at once, and every change", async (t) => {
-    const door = await openDoor(t);
+    const testServer = await openTestServer(t);
     const watcher = new Watcher();
-    openClient(t, door).watch(watcher);
+    openClient(t, testServer).watch(watcher);
     await until(() => watcher.lists.length === 1);
     const host = { address: "10.0.0.1:7400", leader: true, dedicated: true, incarnation: "s-1" };
-    door.service.tell({ term: 2, hosts: [host] });
+    testServer.service.tell({ term: 2, hosts: [host] });
     await until(() => watcher.lists.length === 2);
-    door.service.tell({ term: 3, hosts: [{ ...host, leader: false }] });
+    testServer.service.tell({ term: 3, hosts: [{ ...host, leader: false }] });
     await until(() => watcher.lists.length === 3);
     assert.deepEqual(watcher.lists, [
       { term: 1, hosts: [] },
@@ -230,51 +230,51 @@ describe("watch of the schedulers", () => {
   });
 
   it("a watch ends when it is stopped, and the scheduler forgets the watcher", async (t) => {
-    const door = await openDoor(t);
+    const testServer = await openTestServer(t);
     const watcher = new Watcher();
-    const stop = openClient(t, door).watch(watcher);
+    const stop = openClient(t, testServer).watch(watcher);
     await until(() => watcher.lists.length === 1);
     stop();
     assert.equal(await watcher.ended, undefined);
-    await until(() => door.service.watchers.size === 0);
+    await until(() => testServer.service.watchers.size === 0);
   });
 
   it("a slow watcher skips outdated lists and receives the newest", async (t) => {
-    const door = await openDoor(t);
+    const testServer = await openTestServer(t);
     const watcher = new Watcher();
-    openClient(t, door).watch(watcher);
+    openClient(t, testServer).watch(watcher);
     await until(() => watcher.lists.length === 1);
-    for (let term = 2; term <= 10_000; term++) door.service.tell({ term, hosts: [] });
+    for (let term = 2; term <= 10_000; term++) testServer.service.tell({ term, hosts: [] });
     await until(() => watcher.lists.at(-1)?.term === 10_000);
     assert.ok(watcher.lists.length < 100, `it heard ${watcher.lists.length}`);
   });
 
   it("a watch continues for a watcher that throws", async (t) => {
-    const door = await openDoor(t);
+    const testServer = await openTestServer(t);
     const terms: number[] = [];
     const list = ({ term }: SchedulerList) => {
       terms.push(term);
       throw new TypeError("a bug");
     };
-    openClient(t, door).watch({ list, closed: () => {} });
+    openClient(t, testServer).watch({ list, closed: () => {} });
     await until(() => terms.length === 1);
-    door.service.tell({ term: 2, hosts: [] });
+    testServer.service.tell({ term: 2, hosts: [] });
     await until(() => terms.length === 2);
   });
 });
 
 describe("operator requests", () => {
   it("a cluster view of any content is answered unchanged", async (t) => {
-    const door = await openDoor(t);
-    const client = openClient(t, door);
+    const testServer = await openTestServer(t);
+    const client = openClient(t, testServer);
     for (const view of fc.sample(clusterView, 50)) {
-      door.service.view = async () => view;
+      testServer.service.view = async () => view;
       assert.deepEqual(await client.admin({ kind: "cluster" }), view);
     }
   });
 
   it("the answer to a request may be larger than a message of a stream", async (t) => {
-    const door = await openDoor(t, { limits: { messageBytes: 1_000 } });
+    const testServer = await openTestServer(t, { limits: { messageBytes: 1_000 } });
     const host = {
       namespace: "default",
       address: "10.0.0.1:1",
@@ -286,55 +286,59 @@ describe("operator requests", () => {
       actors: 0,
     };
     const view: ClusterView = { ...EMPTY_VIEW, hosts: Array.from({ length: 1_000 }, () => host) };
-    door.service.view = async () => view;
-    assert.deepEqual(await openClient(t, door).admin({ kind: "cluster" }), view);
+    testServer.service.view = async () => view;
+    assert.deepEqual(await openClient(t, testServer).admin({ kind: "cluster" }), view);
   });
 
   it("a drain request passes on the host", async (t) => {
-    const door = await openDoor(t);
-    await openClient(t, door).admin({ kind: "drain", host: "web-1" });
-    assert.deepEqual(door.service.drained, ["web-1"]);
+    const testServer = await openTestServer(t);
+    await openClient(t, testServer).admin({ kind: "drain", host: "web-1" });
+    assert.deepEqual(testServer.service.drained, ["web-1"]);
   });
 
   it("a request for sticky actors passes on the query, and is answered with any page", async (t) => {
-    const door = await openDoor(t);
-    const client = openClient(t, door);
+    const testServer = await openTestServer(t);
+    const client = openClient(t, testServer);
     const queries = fc.sample(stickyQuery, 50);
     for (const [i, page] of fc.sample(stickyPage, 50).entries()) {
-      door.service.page = async () => page;
+      testServer.service.page = async () => page;
       assert.deepEqual(await client.admin({ kind: "sticky", namespace: "shop", query: queries[i]! }), page);
     }
     assert.deepEqual(
-      door.service.asked,
+      testServer.service.asked,
       queries.map((query) => ["shop", query]),
     );
   });
 
   it("a request for more rows than a page holds gets a full page", async (t) => {
-    const door = await openDoor(t);
+    const testServer = await openTestServer(t);
     const actor = { type: "Cart", address: "10.0.0.1:7400", name: "n".repeat(LIMITS.idBytes), since: 1, away: false };
-    door.service.page = async () => ({
+    testServer.service.page = async () => ({
       actors: Array.from({ length: LIMITS.listPage }, (_, i) => ({
         ...actor,
         id: `${i}`.padStart(LIMITS.idBytes, "i"),
       })),
       next: { type: "Cart", id: "999" },
     });
-    const page = await openClient(t, door).admin({ kind: "sticky", namespace: "shop", query: { limit: 1_000_000 } });
-    assert.deepEqual(page, await door.service.page());
-    assert.equal(door.service.asked[0]![1].limit, LIMITS.listPage);
+    const page = await openClient(t, testServer).admin({
+      kind: "sticky",
+      namespace: "shop",
+      query: { limit: 1_000_000 },
+    });
+    assert.deepEqual(page, await testServer.service.page());
+    assert.equal(testServer.service.asked[0]![1].limit, LIMITS.listPage);
   });
 
   it("a release request passes on the sticky actor", async (t) => {
-    const door = await openDoor(t);
-    await openClient(t, door).admin({ kind: "release", namespace: "shop", type: "Cart", id: "ü 7" });
-    assert.deepEqual(door.service.released, [["shop", "Cart", "ü 7"]]);
+    const testServer = await openTestServer(t);
+    await openClient(t, testServer).admin({ kind: "release", namespace: "shop", type: "Cart", id: "ü 7" });
+    assert.deepEqual(testServer.service.released, [["shop", "Cart", "ü 7"]]);
   });
 
   it("a request about sticky actors fails with the error of the scheduler", async (t) => {
-    const door = await openDoor(t);
-    const client = openClient(t, door);
-    door.service.onRelease = async () => {
+    const testServer = await openTestServer(t);
+    const client = openClient(t, testServer);
+    testServer.service.onRelease = async () => {
       throw new LimpetError("NOT_STICKY", "nobody holds Cart 7");
     };
     await assert.rejects(client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "7" }), (error) => {
@@ -342,14 +346,14 @@ describe("operator requests", () => {
       assert.deepEqual([(error as LimpetError).retry, (error as LimpetError).status], ["never", 404]);
       return true;
     });
-    door.service.page = async () => {
+    testServer.service.page = async () => {
       throw new LimpetError("NOT_LEADER", "10.0.0.9:7400 leads");
     };
     await assert.rejects(
       client.admin({ kind: "sticky", namespace: "shop", query: { limit: 1 } }),
       hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/),
     );
-    const asked = [door.service.asked.length, door.service.released.length];
+    const asked = [testServer.service.asked.length, testServer.service.released.length];
     await assert.rejects(
       client.admin({ kind: "release", namespace: "shop", type: "Cart", id: "" }),
       hasCode("PROTOCOL", /actor id must not be empty/),
@@ -366,20 +370,20 @@ describe("operator requests", () => {
       client.admin({ kind: "sticky", namespace: "shop", query: { limit: 0 } }),
       hasCode("PROTOCOL", /must be at least 1/),
     );
-    assert.deepEqual([door.service.asked.length, door.service.released.length], asked);
+    assert.deepEqual([testServer.service.asked.length, testServer.service.released.length], asked);
   });
 
   it("a request fails with the error of the scheduler", async (t) => {
-    const door = await openDoor(t);
-    const client = openClient(t, door);
-    door.service.onDrain = async () => {
+    const testServer = await openTestServer(t);
+    const client = openClient(t, testServer);
+    testServer.service.onDrain = async () => {
       throw new LimpetError("HOST_UNKNOWN", "there is no host web-1");
     };
     await assert.rejects(
       client.admin({ kind: "drain", host: "web-1" }),
       hasCode("HOST_UNKNOWN", /^there is no host web-1$/),
     );
-    door.service.view = async () => {
+    testServer.service.view = async () => {
       throw new LimpetError("NOT_LEADER", "10.0.0.9:7400 leads");
     };
     await assert.rejects(client.admin({ kind: "cluster" }), hasCode("NOT_LEADER", /^10.0.0.9:7400 leads$/));
@@ -391,11 +395,11 @@ describe("operator requests", () => {
 
   it("a request that meets a bug learns only that there is one", async (t) => {
     const { log, lines } = rememberingLog();
-    const door = await openDoor(t, { needs: { log } });
-    door.service.view = async () => {
+    const testServer = await openTestServer(t, { needs: { log } });
+    testServer.service.view = async () => {
       throw new TypeError("secret");
     };
-    await assert.rejects(openClient(t, door).admin({ kind: "cluster" }), hasCode("INVARIANT", /see its log/));
+    await assert.rejects(openClient(t, testServer).admin({ kind: "cluster" }), hasCode("INVARIANT", /see its log/));
     const failed = lines.filter(({ event }) => event === "control.failed");
     assert.deepEqual(
       failed.map(({ fields }) => (fields.err as Error).message),
@@ -404,12 +408,12 @@ describe("operator requests", () => {
   });
 
   it("a request without an answer times out", async (t) => {
-    const door = await openDoor(t);
-    door.service.view = () => new Promise(() => {});
-    door.service.onDrain = () => new Promise(() => {});
-    door.service.page = () => new Promise(() => {});
-    door.service.onRelease = () => new Promise(() => {});
-    const client = openClient(t, door, { limits: { answerMs: 50 } });
+    const testServer = await openTestServer(t);
+    testServer.service.view = () => new Promise(() => {});
+    testServer.service.onDrain = () => new Promise(() => {});
+    testServer.service.page = () => new Promise(() => {});
+    testServer.service.onRelease = () => new Promise(() => {});
+    const client = openClient(t, testServer, { limits: { answerMs: 50 } });
     await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE"));
     await assert.rejects(client.admin({ kind: "drain", host: "web-1" }), hasCode("ANSWER_LOST"));
     await assert.rejects(
@@ -425,11 +429,11 @@ describe("operator requests", () => {
 
 describe("end of control server and client", () => {
   it("a closing control server notifies every stream that the scheduler is stopping", async (t) => {
-    const { door, ear, host, client, service } = await openHost(t);
+    const { testServer, ear, host, client, service } = await openHost(t);
     const watcher = new Watcher();
     client.watch(watcher);
     await until(() => watcher.lists.length === 1);
-    await door.close();
+    await testServer.close();
     assert.ok(hasCode("STOPPING")(await ear.ended));
     assert.ok(hasCode("STOPPING")(await watcher.ended));
     await host.ended;
@@ -438,15 +442,18 @@ describe("end of control server and client", () => {
   });
 
   it("a closing control server does not wait for a request that is never answered", async (t) => {
-    const door = await openDoor(t, { limits: { lingerMs: 20 } });
+    const testServer = await openTestServer(t, { limits: { lingerMs: 20 } });
     const asked = Promise.withResolvers<void>();
-    door.service.onDrain = () => {
+    testServer.service.onDrain = () => {
       asked.resolve();
       return new Promise(() => {});
     };
-    const drained = assert.rejects(openClient(t, door).admin({ kind: "drain", host: "web-1" }), hasCode("ANSWER_LOST"));
+    const drained = assert.rejects(
+      openClient(t, testServer).admin({ kind: "drain", host: "web-1" }),
+      hasCode("ANSWER_LOST"),
+    );
     await asked.promise;
-    await door.close();
+    await testServer.close();
     await drained;
   });
 
@@ -469,18 +476,18 @@ describe("end of control server and client", () => {
   });
 
   it("a closing client ends the requests in progress", async (t) => {
-    const door = await openDoor(t);
+    const testServer = await openTestServer(t);
     const asked = Promise.withResolvers<void>();
-    door.service.view = () => {
+    testServer.service.view = () => {
       asked.resolve();
       return new Promise(() => {});
     };
-    const client = openClient(t, door);
-    door.service.onDrain = () => new Promise(() => {});
+    const client = openClient(t, testServer);
+    testServer.service.onDrain = () => new Promise(() => {});
     const described = assert.rejects(client.admin({ kind: "cluster" }), hasCode("STOPPING"));
     const drained = assert.rejects(client.admin({ kind: "drain", host: "web-1" }), hasCode("ANSWER_LOST"));
     await asked.promise;
-    await until(() => door.service.drained.length === 1);
+    await until(() => testServer.service.drained.length === 1);
     await client.close();
     await Promise.all([described, drained]);
   });
@@ -530,9 +537,9 @@ describe("process life after the end of both sides", () => {
 describe("control client", () => {
   it("a client reconnects when the scheduler is back", async (t) => {
     const first = await openHost(t);
-    await first.door.close();
+    await first.testServer.close();
     await first.ear.ended;
-    const again = await openDoor(t, { port: first.door.port });
+    const again = await openTestServer(t, { port: first.testServer.port });
     assert.deepEqual(await first.client.admin({ kind: "cluster" }), EMPTY_VIEW);
     const ear = new Ear<SchedulerMessage>();
     first.client.report(ear).send(HELLO);
@@ -540,9 +547,9 @@ describe("control client", () => {
   });
 
   it("a client reports an address without a listener", async (t) => {
-    const door = await openDoor(t);
-    await door.close();
-    const client = openClient(t, door);
+    const testServer = await openTestServer(t);
+    await testServer.close();
+    const client = openClient(t, testServer);
     await assert.rejects(client.admin({ kind: "cluster" }), hasCode("UNREACHABLE", /cannot be reached: ECONNREFUSED/));
     await assert.rejects(client.admin({ kind: "drain", host: "web-1" }), hasCode("UNREACHABLE"));
     const ear = new Ear<SchedulerMessage>();
@@ -560,8 +567,8 @@ describe("control client", () => {
 
 describe("control server address", () => {
   it("a control server reports that its port is in use", async (t) => {
-    const door = await openDoor(t);
-    await assert.rejects(openDoor(t, { port: door.port }), hasCode("ADDRESS_IN_USE", /stop the process/));
+    const testServer = await openTestServer(t);
+    await assert.rejects(openTestServer(t, { port: testServer.port }), hasCode("ADDRESS_IN_USE", /stop the process/));
   });
 
   it("a control server reports that an address does not belong to this machine", async () => {

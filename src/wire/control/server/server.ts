@@ -47,11 +47,11 @@ export async function openControlServer(
   deps: ControlServerDeps,
   limits: ControlLimits = CONTROL_LIMITS,
 ): Promise<ControlServer> {
-  const door = new ListeningControlServer(service, listen.security, deps, limits);
-  const port = await door.listen(listen);
+  const server = new ListeningControlServer(service, listen.security, deps, limits);
+  const port = await server.listen(listen);
   const address = `${listen.host.includes(":") ? `[${listen.host}]` : listen.host}:${port}`;
   deps.log.info("control.listening", { address });
-  return { address, port, close: () => door.close() };
+  return { address, port, close: () => server.close() };
 }
 
 class ListeningControlServer {
