@@ -6,18 +6,18 @@ export interface Contender {
   readonly module: string;
   /** Name of the exported `Make` function. */
   readonly make: string;
-  readonly params?: Params | undefined;
+  readonly params?: Params;
   /** Needs its own database on the run's PostgreSQL server. */
-  readonly postgres?: boolean | undefined;
+  readonly postgres?: boolean;
   /** Needs `globalThis.gc`. */
-  readonly gc?: boolean | undefined;
+  readonly gc?: boolean;
 }
 
 export interface Peer extends Contender {
   /** Name for display: "Effect Cluster". */
   readonly name: string;
   /** Left out of quick runs, although the case itself is not. */
-  readonly slow?: boolean | undefined;
+  readonly slow?: boolean;
 }
 
 export type Params = Readonly<Record<string, string | number | boolean>>;
@@ -26,7 +26,7 @@ export type Params = Readonly<Record<string, string | number | boolean>>;
 export interface Figure {
   readonly unit: string;
   readonly better: "higher" | "lower";
-  readonly goals?: Goals | undefined;
+  readonly goals?: Goals;
 }
 
 /** A case with one figure. */
@@ -44,27 +44,27 @@ export type BenchCase = SingleCase | ManyFigureCase;
 export interface CaseBase {
   readonly name: string;
   readonly ours: Contender;
-  readonly floor?: Contender | undefined;
+  readonly floor?: Contender;
   /** With more than one, there is a row for each. */
-  readonly peers?: readonly Peer[] | undefined;
+  readonly peers?: readonly Peer[];
   /** Each round in a new process, also in quick runs: the measurement is possible once per process. */
-  readonly fresh?: boolean | undefined;
+  readonly fresh?: boolean;
   /** Hardly differs from round to round: once in quick runs, three times in full ones. */
-  readonly steady?: boolean | undefined;
+  readonly steady?: boolean;
   /** Takes so long that one round must suffice. */
-  readonly once?: boolean | undefined;
+  readonly once?: boolean;
   /** Left out of quick runs. */
-  readonly slow?: boolean | undefined;
+  readonly slow?: boolean;
   /** Returns the reason if our side cannot run here, or undefined. */
-  readonly unavailable?: (() => string | undefined) | undefined;
+  readonly unavailable?: () => string | undefined;
 }
 
 /** Targets. Ratios are ours divided by theirs. */
 export interface Goals {
-  readonly floor?: number | undefined;
-  readonly peer?: number | undefined;
+  readonly floor?: number;
+  readonly peer?: number;
   /** In the case's unit. */
-  readonly ours?: number | undefined;
+  readonly ours?: number;
 }
 
 /** Settings of a contender. */

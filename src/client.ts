@@ -29,9 +29,9 @@ export interface HttpOptions {
    */
   readonly url: string | readonly string[];
   /** One of the tokens that the hosts accept, if they require one. */
-  readonly token?: string | undefined;
+  readonly token?: string;
   /** How long a call may take without a timeout of its own; by default the timeout of the actor's type. */
-  readonly timeout?: Duration | undefined;
+  readonly timeout?: Duration;
 }
 
 /** As part of the cluster: the client knows where actors live and calls their hosts itself. */
@@ -39,16 +39,16 @@ export interface ClusterOptions {
   /** Schedulers, as `host:port`; any of them is enough to find the others. */
   readonly schedulers: readonly string[];
   /** Namespace of the actors; `default` by default. */
-  readonly namespace?: string | undefined;
+  readonly namespace?: string;
   /** The keys of the cluster, if it has any. */
-  readonly keys?: readonly string[] | undefined;
+  readonly keys?: readonly string[];
   /**
    * The store of the cluster: a file or a URL. Needed for a cluster without a key, because its processes then
    * require the secret in the store. The client opens the store once, reads the secret, and closes it.
    */
-  readonly store?: string | undefined;
+  readonly store?: string;
   /** How long a call may take without a timeout of its own; a minute by default. */
-  readonly timeout?: Duration | undefined;
+  readonly timeout?: Duration;
 }
 
 /** A client of a cluster keeps its connections, and with them the process, until it is closed. */

@@ -5,9 +5,9 @@ export type { Store } from "./ports/store/store.ts";
 export { MemoryStore } from "./stores/memory/memory-store.ts";
 export type {
   ActivityCall,
+  ActivityFailureOptions as FailureOptions,
   ActivityMock,
   ActivityStandIn,
-  FailureOptions,
 } from "./testing/activity-mock.ts";
 export type { WhichStep } from "./testing/durable-steps.ts";
 export { CrashFailed, everyCrash } from "./testing/every-crash.ts";

@@ -27,11 +27,11 @@ export const planText = (first: number): string =>
 export interface HostOptions {
   readonly store: string;
   /** Poll interval for stores without notifications. */
-  readonly pollInterval?: string | undefined;
+  readonly pollInterval?: string;
   /** Number of reminders per claim. */
-  readonly batchSize?: number | undefined;
+  readonly batchSize?: number;
   /** Number of concurrent handlers; at most twice as many are claimed. */
-  readonly concurrency?: number | undefined;
+  readonly concurrency?: number;
 }
 
 /** For draining a backlog: larger batches than usual, like the peers, with capacity for several of them. */

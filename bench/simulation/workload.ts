@@ -12,9 +12,9 @@ export interface WorkloadOptions {
    * Number of dedicated schedulers, which hosts use instead of campaigning themselves; 0: every host has an
    * embedded one.
    */
-  readonly schedulers?: number | undefined;
+  readonly schedulers?: number;
   /** Undefined: the default of hosts. */
-  readonly replicationFactor?: number | undefined;
+  readonly replicationFactor?: number;
 }
 
 class Counter extends Actor<{ n: number }> {

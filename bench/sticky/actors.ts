@@ -41,7 +41,7 @@ export class StickyKeeper extends Keeper {
 export interface HostOptions {
   readonly store: string;
   /** Empty: an embedded one in each host. */
-  readonly schedulers?: readonly string[] | undefined;
+  readonly schedulers?: readonly string[];
 }
 
 /** More than any case activates, so that no actor has to leave. */

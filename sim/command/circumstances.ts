@@ -23,8 +23,8 @@ function commit(): string {
 }
 
 export interface Variation {
-  readonly hosts?: number | undefined;
-  readonly bug?: string | undefined;
+  readonly hosts?: number;
+  readonly bug?: string;
 }
 
 /** The command that runs this seed again, with its story. */

@@ -212,7 +212,7 @@ interface Look {
   readonly problem: string;
   readonly rows: ShardHomeRow[];
   /** A call to an actor of a shard that has no home, or whose home has ended. */
-  readonly homeless?: Operation | undefined;
+  readonly homeless?: Operation;
 }
 
 async function look(stage: Stage): Promise<Look> {

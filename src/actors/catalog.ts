@@ -35,7 +35,7 @@ export interface CatalogSettings extends ActorDefaults {
   readonly drainTimeoutMs: number;
   readonly storeTimeoutMs: number;
   /** True: a failed call of an actor without a handler ends the process. */
-  readonly unhandledCallsCrash?: boolean | undefined;
+  readonly unhandledCallsCrash?: boolean;
 }
 
 export interface CatalogDeps extends StoreGatewayDeps {

@@ -34,33 +34,33 @@ export interface ClusterValues {
 /** Settings in code under `cluster`. */
 export interface ClusterSettings {
   /** The name of this host for display; default is the name of the machine. */
-  readonly name?: string | undefined;
+  readonly name?: string;
   /** The roles of this host: sharded types with a role live only on hosts that have it. */
-  readonly roles?: readonly string[] | undefined;
+  readonly roles?: readonly string[];
   /** The address of this process for other hosts; it listens there. */
-  readonly host?: string | undefined;
+  readonly host?: string;
   /** The port for calls of other hosts; 0 takes any free port. */
-  readonly port?: number | undefined;
+  readonly port?: number;
   /** The port of the scheduler of this process; 0 takes any free port. */
-  readonly schedulerPort?: number | undefined;
+  readonly schedulerPort?: number;
   /**
    * The secret of the cluster. Several may be valid at once, so that it can be replaced; the first is used to
    * connect.
    */
-  readonly keys?: readonly string[] | undefined;
+  readonly keys?: readonly string[];
   /** How long a host may be silent before its actors move. */
-  readonly lease?: Duration | undefined;
+  readonly lease?: Duration;
   /** How long the leading scheduler may be silent before another one leads. */
-  readonly leaderLease?: Duration | undefined;
+  readonly leaderLease?: Duration;
   /** How long a host may take to acknowledge a placement change. */
-  readonly roundTimeout?: Duration | undefined;
+  readonly roundTimeout?: Duration;
   /** How long joins and leaves are collected before actors move. */
-  readonly coalesce?: Duration | undefined;
+  readonly coalesce?: Duration;
   /** Points of each host on the ring of a type. */
-  readonly replicationFactor?: number | undefined;
+  readonly replicationFactor?: number;
   /** How long a turn may continue when its actor moves to another host. */
-  readonly moveTimeout?: Duration | undefined;
-  readonly failover?: Failover | undefined;
+  readonly moveTimeout?: Duration;
+  readonly failover?: Failover;
 }
 
 const MILLISECOND = 1;

@@ -41,53 +41,53 @@ const UNHANDLED_CALLS = ["log", "crash"] as const;
 /** Settings in code. Everything is optional; `limpet.yaml`, the environment and flags override them. */
 export interface LimpetSettings {
   /** Actors of different namespaces on one store never see each other. */
-  readonly namespace?: string | undefined;
+  readonly namespace?: string;
   /** A file, `memory:`, or `postgres://…`. */
-  readonly store?: string | undefined;
+  readonly store?: string;
   /** The HTTP server: `true`, or its address and tokens. */
-  readonly http?: boolean | HttpSettings | undefined;
+  readonly http?: boolean | HttpSettings;
   /** An actor without a call for this long leaves memory. */
-  readonly idleTimeout?: Duration | undefined;
+  readonly idleTimeout?: Duration;
   /** A call without an answer for this long fails with CALL_TIMEOUT. */
-  readonly callTimeout?: Duration | undefined;
+  readonly callTimeout?: Duration;
   /** Calls that may wait for one actor. */
-  readonly mailboxLimit?: number | undefined;
+  readonly mailboxLimit?: number;
   /** Actors that may be in memory at once. */
-  readonly maxResident?: number | undefined;
+  readonly maxResident?: number;
   /** Sticky types: `"by class"` (default), `"all"`, `"none"`, or exactly these. Overrides the classes. */
-  readonly sticky?: StickyTypesSetting | undefined;
+  readonly sticky?: StickyTypesSetting;
   /** How long `stop()` waits for running turns. */
-  readonly drainTimeout?: Duration | undefined;
+  readonly drainTimeout?: Duration;
   /** How long commits and takes are retried when the store does not answer. */
-  readonly storeTimeout?: Duration | undefined;
+  readonly storeTimeout?: Duration;
   /** Connections that this process opens to PostgreSQL, at most. */
-  readonly storeConnections?: number | undefined;
+  readonly storeConnections?: number;
   /**
    * When a call by an actor fails and nothing awaits it: `"log"` it and continue, or `"crash"` the process,
    * as Node does.
    */
-  readonly unhandledCalls?: UnhandledCallsRule | undefined;
-  readonly logLevel?: LogLevel | undefined;
+  readonly unhandledCalls?: UnhandledCallsRule;
+  readonly logLevel?: LogLevel;
   /** Whether this process joins other processes on the same store: `true`, `false`, or its options. */
-  readonly cluster?: boolean | ClusterSettings | undefined;
+  readonly cluster?: boolean | ClusterSettings;
   /** Dedicated schedulers, as `host:port`. Without them, one is found through the store. */
-  readonly schedulers?: readonly string[] | undefined;
+  readonly schedulers?: readonly string[];
   /** Defaults for sharded types; an option of the class overrides them. */
-  readonly sharding?: ShardingSettings | undefined;
+  readonly sharding?: ShardingSettings;
   /** Whether this process delivers reminders: `true`, `false`, or its options. */
-  readonly reminders?: boolean | ReminderProcessing | undefined;
+  readonly reminders?: boolean | ReminderProcessing;
   /** Whether this process runs workflows: `true`, `false`, or its options. */
-  readonly worker?: boolean | WorkerBlock | undefined;
+  readonly worker?: boolean | WorkerBlock;
 }
 
 export interface HttpSettings {
-  readonly host?: string | undefined;
+  readonly host?: string;
   /** 0 takes any free port. */
-  readonly port?: number | undefined;
+  readonly port?: number;
   /**
    * Callers must send one of these. Several may be valid at once, so that they can be replaced one by one.
    */
-  readonly tokens?: readonly string[] | undefined;
+  readonly tokens?: readonly string[];
 }
 
 export type SettingKey = keyof Settings;

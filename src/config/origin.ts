@@ -11,7 +11,7 @@ export interface Origin {
   /** As its author wrote it: `http.port`, `LIMPET_HTTP_PORT`, `--port`. */
   readonly name: string;
   /** The file and line, if there is one. */
-  readonly place?: string | undefined;
+  readonly place?: string;
 }
 
 /** One configured value, not yet parsed. */

@@ -18,17 +18,17 @@ export interface ReminderValues {
 /** Settings in code under `reminders`. */
 export interface ReminderProcessing {
   /** The longest time between two queries for reminders. */
-  readonly pollInterval?: Duration | undefined;
+  readonly pollInterval?: Duration;
   /** Reminders due within this time are claimed early, to fire on time. */
-  readonly fetchAhead?: Duration | undefined;
+  readonly fetchAhead?: Duration;
   /** Reminders per claim. */
-  readonly batchSize?: number | undefined;
+  readonly batchSize?: number;
   /** The lease of claimed reminders; renewed while the process delivers. */
-  readonly lease?: Duration | undefined;
+  readonly lease?: Duration;
   /** Deliveries in progress at once. */
-  readonly concurrency?: number | undefined;
+  readonly concurrency?: number;
   /** Whether the process that sets a reminder that is due soon also delivers it. */
-  readonly direct?: boolean | undefined;
+  readonly direct?: boolean;
 }
 
 export const REMINDER_OPTIONS = {

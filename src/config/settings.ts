@@ -15,16 +15,16 @@ export type { HttpSettings, LimpetSettings, SettingKey, Settings } from "./optio
 
 export interface SettingSources {
   /** Arguments of `limpet({ … })`. */
-  readonly code?: LimpetSettings | undefined;
+  readonly code?: LimpetSettings;
   /** Defaults of a command. Every setting of the user, also in a file, overrides them. */
-  readonly command?: LimpetSettings | undefined;
+  readonly command?: LimpetSettings;
   /** A file to read, `false` for none. Otherwise LIMPET_CONFIG, or limpet.yaml in `cwd` if it exists. */
-  readonly file?: string | false | undefined;
+  readonly file?: string | false;
   /** Default: the environment of the process. */
-  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** By flag name without dashes: `{ port: "8000", token: ["…"] }`. */
-  readonly flags?: Readonly<Record<string, string | boolean | readonly string[] | undefined>> | undefined;
-  readonly cwd?: string | undefined;
+  readonly flags?: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+  readonly cwd?: string;
 }
 
 export interface ResolvedSettings {

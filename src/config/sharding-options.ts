@@ -21,17 +21,17 @@ export interface ShardingValues {
  */
 export interface ShardingSettings {
   /** Shards move for balance when the difference between two hosts exceeds this number of shards. */
-  readonly rebalanceThreshold?: number | undefined;
+  readonly rebalanceThreshold?: number;
   /** Calls of one type that a process keeps while their shards move or have no home. */
-  readonly bufferSize?: number | undefined;
+  readonly bufferSize?: number;
   /** How often a call that waits for a shard's home checks again, and a request to the leader is repeated. */
-  readonly retryInterval?: Duration | undefined;
+  readonly retryInterval?: Duration;
   /**
    * How long a host may take to confirm that it is the home of a shard; then the leader notifies it again.
    */
-  readonly startTimeout?: Duration | undefined;
+  readonly startTimeout?: Duration;
   /** Hosts of a type that must have joined before its first shard gets a home. */
-  readonly minHosts?: number | undefined;
+  readonly minHosts?: number;
 }
 
 export const SHARDING_OPTIONS: { readonly [K in keyof ShardingValues]: Option } = {

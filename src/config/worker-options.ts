@@ -33,42 +33,42 @@ export interface WorkerValues {
 /** Settings in code under `worker`. */
 export interface WorkerBlock {
   /** The queue of its workflows and activities, and of workflows that this process starts. */
-  readonly queue?: string | undefined;
+  readonly queue?: string;
   /**
    * The build of the code. A run that a worker with a build claims first is pinned to it: workers of other
    * builds skip it.
    */
-  readonly build?: string | undefined;
+  readonly build?: string;
   /** Other builds whose runs this one can continue. */
-  readonly compatibleBuilds?: readonly string[] | undefined;
+  readonly compatibleBuilds?: readonly string[];
   /**
    * The pinning of a run by the worker that claims it first: its build, if it has one, or also the definition
    * of its workflow. Workers with another text of that definition then skip it.
    */
-  readonly pinning?: PinningSetting | undefined;
+  readonly pinning?: PinningSetting;
   /** Runs in progress at once, and activities that run at once. */
-  readonly concurrency?: number | undefined;
+  readonly concurrency?: number;
   /** How long other workers wait for a task when its worker dies; renewed while it lives. */
-  readonly lease?: Duration | undefined;
+  readonly lease?: Duration;
   /**
    * The same for tasks of workers in other languages, which renew it over HTTP; and for their activities
    * without a heartbeat.
    */
-  readonly httpLease?: Duration | undefined;
-  readonly httpActivityLease?: Duration | undefined;
+  readonly httpLease?: Duration;
+  readonly httpActivityLease?: Duration;
   /** The longest time between two queries for tasks. */
-  readonly pollInterval?: Duration | undefined;
+  readonly pollInterval?: Duration;
   /** Whether idle runs stay in memory, and their next task is reserved for this worker. */
-  readonly sticky?: boolean | undefined;
-  readonly stickyTtl?: Duration | undefined;
+  readonly sticky?: boolean;
+  readonly stickyTtl?: Duration;
   /** The limits of idle runs in memory, in number and in size. */
-  readonly cacheRuns?: number | undefined;
-  readonly cacheMegabytes?: number | undefined;
+  readonly cacheRuns?: number;
+  readonly cacheMegabytes?: number;
   /** The limits of a run's history before it is parked. */
-  readonly historyEvents?: number | undefined;
-  readonly historyMegabytes?: number | undefined;
+  readonly historyEvents?: number;
+  readonly historyMegabytes?: number;
   /** Consecutive attempts that may end with their process before a run is parked. */
-  readonly maxLostAttempts?: number | undefined;
+  readonly maxLostAttempts?: number;
 }
 
 export const WORKER_OPTIONS = {

@@ -43,40 +43,40 @@ import { untilAnswered } from "./until-answered.ts";
 
 export interface Definitions {
   /** The classes this process hosts. */
-  readonly actors?: readonly ActorClass[] | undefined;
+  readonly actors?: readonly ActorClass[];
   /** The workflows this process runs. */
-  readonly workflows?: readonly AnyWorkflow[] | undefined;
+  readonly workflows?: readonly AnyWorkflow[];
   /** The activities that workflows may call, by name. */
-  readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
+  readonly activities?: Readonly<Record<string, ActivityFunction>>;
 }
 
 export interface LimpetOptions extends LimpetSettings, Definitions {}
 
 /** Replacements of real components, for tests. */
 export interface Extras {
-  readonly log?: Log | undefined;
-  readonly clock?: Clock | undefined;
-  readonly random?: Random | undefined;
+  readonly log?: Log;
+  readonly clock?: Clock;
+  readonly random?: Random;
   /** Stays open when the app stops: the code that opened it closes it. */
-  readonly store?: Store | undefined;
+  readonly store?: Store;
   /** Apps that were given the same store form a cluster. */
-  readonly clustered?: boolean | undefined;
+  readonly clustered?: boolean;
   /** True: the scheduler is dedicated, and preferred as leader. */
-  readonly dedicated?: boolean | undefined;
+  readonly dedicated?: boolean;
   /** Workflows are replayed after every step, and fail if their code is not deterministic. */
-  readonly checksReplay?: boolean | undefined;
+  readonly checksReplay?: boolean;
   /** Runs in place of an activity. */
-  readonly standIn?: StandIn | undefined;
+  readonly standIn?: StandIn;
   /** Gets the workflow node, for inspection. */
-  readonly opened?: ((flows: WorkflowNode) => void) | undefined;
+  readonly opened?: (flows: WorkflowNode) => void;
   /** Interval of health checks of the store. */
-  readonly pingMs?: number | undefined;
+  readonly pingMs?: number;
   /**
    * How long requests of the start are retried while the store does not answer; by default `storeTimeout`.
    */
-  readonly startPatienceMs?: number | undefined;
+  readonly startPatienceMs?: number;
   /** The network and the processes of the cluster. */
-  readonly wire?: ClusterWire | undefined;
+  readonly wire?: ClusterWire;
 }
 
 export interface App extends AsyncDisposable {
@@ -145,15 +145,15 @@ export function openScheduler(settings: Settings, extras: Extras = {}): Promise<
 interface Parts {
   readonly log: Log;
   /** Absent when the app was given a store: the caller that opened it closes it. */
-  ownStore?: Store | undefined;
-  alive?: NodeJS.Timeout | undefined;
+  ownStore?: Store;
+  alive?: NodeJS.Timeout;
   withdrawClaim?: () => void;
   loop?: LoopWatch;
   catalog?: Catalog;
   reminders?: ReminderNode;
   flows?: WorkflowNode;
   host?: HostNode;
-  server?: HttpServer | undefined;
+  server?: HttpServer;
 }
 
 /** Closes the open parts in reverse order, and continues after a failure. Returns the failures. */

@@ -22,9 +22,9 @@ export interface ClusterClientSettings {
   readonly namespace: string;
   readonly keys: readonly string[];
   /** Secret of the store, for a cluster without a key. */
-  readonly secret?: string | undefined;
+  readonly secret?: string;
   readonly timeoutMs: number | undefined;
-  readonly log?: Log | undefined;
+  readonly log?: Log;
 }
 
 export interface ClientCall {

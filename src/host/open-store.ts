@@ -6,14 +6,14 @@ import type { Coordination } from "../ports/store/coordination.ts";
 import type { Store } from "../ports/store/store.ts";
 
 export interface StoreSettings {
-  readonly log?: Log | undefined;
+  readonly log?: Log;
   /** Connections of this process, at most. PostgreSQL only. */
-  readonly connections?: number | undefined;
+  readonly connections?: number;
   /**
    * How long the store may be silent before a caller gets an error. PostgreSQL only: a file has no
    * connection.
    */
-  readonly storeTimeoutMs?: number | undefined;
+  readonly storeTimeoutMs?: number;
 }
 
 export async function openStore(location: string, settings: StoreSettings = {}): Promise<Store> {

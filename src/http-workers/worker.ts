@@ -5,10 +5,10 @@ import { cacheOf, type RunCacheFigures } from "../workflows/worker/cache-figures
 
 /** The handlers of a workflow type, as its worker registered them. */
 export interface CommandContract {
-  readonly signals?: readonly string[] | undefined;
-  readonly queries?: readonly string[] | undefined;
-  readonly updates?: readonly string[] | undefined;
-  readonly validators?: readonly string[] | undefined;
+  readonly signals?: readonly string[];
+  readonly queries?: readonly string[];
+  readonly updates?: readonly string[];
+  readonly validators?: readonly string[];
 }
 
 export interface RemoteWorker {
@@ -34,7 +34,7 @@ export interface RemoteWorker {
    * The worker has sent its counters since it registered. They begin with its process, which may be much
    * older.
    */
-  readonly isCounted?: boolean | undefined;
+  readonly isCounted?: boolean;
   /** Identifies the process, to detect a replacement. */
   readonly process: Readonly<Record<string, unknown>>;
   readonly slots: Readonly<Record<string, unknown>>;

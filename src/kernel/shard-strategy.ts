@@ -36,7 +36,7 @@ export interface ShardStrategy {
 
 export interface ShardMoveWish {
   readonly shard: number;
-  readonly to?: ShardHostInfo | string | undefined;
+  readonly to?: ShardHostInfo | string;
 }
 
 /** The named host; undefined when none or several match. */

@@ -8,7 +8,7 @@ import { describeError, isSecretName, REDACTED, scrub } from "./redact.ts";
 export interface LogSettings {
   readonly level: LogLevel;
   /** Receives whole lines. Without it they go to stderr. */
-  readonly destination?: { write(line: string): void } | undefined;
+  readonly destination?: { write(line: string): void };
 }
 
 /** Lines that wait for a blocked stderr. */

@@ -166,5 +166,5 @@ export interface RememberedRule {
    * Number of actors that always run, with the ids "0", "1" and so on. Left out: actors run after their first
    * call.
    */
-  readonly daemons?: (() => number) | undefined;
+  readonly daemons?: () => number;
 }

@@ -60,13 +60,13 @@ export interface TypeTable {
    * Its actors keep their host when the table changes: the ring only selects the host that acquires an actor
    * without one.
    */
-  readonly sticky?: boolean | undefined;
+  readonly sticky?: boolean;
   /** The same for sharded actors: the number of shards. */
-  readonly shards?: number | undefined;
+  readonly shards?: number;
   /** Only hosts with the class can compute the shard of an actor. */
-  readonly ownShards?: boolean | undefined;
+  readonly ownShards?: boolean;
   /** For metrics. A leader of the previous release does not send it. */
-  readonly reason?: ChangeReason | undefined;
+  readonly reason?: ChangeReason;
 }
 
 /** For each sticky type of a host. */
@@ -121,13 +121,13 @@ export interface Hello {
   readonly name: string;
   readonly types: readonly string[];
   /** Its sticky types. Absent: none. */
-  readonly sticky?: StickyRules | undefined;
+  readonly sticky?: StickyRules;
   /** Its sharded types. Absent: none. */
-  readonly sharded?: ShardedRules | undefined;
+  readonly sharded?: ShardedRules;
   /** Its build. Absent: unknown. */
-  readonly build?: string | undefined;
+  readonly build?: string;
   /** It confirms that it is the home of shards. Absent: its release does not. */
-  readonly confirmsHomes?: boolean | undefined;
+  readonly confirmsHomes?: boolean;
   /** The last version it has unlocked, for each table it has. */
   readonly unlocked: ReadonlyMap<string, TableVersion>;
   readonly machine: string;
@@ -140,8 +140,8 @@ export type HostMessage =
   | {
       readonly kind: "types";
       readonly types: readonly string[];
-      readonly sticky?: StickyRules | undefined;
-      readonly sharded?: ShardedRules | undefined;
+      readonly sticky?: StickyRules;
+      readonly sharded?: ShardedRules;
     }
   /**
    * `types`: the types of the round that it acknowledges. An update is acknowledged when every actor that
@@ -179,7 +179,7 @@ export type ShardReport =
       readonly kind: "getShardHomes";
       readonly type: string;
       readonly shards: readonly number[];
-      readonly held?: readonly number[] | undefined;
+      readonly held?: readonly number[];
     }
   /** The host buffers calls for the shard. */
   | { readonly kind: "beginHandOffAck"; readonly type: string; readonly shard: number; readonly move: number }
@@ -249,7 +249,7 @@ export type ShardOrder =
       readonly type: string;
       readonly homes: readonly { readonly shard: number; readonly host: TableHost | undefined }[];
       /** The host must confirm its own shards among them with `shardStarted`. Absent: it need not. */
-      readonly confirm?: boolean | undefined;
+      readonly confirm?: boolean;
     }
   | { readonly kind: "beginHandOff"; readonly type: string; readonly shard: number; readonly move: number }
   | {

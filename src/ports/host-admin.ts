@@ -6,8 +6,8 @@ import type { WorkflowAdmin } from "./workflow-admin.ts";
 
 export interface CallOptions {
   /** Milliseconds until the caller gets CALL_TIMEOUT. */
-  readonly timeoutMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
 }
 
 export interface TypeSummary {
@@ -36,11 +36,11 @@ export interface ActorPage {
 }
 
 export interface ListQuery {
-  readonly type?: string | undefined;
-  readonly prefix?: string | undefined;
+  readonly type?: string;
+  readonly prefix?: string;
   /** Only actors in memory here. */
-  readonly active?: boolean | undefined;
-  readonly after?: { readonly type: string; readonly id: string } | undefined;
+  readonly active?: boolean;
+  readonly after?: { readonly type: string; readonly id: string };
   readonly limit: number;
 }
 
@@ -161,13 +161,13 @@ export interface StickyActor {
 }
 
 export interface StickyQuery {
-  readonly type?: string | undefined;
+  readonly type?: string;
   /** Only this one; needs the type. */
-  readonly id?: string | undefined;
-  readonly prefix?: string | undefined;
+  readonly id?: string;
+  readonly prefix?: string;
   /** Actors that the requested host holds by its own records, without a request to the leader. */
-  readonly here?: boolean | undefined;
-  readonly after?: { readonly type: string; readonly id: string } | undefined;
+  readonly here?: boolean;
+  readonly after?: { readonly type: string; readonly id: string };
   readonly limit: number;
 }
 

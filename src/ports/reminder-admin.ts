@@ -70,9 +70,9 @@ export interface DeadReminderSummary extends ReminderName {
 }
 
 export interface ReminderPageQuery {
-  readonly type?: string | undefined;
-  readonly id?: string | undefined;
-  readonly after?: ReminderName | undefined;
+  readonly type?: string;
+  readonly id?: string;
+  readonly after?: ReminderName;
   readonly limit: number;
 }
 

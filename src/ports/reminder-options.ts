@@ -43,19 +43,19 @@ export interface FailureOptions {
    * Attempts of a tick in all. Too low: a short outage of a dependency loses it. Too high: a permanent
    * failure is retried for long.
    */
-  readonly attempts?: number | undefined;
+  readonly attempts?: number;
   /** The pause before the second attempt; every further pause is twice as long. */
-  readonly pause?: Duration | undefined;
-  readonly longestPause?: Duration | undefined;
+  readonly pause?: Duration;
+  readonly longestPause?: Duration;
   /**
    * After the last attempt: `"keep"` it with the dead letters, where `limpet reminders` shows it (default);
    * or `"drop"` it.
    */
-  readonly giveUp?: "keep" | "drop" | undefined;
+  readonly giveUp?: "keep" | "drop";
 }
 
 export interface ReminderOptions extends ScheduleOptions {
   /** Plain data, passed to `onReminder`. */
   readonly data?: unknown;
-  readonly onFailure?: FailureOptions | undefined;
+  readonly onFailure?: FailureOptions;
 }

@@ -9,7 +9,7 @@ export const MOST_WORKFLOWS_COUNTED = 10_000;
 export interface RunName {
   readonly workflowId: string;
   /** Undefined: the open run, or else the latest. */
-  readonly runId?: string | undefined;
+  readonly runId?: string;
 }
 
 export interface WorkflowSummary {
@@ -20,7 +20,7 @@ export interface WorkflowSummary {
   /** Only workers of this build may run it. */
   readonly build: string | undefined;
   /** Only workers whose code has this fingerprint may run it. */
-  readonly definition?: string | undefined;
+  readonly definition?: string;
   readonly status: RunStatus;
   readonly startedAt: number;
   readonly closedAt: number | undefined;
@@ -128,7 +128,7 @@ export interface WorkflowView extends WorkflowSummary {
   readonly continuedAs: string | undefined;
   readonly timeoutAt: number | undefined;
   /** Undefined: the host is of an older release. */
-  readonly budget?: HistoryBudget | undefined;
+  readonly budget?: HistoryBudget;
   /** Its history, at least the latest steps; `earlier` ones are left out. */
   readonly steps: readonly HistoryStep[];
   readonly earlier: number;
@@ -148,17 +148,17 @@ export interface EventPage {
 
 export interface StartWish {
   readonly type: string;
-  readonly id?: string | undefined;
+  readonly id?: string;
   readonly input?: unknown;
-  readonly queue?: string | undefined;
-  readonly build?: string | undefined;
-  readonly ifRunning?: "fail" | "existing" | "terminate" | undefined;
-  readonly ifEnded?: "start" | "start unless completed" | "fail" | "existing" | undefined;
-  readonly memo?: Readonly<Record<string, unknown>> | undefined;
-  readonly attributes?: Readonly<Record<string, string | number | boolean | null>> | undefined;
-  readonly timeout?: string | undefined;
-  readonly runTimeout?: string | undefined;
-  readonly delay?: string | undefined;
+  readonly queue?: string;
+  readonly build?: string;
+  readonly ifRunning?: "fail" | "existing" | "terminate";
+  readonly ifEnded?: "start" | "start unless completed" | "fail" | "existing";
+  readonly memo?: Readonly<Record<string, unknown>>;
+  readonly attributes?: Readonly<Record<string, string | number | boolean | null>>;
+  readonly timeout?: string;
+  readonly runTimeout?: string;
+  readonly delay?: string;
 }
 
 /**
@@ -172,11 +172,11 @@ export interface WorkerSummary {
   readonly queue: string;
   readonly build: string;
   /** Other builds whose runs it continues. */
-  readonly compatible?: readonly string[] | undefined;
+  readonly compatible?: readonly string[];
   readonly runtime: string;
   readonly types: readonly string[];
   /** Fingerprints of workflow code, by type. */
-  readonly definitions?: Readonly<Record<string, string>> | undefined;
+  readonly definitions?: Readonly<Record<string, string>>;
   /** Of HTTP workers; undefined: not reported. */
   readonly activities: readonly string[] | undefined;
   readonly isSticky: boolean;
@@ -198,7 +198,7 @@ export interface Unserved {
   readonly type: string;
   readonly queue: string;
   readonly build: string | undefined;
-  readonly definition?: string | undefined;
+  readonly definition?: string;
   readonly count: number;
   readonly since: number;
 }

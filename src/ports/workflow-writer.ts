@@ -5,18 +5,18 @@ import type { InboxMessage, RunStart } from "./store/workflows.ts";
 /** The options of a workflow that an actor starts. The workflows module validates them. */
 export interface TurnStart {
   /** Default: a new one. */
-  readonly id?: string | undefined;
+  readonly id?: string;
   readonly input?: unknown;
-  readonly queue?: string | undefined;
-  readonly memo?: Readonly<Record<string, unknown>> | undefined;
-  readonly attributes?: Readonly<Record<string, string | number | boolean | null>> | undefined;
+  readonly queue?: string;
+  readonly memo?: Readonly<Record<string, unknown>>;
+  readonly attributes?: Readonly<Record<string, string | number | boolean | null>>;
   /** Time limits of all runs together, and of one run. */
-  readonly timeout?: Duration | undefined;
-  readonly runTimeout?: Duration | undefined;
+  readonly timeout?: Duration;
+  readonly runTimeout?: Duration;
   /** The delay before it begins. */
-  readonly delay?: Duration | undefined;
+  readonly delay?: Duration;
   /** Only workers of this build run it. */
-  readonly build?: string | undefined;
+  readonly build?: string;
 }
 
 export interface WorkflowWriter {

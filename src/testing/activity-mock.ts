@@ -27,7 +27,7 @@ export interface ActivityCall<F extends ActivityFunction> {
   readonly error: unknown;
 }
 
-export interface FailureOptions {
+export interface ActivityFailureOptions {
   /** Number of attempts that fail; later ones behave as before. Default: all of them. */
   readonly times?: number;
   /** The error that they throw. */
@@ -71,7 +71,7 @@ export class ActivityMock<F extends ActivityFunction> {
   }
 
   /** Makes the next attempts fail. */
-  fails({ times = Number.POSITIVE_INFINITY, error }: FailureOptions = {}): this {
+  fails({ times = Number.POSITIVE_INFINITY, error }: ActivityFailureOptions = {}): this {
     if (!(times >= 0)) throw new LimpetError("OPTION_INVALID", `fails: times is ${times}; count them from 0`);
     this.#checkInPlace();
     this.#failures = times;

@@ -21,7 +21,7 @@ export type Activities = Readonly<Record<string, ActivityFunction>>;
 export interface TestOptions<A extends Activities = Activities>
   extends LimpetSettings,
     Omit<Definitions, "activities"> {
-  readonly activities?: A | undefined;
+  readonly activities?: A;
   /**
    * Two apps with the same store share their actors' state and their workflows, as two processes on one
    * database do.

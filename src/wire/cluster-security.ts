@@ -14,7 +14,7 @@ export interface ClusterSecurity {
   /** Keys of the cluster. The first is used to connect, all are accepted. */
   readonly keys: readonly string[];
   /** Secret of the store, used when there is no key. */
-  readonly secret?: string | undefined;
+  readonly secret?: string;
 }
 
 export const NO_SECURITY: ClusterSecurity = { keys: [] };

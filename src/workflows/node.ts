@@ -64,7 +64,7 @@ export interface WorkflowNodeDeps {
 export interface WorkflowDefinitions {
   readonly workflows: readonly AnyWorkflow[];
   readonly activities: Readonly<Record<string, ActivityFunction>>;
-  readonly standIn?: StandIn | undefined;
+  readonly standIn?: StandIn;
 }
 
 /** The part of the dependencies that most components have in common. */

@@ -8,9 +8,9 @@ import type { TestWorld } from "./test-world.ts";
 
 export interface ChaosOptions {
   /** Faults that may occur; all of them by default. */
-  readonly faults?: readonly ChaosFault[] | undefined;
+  readonly faults?: readonly ChaosFault[];
   /** Mean time between two faults. */
-  readonly every?: Duration | undefined;
+  readonly every?: Duration;
 }
 
 type Later = (ms: number, run: () => void) => void;

@@ -8,13 +8,13 @@ export const BEGINNING = Date.UTC(2030, 0, 1);
 
 export interface ClockTroubles {
   /** Local milliseconds per millisecond. */
-  readonly rate?: number | undefined;
+  readonly rate?: number;
   /** Offset of the wall clock. */
-  readonly offsetMs?: number | undefined;
+  readonly offsetMs?: number;
   /** Timers fire at multiples of this. */
-  readonly grainMs?: number | undefined;
+  readonly grainMs?: number;
   /** Timers may fire this much too early, as those of an operating system do. */
-  readonly earlyMs?: number | undefined;
+  readonly earlyMs?: number;
 }
 
 export class LocalClock implements Clock {

@@ -6,7 +6,7 @@ import type { TestWorldOptions } from "./test-world-options.ts";
 
 export interface SeedOptions extends Omit<TestWorldOptions, "seed"> {
   /** The first seed; the others follow. 1 by default. */
-  readonly first?: number | undefined;
+  readonly first?: number;
 }
 
 /** Number of story lines in an error; `story` has all of them. */

@@ -10,33 +10,33 @@ import type { HostOptions } from "./world-host.ts";
 
 /** Settings of `limpet()`, without those that the world provides itself. */
 export interface TestWorldSettings extends Omit<LimpetSettings, "store" | "http" | "cluster" | "schedulers"> {
-  readonly cluster?: Omit<ClusterSettings, "host" | "port" | "schedulerPort" | "keys"> | undefined;
+  readonly cluster?: Omit<ClusterSettings, "host" | "port" | "schedulerPort" | "keys">;
 }
 
 export interface TestHostChanges extends TestWorldSettings {
   /** The actor classes of the host; those of the world by default. */
-  readonly actors?: readonly ActorClass[] | undefined;
+  readonly actors?: readonly ActorClass[];
   /** The workflows of the host with their activities; those of the world by default. */
-  readonly workflows?: readonly AnyWorkflow[] | undefined;
-  readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
+  readonly workflows?: readonly AnyWorkflow[];
+  readonly activities?: Readonly<Record<string, ActivityFunction>>;
 }
 
 export interface TestHostOptions extends TestHostChanges {
-  readonly name?: string | undefined;
+  readonly name?: string;
   /** Hosts on one machine detect each other's crash. Each host has its own machine by default. */
-  readonly machine?: string | undefined;
+  readonly machine?: string;
 }
 
 export interface TestWorldOptions extends TestWorldSettings {
   /** The actor classes of every host. */
-  readonly actors?: readonly ActorClass[] | undefined;
+  readonly actors?: readonly ActorClass[];
   /** The workflows of every host with their activities. */
-  readonly workflows?: readonly AnyWorkflow[] | undefined;
-  readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
+  readonly workflows?: readonly AnyWorkflow[];
+  readonly activities?: Readonly<Record<string, ActivityFunction>>;
   /** The number of hosts, their names, or their options. Three by default. */
-  readonly hosts?: number | readonly (string | TestHostOptions)[] | undefined;
+  readonly hosts?: number | readonly (string | TestHostOptions)[];
   /** Determines every random decision. 1 by default. */
-  readonly seed?: number | undefined;
+  readonly seed?: number;
 }
 
 const MOST_HOSTS = 100;

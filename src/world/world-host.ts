@@ -13,16 +13,16 @@ import { KIND } from "./timeline.ts";
 import type { World } from "./world.ts";
 
 export interface HostOptions {
-  readonly name?: string | undefined;
+  readonly name?: string;
   /** Hosts on one machine detect each other's crash. Each host has its own machine by default. */
-  readonly machine?: string | undefined;
-  readonly actors?: readonly ActorClass[] | undefined;
-  readonly workflows?: readonly AnyWorkflow[] | undefined;
-  readonly activities?: Readonly<Record<string, ActivityFunction>> | undefined;
-  readonly settings?: LimpetSettings | undefined;
+  readonly machine?: string;
+  readonly actors?: readonly ActorClass[];
+  readonly workflows?: readonly AnyWorkflow[];
+  readonly activities?: Readonly<Record<string, ActivityFunction>>;
+  readonly settings?: LimpetSettings;
   /** A dedicated scheduler without actors, which takes precedence over embedded ones. */
-  readonly dedicated?: boolean | undefined;
-  readonly clock?: ClockTroubles | undefined;
+  readonly dedicated?: boolean;
+  readonly clock?: ClockTroubles;
 }
 
 /** Required on a network that is not loopback. */

@@ -17,13 +17,13 @@ import { KIND, Timeline } from "./timeline.ts";
 import { type HostOptions, WorldHost } from "./world-host.ts";
 
 export interface WorldOptions {
-  readonly seed?: number | undefined;
+  readonly seed?: number;
   /** Default actor classes of the hosts. */
-  readonly actors?: readonly ActorClass[] | undefined;
+  readonly actors?: readonly ActorClass[];
   /** Settings of every host. */
-  readonly settings?: LimpetSettings | undefined;
+  readonly settings?: LimpetSettings;
   /** Time passes only when the creator of the world runs its timeline. */
-  readonly isDriven?: boolean | undefined;
+  readonly isDriven?: boolean;
 }
 
 export class World {

@@ -30,7 +30,7 @@ export interface StickyOptions {
   readonly cluster?: ClusterSettings;
   readonly schedulers?: readonly string[];
   /** Its HTTP server, if it has one. */
-  readonly httpPort?: number | undefined;
+  readonly httpPort?: number;
 }
 
 /** Process of an actor, by name. */

@@ -144,7 +144,7 @@ export interface Role {
   readonly dedicated: boolean;
   readonly types: readonly ActorTypeName[];
   /** A module with further `actors`, `workflows` and `activities` for this process. */
-  readonly module?: string | undefined;
+  readonly module?: string;
   /** Settings of `limpet()`. */
   readonly settings: object;
   /** Connections to these ports of this machine go to other ports. */
@@ -154,11 +154,11 @@ export interface Role {
 export interface Question {
   readonly number: number;
   readonly about: "call" | "where" | "view" | "status" | "metrics" | "version" | "counts" | "drain";
-  readonly type?: string | undefined;
-  readonly id?: string | undefined;
-  readonly method?: string | undefined;
-  readonly args?: readonly unknown[] | undefined;
-  readonly timeoutMs?: number | undefined;
+  readonly type?: string;
+  readonly id?: string;
+  readonly method?: string;
+  readonly args?: readonly unknown[];
+  readonly timeoutMs?: number;
 }
 
 export interface ToClusterHost {
@@ -170,9 +170,9 @@ export interface ToClusterHost {
 export interface ToldError {
   readonly name: string;
   readonly message: string;
-  readonly code?: string | undefined;
-  readonly retry?: Verdict | undefined;
-  readonly cause?: ToldError | undefined;
+  readonly code?: string;
+  readonly retry?: Verdict;
+  readonly cause?: ToldError;
   /** For a cause that is no error. */
   readonly data?: unknown;
 }
@@ -180,7 +180,7 @@ export interface ToldError {
 export interface Answer {
   readonly number: number;
   readonly value?: unknown;
-  readonly error?: ToldError | undefined;
+  readonly error?: ToldError;
 }
 
 export type FromClusterHost = { readonly ready: true } | { readonly answers: readonly Answer[] };

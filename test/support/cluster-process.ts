@@ -28,7 +28,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-type Ask = Omit<Question, "number"> & { readonly signal?: AbortSignal | undefined };
+type Ask = Omit<Question, "number"> & { readonly signal?: AbortSignal };
 
 export class ClusterProcess implements AsyncDisposable {
   readonly name: string;

@@ -29,7 +29,7 @@ export interface HostOptions {
   readonly storeTimeout?: string;
   readonly callTimeout?: string;
   /** It does not join the other processes on the store. */
-  readonly alone?: boolean | undefined;
+  readonly alone?: boolean;
 }
 
 export class HostProcess implements AsyncDisposable {

@@ -41,7 +41,7 @@ export type Call = readonly [number: number, type: string, id: string, method: s
 
 export interface ToHost {
   readonly calls: readonly Call[];
-  readonly stop?: boolean | undefined;
+  readonly stop?: boolean;
 }
 
 export interface Told {

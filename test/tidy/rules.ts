@@ -197,6 +197,12 @@ export const RULES: readonly Rule[] = [
     find: (files) => eachLine(files, (line) => line.match(/\.\.\.\{/g) ?? []),
   },
   {
+    name: "optional fields with undefined",
+    advice: "write `x?: T`, which already allows undefined; see docs/decisions/0029-optional-fields.md",
+    find: (files) =>
+      eachLine(files, (line) => line.match(/^\s*(?:readonly )?\w+\?: (?!.*=>).*\| undefined[;,]?$/g) ?? []),
+  },
+  {
     name: "log events that are sentences",
     advice: "name the event like `lease.lost`, and put the rest into fields",
     find: (files) => files.flatMap(oddEvents),

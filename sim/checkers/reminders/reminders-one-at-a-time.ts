@@ -51,11 +51,7 @@ class Leases implements RowWatcher {
     this.#report(`${labelOfKey(key)} of ${op} is leased to process ${process.number}, and ${other}`);
   }
 
-  set(
-    row: Row,
-    stored: StoredReminder | undefined,
-    { lease }: { readonly lease?: { readonly token: string } | undefined },
-  ): void {
+  set(row: Row, stored: StoredReminder | undefined, { lease }: { readonly lease?: { readonly token: string } }): void {
     if (lease !== undefined) this.#isKnown(row, lease.token);
     else if (stored?.leasedUntil !== undefined) {
       this.#report(`${labelOfKey(row.key)} of ${row.op} was set, and is leased from before`);

@@ -24,9 +24,9 @@ interface Assigned {
 export interface CrewOptions {
   readonly jobs: number;
   /** Known bug that the workers put back. */
-  readonly bug?: string | undefined;
+  readonly bug?: string;
   /** Real time for one job. */
-  readonly mostMs?: number | undefined;
+  readonly mostMs?: number;
 }
 
 export class Crew implements Worker {

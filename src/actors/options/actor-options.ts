@@ -56,9 +56,9 @@ export interface ActorDefaults {
   readonly callTimeoutMs: number;
   readonly mailboxLimit: number;
   /** Outweighs the class; left out, the class decides. */
-  readonly sticky?: StickySetting | undefined;
+  readonly sticky?: StickySetting;
   /** Defaults for sharded types. */
-  readonly sharding?: ShardingDefaults | undefined;
+  readonly sharding?: ShardingDefaults;
 }
 
 export interface ResolvedOptions extends Omit<ActorDefaults, "sticky" | "sharding"> {

@@ -11,29 +11,29 @@ export interface LifetimeOptions {
    * one; busy actors are not evicted. Too low: hosts read actors from the store again and again. By default
    * only `maxResident` limits them.
    */
-  readonly maxActive?: number | undefined;
+  readonly maxActive?: number;
   /**
    * Activated actors are remembered. The home of their shard starts them again without a call: after a move,
    * after a crash, and after an actor has stopped by itself. They stay in memory until they call
    * `this.passivate()`.
    */
-  readonly remember?: boolean | undefined;
+  readonly remember?: boolean;
   /**
    * Remembered actors that one host starts per second, at most. Too high: a take-over of many actors loads
    * the host and the store. Too low: it takes long until all of them run. 1,000 by default.
    */
-  readonly startsPerSecond?: number | undefined;
+  readonly startsPerSecond?: number;
   /**
    * Pause before an actor that stopped, or failed to start, is started again. Too low: broken actors keep the
    * host busy. 10 s by default.
    */
-  readonly restartAfter?: Duration | undefined;
+  readonly restartAfter?: Duration;
   /**
    * The longest pause of an actor that keeps failing. The pause is `restartAfter` after the first failure,
    * and doubles with each further one. Too low: broken actors keep the host busy. Too high: a repaired actor
    * starts late. 5 min by default.
    */
-  readonly restartAtMost?: Duration | undefined;
+  readonly restartAtMost?: Duration;
 }
 
 export interface Lifetime {

@@ -21,68 +21,68 @@ export interface ShardedOptions extends LifetimeOptions {
    * the first call to each shard requests its home from the leader. It must be equal on all hosts, and cannot
    * change while a host runs.
    */
-  readonly shards?: number | undefined;
+  readonly shards?: number;
   /**
    * Maps an id to its shard: any text or number, always the same for the same id. By default its hash.
    * `version` names this function, and must change whenever its result does.
    */
-  readonly shardOf?: ((id: string) => string | number) | undefined;
-  readonly version?: string | undefined;
+  readonly shardOf?: (id: string) => string | number;
+  readonly version?: string;
   /**
    * Maps a message that was sent to the whole type, by `app.region()` or over HTTP, to an actor. It returns
    * an id; or `{ id, message }`, if the actor gets another message. By default messages are envelopes with
    * both.
    */
-  readonly messageId?: MessageId | undefined;
+  readonly messageId?: MessageId;
   /**
    * Only hosts with this role run actors of the type; other hosts with the class forward calls. By default
    * all hosts do.
    */
-  readonly role?: string | undefined;
+  readonly role?: string;
   /**
    * `"least"`, the default: a shard goes to the host with the fewest, and some move when hosts join.
    * `"hashed"`: shards with equal numbers live on the same host, for all types. `"external"`: the application
    * assigns shards to hosts by name; see `app.shards()`. Or a custom strategy: every host of the type
    * provides it, and the leader asks one of them. `"told"` is the deprecated word for `"external"`.
    */
-  readonly strategy?: "least" | "hashed" | "external" | "told" | ShardStrategy | undefined;
+  readonly strategy?: "least" | "hashed" | "external" | "told" | ShardStrategy;
   /** For `"least"`: the most shards that move in one round, as a number and as a share of all shards. */
-  readonly absoluteLimit?: number | undefined;
-  readonly relativeLimit?: number | undefined;
+  readonly absoluteLimit?: number;
+  readonly relativeLimit?: number;
   /**
    * For `"least"`: shards move for balance when the difference between two hosts exceeds this number. Too
    * high: a new host gets none. By default the setting `sharding.rebalanceThreshold`, which is 1.
    */
-  readonly rebalanceThreshold?: number | undefined;
+  readonly rebalanceThreshold?: number;
   /**
    * Calls that one process buffers while shards of the type move or have no home; further calls fail with
    * BUFFER_FULL. By default the setting `sharding.bufferSize`, which is 10,000.
    */
-  readonly bufferSize?: number | undefined;
+  readonly bufferSize?: number;
   /**
    * How often a call that waits for the home of its shard checks again, and a request to the leader is
    * repeated. By default the setting `sharding.retryInterval`, which is 1 s.
    */
-  readonly retryInterval?: Duration | undefined;
+  readonly retryInterval?: Duration;
   /**
    * How long a host may take to confirm that it is the home of a shard; then the leader notifies it again. By
    * default the setting `sharding.startTimeout`, which is 10 s.
    */
-  readonly startTimeout?: Duration | undefined;
+  readonly startTimeout?: Duration;
   /**
    * Hosts of the type that must have joined before its first shard gets a home. Too low: the first host gets
    * all shards, which then move. By default the setting `sharding.minHosts`, which is 1.
    */
-  readonly minHosts?: number | undefined;
+  readonly minHosts?: number;
   /**
    * Shards that move at the same time. Too high: many actors wait at once. Too low: a new host gets its share
    * late.
    */
-  readonly movesAtOnce?: number | undefined;
+  readonly movesAtOnce?: number;
   /** Interval between rounds of rebalancing. */
-  readonly rebalance?: Duration | undefined;
+  readonly rebalance?: Duration;
   /** How long actors of a moving shard may take to end their turns; longer turns are cancelled. */
-  readonly handOff?: Duration | undefined;
+  readonly handOff?: Duration;
 }
 
 /** The result of `sharded()`. */

@@ -23,19 +23,19 @@ export interface StickyOptions {
    *
    * The rule must be equal on all hosts of the type.
    */
-  readonly lost?: "reassign" | "never" | { readonly after: Duration } | undefined;
+  readonly lost?: "reassign" | "never" | { readonly after: Duration };
   /**
    * Sticky actors of this type that one host holds; no limit by default. They stay in memory without calls.
    * Too low: actors lose their place, or calls are rejected, although memory is free. Too high: unused actors
    * fill the memory.
    */
-  readonly limit?: number | undefined;
+  readonly limit?: number;
   /**
    * When a host with `limit` actors gets one more: `"oldest"`, the default, releases the least recently used
    * actor, and its next call places it anew. `"refuse"` fails the call with HOST_FULL, and every actor keeps
    * its place.
    */
-  readonly full?: "oldest" | "refuse" | undefined;
+  readonly full?: "oldest" | "refuse";
 }
 
 /** The result of `sticky()`. */

@@ -30,7 +30,7 @@ export interface ClusterRoutingDeps {
   /** A call to a sharded type was rejected because the buffer is full. */
   refused?(type: string): void;
   /** How long calls wait for an unresponsive store; undefined: until they time out. */
-  readonly storeTimeoutMs?: number | undefined;
+  readonly storeTimeoutMs?: number;
 }
 
 export class ClusterRouting implements ActorRouting, OutboundCallDeps {

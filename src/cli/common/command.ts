@@ -8,7 +8,7 @@ export interface Flag {
   readonly short?: string;
   /** `switch` takes no value; `yes/no` is a switch that also has a `--no-` form; `list` may be repeated. */
   readonly kind: "switch" | "yes/no" | "text" | "list";
-  readonly placeholder?: string | undefined;
+  readonly placeholder?: string;
   readonly help: string;
 }
 

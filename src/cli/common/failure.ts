@@ -7,10 +7,10 @@ export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
 interface FailureOptions {
   /** Advice for the reader: one sentence or a command. */
-  readonly hint?: string | undefined;
-  readonly exitCode?: number | undefined;
+  readonly hint?: string;
+  readonly exitCode?: number;
   /** The code that a running process answered; it may be newer than this catalogue. */
-  readonly errorCode?: string | undefined;
+  readonly errorCode?: string;
   readonly cause?: unknown;
 }
 

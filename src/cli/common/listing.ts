@@ -26,12 +26,12 @@ export interface Listing<Item> {
   /** The field of the items in a page. */
   readonly items: Items;
   /** More fields of the JSON object. */
-  readonly head?: object | undefined;
+  readonly head?: object;
   readonly shape: readonly Column[];
   /** `now`: the time of the listing on the clock of the process. */
   row(item: Item, now: number): readonly string[];
   /** For display, when all items are on one page; otherwise the order of the process applies. */
-  readonly order?: ((a: Item, b: Item) => number) | undefined;
+  readonly order?: (a: Item, b: Item) => number;
   /** Receives all items. */
   see?(items: readonly Item[], now: number): void;
 }

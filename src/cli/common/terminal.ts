@@ -5,7 +5,7 @@ import { stripVTControlCharacters, styleText } from "node:util";
 
 export interface Stream {
   write(text: string, done?: () => void): unknown;
-  readonly isTTY?: boolean | undefined;
+  readonly isTTY?: boolean;
   on?(event: "error", listener: (error: Error) => void): unknown;
 }
 

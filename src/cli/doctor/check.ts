@@ -4,7 +4,7 @@ export interface Check {
   readonly name: string;
   readonly status: "ok" | "warn" | "fail";
   readonly message: string;
-  readonly hint?: string | undefined;
+  readonly hint?: string;
 }
 
 export const passed = (name: string, message: string): Check => ({ name, status: "ok", message });

@@ -23,8 +23,8 @@ const WORKFLOW_MARK = `${JOB_MARK}${JOB_MARK}`;
 
 /** The filter of the list. */
 export interface ReminderScope {
-  readonly type?: string | undefined;
-  readonly id?: string | undefined;
+  readonly type?: string;
+  readonly id?: string;
 }
 
 export function countsText({ all, overdue, dead }: ReminderCounts, paint: Paint): string {

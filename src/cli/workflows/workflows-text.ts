@@ -24,9 +24,9 @@ export function workflowCountsText({ running, blocked }: WorkflowCounts, paint: 
 
 /** The filter of the list: a filtered field needs no column. */
 export interface WorkflowScope {
-  readonly type?: string | undefined;
+  readonly type?: string;
   /** The runs of this workflow. */
-  readonly id?: string | undefined;
+  readonly id?: string;
 }
 
 export const workflowShape = ({ type, id }: WorkflowScope): Column[] => [

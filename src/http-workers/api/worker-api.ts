@@ -179,7 +179,7 @@ function enveloped(route: ApiRoute | undefined, { status, body }: ApiAnswer, set
         ? { control_plane: { operation, version: CONTROL_VERSION } }
         : {};
   const answer = jsonAnswer(status, { ...body, ...more });
-  const versions =
+  const versions: Record<string, string> =
     protocol === "worker"
       ? { [PROTOCOL_HEADER]: PROTOCOL_VERSION }
       : protocol !== "open"

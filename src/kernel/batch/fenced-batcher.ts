@@ -26,7 +26,7 @@ export interface FencedBatcherDeps<Request, Answer> {
    * True: an unanswered attempt changes nothing that matters, so a caller that gives up may repeat its
    * request.
    */
-  readonly isHarmless?: boolean | undefined;
+  readonly isHarmless?: boolean;
   readonly weigh: (request: Request) => number;
   /**
    * The actor of a request; a batch contains an actor once. Two requests for one actor exist when one

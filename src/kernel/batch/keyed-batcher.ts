@@ -35,14 +35,14 @@ export interface KeyedBatcherDeps<Request, Answer> {
   /** Two requests of the same key are never in progress at once. */
   keyOf?(request: Request): string;
   /** Batches in progress at once. Default: 1. */
-  readonly lanes?: number | undefined;
+  readonly lanes?: number;
   /** Requests in one batch, at most. Default: 1,000. */
-  readonly largest?: number | undefined;
+  readonly largest?: number;
   /**
    * The error of a request whose time ends during an attempt: either ambiguous, or nothing can have happened.
    * Left out: the request waits for the end of the attempt.
    */
-  readonly late?: "COMMIT_UNKNOWN" | "STORE_UNAVAILABLE" | undefined;
+  readonly late?: "COMMIT_UNKNOWN" | "STORE_UNAVAILABLE";
   /** The answer after an earlier attempt had no answer and may have been applied. */
   resolveAmbiguous?(request: Request, answer: Answer): Answer | Promise<Answer>;
 }

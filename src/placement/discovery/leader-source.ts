@@ -26,7 +26,7 @@ export interface LeaderSource {
    * Time since when the store has not named the leader, on the monotonic clock; undefined: it responds, or is
    * not asked.
    */
-  readonly silentSince?: number | undefined;
+  readonly silentSince?: number;
   /** Called whenever `leader` has changed. One listener. */
   onChange: (() => void) | undefined;
   /** The leader does not respond, or denies that it leads: look again, soon. */

@@ -30,9 +30,9 @@ export interface MembershipSettings {
   readonly address: string;
   readonly name: string;
   /** Build id; empty or left out: unknown. */
-  readonly build?: string | undefined;
+  readonly build?: string;
   /** Roles of this host. Left out: none. */
-  readonly roles?: readonly string[] | undefined;
+  readonly roles?: readonly string[];
   readonly moveTimeoutMs: number;
 }
 

@@ -33,7 +33,7 @@ export interface Candidate extends ProcessIdentity {
    */
   readonly hostLeaseMs: number;
   /** The highest term that this process has seen. A term that it begins is above it. */
-  readonly seenTerm?: number | undefined;
+  readonly seenTerm?: number;
 }
 
 export interface SchedulerEntry extends ProcessIdentity {

@@ -139,13 +139,13 @@ export interface DeadReminder extends ReminderContent {
 
 export interface ReminderQuery {
   readonly namespace: string;
-  readonly type?: string | undefined;
-  readonly id?: string | undefined;
+  readonly type?: string;
+  readonly id?: string;
   /** Continue behind this one: the last of the page before. */
-  readonly after?: { readonly type: string; readonly id: string; readonly name: string } | undefined;
+  readonly after?: { readonly type: string; readonly id: string; readonly name: string };
   readonly limit: number;
   /** Their data is left out. */
-  readonly isBrief?: boolean | undefined;
+  readonly isBrief?: boolean;
 }
 
 /**

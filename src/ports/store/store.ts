@@ -60,15 +60,15 @@ export interface Commit {
    * gone, nothing of it is applied, and it is `void`. Another commit of the batch may write the same
    * reminder: one of the two wins.
    */
-  readonly settle?: readonly Settlement[] | undefined;
-  readonly reminders?: readonly ReminderWrite[] | undefined;
+  readonly settle?: readonly Settlement[];
+  readonly reminders?: readonly ReminderWrite[];
   /**
    * Workflow runs that are started, and then messages to runs, in the same transaction, if and only if this
    * commit counts. A start keeps an open run. Their outcomes are not reported: a message to a closed run is
    * dropped.
    */
-  readonly starts?: readonly RunStart[] | undefined;
-  readonly messages?: readonly InboxMessage[] | undefined;
+  readonly starts?: readonly RunStart[];
+  readonly messages?: readonly InboxMessage[];
 }
 
 /**
@@ -117,11 +117,11 @@ export interface StoredActor {
 
 export interface ActorQuery {
   readonly namespace: string;
-  readonly type?: string | undefined;
+  readonly type?: string;
   /** Ids begin with this. */
-  readonly prefix?: string | undefined;
+  readonly prefix?: string;
   /** Continue behind this actor: the last one of the page before. */
-  readonly after?: { readonly type: string; readonly id: string } | undefined;
+  readonly after?: { readonly type: string; readonly id: string };
   readonly limit: number;
 }
 

@@ -78,7 +78,7 @@ export interface StartOutcome {
    * The refusal is not final: the store did not answer an earlier attempt at the same start, and may still
    * apply it. Stores never set this; the process that repeats a start does.
    */
-  readonly isInDoubt?: boolean | undefined;
+  readonly isInDoubt?: boolean;
 }
 
 export interface InboxMessage extends WorkflowKey {
@@ -96,7 +96,7 @@ export interface InboxMessage extends WorkflowKey {
    * The message does not wait for the run's next retry: a task that is ready later becomes ready at once,
    * even when the message existed already.
    */
-  readonly wakes?: boolean | undefined;
+  readonly wakes?: boolean;
 }
 
 export type DeliveryOutcome =
@@ -105,7 +105,7 @@ export type DeliveryOutcome =
    * The run does not exist, or is over. `isInDoubt`: as with a start, the store may have applied an earlier
    * attempt, or may still do so.
    */
-  | { readonly kind: "closed"; readonly status: RunStatus | undefined; readonly isInDoubt?: boolean | undefined };
+  | { readonly kind: "closed"; readonly status: RunStatus | undefined; readonly isInDoubt?: boolean };
 
 /** The state of the task after a step. */
 export type TaskOutcome =
@@ -291,19 +291,19 @@ export interface StoredTask {
 
 export interface RunQuery {
   readonly namespace: string;
-  readonly workflowId?: string | undefined;
-  readonly prefix?: string | undefined;
-  readonly type?: string | undefined;
-  readonly status?: RunStatus | undefined;
-  readonly queue?: string | undefined;
+  readonly workflowId?: string;
+  readonly prefix?: string;
+  readonly type?: string;
+  readonly status?: RunStatus;
+  readonly queue?: string;
   /** Each of them is equal, as JSON. */
-  readonly attributes?: Readonly<Record<string, string | number | boolean>> | undefined;
-  readonly startedFrom?: number | undefined;
-  readonly startedBefore?: number | undefined;
+  readonly attributes?: Readonly<Record<string, string | number | boolean>>;
+  readonly startedFrom?: number;
+  readonly startedBefore?: number;
   /** Only runs whose task has a problem. */
-  readonly isBlocked?: boolean | undefined;
+  readonly isBlocked?: boolean;
   /** Continue behind this one: the last of the page before. */
-  readonly before?: number | undefined;
+  readonly before?: number;
   readonly limit: number;
 }
 
@@ -368,7 +368,7 @@ export interface Workflows {
   history(ref: number, after: number, bytes: number): Promise<RunPages>;
   inbox(ref: number, after: number, limit: number): Promise<StoredInboxMessage[]>;
   /** The open run, or else the latest; or the named one. */
-  find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined>;
+  find(key: WorkflowKey & { readonly runId?: string }): Promise<StoredRun | undefined>;
   /** Returns the closed runs among these. Marks the others as watched. */
   watchEnds(refs: readonly number[]): Promise<EndedRun[]>;
   /** The latest first. */

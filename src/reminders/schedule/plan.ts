@@ -13,7 +13,7 @@ export interface Plan {
   readonly schedule: Schedule;
   readonly policy: FailurePolicy;
   /** Identifies a reminder that had to be new, so that its writer recognizes it. */
-  readonly mark?: string | undefined;
+  readonly mark?: string;
 }
 
 export function encodePlan({ schedule, policy, mark }: Plan): string {

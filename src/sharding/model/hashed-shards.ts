@@ -7,7 +7,7 @@ import { hash64 } from "../../kernel/hashes.ts";
 import type { ShardHostInfo } from "../../kernel/shard-strategy.ts";
 import { isUpdating, type Strategy } from "./strategy.ts";
 
-export function hashedShards({ limit = 100 }: { readonly limit?: number | undefined } = {}): Strategy {
+export function hashedShards({ limit = 100 }: { readonly limit?: number } = {}): Strategy {
   return {
     home: (shard, regions) => winner(shard, regions).incarnation,
     moves(regions, moving) {

@@ -9,14 +9,14 @@ import { isUpdating, type Move, newest, type Strategy } from "./strategy.ts";
 
 export interface LeastShardsOptions {
   /** Maximum number of shards that move in one round. */
-  readonly absoluteLimit?: number | undefined;
+  readonly absoluteLimit?: number;
   /**
    * The same as a share of all shards that have a home. The smaller of the two counts; it is never less than
    * one.
    */
-  readonly relativeLimit?: number | undefined;
+  readonly relativeLimit?: number;
   /** Shards move when the difference between two hosts exceeds this number of shards. */
-  readonly threshold?: number | undefined;
+  readonly threshold?: number;
 }
 
 const ABSOLUTE = 100;

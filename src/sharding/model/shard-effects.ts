@@ -8,7 +8,7 @@ export interface ShardHost {
   readonly name: string;
   readonly build: string;
   /** The host confirms that it is a home. A host of the previous release does not. */
-  readonly confirms?: boolean | undefined;
+  readonly confirms?: boolean;
 }
 
 export type ShardPhase = ShardMove["phase"];

@@ -30,7 +30,7 @@ export interface StarterDeps {
   readonly instruments: RememberedInstruments;
   activation(type: string, shard: number): ShardActivation;
   /** Actors that always run. Undefined: the actors remembered in the store run. */
-  readonly daemons?: DeclaredDaemons | undefined;
+  readonly daemons?: DeclaredDaemons;
   /** The actor is remembered, but is no daemon of the type any more. */
   dismiss?(id: string): void;
 }

@@ -6,14 +6,14 @@ import type { Store } from "../../ports/store/store.ts";
 export interface OpenedCoordination {
   readonly store: Store;
   /** Another store object on the same data, as another process would have it. The suite closes it. */
-  readonly second?: (() => Promise<Store>) | undefined;
+  readonly second?: () => Promise<Store>;
   /**
    * Advances time for the stored data, or sets the clock back. Leases in this suite are so long that real
    * time does not matter.
    */
   readonly advance: (ms: number) => Promise<void>;
   /** Lists so many schedulers with a lease of an hour, without campaigning. */
-  readonly listMany?: ((count: number, dedicated: boolean) => Promise<void>) | undefined;
+  readonly listMany?: (count: number, dedicated: boolean) => Promise<void>;
   /** Adds so many members, independent of the term. */
   readonly addMany: (count: number) => Promise<void>;
   /** Closes everything that is still open and removes all created data. */
@@ -22,7 +22,7 @@ export interface OpenedCoordination {
 
 export interface CoordinationOptions {
   /** Random runs of the model test; fewer where a round trip is slow. */
-  readonly modelRuns?: number | undefined;
+  readonly modelRuns?: number;
 }
 
 export interface CoordinationHarness {

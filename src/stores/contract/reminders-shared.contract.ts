@@ -20,9 +20,9 @@ import { freshNamespace } from "./shared.contract.ts";
 export interface OpenedReminders {
   readonly store: Store;
   /** Another store object on the same data, as another process would have it. The suite closes it. */
-  readonly second?: (() => Promise<Store>) | undefined;
+  readonly second?: () => Promise<Store>;
   /** Opens the same data again after `store` was closed. The suite closes it. */
-  readonly reopen?: (() => Promise<Store>) | undefined;
+  readonly reopen?: () => Promise<Store>;
   /**
    * Advances time for the stored data: either the store's clock moves forward, or every time in its tables
    * (when reminders are due, when leases end) moves back. So after it only differences to the store's clock
@@ -35,7 +35,7 @@ export interface OpenedReminders {
 
 export interface RemindersOptions {
   /** Random runs of the model test; fewer where a round trip is slow. */
-  readonly modelRuns?: number | undefined;
+  readonly modelRuns?: number;
 }
 
 export interface RemindersHarness {
@@ -53,8 +53,8 @@ export const freshToken = (): string => randomUUID();
 
 export interface SetOptions extends Partial<Tick> {
   readonly schedule?: string;
-  readonly data?: string | undefined;
-  readonly lease?: OwnLease | undefined;
+  readonly data?: string;
+  readonly lease?: OwnLease;
   readonly isNew?: boolean;
 }
 

@@ -15,16 +15,16 @@ import { freshNamespace } from "./shared.contract.ts";
 export interface OpenedShards {
   readonly store: Store;
   /** Another store object on the same data, as another process would have it. The suite closes it. */
-  readonly second?: (() => Promise<Store>) | undefined;
+  readonly second?: () => Promise<Store>;
   /** Opens the same data again after `store` was closed. The suite closes it. */
-  readonly reopen?: (() => Promise<Store>) | undefined;
+  readonly reopen?: () => Promise<Store>;
   /** Closes everything that is still open and removes all created data. */
   readonly dispose: () => Promise<void>;
 }
 
 export interface ShardsOptions {
   /** Random runs of the model test; fewer where a round trip is slow. */
-  readonly modelRuns?: number | undefined;
+  readonly modelRuns?: number;
 }
 
 export interface ShardsHarness {

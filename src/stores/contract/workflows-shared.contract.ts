@@ -31,9 +31,9 @@ import { freshNamespace } from "./shared.contract.ts";
 export interface OpenedWorkflows {
   readonly store: Store;
   /** Another store object on the same data, as another process would have it. The suite closes it. */
-  readonly second?: (() => Promise<Store>) | undefined;
+  readonly second?: () => Promise<Store>;
   /** Opens the same data again after `store` was closed. The suite closes it. */
-  readonly reopen?: (() => Promise<Store>) | undefined;
+  readonly reopen?: () => Promise<Store>;
   /**
    * Advances time for the stored data: either the store's clock moves forward, or every time in its tables
    * moves back: when runs started and ended, when tasks are ready, were claimed and their leases end, when
@@ -47,7 +47,7 @@ export interface OpenedWorkflows {
 
 export interface WorkflowsOptions {
   /** Random runs of the model test and of the other random tests; fewer where a round trip is slow. */
-  readonly modelRuns?: number | undefined;
+  readonly modelRuns?: number;
 }
 
 /** Types are given by name; the allowed pins are the same for all of them, or follow from a build. */

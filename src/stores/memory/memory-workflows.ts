@@ -108,7 +108,7 @@ export class MemoryWorkflows implements Workflows {
     return rest.map(({ number, key, data }) => ({ number, key, data }));
   }
 
-  async find({ runId, ...key }: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+  async find({ runId, ...key }: WorkflowKey & { readonly runId?: string }): Promise<StoredRun | undefined> {
     this.#checkOpen();
     const run = this.#runs.find(key, runId);
     return run && storedRunOf(run);

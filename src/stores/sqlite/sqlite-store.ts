@@ -42,13 +42,13 @@ export interface SqliteOptions {
    * another process makes calls fail. Too high: calls hang behind a process that was suspended while it held
    * the lock.
    */
-  readonly busyTimeoutMs?: number | undefined;
+  readonly busyTimeoutMs?: number;
   /**
    * How much longer than that the worker thread may take before it is given up, in milliseconds. Too low: a
    * slow disk looks like a dead thread. Too high: calls hang behind a disk that never responds.
    */
-  readonly stallTimeoutMs?: number | undefined;
-  readonly log?: Log | undefined;
+  readonly stallTimeoutMs?: number;
+  readonly log?: Log;
 }
 
 const BUSY_TIMEOUT_MS = 5_000;

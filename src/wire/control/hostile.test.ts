@@ -91,7 +91,7 @@ describe("peers without gRPC at the control server", () => {
   it("a request with another content type or another verb is rejected", async (t) => {
     const { port, unharmed } = await openWitnessed(t);
     const session = dial(t, port);
-    for (const headers of [
+    const all: Record<string, string>[] = [
       { "content-type": "application/json" },
       { "content-type": "application/proto" },
       { "content-type": "application/connect+proto" },
@@ -100,7 +100,8 @@ describe("peers without gRPC at the control server", () => {
       { "content-type": "" },
       { ":method": "GET" },
       { ":method": "CONNECT-ME" },
-    ]) {
+    ];
+    for (const headers of all) {
       const { stream, answer } = call(session, `${SERVICE}/DescribeCluster`, headers);
       stream.end();
       assert.equal((await answer).status, 415, JSON.stringify(headers));

@@ -6,7 +6,7 @@ import { serializeError } from "../../kernel/serialized-error.ts";
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | undefined;
+  readonly body?: string;
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";

@@ -19,9 +19,9 @@ export interface LinksSettings {
   readonly namespace: string;
   readonly security: ClusterSecurity;
   readonly log: Log;
-  readonly connectTimeoutMs?: number | undefined;
+  readonly connectTimeoutMs?: number;
   /** The version of Limpet. */
-  readonly version?: string | undefined;
+  readonly version?: string;
 }
 
 export function openLinks(settings: LinksSettings, limits: LinkLimits = LINK_LIMITS): Links {

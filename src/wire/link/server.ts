@@ -21,12 +21,12 @@ export interface LinkServerSettings {
   readonly namespace: string;
   readonly security: ClusterSecurity;
   /** The version of Limpet. */
-  readonly version?: string | undefined;
+  readonly version?: string;
 }
 
 export interface LinkServerDeps {
   readonly log: Log;
-  readonly meter?: Meter | undefined;
+  readonly meter?: Meter;
 }
 
 export interface LinkServer {

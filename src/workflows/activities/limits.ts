@@ -11,7 +11,7 @@ import type { ExternalEvent } from "../engine/events.ts";
 import { type ActivityFailure, lastNews, timeoutOf } from "./failure.ts";
 
 interface Limited {
-  readonly options?: QueuedActivity["options"] | undefined;
+  readonly options?: QueuedActivity["options"];
   readonly scheduledAt: number;
 }
 

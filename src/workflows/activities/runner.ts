@@ -53,7 +53,7 @@ export class ActivityRunner {
     clock: Clock,
     activities: Readonly<Record<string, ActivityFunction>>,
     counted: Counted,
-    standIn?: StandIn | undefined,
+    standIn?: StandIn,
     /** The number of activities that run at once; further ones wait. */
     most = Number.POSITIVE_INFINITY,
   ) {

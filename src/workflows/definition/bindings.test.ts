@@ -22,7 +22,7 @@ const bindings = fc.record({
 const codes: fc.Arbitrary<WorkerCode> = fc.record({
   build: fc.constantFrom("", "b1", "b2", "[b"),
   compatible: fc.constantFrom([], ["b1"], ["b2", "b3", "b2"], [""]),
-  definitions: fc.constantFrom({}, { order: "f" }, { order: "g", other: "f" }, { order: "" }),
+  definitions: fc.constantFrom<Record<string, string>[]>({}, { order: "f" }, { order: "g", other: "f" }, { order: "" }),
 });
 const pinnings = fc.constantFrom<RunPinning[]>("build", "definition");
 

@@ -14,9 +14,9 @@ export type Message =
 export interface Sent {
   readonly message: Message;
   /** The earliest time at which it was sent; the run's own clock does not lag behind it. */
-  readonly notBefore?: number | undefined;
+  readonly notBefore?: number;
   /** Valid only for the child that this command of this run started. */
-  readonly onlyFor?: { readonly runId: string; readonly n: number } | undefined;
+  readonly onlyFor?: { readonly runId: string; readonly n: number };
 }
 
 export const writeMessage = (message: Message, more: Omit<Sent, "message"> = {}): string =>

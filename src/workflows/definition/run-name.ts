@@ -7,7 +7,7 @@ import { namesProblem } from "./option-names.ts";
 
 /** One run of a workflow, by its id. */
 export interface OneRun {
-  readonly runId?: string | undefined;
+  readonly runId?: string;
 }
 
 /** A random id. A run that another run started or continued has that run's id and a number. */

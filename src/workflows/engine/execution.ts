@@ -27,12 +27,12 @@ import { Waits } from "./waits.ts";
 
 export interface ExecutionDeps {
   /** Active while the code runs. */
-  readonly guards?: CodeGuards | undefined;
+  readonly guards?: CodeGuards;
   readonly settle: Settle;
   readonly namespace: string;
   readonly queue: string;
   /** Records the line of the code with each wait, which is expensive. */
-  readonly knowsPlaces?: boolean | undefined;
+  readonly knowsPlaces?: boolean;
   /** The registered name of an activity's function. */
   nameOf(activity: object): string | undefined;
   /** The reason why the function has no name. */

@@ -28,7 +28,7 @@ interface Beginning extends Partial<HistoryStep> {
   readonly what: string;
   /** An outcome will follow. */
   readonly key?: Key;
-  readonly queue?: string | undefined;
+  readonly queue?: string;
   readonly isQueued?: boolean;
 }
 

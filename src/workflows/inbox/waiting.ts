@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 export interface PollAttempt<Found> {
   readonly found: Found | undefined;
   /** Milliseconds until the next look is worthwhile; undefined: unknown. */
-  readonly nextMs?: number | undefined;
+  readonly nextMs?: number;
 }
 
 export class Waiting {

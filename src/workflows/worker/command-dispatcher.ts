@@ -42,9 +42,9 @@ export interface DispatchingRun
     "workflowId" | "runId" | "queued" | "scheduled" | "children" | "heard" | "attributesText" | "memoText"
   > {
   /** The binding of the run. */
-  readonly pinned?: string | undefined;
+  readonly pinned?: string;
   /** A cleanup with a deadline was requested. */
-  readonly cleanup?: CleanupRequested | undefined;
+  readonly cleanup?: CleanupRequested;
   readonly execution: Pick<
     Execution,
     "started" | "startedAt" | "awaited" | "isAwaited" | "memo" | "attributes" | "unheard"
@@ -226,7 +226,7 @@ export class CommandDispatcher {
       readonly queue: string;
       readonly at: number;
       readonly ifClosed?: RunStart["ifClosed"];
-      readonly build?: string | undefined;
+      readonly build?: string;
       readonly delayMs?: number;
     },
   ): RunStart {

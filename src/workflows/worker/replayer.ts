@@ -19,7 +19,7 @@ export interface ReplayerDeps {
   readonly store: Pick<Workflows, "history">;
   readonly activities: ActivityRunner;
   readonly instruments: WorkflowInstruments;
-  readonly guards?: CodeGuards | undefined;
+  readonly guards?: CodeGuards;
 }
 
 /** Bytes of a history in one read. */

@@ -54,7 +54,7 @@ export class RunReader {
 }
 
 /** The run that continues a closed one. */
-export const nextOf = ({ status, result }: { readonly status: string; readonly result?: string | undefined }) =>
+export const nextOf = ({ status, result }: { readonly status: string; readonly result?: string }) =>
   status === "continued" && result !== undefined ? (JSON.parse(result).result as string) : undefined;
 
 export function readEnd(workflowId: string, { status, result }: ClosedRun): unknown {

@@ -48,7 +48,7 @@ export interface TaskDeps {
    * In tests: throws when a replay of the history with these events fails or reaches another state. The first
    * test that runs non-deterministic code fails.
    */
-  readonly check?: ((run: LoadedRun, step: Step) => Promise<void>) | undefined;
+  readonly check?: (run: LoadedRun, step: Step) => Promise<void>;
   /** Called after the write is durable. */
   written(append: TaskCompletion, outcome: Extract<CompletionOutcome, { kind: "done" }>, runId: string): void;
 }

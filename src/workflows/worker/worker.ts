@@ -62,7 +62,7 @@ export interface WorkflowWorkerSettings {
   /** A run is parked after this many lost attempts in a row. */
   readonly maxLostAttempts: number;
   /** Replays every step before it is written; a run with non-deterministic code fails. For tests. */
-  readonly isChecked?: boolean | undefined;
+  readonly isChecked?: boolean;
 }
 
 export interface WorkerDeps
@@ -74,7 +74,7 @@ export interface WorkerDeps
   readonly settle: Settle;
   readonly instruments: WorkflowInstruments;
   /** Active while runs are in memory. */
-  readonly guards?: CodeGuards | undefined;
+  readonly guards?: CodeGuards;
   /** Called after these writes are durable. */
   reminded(reminders: readonly ReminderWrite[]): void;
   /** This worker released the run, which may still be open. */

@@ -127,7 +127,7 @@ export class WorkflowsClient implements Workflows {
     return this.#ask("read", (truth) => truth.inbox(ref, after, limit));
   }
 
-  async find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+  async find(key: WorkflowKey & { readonly runId?: string }): Promise<StoredRun | undefined> {
     return this.#ask("read", (truth) => truth.find(key));
   }
 

@@ -10,15 +10,15 @@ export interface ClusterGlance {
   readonly address: string;
   /** The fields below are known. */
   readonly joined: boolean;
-  readonly term?: number | undefined;
+  readonly term?: number;
   /** The leading scheduler. */
-  readonly leader?: string | undefined;
+  readonly leader?: string;
   /** The leader is in this process. */
-  readonly leaderHere?: boolean | undefined;
+  readonly leaderHere?: boolean;
   /** Addresses of dedicated schedulers. */
-  readonly dedicated?: readonly string[] | undefined;
+  readonly dedicated?: readonly string[];
   /** Other hosts of the same namespace; hosts without types only call and do not count. */
-  readonly otherHosts?: number | undefined;
+  readonly otherHosts?: number;
 }
 
 const PATIENCE_MS = 500;

@@ -24,7 +24,7 @@ export interface ProcessLife {
   /** Maps an uncaught error during opening. */
   openingFailed(error: unknown): unknown;
   /** The file to name in messages of later uncaught errors. */
-  readonly source?: string | undefined;
+  readonly source?: string;
   /** The message at a stop. */
   readonly stopping: string;
   readonly drainTimeoutMs: number;

@@ -107,7 +107,8 @@ describe("sessions on PostgreSQL", () => {
   it("PgBouncer in session mode serves a store with the required settings, whether it rejects or drops the startup parameter", {
     skip,
   }, async () => {
-    for (const ignored of [{}, { ignore_startup_parameters: "options" }]) {
+    const drops: Record<string, string>[] = [{}, { ignore_startup_parameters: "options" }];
+    for (const ignored of drops) {
       const name = database(await server.createDatabase());
       await using pooler = await startPgBouncer(server.port, {
         pool_mode: "session",

@@ -12,39 +12,39 @@ export interface PostgresOptions {
    * Schema that holds Limpet's tables. Two installations may share a database under two schemas. Default
    * `limpet`.
    */
-  readonly schema?: string | undefined;
+  readonly schema?: string;
   /**
    * Most connections of this process. Too low: statements wait for each other while the server waits for its
    * disk. Too high: batches get smaller, and the server runs out of connections. Default 17.
    */
-  readonly connections?: number | undefined;
+  readonly connections?: number;
   /**
    * Milliseconds the store may be silent before a caller gets an error. Connecting and one statement fit into
    * it, unless they have limits of their own below.
    */
-  readonly storeTimeoutMs?: number | undefined;
+  readonly storeTimeoutMs?: number;
   /**
    * Milliseconds for a connection to be ready. Too low: a busy server looks dead. Too high: a dead one holds
    * calls up.
    */
-  readonly connectTimeoutMs?: number | undefined;
+  readonly connectTimeoutMs?: number;
   /**
    * Milliseconds the server may spend on one statement. Too low: large states cannot be written. Too high: a
    * hanging statement is noticed late. A silent connection is given up two seconds later.
    */
-  readonly statementTimeoutMs?: number | undefined;
+  readonly statementTimeoutMs?: number;
   /**
    * Milliseconds a batch may wait for a row that another transaction holds before it goes on without it. Too
    * low: ordinary conflicts cost a second attempt. Too high: one locked row delays its whole batch.
    */
-  readonly lockTimeoutMs?: number | undefined;
+  readonly lockTimeoutMs?: number;
   /**
    * Whether processes notify each other of reminders that are due soon, by NOTIFY. Off, a reminder that one
    * process sets and another delivers waits for the other's next poll. A pooler in transaction mode loses
    * notifications. Default true.
    */
-  readonly notify?: boolean | undefined;
-  readonly log?: Log | undefined;
+  readonly notify?: boolean;
+  readonly log?: Log;
 }
 
 export interface PostgresSettings {

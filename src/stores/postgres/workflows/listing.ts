@@ -166,7 +166,7 @@ export class PostgresWorkflowListing {
     this.#schema = schema;
   }
 
-  async find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+  async find(key: WorkflowKey & { readonly runId?: string }): Promise<StoredRun | undefined> {
     const { namespace, workflowId, runId } = key;
     const [row] =
       runId === undefined

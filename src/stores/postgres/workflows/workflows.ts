@@ -119,7 +119,7 @@ export class PostgresWorkflows implements Workflows {
     return this.#connections.during(() => this.#history.inbox(ref, after, limit));
   }
 
-  find(key: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+  find(key: WorkflowKey & { readonly runId?: string }): Promise<StoredRun | undefined> {
     return this.#connections.during(() => this.#listing.find(key));
   }
 

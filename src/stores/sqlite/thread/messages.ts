@@ -41,8 +41,8 @@ export type ActorWrite =
       /** The incarnations of this process, the newest last. */
       readonly owners: readonly string[];
       /** Attached reminders and workflows. */
-      readonly attachedReminders?: PackedAttachedReminders | undefined;
-      readonly attachedWorkflows?: PackedAttachedWorkflows | undefined;
+      readonly attachedReminders?: PackedAttachedReminders;
+      readonly attachedWorkflows?: PackedAttachedWorkflows;
     };
 
 export type CoordinationWrite =

@@ -23,7 +23,7 @@ export interface LinkOptions extends WorkerStart {
   readonly restartable: boolean;
   readonly log: Log;
   /** Starts the thread; tests replace it. */
-  readonly spawn?: ((start: WorkerStart) => Worker) | undefined;
+  readonly spawn?: (start: WorkerStart) => Worker;
 }
 
 /** The thread needs none of the flags and loaders of the process around it. */

@@ -97,7 +97,7 @@ export class SqliteWorkflows implements Workflows {
     return (await this.#link.ask({ kind: "run-inbox", ref, after, limit })) as StoredInboxMessage[];
   }
 
-  async find(asked: WorkflowKey & { readonly runId?: string | undefined }): Promise<StoredRun | undefined> {
+  async find(asked: WorkflowKey & { readonly runId?: string }): Promise<StoredRun | undefined> {
     const key = { ...keyOf(asked), runId: asked.runId };
     return (await this.#link.ask({ kind: "run", key })) as StoredRun | undefined;
   }
