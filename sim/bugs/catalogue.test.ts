@@ -65,7 +65,7 @@ describe("a unit test or story that guards against a bug", () => {
   for (const { name, guard } of BUGS) {
     if (guard === undefined) continue;
     it(`the unit test or story that guards against ${name} exists`, () => {
-      assert.match(guard, /^src\/.*\.ts$|^sim\/stories\/.*\.json$/);
+      assert.match(guard, /^(?:src|sim)\/.*\.(?:test|contract)\.ts$|^sim\/stories\/.*\.json$/);
       assert.doesNotThrow(() => sourceOf(guard));
     });
   }

@@ -76,6 +76,7 @@ export const REJECTED_LEASES: readonly Bug[] = [
         after: "const isNewest = Promise.resolve(true);",
       },
     ],
+    guard: "sim/slept-leader.test.ts",
   },
   {
     name: "closed-stream-means-dead",

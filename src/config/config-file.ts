@@ -73,7 +73,7 @@ function entriesOf(values: Record<string, unknown>, originOf: (path: readonly st
     const twin = entries.find(({ key }) => key === fromBlock.key);
     if (twin === undefined) continue;
     const both = `${describeOrigin(twin.origin)} and ${describeOrigin(fromBlock.origin)}`;
-    throw new LimpetError("OPTION_INVALID", `${both} say the same thing twice; keep one of them`);
+    throw new LimpetError("OPTION_INVALID", `${both} set the same option; remove one of them`);
   }
   return [...entries, ...fromBlocks];
 }

@@ -57,7 +57,7 @@ const TIME_RULES: readonly TimeRule[] = [
     shorter: "moveTimeout",
     longer: "roundTimeout",
     holds: (move, round) => move < round,
-    rule: "must be shorter than cluster.roundTimeout, or a host is cut off while it lets a turn end that it may let end",
+    rule: "must be shorter than cluster.roundTimeout, or the leader disconnects a host that still waits for a turn within its time",
   },
   {
     shorter: "reminderPollInterval",
@@ -69,7 +69,7 @@ const TIME_RULES: readonly TimeRule[] = [
     shorter: "reminderFetchAhead",
     longer: "reminderLease",
     holds: (ahead, lease) => ahead <= lease / 3,
-    rule: "must be at most a third of reminders.lease, or what waits in memory is taken by somebody else",
+    rule: "must be at most a third of reminders.lease, or another process claims reminders that wait in memory here",
   },
 ];
 

@@ -86,7 +86,7 @@ test("the block may stand beside our own settings", () => {
 test("the same setting in both spellings is rejected with both places", () => {
   assert.equal(
     refused(`${withBlock("enabled: true")}sticky: none\n`),
-    `sticky (limpet.yaml:6) and ${BLOCK}.enabled (limpet.yaml:5) say the same thing twice; keep one of them`,
+    `sticky (limpet.yaml:6) and ${BLOCK}.enabled (limpet.yaml:5) set the same option; remove one of them`,
   );
 });
 

@@ -46,5 +46,5 @@ test("a wrong value, an unknown name and a duplicate setting are rejected with t
   assert.match(refused(withBlock("ttl_second: 5")), /there is no ttl_second .*did you mean/);
   assert.match(refused("workflows: { v1: {} }"), /there is no v1 below it, only workflows\.v2/);
   assert.match(refused("workflows: yes"), /must be a block with workflows\.v2; got/);
-  assert.match(refused(`${withBlock("enabled: true")}worker: { sticky: no }\n`), /say the same thing twice/);
+  assert.match(refused(`${withBlock("enabled: true")}worker: { sticky: no }\n`), /set the same option/);
 });

@@ -1,6 +1,6 @@
 // Computes the leadership from the stored roll and one reading of the store's clock. Pure: a store reads the
 // roll, calls this module and writes the result, all in one atomic step. PostgreSQL does the same in a
-// function of its own (postgres/coordination-tables.ts), and the contract suite requires the same results of
+// function of its own (postgres/coordination/tables.ts), and the contract suite requires the same results of
 // both.
 import { LimpetError } from "../kernel/errors.ts";
 import { LIMITS } from "../kernel/limits.ts";
