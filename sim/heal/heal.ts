@@ -25,6 +25,7 @@ const PAUSE_MS = 200;
 
 export async function demand(stage: Stage, checkers: readonly Checker[], until: Until): Promise<void> {
   stage.heal();
+  const healedAt = stage.now;
   const isReady = ({ host }: Player): boolean => host.isUp && host.app.host.status().ready;
   const allReady = (): boolean => stage.players.every(isReady);
   await until(stage.now + stage.boundMs, allReady);
@@ -39,8 +40,9 @@ export async function demand(stage: Stage, checkers: readonly Checker[], until: 
   await demandRemembered(stage, until);
   await probe(stage, until);
   await answers(stage, until);
-  // Requests from here on are sent once: a connection that broke unnoticed would lose them.
-  await until(Math.max(stage.now, between(stage.world).noticedAt));
+  // Requests from here on are sent once: a connection that broke unnoticed would lose them, and a process
+  // that waits for a lost answer of the database would time them out.
+  await until(Math.max(stage.world.database.answeredAt(healedAt), between(stage.world).noticedAt));
   await agreement(stage, until);
   await demandShards(stage, until);
   await demandReminders(stage, until);

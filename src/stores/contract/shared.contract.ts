@@ -37,7 +37,7 @@ export async function takeAll(store: Store, batch: readonly TakeRequest[]): Prom
   const answers = await store.take(batch);
   assert.equal(answers.length, batch.length);
   return answers.map((answer) => {
-    assert.ok(answer !== "locked", "a row is locked");
+    assert.ok(answer !== undefined && answer !== "locked", "a row is locked");
     return answer;
   });
 }

@@ -88,6 +88,8 @@ export class Database {
   readonly #store: MemoryStore;
   #journal: DatabaseJournal | undefined;
   readonly #keys = new Map<number, ActorKey>();
+  /** Times of the requests without an answer. */
+  readonly #unanswered = new Set<{ readonly since: number }>();
   /** Increases whenever the database goes down: requests in flight at that time are lost. */
   #life = 0;
 
@@ -133,6 +135,12 @@ export class Database {
   goDown(): void {
     this.troubles = { ...this.troubles, isDown: true };
     this.#life++;
+  }
+
+  /** The time at which every request from before `since` has an answer or its timeout. */
+  answeredAt(since: number): number {
+    const earlier = [...this.#unanswered].filter((request) => request.since <= since);
+    return Math.max(...earlier.map((request) => request.since + PATIENCE_MS), this.timeline.now);
   }
 
   comeBack(): void {
@@ -183,9 +191,12 @@ export class Database {
     const { timeline } = this;
     return new Promise((resolve, reject) => {
       let isOver = false;
+      const request = { since: timeline.now };
+      this.#unanswered.add(request);
       const settle = (end: () => void): void => {
         if (isOver) return;
         isOver = true;
+        this.#unanswered.delete(request);
         late.cancel();
         end();
       };
