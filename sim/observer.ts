@@ -158,8 +158,8 @@ export interface Observer {
   /** The store has executed a request of a process, which does not have the response yet. */
   stored?(process: Process, question: Question): void;
   /**
-   * A message of the virtual network was sent: `Said` of src/world/network/virtual-control.ts or
-   * virtual-links.ts.
+   * A message of the virtual network was sent: `VirtualControlMessage` or `VirtualLinkMessage` of
+   * src/world/network.
    */
   sent?(from: Process, to: number, message: unknown): void;
   asked?(operation: Operation): void;

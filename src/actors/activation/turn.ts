@@ -73,8 +73,8 @@ export class Turn implements CallOrigin {
   /** The queue that holds the turn, until it begins. */
   holder: TurnHolder | undefined;
 
-  // Routing: the place of the call in the order of calls, and the rejections so far. They are no base class,
-  // because that makes every local call slower.
+  // Routing: the place of the call in the order of calls, and the rejections so far. They are
+  // fields and not a base class: every local call creates a turn.
   /** Set for calls from another host: notifies that host that it must route the call again. */
   rejectNotOwner: (() => void) | undefined;
   /** Hosts that rejected the call. */
