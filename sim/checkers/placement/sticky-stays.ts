@@ -25,9 +25,11 @@ export const stickyStays: CheckerKind = {
     const givenUp = new Set<Process>();
 
     return {
-      logged({ who, event }) {
+      logged({ who, event, fields }) {
         const { process } = stage.players.find(({ host }) => host.name === who)?.host ?? {};
-        if (event === "⚡ types leave" && process !== undefined) givenUp.add(process);
+        const isRemoval =
+          event === "⚡ types leave" || (event === "⚡ late messages of a host" && fields?.change === "types");
+        if (isRemoval && process !== undefined) givenUp.add(process);
         if (event === "sticky.release-requested" || event === "drain.requested" || ENDINGS.has(event)) {
           askedAt.set(who, stage.now);
         }

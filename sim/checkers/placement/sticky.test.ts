@@ -219,6 +219,10 @@ describe("sticky actors stay", () => {
       );
     }
     await clean(left("moved", (scene, one) => scene.say(one, 2, order({ tables: [table(2, "y")] }))));
+    const late = (change: string) =>
+      left("moved", (scene) => scene.tell("host-1", "⚡ late messages of a host", { change }));
+    await clean(late("types"));
+    await reports(late("stream"), /which has its type/);
     const [host] = stickyPlan(1).hosts!;
     await clean(left("moved", () => {}, ready(), stickyPlan(1, { hosts: [{ ...host!, types: [] }] })));
   });
