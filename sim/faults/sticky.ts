@@ -52,14 +52,14 @@ const hangs: Hit = (stage, player, { nth, ms }, strike) => {
 };
 
 /**
- * Strikes one host at this message; `whom` selects the host. The fault calls new actors, so that the message
- * is sent.
+ * Strikes the host that `chooseHost` returns when this message is sent. The fault calls new actors, so that
+ * the message is sent.
  */
 function atAnswer(
   name: string,
   summary: string,
   isIt: (sent: VirtualControlMessage) => boolean,
-  whom: (from: Player, to: Player) => Player,
+  chooseHost: (from: Player, to: Player) => Player,
   hit: Hit,
 ): Fault {
   return fault<AtAnswer>({
@@ -80,7 +80,7 @@ function atAnswer(
       });
     },
     happen(stage, planned, strike) {
-      atNthMessage(stage, planned.nth, isIt, (from, to) => hit(stage, whom(from, to), planned, strike));
+      atNthMessage(stage, planned.nth, isIt, (from, to) => hit(stage, chooseHost(from, to), planned, strike));
       callNew(stage, planned.targets, `${name.replaceAll(" ", "-")}-${planned.at}`);
     },
   });

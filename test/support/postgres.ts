@@ -234,7 +234,7 @@ function keepAfterDeath(folder: string): ChildProcess {
 }
 
 /**
- * PostgreSQL refuses to run as root. The tests use the account `nobody`, which every machine has.
+ * PostgreSQL refuses to run as root. As root, the tests start it under an unprivileged account of the system.
  */
 export function unprivileged(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined;

@@ -1,10 +1,10 @@
 // limpet explain <type> <id>: requests the explanation of one actor, and formats it as plain sentences.
 
-import { checkId, checkType } from "../../kernel/names.ts";
 import type { Explanation } from "../../ports/host-admin.ts";
+import { ACTOR_ARGUMENTS, actorOf } from "../common/actor-arguments.ts";
 import { askAdmin } from "../common/admin.ts";
 import type { CliCommand } from "../common/command.ts";
-import { asUsage, EXIT } from "../common/failure.ts";
+import { EXIT } from "../common/failure.ts";
 import { ago, formatBytes, formatSpan, moment, plural, sentenceList } from "../common/phrases.ts";
 import { resolveTarget, TARGET_FLAGS } from "../common/target.ts";
 import { type Paint, safe } from "../common/terminal.ts";
@@ -12,20 +12,12 @@ import { type Paint, safe } from "../common/terminal.ts";
 export const explainCommand: CliCommand = {
   name: "explain",
   summary: "Show the work of one actor, and what it waits for",
-  arguments: [
-    { name: "type", help: "The actor's type, such as Cart." },
-    { name: "id", help: "The actor's id." },
-  ],
+  arguments: ACTOR_ARGUMENTS,
   flags: TARGET_FLAGS,
   examples: ["limpet explain Cart alice", "limpet explain Cart alice --json"],
   async run(context) {
     const { terminal, json } = context;
-    const [type, id] = context.args as [string, string];
-    asUsage(() => {
-      checkType(type);
-      checkId(id);
-    });
-    const explanation = await askAdmin(resolveTarget(context), { kind: "explain", type, id });
+    const explanation = await askAdmin(resolveTarget(context), { kind: "explain", ...actorOf(context) });
     if (json) terminal.json(explanation);
     else terminal.line(explanationText(explanation, Date.now(), terminal.paint));
     return EXIT.ok;

@@ -1,11 +1,11 @@
 // limpet where <type> <id>: requests the host of one actor, and formats it with its reason as plain
 // sentences.
 
-import { checkId, checkType } from "../../kernel/names.ts";
 import type { Whereabouts } from "../../ports/host-admin.ts";
+import { ACTOR_ARGUMENTS, actorOf } from "../common/actor-arguments.ts";
 import { askAdmin } from "../common/admin.ts";
 import type { CliCommand } from "../common/command.ts";
-import { asUsage, EXIT } from "../common/failure.ts";
+import { EXIT } from "../common/failure.ts";
 import { moment, showHost } from "../common/phrases.ts";
 import { resolveTarget, TARGET_FLAGS } from "../common/target.ts";
 import { type Paint, safe } from "../common/terminal.ts";
@@ -15,20 +15,12 @@ export const whereCommand: CliCommand = {
   name: "where",
   summary: "Show the host of an actor, and why",
   about: "Shows the view of the requested process. The actor need not exist yet.",
-  arguments: [
-    { name: "type", help: "The actor's type, such as Cart." },
-    { name: "id", help: "The actor's id." },
-  ],
+  arguments: ACTOR_ARGUMENTS,
   flags: TARGET_FLAGS,
   examples: ["limpet where Cart alice", "limpet where Cart alice --json"],
   async run(context) {
     const { terminal, json } = context;
-    const [type, id] = context.args as [string, string];
-    asUsage(() => {
-      checkType(type);
-      checkId(id);
-    });
-    const whereabouts = await askAdmin(resolveTarget(context), { kind: "where", type, id });
+    const whereabouts = await askAdmin(resolveTarget(context), { kind: "where", ...actorOf(context) });
     if (json) terminal.json(whereabouts);
     else terminal.line(whereaboutsText(whereabouts, Date.now(), terminal.paint));
     return EXIT.ok;
