@@ -6,9 +6,9 @@ import { resolve } from "node:path";
 import { isMap, isScalar, LineCounter, parseDocument, type YAMLMap } from "yaml";
 import { LimpetError } from "../kernel/errors.ts";
 import { nestedEntries } from "./nested-entries.ts";
-import { describeOrigin, type Entry, type Origin } from "./origin.ts";
-import { BLOCK_NAMES, blockEntry, splitBlock } from "./stickiness-block.ts";
-import { STICKY_EXECUTION_NAMES, splitStickyExecution, stickyExecutionEntries } from "./sticky-execution-block.ts";
+import { describeOrigin, type Entry, type OriginOf } from "./origin.ts";
+import { BLOCK_NAMES, stickinessEntries } from "./stickiness-block.ts";
+import { STICKY_EXECUTION_NAMES, stickyExecutionEntries } from "./sticky-execution-block.ts";
 
 const NAMES = ["limpet.yaml", "limpet.yml"] as const;
 
@@ -46,7 +46,7 @@ export function parseConfig(text: string, file: string): Entry[] {
   if (!isMap(document.contents)) {
     throw new LimpetError("OPTION_INVALID", `${file}: must hold settings as "name: value" lines`);
   }
-  const originOf = (path: readonly string[]): Origin => {
+  const originOf: OriginOf = (path) => {
     const offset = keyOffset(document.contents as YAMLMap, path);
     const place = offset === undefined ? file : `${file}:${lines.linePos(offset).line}`;
     return { source: "file", name: path.join("."), place };
@@ -60,13 +60,11 @@ export function parseConfig(text: string, file: string): Entry[] {
   return entriesOf(values as Record<string, unknown>, originOf);
 }
 
-function entriesOf(values: Record<string, unknown>, originOf: (path: readonly string[]) => Origin): Entry[] {
-  const [block, others] = splitBlock(values);
-  const [workflows, rest] = splitStickyExecution(others);
+function entriesOf(values: Record<string, unknown>, originOf: OriginOf): Entry[] {
+  const { kind, metadata, spec, workflows, ...rest } = values;
   const entries = nestedEntries(rest, originOf, [...BLOCK_NAMES, ...STICKY_EXECUTION_NAMES]);
-  const stickiness = blockEntry(block, originOf);
   const fromBlocks = [
-    ...(stickiness === undefined ? [] : [stickiness]),
+    ...stickinessEntries({ kind, metadata, spec }, originOf),
     ...stickyExecutionEntries(workflows, originOf),
   ];
   for (const fromBlock of fromBlocks) {

@@ -4,18 +4,14 @@
 import { LimpetError } from "../kernel/errors.ts";
 import { nearest } from "../kernel/nearest.ts";
 import { OPTIONS, SETTING_KEYS, type SettingKey } from "./options.ts";
-import { describeOrigin, type Entry, type Origin } from "./origin.ts";
+import { describeOrigin, type Entry, type Origin, type OriginOf } from "./origin.ts";
 
 const BY_PATH = new Map<string, SettingKey>(SETTING_KEYS.map((key) => [OPTIONS[key].path, key]));
 /** Settings with nested settings. */
 const PARENTS = new Set([...BY_PATH.keys()].filter((path) => path.includes(".")).map((path) => path.split(".")[0]!));
 
 /** `others`: names that are not settings but valid suggestions. */
-export function nestedEntries(
-  values: object,
-  originOf: (path: readonly string[]) => Origin,
-  others: readonly string[] = [],
-): Entry[] {
+export function nestedEntries(values: object, originOf: OriginOf, others: readonly string[] = []): Entry[] {
   const entries: Entry[] = [];
   const keyOf = (path: readonly string[]): SettingKey =>
     BY_PATH.get(path.join(".")) ?? refuseName(originOf(path), path, others);

@@ -1,9 +1,8 @@
-// The declaration of one setting. options.ts and cluster-options.ts hold all of them.
+// The declaration of one setting, and one function per kind that makes it. The names of its environment
+// variable and of its flag follow from its path, unless the declaration names them.
 
-export type OptionKind = "text" | "duration" | "whole number" | "yes/no" | "list";
-
-export interface Option {
-  readonly kind: OptionKind;
+export interface Option<Value = unknown> {
+  readonly kind: "text" | "duration" | "whole number" | "yes/no" | "list";
   /** As a person would write it. */
   readonly default: string | number | boolean | readonly string[];
   /** Its path in `limpet.yaml` and in code, with a dot where it is nested. */
@@ -26,4 +25,51 @@ export interface Option {
   readonly problem?: (text: string) => string | undefined;
   /** The problem with an empty list, as the end of a sentence. Absent: an empty list is allowed. */
   readonly whenEmpty?: string;
+  /** Always absent: it holds the type of the setting for `SettingsOf`. */
+  readonly value?: Value;
 }
+
+/** The values as the program uses them: every value present, durations in milliseconds. */
+export type SettingsOf<Table> = { readonly [K in keyof Table]: Table[K] extends Option<infer Value> ? Value : never };
+
+type Details = Omit<Option, "kind" | "default" | "path" | "env" | "flag" | "value"> &
+  Partial<Pick<Option, "env" | "flag">>;
+/** Inclusive, and without an upper limit if the second number is absent. */
+type Range = readonly [min: number, max?: number];
+
+function declare(kind: Option["kind"], path: string, fallback: Option["default"], details: Details) {
+  const words = path.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`).replaceAll(".", "-");
+  const env = `LIMPET_${words.toUpperCase().replaceAll("-", "_")}`;
+  return { kind, default: fallback, path, env, flag: words, ...details };
+}
+
+export const yesNo = (path: string, fallback: boolean, details: Details): Option<boolean> =>
+  declare("yes/no", path, fallback, details);
+
+/** The range is in milliseconds. */
+export const duration = (path: string, fallback: string, [min, max]: Range, details: Details): Option<number> =>
+  declare("duration", path, fallback, { placeholder: "duration", min, max, ...details });
+
+export const wholeNumber = (path: string, fallback: number, [min, max]: Range, details: Details): Option<number> =>
+  declare("whole number", path, fallback, { placeholder: "number", min, max, ...details });
+
+export const freeText = (path: string, fallback: string, details: Details): Option<string> =>
+  declare("text", path, fallback, details);
+
+export const choiceOf = <Choice extends string>(
+  path: string,
+  fallback: NoInfer<Choice>,
+  choices: readonly Choice[],
+  details: Details,
+): Option<Choice> => declare("text", path, fallback, { choices, ...details });
+
+/** Empty by default. */
+export const textList = (path: string, details: Details): Option<readonly string[]> =>
+  declare("list", path, [], details);
+
+/** A list that one of several words may replace, by default the first of them. */
+export const wordOrList = <Word extends string>(
+  path: string,
+  words: readonly [Word, ...Word[]],
+  details: Details,
+): Option<Word | readonly string[]> => declare("list", path, words[0], { choices: words, ...details });

@@ -1,44 +1,27 @@
-// The declarations of all settings: name, kind, default, sources, and the effect of wrong values (the
-// settings of the cluster are in cluster-options.ts). A new entry needs no other change: the reader, the
-// flags of the command line, its help and the table in docs/options.md use it. This file only declares them.
+// The table of all settings: name, kind, default, range and the effect of wrong values. Other files declare
+// the settings of a block. The type `Settings`, the reader, the variables, the flags with their help and
+// docs/options.md follow from it. Only the types for code, such as `LimpetSettings`, list the settings again.
 
 import type { Duration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { nameProblem } from "../kernel/names.ts";
 import { LOG_LEVELS, type LogLevel } from "../ports/log.ts";
-import { CLUSTER_OPTIONS, type ClusterSettings, type ClusterValues } from "./cluster-options.ts";
-import type { Option } from "./option.ts";
+import { CLUSTER_OPTIONS, type ClusterSettings } from "./cluster-options.ts";
+import { choiceOf, duration, freeText, type SettingsOf, textList, wholeNumber, wordOrList, yesNo } from "./option.ts";
 import { hostProblem, storeProblem, tokenProblem } from "./places.ts";
-import { REMINDER_OPTIONS, type ReminderProcessing, type ReminderValues } from "./reminder-options.ts";
-import { SHARDING_OPTIONS, type ShardingSettings, type ShardingValues } from "./sharding-options.ts";
-import { STICKY_OPTION, type StickyTypesSetting } from "./sticky-types.ts";
-import { WORKER_OPTIONS, type WorkerBlock, type WorkerValues } from "./worker-options.ts";
-
-/** The values as the program uses them: every value present, durations in milliseconds. */
-export interface Settings extends ClusterValues, ShardingValues, ReminderValues, WorkerValues {
-  readonly namespace: string;
-  readonly store: string;
-  readonly http: boolean;
-  readonly httpHost: string;
-  readonly httpPort: number;
-  readonly httpTokens: readonly string[];
-  readonly idleTimeout: number;
-  readonly callTimeout: number;
-  readonly mailboxLimit: number;
-  readonly maxResident: number;
-  readonly sticky: StickyTypesSetting;
-  readonly drainTimeout: number;
-  readonly storeTimeout: number;
-  readonly storeConnections: number;
-  readonly unhandledCalls: UnhandledCallsRule;
-  readonly logLevel: LogLevel;
-}
+import { REMINDER_OPTIONS, type ReminderProcessing } from "./reminder-options.ts";
+import { SHARDING_OPTIONS, type ShardingSettings } from "./sharding-options.ts";
+import { WORKER_OPTIONS, type WorkerBlock } from "./worker-options.ts";
 
 /** The effect of an actor's call that fails and that nothing awaits. */
 export type UnhandledCallsRule = (typeof UNHANDLED_CALLS)[number];
 const UNHANDLED_CALLS = ["log", "crash"] as const;
 
-/** Settings in code. Everything is optional; `limpet.yaml`, the environment and flags override them. */
+export const STICKY_WORDS = ["by class", "all", "none"] as const;
+/** By their classes, all, none, or exactly these. */
+export type StickyTypesSetting = (typeof STICKY_WORDS)[number] | readonly string[];
+
+/** Settings in code. They override `limpet.yaml`; the environment and flags override them. */
 export interface LimpetSettings {
   /** Actors of different namespaces on one store never see each other. */
   readonly namespace?: string;
@@ -90,191 +73,110 @@ export interface HttpSettings {
   readonly tokens?: readonly string[];
 }
 
-export type SettingKey = keyof Settings;
-
 const SECOND = 1_000;
 
-export const OPTIONS: { readonly [K in SettingKey]: Option } = {
-  namespace: {
-    kind: "text",
-    default: "default",
-    path: "namespace",
-    env: "LIMPET_NAMESPACE",
-    flag: "namespace",
+export const OPTIONS = {
+  namespace: freeText("namespace", "default", {
     placeholder: "name",
     help: "The namespace of the actors.",
     breaks: "When two processes differ, neither sees the other's actors, even on the same store.",
     problem: (text) => nameProblem(text, LIMITS.wordBytes),
-  },
-  store: {
-    kind: "text",
-    default: ".limpet/limpet.db",
-    path: "store",
-    env: "LIMPET_STORE",
-    flag: "store",
+  }),
+  store: freeText("store", ".limpet/limpet.db", {
     placeholder: "location",
     help: 'Where state is kept: a SQLite file, "memory:" or "postgres://…".',
     breaks: '"memory:" loses all data when the process ends; a relative path depends on the working directory.',
     problem: storeProblem,
-  },
-  http: {
-    kind: "yes/no",
-    default: false,
-    path: "http",
-    env: "LIMPET_HTTP",
-    flag: "http",
+  }),
+  http: yesNo("http", false, {
     help: "Start the HTTP server. `limpet dev` starts it by default.",
     breaks: "Without it the command line and other programs cannot reach the process.",
-  },
-  httpHost: {
-    kind: "text",
-    default: "127.0.0.1",
-    path: "http.host",
-    env: "LIMPET_HTTP_HOST",
+  }),
+  httpHost: freeText("http.host", "127.0.0.1", {
     flag: "host",
     placeholder: "address",
     help: "The address on which the HTTP server listens.",
     breaks: "Other machines can reach any address but loopback, so it needs a token.",
     problem: hostProblem,
-  },
-  httpPort: {
-    kind: "whole number",
-    default: 7300,
-    path: "http.port",
-    env: "LIMPET_HTTP_PORT",
+  }),
+  httpPort: wholeNumber("http.port", 7300, [0, 65_535], {
     flag: "port",
-    placeholder: "number",
     help: "The port of the HTTP server; 0 takes any free one.",
     breaks: "Below 1024 most systems require more rights; with 0 the port is not known in advance.",
-    min: 0,
-    max: 65_535,
-  },
-  httpTokens: {
-    kind: "list",
-    default: [],
-    path: "http.tokens",
-    env: "LIMPET_HTTP_TOKENS",
+  }),
+  httpTokens: textList("http.tokens", {
     flag: "token",
     placeholder: "secret",
     help: "HTTP clients must send one of these. Prefer the environment: flags show in process lists.",
     breaks: "With none, every client that reaches the port may call; an attacker can guess short ones.",
     secret: true,
     problem: tokenProblem,
-  },
-  idleTimeout: {
-    kind: "duration",
-    default: "10m",
-    path: "idleTimeout",
-    env: "LIMPET_IDLE_TIMEOUT",
-    flag: "idle-timeout",
-    placeholder: "duration",
+  }),
+  idleTimeout: duration("idleTimeout", "10m", [SECOND], {
     help: "An actor without a call for this long leaves memory.",
     breaks: "Too low: hosts read actors from the store again and again. Too high: memory fills with unused actors.",
-    min: SECOND,
-  },
-  callTimeout: {
-    kind: "duration",
-    default: "30s",
-    path: "callTimeout",
-    env: "LIMPET_CALL_TIMEOUT",
-    flag: "call-timeout",
-    placeholder: "duration",
+  }),
+  callTimeout: duration("callTimeout", "30s", [1], {
     help: "A call without an answer for this long fails with CALL_TIMEOUT.",
     breaks:
       "Too low: slow turns look failed although they commit. Too high: callers wait long for an answer that never comes.",
-    min: 1,
-  },
-  mailboxLimit: {
-    kind: "whole number",
-    default: 1_000,
-    path: "mailboxLimit",
-    env: "LIMPET_MAILBOX_LIMIT",
-    flag: "mailbox-limit",
-    placeholder: "number",
+  }),
+  mailboxLimit: wholeNumber("mailboxLimit", 1_000, [1, 1_000_000], {
     help: "Calls that may wait for one actor; further calls fail with MAILBOX_FULL.",
     breaks: "Too low: short bursts fail. Too high: calls wait until they time out, and fill the memory.",
-    min: 1,
-    max: 1_000_000,
-  },
-  maxResident: {
-    kind: "whole number",
-    default: 200_000,
-    path: "maxResident",
-    env: "LIMPET_MAX_RESIDENT",
-    flag: "max-resident",
-    placeholder: "number",
+  }),
+  maxResident: wholeNumber("maxResident", 200_000, [1, 16_000_000], {
     help: "Actors in memory at once; the least recently used leave first.",
     breaks: "Too low: actors enter and leave memory with every call. Too high: the process runs out of memory.",
-    min: 1,
-    max: 16_000_000,
-  },
-  sticky: STICKY_OPTION,
-  drainTimeout: {
-    kind: "duration",
-    default: "10s",
-    path: "drainTimeout",
-    env: "LIMPET_DRAIN_TIMEOUT",
-    flag: "drain-timeout",
-    placeholder: "duration",
+  }),
+  sticky: wordOrList("sticky", STICKY_WORDS, {
+    placeholder: "types",
+    help: "Which types are sticky: their actors stay on the host that first activated them. by class: the classes decide. all, none or a list of types overrides the classes.",
+    breaks:
+      "Hosts that disagree on whether a type is sticky cannot form a cluster. Sticky actors stay in memory, and a joining host takes none of them over.",
+    problem: stickyTypeProblem,
+    whenEmpty: 'names no type; write "none" if no type is to be sticky',
+  }),
+  drainTimeout: duration("drainTimeout", "10s", [1], {
     help: "How long a stop waits for running activities, reminders and turns, all together.",
     breaks:
       "Too low: a stop cuts running turns off, and their callers get an error. Too high: stops and deploys take long.",
-    min: 1,
-  },
-  storeTimeout: {
-    kind: "duration",
-    default: "10s",
-    path: "storeTimeout",
-    env: "LIMPET_STORE_TIMEOUT",
-    flag: "store-timeout",
-    placeholder: "duration",
+  }),
+  storeTimeout: duration("storeTimeout", "10s", [1], {
     help: "How long the store may take to answer before a caller gets an error; covers connecting, statements and retries.",
     breaks: "Too low: a short restart of the database fails calls. Too high: callers notice late that it is down.",
-    min: 1,
-  },
-  storeConnections: {
-    kind: "whole number",
-    default: 17,
-    path: "storeConnections",
-    env: "LIMPET_STORE_CONNECTIONS",
-    flag: "store-connections",
-    placeholder: "number",
+  }),
+  storeConnections: wholeNumber("storeConnections", 17, [8, 1_000], {
     help: "Connections that this process opens to PostgreSQL, at most. SQLite uses none.",
     breaks:
       "Too low: commits, workflows and reminders wait for a connection. Too high: processes times connections exceed the server's max_connections.",
-    min: 8,
-    max: 1_000,
-  },
-  unhandledCalls: {
-    kind: "text",
-    default: "log",
-    path: "unhandledCalls",
-    env: "LIMPET_UNHANDLED_CALLS",
-    flag: "unhandled-calls",
+  }),
+  unhandledCalls: choiceOf("unhandledCalls", "log", UNHANDLED_CALLS, {
     placeholder: "rule",
     help: "What happens when a call by an actor fails and nothing awaits it: log and count it, or end the process.",
     breaks:
       "log: a forgotten await shows in the log and in limpet_unhandled_calls_total only. crash: one ends every actor of the host.",
-    choices: UNHANDLED_CALLS,
-  },
-  logLevel: {
-    kind: "text",
-    default: "warn",
-    path: "logLevel",
-    env: "LIMPET_LOG_LEVEL",
-    flag: "log-level",
+  }),
+  logLevel: choiceOf("logLevel", "warn", LOG_LEVELS, {
     placeholder: "level",
     help: "The lowest level of log lines that are written. `limpet dev` starts with info.",
     breaks: "debug writes several lines for each activation; silent hides that the store is down.",
-    choices: LOG_LEVELS,
-  },
+  }),
   ...CLUSTER_OPTIONS,
   ...SHARDING_OPTIONS,
   ...REMINDER_OPTIONS,
   ...WORKER_OPTIONS,
 };
 
+export type Settings = SettingsOf<typeof OPTIONS>;
+export type SettingKey = keyof Settings;
+
 export const SETTING_KEYS = Object.keys(OPTIONS) as readonly SettingKey[];
 
 /** Environment variables of the command line, which are not settings of a process. */
 export const OTHER_ENV = ["LIMPET_CONFIG", "LIMPET_URL", "LIMPET_TOKEN", "LIMPET_DEBUG"] as const;
+
+function stickyTypeProblem(type: string): string | undefined {
+  if ((STICKY_WORDS as readonly string[]).includes(type)) return "stands in the place of a list and not in one";
+  return nameProblem(type, LIMITS.wordBytes);
+}

@@ -14,6 +14,9 @@ export interface Origin {
   readonly place?: string;
 }
 
+/** The origin of the value at a path in a file or in code. */
+export type OriginOf = (path: readonly string[]) => Origin;
+
 /** One configured value, not yet parsed. */
 export interface Entry {
   readonly key: SettingKey;

@@ -15,20 +15,11 @@ export function checkRelations(settings: Settings, origins: Origins): void {
   if (problem !== undefined) throw new LimpetError("OPTION_INVALID", problem);
 }
 
-type DurationKey =
-  | "storeTimeout"
-  | "callTimeout"
-  | "lease"
-  | "leaderLease"
-  | "roundTimeout"
-  | "moveTimeout"
-  | "reminderPollInterval"
-  | "reminderFetchAhead"
-  | "reminderLease";
+type NumberKey = { [K in SettingKey]: Settings[K] extends number ? K : never }[SettingKey];
 
 interface TimeRule {
-  readonly shorter: DurationKey;
-  readonly longer: DurationKey;
+  readonly shorter: NumberKey;
+  readonly longer: NumberKey;
   readonly holds: (shorter: number, longer: number) => boolean;
   /** The end of a sentence that begins with the path of the shorter one. */
   readonly rule: string;
@@ -76,7 +67,7 @@ const TIME_RULES: readonly TimeRule[] = [
 function timeProblem(settings: Settings, origins: Origins): string | undefined {
   const broken = TIME_RULES.find(({ shorter, longer, holds }) => !holds(settings[shorter], settings[longer]));
   if (broken === undefined) return undefined;
-  const shown = (key: DurationKey): string => `${describeOrigin(origins[key])} is ${formatDuration(settings[key])}`;
+  const shown = (key: NumberKey): string => `${describeOrigin(origins[key])} is ${formatDuration(settings[key])}`;
   return `${shown(broken.shorter)} and ${shown(broken.longer)}; ${OPTIONS[broken.shorter].path} ${broken.rule}`;
 }
 

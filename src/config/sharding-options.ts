@@ -4,16 +4,7 @@
 import type { Duration } from "../kernel/durations.ts";
 import { SHARDING } from "../kernel/sharded-rule.ts";
 import { MOST_SHARDS } from "../kernel/shards.ts";
-import type { Option } from "./option.ts";
-
-/** The values as the program uses them: every value present, durations in milliseconds. */
-export interface ShardingValues {
-  readonly shardingRebalanceThreshold: number;
-  readonly shardingBufferSize: number;
-  readonly shardingRetryInterval: number;
-  readonly shardingStartTimeout: number;
-  readonly shardingMinHosts: number;
-}
+import { duration, wholeNumber } from "./option.ts";
 
 /**
  * Settings in code under `sharding`. A class may set the same in `sharded({ … })`, and then its own value
@@ -34,67 +25,34 @@ export interface ShardingSettings {
   readonly minHosts?: number;
 }
 
-export const SHARDING_OPTIONS: { readonly [K in keyof ShardingValues]: Option } = {
-  shardingRebalanceThreshold: {
-    kind: "whole number",
-    default: SHARDING.rebalanceThreshold,
-    path: "sharding.rebalanceThreshold",
-    env: "LIMPET_SHARDING_REBALANCE_THRESHOLD",
-    flag: "sharding-rebalance-threshold",
-    placeholder: "number",
-    help: 'Shards of a type with the strategy "least" move when the difference between two hosts exceeds this number of shards.',
-    breaks:
-      "Too low: shards move after small changes. Too high: a new host gets no shards, and other hosts carry the load.",
-    min: 1,
-    max: MOST_SHARDS,
-  },
-  shardingBufferSize: {
-    kind: "whole number",
-    default: SHARDING.bufferSize,
-    path: "sharding.bufferSize",
-    env: "LIMPET_SHARDING_BUFFER_SIZE",
-    flag: "sharding-buffer-size",
-    placeholder: "number",
+export const SHARDING_OPTIONS = {
+  shardingRebalanceThreshold: wholeNumber(
+    "sharding.rebalanceThreshold",
+    SHARDING.rebalanceThreshold,
+    [1, MOST_SHARDS],
+    {
+      help: 'Shards of a type with the strategy "least" move when the difference between two hosts exceeds this number of shards.',
+      breaks:
+        "Too low: shards move after small changes. Too high: a new host gets no shards, and other hosts carry the load.",
+    },
+  ),
+  shardingBufferSize: wholeNumber("sharding.bufferSize", SHARDING.bufferSize, [1, 10_000_000], {
     help: "Calls of one sharded type that a process buffers while their shards move or have no home; further calls fail with BUFFER_FULL.",
     breaks: "Too low: calls fail whenever a shard moves. Too high: buffered calls fill the memory of the process.",
-    min: 1,
-    max: 10_000_000,
-  },
-  shardingRetryInterval: {
-    kind: "duration",
-    default: SHARDING.retryInterval,
-    path: "sharding.retryInterval",
-    env: "LIMPET_SHARDING_RETRY_INTERVAL",
-    flag: "sharding-retry-interval",
-    placeholder: "duration",
+  }),
+  shardingRetryInterval: duration("sharding.retryInterval", SHARDING.retryInterval, [10], {
     help: "How often a waiting call checks for the home of its shard, and a host repeats a request to the leader.",
     breaks:
       "Too low: many waiting calls keep the process and the leader busy. Too high: calls wait longer than necessary.",
-    min: 10,
-  },
-  shardingStartTimeout: {
-    kind: "duration",
-    default: SHARDING.startTimeout,
-    path: "sharding.startTimeout",
-    env: "LIMPET_SHARDING_START_TIMEOUT",
-    flag: "sharding-start-timeout",
-    placeholder: "duration",
+  }),
+  shardingStartTimeout: duration("sharding.startTimeout", SHARDING.startTimeout, [100], {
     help: "How long a host may take to confirm that it is the home of a shard; then the leader notifies it again.",
     breaks:
       "Too low: a slow host gets many notifications. Too high: remembered actors start that late after a lost notification.",
-    min: 100,
-  },
-  shardingMinHosts: {
-    kind: "whole number",
-    default: SHARDING.minHosts,
-    path: "sharding.minHosts",
-    env: "LIMPET_SHARDING_MIN_HOSTS",
-    flag: "sharding-min-hosts",
-    placeholder: "number",
+  }),
+  shardingMinHosts: wholeNumber("sharding.minHosts", SHARDING.minHosts, [1, 10_000], {
     help: "Hosts of a sharded type that must join before its first shard gets a home; calls wait until then.",
     breaks:
       "Too low: the first host of a cluster gets all shards, which then move. Too high: calls time out while fewer hosts run.",
-    min: 1,
-    max: 10_000,
-  },
+  }),
 };

@@ -9,11 +9,9 @@
 
 import { LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { describeOrigin, type Entry, type Origin } from "./origin.ts";
+import { STICKY_WORDS } from "./options.ts";
+import { describeOrigin, type Entry, type Origin, type OriginOf } from "./origin.ts";
 import { readValue, readYesNo, refuseValue } from "./read-value.ts";
-import { STICKY_WORDS } from "./sticky-types.ts";
-
-type OriginOf = (path: readonly string[]) => Origin;
 
 const PATH = ["spec", "actor", "placement", "stickiness"] as const;
 const KIND = "Configuration";
@@ -22,13 +20,8 @@ export const BLOCK_NAMES: readonly string[] = ["kind", "metadata", PATH[0], PATH
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** The block by itself, and everything else. */
-export function splitBlock({ kind, metadata, spec, ...rest }: Values): [block: Values, rest: Values] {
-  return [{ kind, metadata, spec }, rest];
-}
-
-/** The setting equal to the block, or none. */
-export function blockEntry(block: Values, originOf: OriginOf): Entry | undefined {
+/** The setting equal to the block, which consists of `kind`, `metadata` and `spec`. */
+export function stickinessEntries(block: Values, originOf: OriginOf): Entry[] {
   const { kind } = block;
   if (isSet(kind) && kind !== KIND) {
     const hint = typeof kind === "string" ? didYouMean(kind, [KIND]) : "";
@@ -40,7 +33,7 @@ export function blockEntry(block: Values, originOf: OriginOf): Entry | undefined
     at = below(at, PATH.slice(0, depth), [PATH[depth]!], originOf);
   }
   const stickiness = at && below(at, PATH, ["enabled", "byType"], originOf);
-  return stickiness && stickinessEntry(stickiness, originOf);
+  return stickiness === undefined ? [] : [stickinessEntry(stickiness, originOf)];
 }
 
 function stickinessEntry(stickiness: Values, originOf: OriginOf): Entry {

@@ -7,9 +7,8 @@
 
 import { LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { describeOrigin, type Entry, type Origin } from "./origin.ts";
+import { describeOrigin, type Entry, type Origin, type OriginOf } from "./origin.ts";
 
-type OriginOf = (path: readonly string[]) => Origin;
 type Values = Readonly<Record<string, unknown>>;
 
 const PATH = ["workflows", "v2", "sticky_execution"] as const;
@@ -17,11 +16,6 @@ const NAMES = ["enabled", "ttl_seconds"] as const;
 
 /** Suggestions for a misspelt name at the top level. */
 export const STICKY_EXECUTION_NAMES: readonly string[] = [PATH[0], PATH.join(".")];
-
-/** The block by itself, and everything else. */
-export function splitStickyExecution({ workflows, ...rest }: Values): [workflows: unknown, rest: Values] {
-  return [workflows, rest];
-}
 
 /** The settings equal to the block. */
 export function stickyExecutionEntries(workflows: unknown, originOf: OriginOf): Entry[] {

@@ -4,31 +4,10 @@
 import type { Duration } from "../kernel/durations.ts";
 import { LIMITS } from "../kernel/limits.ts";
 import { nameProblem, textProblem } from "../kernel/names.ts";
-import type { Option } from "./option.ts";
+import { choiceOf, duration, freeText, textList, wholeNumber, yesNo } from "./option.ts";
 
 export const PINNINGS = ["build", "definition"] as const;
 export type PinningSetting = (typeof PINNINGS)[number];
-
-/** The values as the program uses them: every value present, durations in milliseconds. */
-export interface WorkerValues {
-  readonly worker: boolean;
-  readonly workerQueue: string;
-  readonly workerBuild: string;
-  readonly workerCompatibleBuilds: readonly string[];
-  readonly workerPinning: PinningSetting;
-  readonly workerConcurrency: number;
-  readonly workerLease: number;
-  readonly workerHttpLease: number;
-  readonly workerHttpActivityLease: number;
-  readonly workerPollInterval: number;
-  readonly workerSticky: boolean;
-  readonly workerStickyTtl: number;
-  readonly workerCacheRuns: number;
-  readonly workerCacheMegabytes: number;
-  readonly workerHistoryEvents: number;
-  readonly workerHistoryMegabytes: number;
-  readonly workerMaxLostAttempts: number;
-}
 
 /** Settings in code under `worker`. */
 export interface WorkerBlock {
@@ -72,203 +51,87 @@ export interface WorkerBlock {
 }
 
 export const WORKER_OPTIONS = {
-  worker: {
-    kind: "yes/no",
-    default: true,
-    path: "worker",
-    env: "LIMPET_WORKER",
-    flag: "worker",
+  worker: yesNo("worker", true, {
     help: "Run the workflows and activities of this process. It can start workflows in both cases.",
     breaks: "Off everywhere: workflows stay in the store and do not continue.",
-  },
-  workerQueue: {
-    kind: "text",
-    default: "default",
-    path: "worker.queue",
-    env: "LIMPET_WORKER_QUEUE",
-    flag: "worker-queue",
+  }),
+  workerQueue: freeText("worker.queue", "default", {
     placeholder: "name",
     help: "The queue whose workflows and activities this process runs.",
     breaks: "When no process has the queue of a workflow, the workflow waits.",
     problem: (text) => nameProblem(text, LIMITS.wordBytes),
-  },
-  workerBuild: {
-    kind: "text",
-    default: "",
-    path: "worker.build",
-    env: "LIMPET_WORKER_BUILD",
-    flag: "worker-build",
+  }),
+  workerBuild: freeText("worker.build", "", {
     placeholder: "name",
     help: "The build of the code. A run that it takes first is pinned to it: workers of other builds do not take it.",
     breaks: "When no worker of a build, or of a compatible one, is left, its pinned runs wait.",
     problem: (text) => (text === "" ? undefined : textProblem(text)),
-  },
-  workerCompatibleBuilds: {
-    kind: "list",
-    default: [],
-    path: "worker.compatibleBuilds",
-    env: "LIMPET_WORKER_COMPATIBLE_BUILDS",
-    flag: "worker-compatible-builds",
+  }),
+  workerCompatibleBuilds: textList("worker.compatibleBuilds", {
     placeholder: "name",
     help: "Other builds whose runs this build can continue.",
     breaks:
       "If the code of such a build does not match, its runs are blocked here until a worker of their own build takes them.",
     problem: textProblem,
-  },
-  workerPinning: {
-    kind: "text",
-    default: "build",
-    path: "worker.pinning",
-    env: "LIMPET_WORKER_PINNING",
-    flag: "worker-pinning",
+  }),
+  workerPinning: choiceOf("worker.pinning", "build", PINNINGS, {
     placeholder: "what",
     help: "How the first worker pins a run: to its build alone, or also to the text of the workflow's code.",
     breaks:
       "definition: after any change of that text, also one with ctx.version, earlier runs wait for a worker with the old text.",
-    choices: PINNINGS,
-  },
-  workerConcurrency: {
-    kind: "whole number",
-    default: 1_000,
-    path: "worker.concurrency",
-    env: "LIMPET_WORKER_CONCURRENCY",
-    flag: "worker-concurrency",
-    placeholder: "number",
+  }),
+  workerConcurrency: wholeNumber("worker.concurrency", 1_000, [1, 100_000], {
     help: "Workflow runs in progress at once, and activities that run at once.",
     breaks: "Too low: long activities delay the others. Too high: a backlog floods the systems that activities call.",
-    min: 1,
-    max: 100_000,
-  },
-  workerLease: {
-    kind: "duration",
-    default: "30s",
-    path: "worker.lease",
-    env: "LIMPET_WORKER_LEASE",
-    flag: "worker-lease",
-    placeholder: "duration",
+  }),
+  workerLease: duration("worker.lease", "30s", [100], {
     help: "How long other workers wait for a workflow task when its worker dies. A live worker renews it.",
     breaks:
       "Too low: a slow worker loses its tasks, and activities run twice. Too high: tasks of a dead worker are late by this.",
-    min: 100,
-  },
-  workerHttpLease: {
-    kind: "duration",
-    default: "60s",
-    path: "worker.httpLease",
-    env: "LIMPET_WORKER_HTTP_LEASE",
-    flag: "worker-http-lease",
-    placeholder: "duration",
+  }),
+  workerHttpLease: duration("worker.httpLease", "60s", [1_000, 86_400_000], {
     help: "How long a worker in another language keeps a workflow task without a heartbeat.",
     breaks:
       "Too low: a slow worker loses its task, and another one repeats it. Too high: tasks of a dead worker are late by this.",
-    min: 1_000,
-    max: 86_400_000,
-  },
-  workerHttpActivityLease: {
-    kind: "duration",
-    default: "5m",
-    path: "worker.httpActivityLease",
-    env: "LIMPET_WORKER_HTTP_ACTIVITY_LEASE",
-    flag: "worker-http-activity-lease",
-    placeholder: "duration",
+  }),
+  workerHttpActivityLease: duration("worker.httpActivityLease", "5m", [1_000, 86_400_000], {
     help: "How long a worker in another language keeps an activity without a heartbeat. A shorter heartbeat limit of the activity applies instead.",
     breaks:
       "Too low: activities that are silent for longer run twice. Too high: activities of a dead worker are late by this.",
-    min: 1_000,
-    max: 86_400_000,
-  },
-  workerPollInterval: {
-    kind: "duration",
-    default: "1s",
-    path: "worker.pollInterval",
-    env: "LIMPET_WORKER_POLL_INTERVAL",
-    flag: "worker-poll-interval",
-    placeholder: "duration",
+  }),
+  workerPollInterval: duration("worker.pollInterval", "1s", [10], {
     help: "The longest time between two looks for tasks.",
     breaks:
       "Too low: idle workers keep the store busy. Too high: starts and signals of other processes are late, if the store cannot notify.",
-    min: 10,
-  },
-  workerSticky: {
-    kind: "yes/no",
-    default: true,
-    path: "worker.sticky",
-    env: "LIMPET_WORKER_STICKY",
-    flag: "worker-sticky",
+  }),
+  workerSticky: yesNo("worker.sticky", true, {
     help: "Idle runs stay in memory, and their next task is reserved for the worker that has them.",
     breaks: "Off: every task replays its history. On: a task may wait for its worker for up to worker.stickyTtl.",
-  },
-  workerStickyTtl: {
-    kind: "duration",
-    default: "5m",
-    path: "worker.stickyTtl",
-    env: "LIMPET_WORKER_STICKY_TTL",
-    flag: "worker-sticky-ttl",
-    placeholder: "duration",
+  }),
+  workerStickyTtl: duration("worker.stickyTtl", "5m", [1_000], {
     help: "How long a task is reserved for the worker that has its run in memory.",
     breaks:
       "Too low: runs that are idle for longer are replayed. Too high: tasks wait for a live worker that is too busy.",
-    min: 1_000,
-  },
-  workerCacheRuns: {
-    kind: "whole number",
-    default: 10_000,
-    path: "worker.cacheRuns",
-    env: "LIMPET_WORKER_CACHE_RUNS",
-    flag: "worker-cache-runs",
-    placeholder: "number",
+  }),
+  workerCacheRuns: wholeNumber("worker.cacheRuns", 10_000, [0, 10_000_000], {
     help: "Idle runs in memory; the least recently used leave first. 0: none.",
     breaks: "Too low: more replays. Too high: more memory.",
-    min: 0,
-    max: 10_000_000,
-  },
-  workerCacheMegabytes: {
-    kind: "whole number",
-    default: 256,
-    path: "worker.cacheMegabytes",
-    env: "LIMPET_WORKER_CACHE_MEGABYTES",
-    flag: "worker-cache-megabytes",
-    placeholder: "number",
+  }),
+  workerCacheMegabytes: wholeNumber("worker.cacheMegabytes", 256, [1, 1_000_000], {
     help: "The approximate memory for idle runs.",
     breaks: "Too low: more replays. Too high: the process may run out of memory.",
-    min: 1,
-    max: 1_000_000,
-  },
-  workerHistoryEvents: {
-    kind: "whole number",
-    default: 50_000,
-    path: "worker.historyEvents",
-    env: "LIMPET_WORKER_HISTORY_EVENTS",
-    flag: "worker-history-events",
-    placeholder: "number",
+  }),
+  workerHistoryEvents: wholeNumber("worker.historyEvents", 50_000, [10, 10_000_000], {
     help: "Events in the history of a run, at most. A longer run is parked, and continues on a worker with a higher limit.",
     breaks: "Too low: healthy runs are parked. Too high: a run that never ends takes longer and longer to replay.",
-    min: 10,
-    max: 10_000_000,
-  },
-  workerHistoryMegabytes: {
-    kind: "whole number",
-    default: 50,
-    path: "worker.historyMegabytes",
-    env: "LIMPET_WORKER_HISTORY_MEGABYTES",
-    flag: "worker-history-megabytes",
-    placeholder: "number",
+  }),
+  workerHistoryMegabytes: wholeNumber("worker.historyMegabytes", 50, [1, 10_000], {
     help: "The same in megabytes.",
     breaks: "Too low: healthy runs are parked. Too high: a replay takes that much memory.",
-    min: 1,
-    max: 10_000,
-  },
-  workerMaxLostAttempts: {
-    kind: "whole number",
-    default: 3,
-    path: "worker.maxLostAttempts",
-    env: "LIMPET_WORKER_MAX_LOST_ATTEMPTS",
-    flag: "worker-max-lost-attempts",
-    placeholder: "number",
+  }),
+  workerMaxLostAttempts: wholeNumber("worker.maxLostAttempts", 3, [1, 1_000_000], {
     help: "How many attempts in a row at a workflow task may end with their process or with an expired lease. Then the run is parked until an operator wakes it.",
     breaks:
       "Too low: a few crashes or a slow process park healthy runs. Too high: a run that ends its process ends this many of them.",
-    min: 1,
-    max: 1_000_000,
-  },
-} as const satisfies Record<keyof WorkerValues, Option>;
+  }),
+};
