@@ -79,7 +79,7 @@ function wantsJson(argv: readonly string[]): boolean {
 export function showFailure(failure: Failure, terminal: Terminal, json: boolean): void {
   const { errorCode, message, hint } = failure;
   if (json) {
-    terminal.errLine(JSON.stringify({ errorCode, message, ...(hint === undefined ? {} : { hint }) }));
+    terminal.errLine(JSON.stringify({ errorCode, message, hint }));
     return;
   }
   const indent = " ".repeat("limpet: ".length);

@@ -12,7 +12,6 @@ import type { AnyWorkflow } from "../../workflows/definition/definition.ts";
 import { Failure } from "../common/failure.ts";
 import { shellWord } from "../common/phrases.ts";
 import { importFailure } from "./import-failure.ts";
-import { collectWorkflows, readActivities } from "./module-workflows.ts";
 
 export interface LoadedModule {
   readonly actors: readonly ActorClass[];
@@ -135,6 +134,39 @@ function checkNames(actors: readonly ActorClass[], shown: string): void {
     }
     seen.add(name);
   }
+}
+
+const isWorkflow = (value: unknown): value is AnyWorkflow => {
+  if (typeof value !== "object" || value === null || Object.keys(value).length !== 2) return false;
+  const { name, run } = value as Partial<AnyWorkflow>;
+  return typeof name === "string" && typeof run === "function";
+};
+
+/** Each workflow once. Throws when two of them have the same name. */
+function collectWorkflows(values: readonly unknown[], shown: string): AnyWorkflow[] {
+  const found = new Map<string, AnyWorkflow>();
+  for (const value of values) {
+    if (!isWorkflow(value)) continue;
+    if (found.has(value.name) && found.get(value.name) !== value) {
+      throw new Failure("MODULE_INVALID", `${shown} exports two different workflows named ${value.name}`, {
+        hint: 'Give one of them another name: workflow("…", async (ctx, input) => …)',
+      });
+    }
+    found.set(value.name, value);
+  }
+  return [...found.values()];
+}
+
+/** Only the export `activities` has activities, because any function could be one. */
+function readActivities(value: unknown, shown: string): Readonly<Record<string, ActivityFunction>> {
+  if (value === undefined) return {};
+  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
+  if (isRecord && Object.values(value).every((each) => typeof each === "function")) {
+    return value as Record<string, ActivityFunction>;
+  }
+  throw new Failure("MODULE_INVALID", `activities in ${shown} must be an object of functions`, {
+    hint: "For example: export const activities = { charge, ship };",
+  });
 }
 
 function readTryThese(value: unknown, shown: string): readonly string[] {

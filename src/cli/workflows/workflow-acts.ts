@@ -95,7 +95,7 @@ async function send(context: Context, target: Target, act: keyof typeof DONE, id
   const fields = { id, run: textFlag(flags, "run"), ...named, reason: textFlag(flags, "reason") };
   const body = bodyOf(fields, { input: readJson(flags, "input") });
   await ask(target, { verb: "POST", path: `${CONTROL}/${act}`, body });
-  if (json) terminal.json({ [WORDS[act]]: { id, ...(fields.run !== undefined && { run: fields.run }), ...named } });
+  if (json) terminal.json({ [WORDS[act]]: { id, run: fields.run, ...named } });
   else terminal.line(safe(`${id} ${DONE[act]}. To follow it: limpet workflows ${shellWord(id)}`));
 }
 

@@ -11,8 +11,7 @@ import { plural, shellWord } from "../common/phrases.ts";
 import type { Target } from "../common/target.ts";
 import { safe } from "../common/terminal.ts";
 import { EVENT_SHAPE, eventRow } from "./timeline-text.ts";
-import { workersText } from "./workers-text.ts";
-import { workflowCountsText, workflowRow, workflowShape, workflowText } from "./workflows-text.ts";
+import { workersText, workflowCountsText, workflowRow, workflowShape, workflowText } from "./workflows-text.ts";
 
 const LIST = "/v1.0/inspect/workflows";
 

@@ -1,15 +1,17 @@
-// Formats workflows for display: their counts, one line for each, and one of them in sentences. Pure.
+// Formats workflows for display: their counts, one line for each, and one of them in sentences. Formats their
+// workers, one line for each. Pure.
 
 import {
   type AwaitedThing,
   MOST_WORKFLOWS_COUNTED,
+  type WorkerSummary,
   type WorkflowCounts,
   type WorkflowSummary,
   type WorkflowView,
 } from "../../ports/workflow-admin.ts";
 import { wordsOf } from "../../workflows/engine/explain-run.ts";
 import { isParkedByLosses } from "../../workflows/worker/lost-attempts.ts";
-import { type Column, NOTHING } from "../common/columns.ts";
+import { type Column, columns, NOTHING } from "../common/columns.ts";
 import { ago, formatBytes, formatSpan, moment, plural, shellWord, when } from "../common/phrases.ts";
 import { type Paint, safe, type Tint } from "../common/terminal.ts";
 import { firstLine, timelineLines } from "./timeline-text.ts";
@@ -191,3 +193,34 @@ function noteLines({ attributes, memo, result, error, status }: WorkflowView): s
 
 const isEmpty = (value: unknown): boolean =>
   typeof value !== "object" || value === null || Object.keys(value).length === 0;
+
+// ——— The workers.
+
+const WORKERS: readonly Column[] = [
+  { title: "WORKER" },
+  { title: "QUEUE" },
+  { title: "BUILD" },
+  { title: "STATE" },
+  { title: "SEEN" },
+  { title: "IN MEMORY", align: "right" },
+  { title: "HITS", align: "right" },
+  { title: "MISSES", align: "right" },
+  { title: "FORCED", align: "right" },
+  { title: "EVICTED", align: "right" },
+  { title: "TYPES" },
+];
+
+export function workersText(workers: readonly WorkerSummary[], now: number, paint: Paint): string[] {
+  const rows = workers.map((one) => [
+    safe(one.worker),
+    safe(one.queue),
+    safe(one.build) || NOTHING,
+    !one.isLive ? paint("yellow", "stale") : one.isDraining ? "draining" : "active",
+    ago(one.seenAt, now),
+    one.isSticky ? `${one.size} of ${one.capacity}` : NOTHING,
+    ...[one.hits, one.misses, one.forced, one.evictions].map(String),
+    safe(one.types.join(", ")) || NOTHING,
+  ]);
+  const [titles, ...lines] = columns(WORKERS, rows);
+  return [paint("dim", titles!), ...lines];
+}
