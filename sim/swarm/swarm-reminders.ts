@@ -1,6 +1,6 @@
 // Draws the reminders of a plan from its seed: their callers, their ticks, and the behaviour of their
 // handlers. These draws do not change any other draw from the seed.
-import type { ReminderProcessing } from "../../src/config/reminder-options.ts";
+import type { ReminderProcessing } from "../../src/config/limpet-settings.ts";
 import type { Prng } from "../../src/kernel/prng.ts";
 import type { Plan, PlannedCall, PlannedReminder, ReminderPlan, RemindHow } from "../plan.ts";
 

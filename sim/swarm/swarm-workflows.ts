@@ -1,6 +1,6 @@
 // Draws the workflows of a plan from its seed: workers, operations and scripts. These draws do not change any
 // other draw from the seed.
-import type { WorkerBlock } from "../../src/config/worker-options.ts";
+import type { WorkerBlock } from "../../src/config/limpet-settings.ts";
 import type { Prng } from "../../src/kernel/prng.ts";
 import { LEDGERS } from "../application.ts";
 import type {

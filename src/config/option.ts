@@ -1,6 +1,9 @@
 // The declaration of one setting, and one function per kind that makes it. The names of its environment
 // variable and of its flag follow from its path, unless the declaration names them.
 
+import { parseDuration } from "../kernel/durations.ts";
+import type { SettingPath } from "./limpet-settings.ts";
+
 export interface Option<Value = unknown> {
   readonly kind: "text" | "duration" | "whole number" | "yes/no" | "list";
   /** As a person would write it. */
@@ -34,42 +37,49 @@ export type SettingsOf<Table> = { readonly [K in keyof Table]: Table[K] extends 
 
 type Details = Omit<Option, "kind" | "default" | "path" | "env" | "flag" | "value"> &
   Partial<Pick<Option, "env" | "flag">>;
-/** Inclusive, and without an upper limit if the second number is absent. */
-type Range = readonly [min: number, max?: number];
+/** Inclusive, and without an upper limit if the second value is absent. */
+type Range<Value> = readonly [min: Value, max?: Value];
 
-function declare(kind: Option["kind"], path: string, fallback: Option["default"], details: Details) {
+function declare(kind: Option["kind"], path: SettingPath, fallback: Option["default"], details: Details) {
   const words = path.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`).replaceAll(".", "-");
   const env = `LIMPET_${words.toUpperCase().replaceAll("-", "_")}`;
   return { kind, default: fallback, path, env, flag: words, ...details };
 }
 
-export const yesNo = (path: string, fallback: boolean, details: Details): Option<boolean> =>
+export const yesNo = (path: SettingPath, fallback: boolean, details: Details): Option<boolean> =>
   declare("yes/no", path, fallback, details);
 
-/** The range is in milliseconds. */
-export const duration = (path: string, fallback: string, [min, max]: Range, details: Details): Option<number> =>
-  declare("duration", path, fallback, { placeholder: "duration", min, max, ...details });
+export function duration(path: SettingPath, fallback: string, range: Range<string>, details: Details): Option<number> {
+  const [min, max] = range.map((limit) => parseDuration(limit!, path));
+  return declare("duration", path, fallback, { placeholder: "duration", min, max, ...details });
+}
 
-export const wholeNumber = (path: string, fallback: number, [min, max]: Range, details: Details): Option<number> =>
-  declare("whole number", path, fallback, { placeholder: "number", min, max, ...details });
+export function wholeNumber(
+  path: SettingPath,
+  fallback: number,
+  [min, max]: Range<number>,
+  details: Details,
+): Option<number> {
+  return declare("whole number", path, fallback, { placeholder: "number", min, max, ...details });
+}
 
-export const freeText = (path: string, fallback: string, details: Details): Option<string> =>
+export const freeText = (path: SettingPath, fallback: string, details: Details): Option<string> =>
   declare("text", path, fallback, details);
 
 export const choiceOf = <Choice extends string>(
-  path: string,
+  path: SettingPath,
   fallback: NoInfer<Choice>,
   choices: readonly Choice[],
   details: Details,
 ): Option<Choice> => declare("text", path, fallback, { choices, ...details });
 
 /** Empty by default. */
-export const textList = (path: string, details: Details): Option<readonly string[]> =>
+export const textList = (path: SettingPath, details: Details): Option<readonly string[]> =>
   declare("list", path, [], details);
 
 /** A list that one of several words may replace, by default the first of them. */
 export const wordOrList = <Word extends string>(
-  path: string,
+  path: SettingPath,
   words: readonly [Word, ...Word[]],
   details: Details,
 ): Option<Word | readonly string[]> => declare("list", path, words[0], { choices: words, ...details });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LimpetSettings } from "./options.ts";
+import type { LimpetSettings } from "./limpet-settings.ts";
 import { weaknessesOf } from "./relations.ts";
 import { KEY, refused, resolved, yaml } from "./settings-kit.test.ts";
 

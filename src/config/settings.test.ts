@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { LimpetSettings } from "./options.ts";
+import type { LimpetSettings } from "./limpet-settings.ts";
 import { resolveSettings, resolveWithOrigins } from "./settings.ts";
 import { folder, KEY, refused, resolved, yaml } from "./settings-kit.test.ts";
 

@@ -3,15 +3,16 @@
 // once.
 
 import { findConfigFile, readConfigFile } from "./config-file.ts";
+import type { LimpetSettings } from "./limpet-settings.ts";
 import { nestedEntries } from "./nested-entries.ts";
-import { type LimpetSettings, OPTIONS, SETTING_KEYS, type SettingKey, type Settings } from "./options.ts";
+import { OPTIONS, SETTING_KEYS, type SettingKey, type Settings } from "./options.ts";
 import { type Entry, type Origin, SOURCES } from "./origin.ts";
 import { readValue } from "./read-value.ts";
 import { checkRelations, type Origins } from "./relations.ts";
 
 export type { LogLevel } from "../ports/log.ts";
-export type { ClusterSettings } from "./cluster-options.ts";
-export type { HttpSettings, LimpetSettings, SettingKey, Settings } from "./options.ts";
+export type { ClusterSettings, HttpSettings, LimpetSettings } from "./limpet-settings.ts";
+export type { Settings } from "./options.ts";
 
 export interface SettingSources {
   /** Arguments of `limpet({ … })`. */

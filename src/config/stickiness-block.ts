@@ -9,7 +9,7 @@
 
 import { LimpetError } from "../kernel/errors.ts";
 import { didYouMean } from "../kernel/nearest.ts";
-import { STICKY_WORDS } from "./options.ts";
+import { STICKY_WORDS } from "./limpet-settings.ts";
 import { describeOrigin, type Entry, type Origin, type OriginOf } from "./origin.ts";
 import { readValue, readYesNo, refuseValue } from "./read-value.ts";
 

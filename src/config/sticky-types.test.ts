@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LimpetSettings } from "./options.ts";
+import type { LimpetSettings } from "./limpet-settings.ts";
 import { refused, resolved, yaml } from "./settings-kit.test.ts";
 
 test("sticky types are given by a word or by their names", () => {

@@ -6,7 +6,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ReminderProcessing } from "../../src/config/reminder-options.ts";
+import type { ReminderProcessing } from "../../src/config/limpet-settings.ts";
 import type { ClusterSettings } from "../../src/config/settings.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { type App, limpet, type ReminderOptions } from "../../src/index.ts";
