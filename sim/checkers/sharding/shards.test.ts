@@ -490,6 +490,26 @@ describe("strategy followed", () => {
     await clean(persist(scene, "inc-2"));
   });
 
+  it("the rule 'strategy followed' ignores shards of a request that its leader gave up, and reports those of a new one", async () => {
+    const late = (askedLaterMs: number): Scene => {
+      const scene = asked({ answer: "inc-1", afterMs: 35_000 });
+      scene.at(scene.now + askedLaterMs);
+      const times = { askedAt: scene.now, endedAt: scene.now };
+      const process = scene.processes[0]!;
+      scene.checker.strategyCalled?.({
+        process,
+        namespace: "default",
+        type: "Crate",
+        shard: 1,
+        answer: "inc-1",
+        ...times,
+      });
+      return persist(scene, "inc-2");
+    };
+    await clean(late(0));
+    await reported(late(1_000), /lives at inc-2, and its strategy has answered inc-1/);
+  });
+
   it("the rule 'strategy followed' reports another home, and a home before any response", async () => {
     await reported(
       persist(asked({ answer: "inc-1", afterMs: 50 }), "inc-2"),

@@ -35,11 +35,16 @@ export const strategyFollowed: CheckerKind = {
     /** The request since the last stored home, by shard. */
     const open = new Map<string, StrategyCall>();
 
-    /** Since when the leader may have waited: requests for shards queue while a strategy decides. */
-    function waitsSince({ namespace, type, askedAt }: StrategyCall): number {
+    /**
+     * Since when the leader may have waited: requests for shards queue while a strategy decides. A host asks
+     * its strategy about the shards of one request in sequence, also after the leader has given the request up.
+     */
+    function waitsSince({ namespace, type, askedAt, process }: StrategyCall): number {
       let since = askedAt;
       for (const other of (asked.get(`${namespace}/${type}`) ?? []).toReversed()) {
-        const until = Math.min(other.endedAt ?? Number.POSITIVE_INFINITY, other.askedAt + PATIENCE_MS);
+        const endedAt = other.endedAt ?? Number.POSITIVE_INFINITY;
+        const isSameRequest = other.process === process && endedAt === since;
+        const until = isSameRequest ? endedAt : Math.min(endedAt, other.askedAt + PATIENCE_MS);
         if (other.askedAt < since && until >= since - NEXT_MS) since = other.askedAt;
       }
       return since;
@@ -88,7 +93,7 @@ export const strategyFollowed: CheckerKind = {
         const { namespace, type, shard } = call;
         if (shard === undefined) return;
         const key = `${namespace}/${type}`;
-        const own = (asked.get(key) ?? []).filter(({ askedAt }) => stage.now - askedAt < PATIENCE_MS * 2);
+        const own = (asked.get(key) ?? []).filter(({ endedAt = stage.now }) => stage.now - endedAt < PATIENCE_MS * 2);
         asked.set(key, [...own, call]);
         open.set(shardKey(namespace, type, shard), call);
       },
