@@ -35,21 +35,6 @@ export const strategyFollowed: CheckerKind = {
     /** The request since the last stored home, by shard. */
     const open = new Map<string, StrategyCall>();
 
-    /**
-     * Since when the leader may have waited: requests for shards queue while a strategy decides. A host asks
-     * its strategy about the shards of one request in sequence, also after the leader has given the request up.
-     */
-    function waitsSince({ namespace, type, askedAt, process }: StrategyCall): number {
-      let since = askedAt;
-      for (const other of (asked.get(`${namespace}/${type}`) ?? []).toReversed()) {
-        const endedAt = other.endedAt ?? Number.POSITIVE_INFINITY;
-        const isSameRequest = other.process === process && endedAt === since;
-        const until = isSameRequest ? endedAt : Math.min(endedAt, other.askedAt + PATIENCE_MS);
-        if (other.askedAt < since && until >= since - NEXT_MS) since = other.askedAt;
-      }
-      return since;
-    }
-
     /** A leader that is about to stop notifies itself, without a visible message. */
     const isAnyStopping = (): boolean =>
       stage.players.some(({ host: { process } }) => {
@@ -64,7 +49,7 @@ export const strategyFollowed: CheckerKind = {
           const call = open.get(key);
           if (call === undefined || incarnation === undefined) continue;
           open.delete(key);
-          const waitedMs = stage.now - waitsSince(call);
+          const waitedMs = stage.now - waitsSince(call, asked.get(`${namespace}/${type}`) ?? []);
           if (waitedMs > IN_TIME_MS || stage.now - troubledAt < QUIET_MS + waitedMs || isAnyStopping()) continue;
           if (call.endedAt === undefined)
             report(`${key} lives at ${incarnation}, and its strategy has not answered yet`);
@@ -100,3 +85,19 @@ export const strategyFollowed: CheckerKind = {
     };
   },
 };
+
+/**
+ * Since when the leader may have waited: requests for shards queue while a strategy decides. A host asks its
+ * strategy about the shards of one request in sequence, even after the leader has given the request up.
+ * `earlier`: requests for the same type, the latest last.
+ */
+function waitsSince({ askedAt, process }: StrategyCall, earlier: readonly StrategyCall[]): number {
+  let since = askedAt;
+  for (const other of earlier.toReversed()) {
+    const endedAt = other.endedAt ?? Number.POSITIVE_INFINITY;
+    const isSameRequest = other.process === process && endedAt === since;
+    const until = isSameRequest ? endedAt : Math.min(endedAt, other.askedAt + PATIENCE_MS);
+    if (other.askedAt < since && until >= since - NEXT_MS) since = other.askedAt;
+  }
+  return since;
+}

@@ -77,15 +77,16 @@ export class InboundCalls implements LinkService {
    * True: an earlier call to the same shard was rejected on this connection, and the caller did not know it
    * when it sent this one. This call must follow it.
    */
-  #isBehindRejected({ type, id, hops }: RemoteCall, connection: object): boolean {
-    const shard = this.#rejected.isEmpty ? undefined : shardIn(this.#deps.placement.inShards(type), id);
-    return shard !== undefined && this.#rejected.isBehind(connection, type, shard, hops);
+  #isBehindRejected(call: RemoteCall, connection: object): boolean {
+    if (this.#rejected.isEmpty) return false;
+    const shard = shardIn(this.#deps.placement.inShards(call.type), call.id);
+    return shard !== undefined && this.#rejected.isBehind(connection, call.type, shard, call);
   }
 
   #reject({ type, id }: RemoteCall, answer: RemoteAnswer, connection: object): void {
     const { catalog, placement } = this.#deps;
     const shard = shardIn(placement.inShards(type), id);
-    if (shard !== undefined) this.#rejected.add(connection, type, shard);
+    if (shard !== undefined) this.#rejected.add(connection, type, shard, id);
     answer.notOwner(catalog.stopping ? this.#lastOwner(type, id) : placement.cachedOwner(type, id));
   }
 

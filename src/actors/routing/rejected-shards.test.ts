@@ -3,22 +3,39 @@ import { test } from "node:test";
 import { RejectedShards } from "./rejected-shards.ts";
 
 const [line, other] = [{}, {}];
+const fresh = { id: "a", hops: 0 };
 
 test("a call behind a rejected one on the same connection is rejected too, if it is for the same shard", () => {
-  const sentBack = new RejectedShards();
-  assert.equal(sentBack.isEmpty, true);
-  sentBack.add(line, "Cart", 7);
-  assert.equal(sentBack.isEmpty, false);
-  assert.equal(sentBack.isBehind(line, "Cart", 7, 0), true);
-  assert.equal(sentBack.isBehind(line, "Cart", 7, 0), true);
-  assert.equal(sentBack.isBehind(line, "Cart", 8, 0), false);
-  assert.equal(sentBack.isBehind(line, "Order", 7, 0), false);
-  assert.equal(sentBack.isBehind(other, "Cart", 7, 0), false);
+  const rejected = new RejectedShards();
+  assert.equal(rejected.isEmpty, true);
+  rejected.add(line, "Cart", 7, "a");
+  assert.equal(rejected.isEmpty, false);
+  assert.equal(rejected.isBehind(line, "Cart", 7, fresh), true);
+  assert.equal(rejected.isBehind(line, "Cart", 7, { id: "b", hops: 0 }), true);
+  assert.equal(rejected.isBehind(line, "Cart", 8, fresh), false);
+  assert.equal(rejected.isBehind(line, "Order", 7, fresh), false);
+  assert.equal(rejected.isBehind(other, "Cart", 7, fresh), false);
 });
 
-test("a call that was rejected before may stay, and so may later ones", () => {
-  const sentBack = new RejectedShards();
-  sentBack.add(line, "Cart", 7);
-  assert.equal(sentBack.isBehind(line, "Cart", 7, 1), false);
-  assert.equal(sentBack.isBehind(line, "Cart", 7, 0), false);
+test("a call that was rejected here before may stay, and so may later ones", () => {
+  const rejected = new RejectedShards();
+  rejected.add(line, "Cart", 7, "a");
+  assert.equal(rejected.isBehind(line, "Cart", 7, { id: "a", hops: 1 }), false);
+  assert.equal(rejected.isBehind(line, "Cart", 7, fresh), false);
+});
+
+test("a call that another host rejected may stay, and calls behind the one rejected here are still rejected", () => {
+  const rejected = new RejectedShards();
+  rejected.add(line, "Cart", 7, "a");
+  assert.equal(rejected.isBehind(line, "Cart", 7, { id: "b", hops: 1 }), false);
+  assert.equal(rejected.isBehind(line, "Cart", 7, fresh), true);
+});
+
+test("the actors remembered per shard are limited, and the newest end the rejections", () => {
+  const rejected = new RejectedShards();
+  for (let n = 0; n <= 1_000; n++) rejected.add(line, "Cart", 7, `actor-${n}`);
+  rejected.isBehind(line, "Cart", 7, { id: "actor-0", hops: 1 });
+  assert.equal(rejected.isBehind(line, "Cart", 7, fresh), true);
+  rejected.isBehind(line, "Cart", 7, { id: "actor-1000", hops: 1 });
+  assert.equal(rejected.isBehind(line, "Cart", 7, fresh), false);
 });

@@ -1,11 +1,15 @@
 // Shards with rejected calls, per connection. Later calls to the same shard may follow on the connection,
 // sent before their caller received the rejection. They are rejected too, even if the shard has arrived here
-// meanwhile: otherwise they would overtake the rejected call. A rejected call carries its hops when it is
-// sent again, which proves that its caller knows. Entries disappear with the connection, and never exceed the
-// number of shards.
+// meanwhile: otherwise they would overtake the rejected call. A call that was rejected here carries its hops
+// when it is sent again, which proves that its caller knows. Hops alone prove nothing: another host may have
+// rejected the call. Entries disappear with the connection.
+
+/** Rejected actors that are remembered per shard and connection. The oldest are forgotten first. */
+const MOST_ACTORS = 1_000;
 
 export class RejectedShards {
-  readonly #lines = new WeakMap<object, Map<string, Set<number>>>();
+  /** Ids of actors with rejected calls, by connection, type and shard. */
+  readonly #lines = new WeakMap<object, Map<string, Map<number, Set<string>>>>();
   #isEmpty = true;
 
   /** True: no call was ever rejected. */
@@ -13,23 +17,27 @@ export class RejectedShards {
     return this.#isEmpty;
   }
 
-  add(line: object, type: string, shard: number): void {
+  add(line: object, type: string, shard: number, id: string): void {
     this.#isEmpty = false;
-    const types = this.#lines.get(line) ?? new Map<string, Set<number>>();
+    const types = this.#lines.get(line) ?? new Map<string, Map<number, Set<string>>>();
     this.#lines.set(line, types);
-    const shards = types.get(type) ?? new Set();
-    types.set(type, shards.add(shard));
+    const shards = types.get(type) ?? new Map<number, Set<string>>();
+    types.set(type, shards);
+    const ids = shards.get(shard) ?? new Set();
+    shards.set(shard, ids.add(id));
+    if (ids.size > MOST_ACTORS) ids.delete(ids.values().next().value!);
   }
 
   /**
    * True: an earlier call was rejected, and the caller did not know it when it sent this one. `hops`:
-   * rejections of this call.
+   * rejections of this call, here or elsewhere.
    */
-  isBehind(line: object, type: string, shard: number, hops: number): boolean {
+  isBehind(line: object, type: string, shard: number, { id, hops }: { id: string; hops: number }): boolean {
     const shards = this.#lines.get(line)?.get(type);
-    if (shards === undefined) return false;
-    if (hops === 0) return shards.has(shard);
-    shards.delete(shard);
+    const ids = shards?.get(shard);
+    if (ids === undefined) return false;
+    if (hops === 0) return true;
+    if (ids.has(id)) shards!.delete(shard);
     return false;
   }
 }
