@@ -9,6 +9,7 @@ import { type LimpetSettings, resolveSettings } from "../config/settings.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { silentLog } from "../ports/log.ts";
 import { silentMeter } from "../ports/meter.ts";
+import { type AroundMethod, interceptMethods, interceptStore } from "../ports/store/intercept.ts";
 import type { Store } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { workflow } from "../workflows/definition/definition.ts";
@@ -41,29 +42,18 @@ const BRIEF: LimpetSettings = {
   drainTimeout: 200 * TIMES,
 };
 
-type Call = (...args: unknown[]) => unknown;
-
-/** Every method call on `target` goes through `meet` first, by name. */
-function watched<T extends object>(target: T, meet: (name: string) => void, path = ""): T {
-  return new Proxy(target, {
-    get(on, name) {
-      const value: unknown = Reflect.get(on, name, on);
-      const label = `${path}${String(name)}`;
-      if (typeof value === "function") {
-        return (...args: unknown[]) => {
-          try {
-            meet(label);
-          } catch (error) {
-            if (label.endsWith("watch") || label.endsWith("openLinks")) throw error;
-            return Promise.reject(error);
-          }
-          return (value as Call).apply(on, args);
-        };
-      }
-      return typeof value === "object" && value !== null ? watched(value, meet, `${label}.`) : value;
-    },
-  });
-}
+/** Calls `meet` with the name of a method, and then the method. */
+const meeting =
+  (meet: (name: string) => void, path: string): AroundMethod =>
+  (method, _, next) => {
+    try {
+      meet(`${path}${method}`);
+    } catch (error) {
+      if (method === "watch" || method === "openLinks") throw error;
+      return Promise.reject(error);
+    }
+    return next();
+  };
 
 interface Trial {
   readonly store: Store;
@@ -82,9 +72,11 @@ async function start(meet: (name: string) => void, code: LimpetSettings = BRIEF,
   // Shorter than users may choose, so that a start that waits for its cluster gives up soon.
   const brief = { lease: 300 * TIMES, leaderLease: 100 * TIMES, roundTimeout: 250 * TIMES, moveTimeout: 100 * TIMES };
   const settings = { ...resolveSettings({ code, file: false, env: {} }), ...(code === BRIEF ? brief : {}) };
-  const seen = watched<Store>(store, note);
+  const seen = interceptStore<Store>(store, (part, ...call) =>
+    meeting(note, part === "actors" ? "" : `${part}.`)(...call),
+  );
   const real = systemWire(settings, { log: silentLog, meter: silentMeter, coordination: seen.coordination });
-  const wire: ClusterWire = { ...real, ...pick(watched(real, note, "wire.")) };
+  const wire: ClusterWire = { ...real, ...interceptMethods(pick(real), meeting(note, "wire.")) };
   const extras = { store: seen, wire, clustered: true, dedicated, log: silentLog };
   const outcome = await openApp(dedicated ? {} : DEFINITIONS, settings, extras).catch((error: Error) => error);
   return { store, outcome, names: new Set(names) };

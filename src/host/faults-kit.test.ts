@@ -1,6 +1,7 @@
 // Helpers for tests of faults: a run that must not notice any fault, and checks of the runs that do.
 import assert from "node:assert/strict";
 import { isLimpetError, type LimpetError } from "../kernel/errors.ts";
+import { replaceMethods } from "../ports/store/intercept.ts";
 import type { Store } from "../ports/store/store.ts";
 import type { Workflows } from "../ports/store/workflows.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
@@ -37,20 +38,5 @@ export const blockedBy = async (handle: WorkflowHandle<unknown>): Promise<string
 /** A store with changed methods of its workflows. */
 export function storeWith(clock: VirtualClock, changes: (workflows: Workflows) => Partial<Workflows>): Store {
   const store = new MemoryStore(() => clock.now());
-  const changed = changes(store.workflows);
-  const workflows = new Proxy(store.workflows, {
-    get(target, name) {
-      const own = changed[name as keyof Workflows];
-      if (own !== undefined) return own;
-      const value = Reflect.get(target, name) as unknown;
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === "workflows") return workflows;
-      const value = Reflect.get(target, name) as unknown;
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
+  return replaceMethods<Store>(store, { workflows: replaceMethods(store.workflows, changes(store.workflows)) });
 }

@@ -1,19 +1,9 @@
 // A store, as one process of a test sees it: records every durable step, can end the process right before or
 // right after one, and never answers requests of an ended process.
-import type { ReminderOutcome, Reminders, ReminderWrite, Rewriting, Settlement } from "../ports/store/reminders.ts";
-import type { Commit, CommitOutcome, Locked, Store, Taken, TakeRequest } from "../ports/store/store.ts";
-import type {
-  Closing,
-  CompletionOutcome,
-  InboxMessage,
-  RunStart,
-  StartOutcome,
-  TaskClaims,
-  TaskCompletion,
-  TaskReturn,
-  WorkerRow,
-  Workflows,
-} from "../ports/store/workflows.ts";
+import { interceptStore, type StorePart } from "../ports/store/intercept.ts";
+import type { Reminders } from "../ports/store/reminders.ts";
+import type { Store } from "../ports/store/store.ts";
+import type { Workflows } from "../ports/store/workflows.ts";
 import type { AtStep } from "./durable-steps.ts";
 import { type AppLife, never } from "./life.ts";
 import { ProcessLeases } from "./process-leases.ts";
@@ -27,11 +17,18 @@ export interface MortalStoreDeps {
   end(): void;
 }
 
-type Method = (...args: never[]) => unknown;
-type Ask<Args extends readonly unknown[], Answer> = {
+interface Step<Args extends readonly unknown[], Answer> {
   /** Text of a durable step. Undefined: it is not durable. */
-  readonly tell?: (...args: Args) => string | undefined;
+  readonly text?: (...args: Args) => string | undefined;
   readonly answered?: (answer: Answer, ...args: Args) => void;
+}
+
+type AnyStep = Step<readonly unknown[], unknown>;
+type Steps<Part> = {
+  readonly [M in keyof Part]?: Step<
+    Part[M] extends (...args: infer Args) => unknown ? Args : never,
+    Part[M] extends (...args: never[]) => infer Answer ? Awaited<Answer> : never
+  >;
 };
 
 export class MortalStore {
@@ -53,47 +50,39 @@ export class MortalStore {
   }
 
   get view(): Store {
-    const { store } = this.#deps;
-    const views: Partial<Record<string | symbol, unknown>> = {
-      workflows: this.#mortal(store.workflows, this.#ofWorkflows()),
-      reminders: this.#mortal(store.reminders, this.#ofReminders()),
-      coordination: this.#mortal(store.coordination, {}),
+    const steps: Partial<Record<StorePart, object>> = {
+      actors: this.#ofActors(),
+      reminders: this.#ofReminders(),
+      workflows: this.#ofWorkflows(),
     };
-    const whole = this.#mortal(store, this.#ofActors());
-    return new Proxy(whole, { get: (target, name) => views[name] ?? Reflect.get(target, name) });
-  }
-
-  #mortal<T extends object>(target: T, asks: Readonly<Record<string, Ask<never, never>>>): T {
-    return new Proxy(target, {
-      get: (_, name) => {
-        const value = Reflect.get(target, name) as unknown;
-        if (typeof value !== "function") return value;
-        const method = value.bind(target) as Method;
-        if (name === "watch")
-          return (namespace: never, listener: () => void) => this.#watch(method, namespace, listener);
-        return (...args: never[]) => this.#ask(method, args, asks[String(name)] as Ask<never[], unknown> | undefined);
-      },
+    const view = interceptStore(this.#deps.store, (part, method, args, next) => {
+      const asked = steps[part] as Readonly<Record<string, AnyStep>> | undefined;
+      return this.#ask(args, asked?.[method], next);
     });
+    view.reminders.watch = (...by) => this.#watch("reminders", ...by);
+    view.workflows.watch = (...by) => this.#watch("workflows", ...by);
+    return view;
   }
 
-  #watch(method: Method, namespace: never, listener: () => void): unknown {
-    const { life } = this.#deps;
-    const unwatch = method(namespace, life.guard(listener) as never) as (() => void) | undefined;
+  /** Notifications end with the process. */
+  #watch(part: "reminders" | "workflows", namespace: string, listener: () => void): (() => void) | undefined {
+    const { life, store } = this.#deps;
+    const unwatch = store[part].watch(namespace, life.guard(listener));
     void life.over.then(() => unwatch?.());
     return unwatch;
   }
 
-  async #ask(method: Method, args: never[], ask: Ask<never[], unknown> | undefined): Promise<unknown> {
-    const { life, step, end } = this.#deps;
+  async #ask(args: readonly unknown[], step: AnyStep | undefined, next: () => unknown): Promise<unknown> {
+    const { life, end } = this.#deps;
     if (life.isOver) return never();
-    const text = ask?.tell?.(...args);
-    const then = text === undefined ? "writes" : step(text);
+    const text = step?.text?.(...args);
+    const then = text === undefined ? "writes" : this.#deps.step(text);
     if (then === "ends before") {
       end();
       return never();
     }
     try {
-      const answer = await this.#answer(method, args, ask);
+      const answer = await this.#answer(args, step, next);
       if (then === "ends after") end();
       return life.isOver ? never() : answer;
     } catch (error) {
@@ -102,9 +91,9 @@ export class MortalStore {
     }
   }
 
-  async #answer(method: Method, args: never[], ask: Ask<never[], unknown> | undefined): Promise<unknown> {
-    const answering = (async () => method(...args))();
-    const heard = answering.then((answer) => ask?.answered?.(answer, ...args));
+  async #answer(args: readonly unknown[], step: AnyStep | undefined, next: () => unknown): Promise<unknown> {
+    const answering = (async () => next())();
+    const heard = answering.then((answer) => step?.answered?.(answer, ...args));
     this.#underWay.add(heard);
     const over = (): void => void this.#underWay.delete(heard);
     heard.then(over, over);
@@ -112,14 +101,12 @@ export class MortalStore {
     return answering;
   }
 
-  #ofWorkflows(): {
-    readonly [K in keyof Workflows]?: Ask<Parameters<Workflows[K]>, Awaited<ReturnType<Workflows[K]>>>;
-  } {
+  #ofWorkflows(): Steps<Workflows> {
     const leases = this.#leases;
     return {
       start: {
-        tell: (batch: readonly RunStart[]) => batch.map(startText).join("; "),
-        answered: (outcomes: readonly StartOutcome[], batch) => {
+        text: (batch) => batch.map(startText).join("; "),
+        answered: (outcomes, batch) => {
           for (const [i, { ref }] of outcomes.entries()) {
             const { workflowId, lease } = batch[i]!;
             this.#runs.set(ref, workflowId);
@@ -127,17 +114,17 @@ export class MortalStore {
           }
         },
       },
-      deliver: { tell: (batch: readonly InboxMessage[]) => batch.map(arrivalText).join("; ") },
+      deliver: { text: (batch) => batch.map(arrivalText).join("; ") },
       append: {
-        tell: (batch: readonly TaskCompletion[]) =>
+        text: (batch) =>
           batch.map((append) => appendText(append, this.#runs.get(append.ref) ?? `run ${append.ref}`)).join("; "),
-        answered: (_: readonly CompletionOutcome[], batch) => {
+        answered: (_, batch) => {
           for (const { ref, outcome } of batch) if (outcome.kind !== "keep") leases.taskOver(ref);
         },
       },
-      close: { tell: (closing: Closing) => closingText(closing) },
+      close: { text: closingText },
       claim: {
-        answered: ({ tasks }: TaskClaims) => {
+        answered: ({ tasks }) => {
           for (const { ref, token, workflowId } of tasks) {
             this.#runs.set(ref, workflowId);
             leases.task(ref, token);
@@ -145,25 +132,20 @@ export class MortalStore {
         },
       },
       giveBack: {
-        answered: (_: readonly boolean[], batch: readonly TaskReturn[]) => {
+        answered: (_, batch) => {
           for (const { ref } of batch) leases.taskOver(ref);
         },
       },
-      seen: { answered: (_: unknown, { worker, namespace }: WorkerRow) => leases.worker(worker, namespace) },
+      seen: { answered: (_, { worker, namespace }) => leases.worker(worker, namespace) },
     };
   }
 
-  #ofReminders(): {
-    readonly [K in keyof Reminders]?: Ask<
-      Parameters<NonNullable<Reminders[K]>>,
-      Awaited<ReturnType<NonNullable<Reminders[K]>>>
-    >;
-  } {
+  #ofReminders(): Steps<Reminders> {
     const leases = this.#leases;
     return {
       write: {
-        tell: (batch: readonly ReminderWrite[]) => batch.map(reminderText).join("; "),
-        answered: (outcomes: readonly ReminderOutcome[], batch) => {
+        text: (batch) => batch.map(reminderText).join("; "),
+        answered: (outcomes, batch) => {
           for (const [i, outcome] of outcomes.entries()) {
             const write = batch[i]!;
             if (outcome.kind === "set" && write.kind === "set" && write.lease !== undefined)
@@ -177,30 +159,29 @@ export class MortalStore {
         },
       },
       settle: {
-        tell: (batch: readonly Settlement[]) =>
+        text: (batch) =>
           batch.every(({ kind }) => kind === "release") ? undefined : batch.map(settlementText).join("; "),
-        answered: (_: readonly boolean[], batch) => leases.settled(batch),
+        answered: (_, batch) => leases.settled(batch),
       },
       rewrite: {
-        tell: (batch: readonly Rewriting[]) => batch.map(() => "reminder rewritten").join("; "),
-        answered: (_: readonly boolean[], batch: readonly Rewriting[]) =>
-          leases.settled(batch.map(({ data: _, ...next }) => ({ kind: "next", ...next }))),
+        text: (batch) => batch.map(() => "reminder rewritten").join("; "),
+        answered: (_, batch) => leases.settled(batch.map(({ data: _, ...next }) => ({ kind: "next", ...next }))),
       },
     };
   }
 
-  #ofActors(): { readonly [K in "take" | "commit"]: Ask<Parameters<Store[K]>, Awaited<ReturnType<Store[K]>>> } {
+  #ofActors(): Steps<Pick<Store, "take" | "commit">> {
     const leases = this.#leases;
     return {
       take: {
-        answered: (taken: readonly (Taken | Locked)[], batch: readonly TakeRequest[]) => {
+        answered: (taken, batch) => {
           for (const [i, one] of taken.entries())
             if (one !== "locked") this.#actors.set(one.ref, `${batch[i]!.type}/${batch[i]!.id}`);
         },
       },
       commit: {
-        tell: (batch: readonly Commit[]) => batch.map(({ ref }) => `${this.#actors.get(ref)}: state`).join("; "),
-        answered: (outcomes: readonly (CommitOutcome | Locked)[], batch) => {
+        text: (batch) => batch.map(({ ref }) => `${this.#actors.get(ref)}: state`).join("; "),
+        answered: (outcomes, batch) => {
           for (const [i, outcome] of outcomes.entries()) {
             const { reminders = [], settle = [] } = batch[i]!;
             leases.settled(settle);

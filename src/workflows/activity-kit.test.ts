@@ -5,6 +5,7 @@ import { type App, openApp } from "../host/app.ts";
 import { systemRandom } from "../host/system.ts";
 import { LimpetError } from "../kernel/errors.ts";
 import { type Log, silentLog } from "../ports/log.ts";
+import { interceptStore, type StorePart } from "../ports/store/intercept.ts";
 import type { Store } from "../ports/store/store.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { AppLife, mortalClock } from "../testing/life.ts";
@@ -67,28 +68,11 @@ export class TestProcesses implements AsyncDisposable {
 
   /** The store, unless it is unavailable. */
   #reached(): Store {
-    const guard = <T extends object>(target: T): T =>
-      new Proxy(target, {
-        get: (_, name) => {
-          const value = Reflect.get(target, name) as unknown;
-          if (typeof value !== "function" || name === "watch")
-            return typeof value === "function" ? value.bind(target) : value;
-          return async (...args: unknown[]) => {
-            if (this.isAway) throw new LimpetError("STORE_UNAVAILABLE", "it is away");
-            return value.apply(target, args);
-          };
-        },
-      });
-    const { workflows, reminders } = this.store;
-    const views: Partial<Record<string | symbol, unknown>> = {
-      workflows: guard(workflows),
-      reminders: guard(reminders),
-    };
-    return new Proxy(this.store, {
-      get: (target, name) => {
-        const value = views[name] ?? (Reflect.get(target, name) as unknown);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
+    const isGuarded = (part: StorePart, method: string): boolean =>
+      (part === "workflows" || part === "reminders") && method !== "watch";
+    return interceptStore<Store>(this.store, (part, method, _, next) => {
+      if (!this.isAway || !isGuarded(part, method)) return next();
+      return Promise.reject(new LimpetError("STORE_UNAVAILABLE", "it is away"));
     });
   }
 

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { LimpetError } from "../../../src/kernel/errors.ts";
+import { replaceMethods } from "../../../src/ports/store/intercept.ts";
 import type { Commit, CommitVerdict } from "../../../src/ports/store/store.ts";
 import type {
   InboxMessage,
@@ -55,17 +56,11 @@ class Scene {
   constructor(name: string) {
     const scene = this;
     const store = this.truth.workflows;
-    const workflows = new Proxy(store, {
-      get(target, key) {
-        if (key === "find")
-          return async (wanted: Parameters<typeof store.find>[0]) => {
-            const run = await target.find(wanted);
-            return run && scene.lie(run);
-          };
-        const value = target[key as keyof typeof target] as unknown;
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
+    const find = async (wanted: Parameters<typeof store.find>[0]) => {
+      const run = await store.find(wanted);
+      return run && this.lie(run);
+    };
+    const workflows = replaceMethods(store, { find });
     const database = {
       truth: { workflows },
       get now() {

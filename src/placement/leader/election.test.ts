@@ -7,6 +7,7 @@ import type { LeaderFeature, NamespaceFeature } from "../../ports/cluster/leader
 import type { Hello } from "../../ports/control-messages.ts";
 import { silentLog } from "../../ports/log.ts";
 import type { Coordination } from "../../ports/store/coordination.ts";
+import { replaceMethods } from "../../ports/store/intercept.ts";
 import { LeaderShards } from "../../sharding/leader/leader-shards.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
 import { VirtualClock } from "../../world/virtual-clock.ts";
@@ -41,18 +42,13 @@ test("a scheduler that stopped leading by its own clock leads again in a new ter
   const clock = new VirtualClock();
   const store = new MemoryStore(() => clock.now());
   let delayMs = 0;
-  const slow: Coordination = {
+  const slow = replaceMethods<Coordination>(store.coordination, {
     campaign: async (candidate, dead) => {
       const result = await store.coordination.campaign(candidate, dead);
       if (delayMs > 0) await new Promise<void>((resolve) => clock.after(delayMs, resolve));
       return result;
     },
-    resign: (incarnation) => store.coordination.resign(incarnation),
-    members: () => store.coordination.members(),
-    persist: (term, changes) => store.coordination.persist(term, changes),
-    leave: (incarnations) => store.coordination.leave(incarnations),
-    secret: (offer) => store.coordination.secret(offer),
-  };
+  });
   const scheduler = new SchedulerNode(SETTINGS, world(clock, slow));
   await scheduler.start();
   const first = scheduler.leader!.term;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { isLimpetError } from "../../kernel/errors.ts";
+import { interceptMethods } from "../../ports/store/intercept.ts";
 import type { Store } from "../../ports/store/store.ts";
 import type {
   ClaimedPin,
@@ -358,12 +359,8 @@ export async function insist<T>(work: () => Promise<T>, onDoubt: () => void = ()
 
 /** Repeats starts, messages, steps, renewals and waking until they succeed: these are idempotent. */
 export function insistent(workflows: Workflows, onDoubt?: () => void): Workflows {
-  const again = new Set<string | symbol>(["start", "deliver", "append", "renew", "wake"] satisfies (keyof Workflows)[]);
-  return new Proxy(workflows, {
-    get(target, name) {
-      const method = Reflect.get(target, name) as (...args: unknown[]) => Promise<unknown>;
-      const call = (...args: unknown[]) => method.apply(target, args);
-      return again.has(name) ? (...args: unknown[]) => insist(() => call(...args), onDoubt) : call;
-    },
-  });
+  const again = new Set<string>(["start", "deliver", "append", "renew", "wake"] satisfies (keyof Workflows)[]);
+  return interceptMethods(workflows, (method, _, next) =>
+    again.has(method) ? insist(async () => next(), onDoubt) : next(),
+  );
 }

@@ -5,6 +5,7 @@
 import { KeyedBatcher } from "../../kernel/batch/keyed-batcher.ts";
 import { LimpetError } from "../../kernel/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { replaceMethods } from "../../ports/store/intercept.ts";
 import type { Reminders, Rewriting, Settlement } from "../../ports/store/reminders.ts";
 import type {
   CompletionOutcome,
@@ -53,8 +54,6 @@ export function batchActivities(
 const rewrittenMaybe = (): LimpetError =>
   new LimpetError("COMMIT_UNKNOWN", "an answer of the store was lost; the store may have changed the activity");
 
-type Batched = Pick<Workflows, "start" | "deliver" | "append">;
-
 /** `patienceMs`: the time for retries. */
 export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: number): Workflows {
   const starts = new KeyedBatcher<RunStart, StartOutcome>({
@@ -87,17 +86,9 @@ export function batchWorkflows(store: Workflows, clock: Clock, patienceMs: numbe
     if (batch.length === 1) return [await batcher.ask(batch[0]!, until)];
     return Promise.all(batch.map((request) => batcher.ask(request, until)));
   };
-  const batched: Batched = {
+  return replaceMethods(store, {
     start: (batch) => askAll(starts, batch),
     deliver: (batch) => askAll(messages, batch),
     append: (batch) => askAll(steps, batch),
-  };
-  return new Proxy(store, {
-    get(target, name) {
-      const own = batched[name as keyof Batched];
-      if (own !== undefined) return own;
-      const value = target[name as keyof Workflows] as unknown;
-      return typeof value === "function" ? value.bind(target) : value;
-    },
   });
 }

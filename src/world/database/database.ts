@@ -1,36 +1,20 @@
 // The database of a virtual world. The memory store keeps the data and makes the decisions; this class adds a
 // network and the faults of databases. A request takes time to arrive, takes effect in one moment, and its
 // response takes time again. In between either side may fail, and the client does not know which.
-import { invariant, LimpetError } from "../../kernel/errors.ts";
+import { invariant } from "../../kernel/errors.ts";
 import type { ActorKey } from "../../kernel/names.ts";
 import type { Prng } from "../../kernel/prng.ts";
-import type { Coordination } from "../../ports/store/coordination.ts";
-import type { Reminders, ReminderWrite } from "../../ports/store/reminders.ts";
-import type { Shards } from "../../ports/store/shards.ts";
-import {
-  type ActorQuery,
-  type Commit,
-  type CommitOutcome,
-  type Locked,
-  type Store,
-  type StoredActor,
-  type Taken,
-  type TakeRequest,
-  verdictOf,
-} from "../../ports/store/store.ts";
-import type { Workflows } from "../../ports/store/workflows.ts";
+import type { ReminderWrite } from "../../ports/store/reminders.ts";
+import type { Store } from "../../ports/store/store.ts";
 import { namespacesOf } from "../../stores/memory/memory-reminders.ts";
 import { MemoryStore } from "../../stores/memory/memory-store.ts";
-import { OwnTakes } from "../../stores/own-takes.ts";
 import { BEGINNING } from "../local-clock.ts";
 import type { Station } from "../network/network.ts";
 import { KIND, type Timeline } from "../timeline.ts";
-import { CoordinationClient } from "./database-coordination.ts";
+import { DatabaseClient } from "./database-client.ts";
 import { DatabaseJournal } from "./database-journal.ts";
 import { type DatabaseWatcher, failure, type Question, WRITES } from "./database-questions.ts";
-import { RemindersClient } from "./database-reminders.ts";
-import { ShardsClient } from "./database-shards.ts";
-import { WorkflowsClient } from "./database-workflows.ts";
+import type { Observers } from "./database-requests.ts";
 
 export type { DatabaseWatcher, Question } from "./database-questions.ts";
 
@@ -71,6 +55,8 @@ export interface DatabaseListening {
   readonly namespace: string;
   readonly hear: () => void;
 }
+
+type Notify = (station: Station, ...about: readonly unknown[]) => void;
 
 export class Database {
   readonly timeline: Timeline;
@@ -149,7 +135,17 @@ export class Database {
 
   /** The database as one process sees it. */
   open(station: Station): Store {
-    return new Client(this, station);
+    return new DatabaseClient(this, station);
+  }
+
+  /** Notifications about requests of a process, to the observers and to other processes. */
+  observersOf(station: Station): Observers {
+    return {
+      notify: (event, ...about) => {
+        for (const watcher of this.watchers) (watcher[event] as Notify | undefined)?.call(watcher, station, ...about);
+      },
+      reminded: (writes) => this.tellNews(station, writes),
+    };
   }
 
   /** The actor of a row, by its ref in the store. */
@@ -228,119 +224,4 @@ export class Database {
       });
     });
   }
-}
-
-/** Sends a request of a process, subject to all faults. */
-export type Ask = <T>(question: Question, work: () => Promise<T>) => Promise<T>;
-
-class Client implements Store {
-  readonly location = "a virtual database";
-  readonly lanes = 1;
-  readonly eager = 512;
-  readonly coordination: Coordination;
-  readonly shards: Shards;
-  readonly #reminders: RemindersClient;
-  readonly #workflows: WorkflowsClient;
-  readonly #database: Database;
-  readonly #station: Station;
-  readonly #underWay = new Set<Promise<unknown>>();
-  readonly #own = new OwnTakes();
-  #isClosed = false;
-
-  constructor(database: Database, station: Station) {
-    this.#database = database;
-    this.#station = station;
-    const ask: Ask = (question, work) => this.#ask(question, work);
-    this.coordination = new CoordinationClient(database, station, ask);
-    this.shards = new ShardsClient(database, station, ask);
-    this.#reminders = new RemindersClient(database, station, ask);
-    this.#workflows = new WorkflowsClient(database, station, ask);
-  }
-
-  get reminders(): Reminders {
-    return this.#reminders;
-  }
-
-  get workflows(): Workflows {
-    return this.#workflows;
-  }
-
-  #ask<T>(question: Question, work: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new LimpetError("STORE_UNAVAILABLE", "the store is closed");
-    const asked = this.#database.ask(this.#station, question, work);
-    const over = (): void => void this.#underWay.delete(asked);
-    this.#underWay.add(asked);
-    asked.then(over, over);
-    return asked;
-  }
-
-  /** Entries of a batch whose rows no other transaction holds. */
-  #free<T>(batch: readonly T[]): readonly T[] {
-    const { chance, troubles } = this.#database;
-    return troubles.holds === 0 ? batch : batch.filter(() => !chance.chance(troubles.holds));
-  }
-
-  async take(batch: readonly TakeRequest[]): Promise<(Taken | Locked)[]> {
-    return this.#ask("take", async () => {
-      const free = this.#free(batch);
-      for (const { owner } of free) this.#own.add(owner);
-      const answers = await this.#database.truth.take(free);
-      for (const [i, request] of free.entries()) {
-        const taken = answers[i]!;
-        this.#database.know(taken.ref, request);
-        for (const watcher of this.#database.watchers) watcher.taken?.(this.#station, request, taken);
-      }
-      return spread(batch, free, answers);
-    });
-  }
-
-  async commit(batch: readonly Commit[]): Promise<(CommitOutcome | Locked)[]> {
-    return this.#ask("commit", async () => {
-      const free = this.#free(batch);
-      const { truth } = this.#database;
-      const asked = truth.commit(free, this.#own.owners);
-      const news = truth.workflows.takeNews();
-      const outcomes = await asked;
-      for (const [i, commit] of free.entries()) {
-        const key = this.#database.keyOf(commit.ref)!;
-        const verdict = verdictOf(outcomes[i]!);
-        for (const watcher of this.#database.watchers) watcher.committed?.(this.#station, commit, key, verdict);
-        if (verdict === "committed") this.#database.tellNews(this.#station, remindersOf(commit));
-      }
-      this.#database.tellFollowers(this.#station, news);
-      return spread(batch, free, outcomes);
-    });
-  }
-
-  async list(query: ActorQuery): Promise<StoredActor[]> {
-    return this.#ask("read", () => this.#database.truth.list(query));
-  }
-
-  async find(key: ActorKey): Promise<StoredActor | undefined> {
-    return this.#ask("read", () => this.#database.truth.find(key));
-  }
-
-  async ping(): Promise<void> {
-    return this.#ask("ping", () => this.#database.truth.ping());
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#reminders.hearNoMore();
-    this.#workflows.hearNoMore();
-    await Promise.allSettled(this.#underWay);
-  }
-}
-
-/** With the reminders of runs that the commit starts. */
-const remindersOf = ({ reminders = [], starts = [] }: Commit): readonly ReminderWrite[] =>
-  starts.length === 0 ? reminders : [...reminders, ...starts.flatMap((start) => start.reminders)];
-
-function spread<T, A>(batch: readonly T[], free: readonly T[], answers: readonly A[]): (A | Locked)[] {
-  if (free.length === batch.length) return [...answers];
-  const places = new Map(free.map((item, i) => [item, i]));
-  return batch.map((item) => {
-    const at = places.get(item);
-    return at === undefined ? "locked" : answers[at]!;
-  });
 }
